@@ -1,0 +1,65 @@
+# Four targets: demo, serve, test, lint. Python 3.11 or newer and make are all they need.
+#
+#   make demo SERVE=0          fill the demo and run it once, without the web server
+#   make test ARGS="-k name"   only some tests
+
+SHELL := /bin/sh
+PY := .venv/bin/python
+MANAGE := $(PY) manage.py
+PYTHONS := python3.11 python3.12 python3.13 python3
+INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --require-hashes
+
+# Tests that touch the database run on SQLite and, where a server answers, on PostgreSQL too.
+BOTH := $(wildcard tests/models tests/runs tests/api)
+POSTGRESQL := postgresql://postgres@127.0.0.1:5432/postgres
+
+.PHONY: demo serve test lint
+
+demo: .venv/.runtime
+	$(MANAGE) migrate --verbosity 0
+	$(MANAGE) demo $(if $(filter 0,$(SERVE)),--no-serve)
+
+serve: .venv/.runtime
+	$(MANAGE) migrate --verbosity 0
+	$(MANAGE) serve
+
+test: .venv/.tests
+	$(PY) -m pytest $(ARGS)
+ifeq ($(strip $(ARGS)$(TOUCHSTONE_TEST_DATABASE_URL)),)
+	@if $(PY) -c "import psycopg; psycopg.connect('$(POSTGRESQL)', connect_timeout=3).close()" \
+		2>/dev/null; \
+	then \
+		echo "Once more on PostgreSQL: $(BOTH)"; \
+		TOUCHSTONE_TEST_DATABASE_URL=$(POSTGRESQL) $(PY) -m pytest $(BOTH); \
+	else \
+		echo "Left out: $(BOTH) on PostgreSQL, because none lets user postgres in without"; \
+		echo "a password at 127.0.0.1:5432. TOUCHSTONE_TEST_DATABASE_URL names another server."; \
+	fi
+endif
+
+lint: .venv/.tests
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+
+# The virtual environment. Each stamp is younger than the lock file it was installed from.
+
+.venv/.runtime: requirements.lock
+	@if ! $(PY) -m pip --version >/dev/null 2>&1; then \
+		for python in $(PYTHONS); do \
+			if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+			then found="$$python"; break; fi; \
+		done; \
+		if [ -z "$$found" ]; then \
+			echo "Touchstone needs Python 3.11 or newer; tried: $(PYTHONS)." >&2; exit 1; \
+		fi; \
+		echo "Making .venv with $$found"; \
+		"$$found" -m venv --clear .venv || { \
+			echo "If the venv module is missing: apt-get install python3-venv" >&2; exit 1; }; \
+	fi
+	$(INSTALL) -r requirements.lock
+	@touch $@
+
+.venv/.tests: tests/requirements.lock .venv/.runtime
+	$(INSTALL) -r tests/requirements.lock
+	@touch $@

@@ -1,0 +1,19 @@
+"""Evaluate LLM agents.
+
+Words: a Suite holds Cases, a Case holds Turns, an Assertion verifies one thing. A Run executes a
+suite: each Execution is one trial of one case, holds a conversation with an Agent, and is graded
+into a verdict.
+
+Layers; each imports only from those below it (contracts in pyproject.toml):
+
+    admin | api | management | tasks    what people, tools and the queue call
+    runs | library                      operations: run a suite; specs to rows and back
+    models                              rows, their integrity and their changes of status
+    formats | reports                   bytes to specs and back; summaries to documents
+    engine                              hold conversations and grade them; knows no Django
+
+The path of one run: admin/suites.py, runs/start.py, tasks.py, runs/drain.py, engine/execution.py,
+engine/conversation.py, engine/grading.py; the review screens read rows.
+"""
+
+__version__ = "0.1.0"

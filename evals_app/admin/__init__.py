@@ -1,0 +1,23 @@
+"""The screens of people who write and review evals."""
+
+from evals_app.admin import (
+    agents,
+    cases,
+    executions,
+    providers,
+    runs,
+    suites,
+    tokens,
+    users,
+)
+
+__all__ = [
+    "agents",
+    "cases",
+    "executions",
+    "providers",
+    "runs",
+    "suites",
+    "tokens",
+    "users",
+]

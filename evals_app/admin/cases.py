@@ -1,0 +1,441 @@
+"""The case editor: turns, the checks inside them, and checks on the whole conversation."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
+from django.db.models import Count, Model, Prefetch, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from pydantic import ValidationError
+from unfold.decorators import action, display
+from unfold.forms import BaseDialogForm
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from evals_app.admin.checks import (
+    CheckForm,
+    CheckFormSet,
+    CheckInline,
+    ChecksEditor,
+    FinalCheckFormSet,
+    title_of,
+)
+from evals_app.admin.copies import copy_case, next_position
+from evals_app.admin.lines import VALUE_HELP, Column, RecordLines, TagsField, ValueLines
+from evals_app.admin.options_form import OwnText
+from evals_app.admin.starting import leave_dialog, may_run, run_url, try_start
+from evals_app.admin.words import refuse
+from evals_app.engine.suite import CaseSpec, SuiteSpec
+from evals_app.models import Assertion, Case, Turn
+from evals_app.models.suites import LIMITS
+from fixtures_app.admin.editor import VersionedForm
+from fixtures_app.admin.inputs import Select, TextArea
+from fixtures_app.admin.rows import OrderedFormSet, RowForm, RowsInline
+
+
+class TurnForm(RowForm):
+    """One user message and what is expected of the answer."""
+
+    user = OwnText(label="User message", widget=TextArea)
+    expected = OwnText(
+        label="Expected answer",
+        required=False,
+        widget=TextArea,
+        help_text="The agent never sees it; checks and judges compare with it.",
+    )
+
+    class Meta:
+        model = Turn
+        fields = ("user", "expected", "checks", "position")
+        labels = {"checks": "Checks after this turn"}
+        widgets = {"checks": Select}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.is_added:
+            # Whatever the suite checks holds for a new turn too, until somebody decides otherwise.
+            self.initial["checks"] = Turn.Checks.BOTH
+
+    def clean_expected(self) -> str | None:
+        expected: str = self.cleaned_data["expected"]
+        # Files can say that an empty text is expected; a form keeps that, and cannot say it.
+        return expected or ("" if self.initial.get("expected") == "" else None)
+
+
+class TurnFormSet(OrderedFormSet):
+    """The turns of a case, with what only holds between a turn and its checks."""
+
+    row_name = "turn"
+    are_checks_compared = False
+
+    def clean(self) -> None:
+        super().clean()
+        if not self.kept:
+            message = "A conversation needs at least one turn."
+            raise forms.ValidationError(message)
+
+    def is_valid(self) -> bool:
+        is_valid = bool(super().is_valid())
+        for turn in self.rows:
+            for nested in _checks_of(turn):
+                # Unfold validates them too; what goes with its turn must not stop the save.
+                nested.goes_with_owner = turn.is_removed
+        # Asked more than once; an error that is added twice would be shown twice.
+        if self.is_bound and not self.are_checks_compared:
+            self.are_checks_compared = True
+            for turn in self.kept:
+                _compare_checks(turn)
+            return bool(super().is_valid())
+        return is_valid
+
+
+def _checks_of(turn: RowForm) -> Iterator[CheckFormSet]:
+    for nested in getattr(turn, "nested_formsets", []):
+        yield nested.formset
+
+
+def _compare_checks(turn: Any) -> None:  # noqa: ANN401 - a TurnForm that Unfold gave formsets
+    own: list[CheckForm] = [check for checks in _checks_of(turn) for check in checks.kept]
+    if own and turn.cleaned_data.get("checks") == Turn.Checks.SUITE:
+        turn.add_error(
+            "checks",
+            "This turn has checks of its own, which would be ignored: choose another setting, or"
+            " remove them.",
+        )
+    expected = turn.cleaned_data.get("expected")
+    for check in own:
+        if check.errors or not check.spec or not check.spec.lacks_expected:
+            continue
+        if expected is None:
+            check.complain_of_value("Fill this in, or give the turn an expected answer.")
+        elif problem := check.spec.grader.expected_problem(expected):
+            check.complain_of_value(problem)
+
+
+class TurnCheckInline(CheckInline):
+    """Checks after a turn."""
+
+    fk_name = "turn"
+    page_model = Case
+
+
+class FinalCheckInline(CheckInline):
+    """Checks on the whole conversation."""
+
+    fk_name = "case"
+    formset = FinalCheckFormSet
+    page_model = Case
+    verbose_name_plural = "Checks on the whole conversation"
+    hint = "They see every reply and every tool call."
+
+
+class TurnInline(RowsInline):
+    """The turns; Unfold nests one level below them."""
+
+    model, form, formset, page_model = Turn, TurnForm, TurnFormSet, Case
+    inlines = [TurnCheckInline]
+    template = "admin/evals_app/turns.html"
+    row_template = "admin/evals_app/turn_row.html"
+    list_class = "ts-turns"
+    handle = "ts-turn-drag"
+    add_label = "Add a turn"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        checks = Assertion.objects.order_by("position", "pk")
+        return super().get_queryset(request).prefetch_related(Prefetch("assertions", checks))
+
+
+class CaseForm(VersionedForm):
+    """The head of a case."""
+
+    tags = TagsField(
+        label="Tags",
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="Separated by commas, for example refunds, smoke. A run may ask for one of them.",
+    )
+    context_params = ValueLines(
+        key_label="Name",
+        value_label="Value",
+        label="Context parameters",
+        help_text="What {{threadContext.params.NAME}} in the agent's prompt stands for. "
+        + VALUE_HELP,
+    )
+    history = RecordLines(
+        [
+            Column(
+                "role",
+                "Who",
+                kind="select",
+                choices=(("user", "User"), ("assistant", "Agent")),
+            ),
+            Column("content", "Message", kind="area", placeholder="What was said"),
+        ],
+        label="Said before",
+        help_text="Messages before the first turn. The agent knows them; nothing checks them.",
+    )
+
+    class Meta:
+        model = Case
+        fields = (
+            "name",
+            "suite",
+            "description",
+            "tags",
+            "channel",
+            "context_params",
+            "clock",
+            *LIMITS,
+            "turn_timeout_s",
+            "streaming",
+            "trials",
+            "history",
+        )
+        widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 2})}
+        error_messages = {
+            NON_FIELD_ERRORS: {
+                "unique_together": "This suite has another case of that name; results go by name."
+            }
+        }
+        labels = {
+            "max_prompt_tokens": "Most tokens sent",
+            "max_response_tokens": "Most tokens answered",
+            "max_time_ms": "Longest time (ms)",
+            "max_tool_calls": "Most tool calls",
+            "turn_timeout_s": "Longest wait for a reply (s)",
+        }
+        help_texts = {
+            "max_prompt_tokens": "Of all turns together. Blank: not checked.",
+            "max_response_tokens": "Of all turns together. Blank: not checked.",
+            "max_time_ms": "The agent's own time, all turns. Blank: not checked.",
+            "max_tool_calls": "Blank: not checked.",
+            "turn_timeout_s": "A turn that takes longer fails.",
+            "streaming": "Calls the model in streaming mode and notes the time to the first word.",
+        }
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if any(name in self.errors for name in self.fields):
+            return cleaned
+        written = {
+            "name": cleaned["name"],
+            "description": cleaned["description"],
+            "tags": cleaned["tags"],
+            "channel": cleaned["channel"] or None,
+            "context_params": cleaned["context_params"],
+            "clock": cleaned["clock"] or None,
+            "limits": {limit: cleaned[limit] for limit in LIMITS},
+            "turn_timeout_s": cleaned["turn_timeout_s"],
+            "streaming": cleaned["streaming"],
+            "trials": cleaned["trials"],
+            "history": cleaned["history"],
+            "turns": [{"user": "The rows check themselves."}],
+        }
+        try:
+            CaseSpec.model_validate(written)
+        except ValidationError as error:
+            fields = {name: name for name in written if name in self.fields}
+            fields |= {f"limits.{limit}": limit for limit in LIMITS}
+            refuse(self, error, model=CaseSpec, data=written, fields=fields)
+        return cleaned
+
+
+@admin.register(Case)
+class CaseAdmin(ChecksEditor):
+    """Cases: one conversation each."""
+
+    form = CaseForm
+    inlines = [TurnInline, FinalCheckInline]
+    list_display = ["name", "suite", "show_tags", "turn_count", "updated_at"]
+    list_select_related = ["suite"]
+    list_filter = ["suite"]
+    search_fields = ["name", "description", "suite__name"]
+    ordering = ["suite", "position", "pk"]
+    actions_detail = ["run_now", "duplicate"]
+    actions_submit_line = ["save_and_run"]
+    fieldsets = [
+        (None, {"fields": ["name", "suite", "tags"]}),
+        (
+            "Context",
+            {
+                "fields": ["description", "channel", "context_params", "clock", "history"],
+                "classes": ["collapse"],
+            },
+        ),
+        (
+            "Limits and trials",
+            {
+                "fields": [
+                    *LIMITS,
+                    "turn_timeout_s",
+                    "trials",
+                    "streaming",
+                ],
+                "classes": ["collapse"],
+            },
+        ),
+    ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Case]:
+        rows: QuerySet[Case] = super().get_queryset(request)
+        return rows.annotate(turn_count=Count("turns"))
+
+    @display(description="Tags")
+    def show_tags(self, case: Case) -> str:
+        return ", ".join(case.tags)
+
+    @display(description="Turns", ordering="turn_count")
+    def turn_count(self, case: Any) -> int:  # noqa: ANN401 - annotated in get_queryset
+        count: int = case.turn_count
+        return count
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        # Unfold offers these only for what is stored already.
+        offered = {"actions_submit_line": self.get_actions_submit_line(request, object_id)}
+        context = {**offered, **(extra_context or {})}
+        return super().changeform_view(request, object_id, form_url, context)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        suite = context["original"].suite if context.get("original") else None
+        context |= self.checks_context(request)
+        if suite is not None:
+            defaults = suite.default_assertions.filter(enabled=True).order_by("position", "pk")
+            context["suite_checks"] = [title_of(each) for each in defaults]
+            context["suite_url"] = reverse("admin:evals_app_suite_change", args=[suite.pk])
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: Case, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 - Django's signature
+        if not change or "suite" in form.changed_data:
+            obj.position = next_position(obj.suite)
+        super().save_model(request, obj, form, change)
+
+    def save_related(
+        self,
+        request: HttpRequest,
+        form: Any,  # noqa: ANN401 - CaseForm
+        formsets: list[Any],
+        change: bool,  # noqa: FBT001 - Django's signature
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        for warning in _warnings(form.instance, formsets):
+            messages.warning(request, warning)
+
+    # Running
+
+    def has_run_permission(
+        self, request: HttpRequest, obj: Model | str | int | None = None
+    ) -> bool:
+        # Named "run", without a dot: a dotted one Unfold looks up in the database during system
+        # checks, and the first `migrate` of a new database would fail.
+        return may_run(request)
+
+    @action(description="Save and run", permissions=["run"])
+    def save_and_run(self, request: HttpRequest, obj: Case) -> None:
+        """Offer the button; the run starts once turns and checks are saved too."""
+
+    def _saved(self, request: HttpRequest, case: Case) -> HttpResponse | None:
+        """Start the run that "Save and run" asks for."""
+        if f"{self.opts.app_label}_{self.opts.model_name}_save_and_run" not in request.POST:
+            return None
+        if not self.has_run_permission(request, case):
+            raise PermissionDenied
+        run = try_start(request, case.suite, names=[case.name], is_tryout=True)
+        case_url = reverse("admin:evals_app_case_change", args=[case.pk])
+        return redirect(run_url(run) if run else case_url)
+
+    def response_change(self, request: HttpRequest, obj: Case) -> HttpResponse:
+        return self._saved(request, obj) or super().response_change(request, obj)
+
+    def response_add(
+        self, request: HttpRequest, obj: Case, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return self._saved(request, obj) or super().response_add(request, obj, post_url_continue)
+
+    @action(
+        description="Run now",
+        icon="play_arrow",
+        url_path="run-now",
+        permissions=["run"],
+        dialog={
+            "title": "Run this case now?",
+            "description": "The saved version is held with its agent, as often as its trials say. "
+            "Such a run is kept out of trends.",
+            "form_submit_text": "Run now",
+        },
+    )
+    def run_now(self, request: HttpRequest, form: BaseDialogForm, object_id: str) -> HttpResponse:
+        case = get_object_or_404(Case.objects.select_related("suite"), pk=object_id)
+        run = try_start(request, case.suite, names=[case.name], is_tryout=True)
+        case_url = reverse("admin:evals_app_case_change", args=[case.pk])
+        return leave_dialog(run_url(run) if run else case_url)
+
+    # Copying
+
+    def has_copy_permission(
+        self, request: HttpRequest, obj: Model | str | int | None = None
+    ) -> bool:
+        return self.has_add_permission(request) and self.has_view_permission(request)
+
+    @action(
+        description="Duplicate",
+        icon="content_copy",
+        url_path="duplicate",
+        permissions=["copy"],
+        dialog={
+            "title": "Duplicate this case?",
+            "description": "The saved version is copied to the end of its suite.",
+            "form_submit_text": "Duplicate",
+        },
+    )
+    def duplicate(self, request: HttpRequest, form: BaseDialogForm, object_id: str) -> HttpResponse:
+        copied = copy_case(get_object_or_404(Case.objects.select_related("suite"), pk=object_id))
+        self.log_addition(request, copied, [{"added": {}}])
+        messages.success(request, f"This is the copy: “{copied}”.")
+        return leave_dialog(reverse("admin:evals_app_case_change", args=[copied.pk]))
+
+
+def _warnings(case: Case, formsets: list[Any]) -> Iterator[str]:
+    """Name what was saved and is hardly meant."""
+    turns, final = formsets
+    for number, turn in enumerate(turns.kept, 1):
+        for checks in _checks_of(turn):
+            yield from _warnings_of(checks, f"Turn {number}, check")
+    yield from _warnings_of(final, "Final check")
+    if _checks_nothing(case.pk):
+        yield "Nothing is checked in this case: no check with a weight, no limit. It cannot pass."
+
+
+def _checks_nothing(pk: int) -> bool:
+    whole = Case.objects.select_related("suite__agent").prefetch_related(
+        "turns__assertions", "final_assertions", "suite__default_assertions"
+    )
+    case = whole.get(pk=pk)
+    suite = {
+        "suite": case.suite.name,
+        "slug": case.suite.slug,
+        "agent": case.suite.agent.slug,
+        "assertions": [each.written() for each in case.suite.default_assertions.all()],
+        # Alone: a suite may have thousands.
+        "cases": [case.written()],
+    }
+    try:
+        spec = SuiteSpec.model_validate(suite)
+    except ValidationError:
+        return False  # a check of a kind that no longer exists; the page says so
+    return spec.asserts_nothing(spec.cases[0])
+
+
+def _warnings_of(checks: CheckFormSet, where: str) -> Iterator[str]:
+    for number, check in enumerate(checks.kept, 1):
+        for warning in check.spec.grader.warnings() if check.spec else ():
+            yield f"{where} {number}: {warning}"

@@ -1,0 +1,303 @@
+"""Checks as rows: of a turn, of the whole conversation, or of every turn of a suite.
+
+A row has the form of its own kind of check and no other; every row is read by AssertionSpec, so
+that forms, files and REST refuse the same things.
+"""
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+from pydantic import ValidationError
+
+from evals_app.admin.options_form import (
+    OptionsForm,
+    initial_options,
+    kind_choices,
+    options_form_class,
+)
+from evals_app.admin.words import explained
+from evals_app.engine.graders import GRADERS
+from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
+from evals_app.formats.problems import Loc
+from evals_app.library.saving import assertion_columns
+from evals_app.models import Assertion, Suite
+from evals_app.models.agents import model_reference
+from fixtures_app.admin.editor import Editor
+from fixtures_app.admin.inputs import CheckBox, NumberInput, Select, TextInput
+from fixtures_app.admin.json_field import write_json
+from fixtures_app.admin.rows import OrderedFormSet, RowForm, RowsInline
+
+
+class CheckForm(RowForm):
+    """One check: its kind, the options of that kind, and what all kinds have."""
+
+    type = forms.ChoiceField(
+        label="Kind of check",
+        choices=kind_choices,
+        widget=Select({"data-check-kind": ""}),
+        error_messages={"required": "Choose what to check, or remove this row."},
+    )
+    weight = forms.FloatField(
+        required=False,
+        min_value=0,
+        initial=1.0,
+        widget=NumberInput,
+        help_text="How much it counts. Blank means 1; 0 only shows the result.",
+    )
+    threshold = forms.FloatField(
+        required=False,
+        min_value=0,
+        max_value=1,
+        label="Pass at or above",
+        widget=NumberInput,
+        help_text="A score from 0 to 1. Blank: as this kind of check decides by itself.",
+    )
+
+    class Meta:
+        model = Assertion
+        fields = (
+            "type",
+            "name",
+            "weight",
+            "threshold",
+            "enabled",
+            "fail_on_error",
+            "model",
+            "scope",
+            "position",
+        )
+        labels = {
+            "name": "Label",
+            "enabled": "Switched on",
+            "fail_on_error": "Fail if it cannot be graded",
+            "model": "Judge model",
+            "scope": "Text to look at",
+        }
+        help_texts = {
+            "name": "What the results call it. Blank: the sentence above.",
+            "fail_on_error": "Otherwise the result is an error, not a failure.",
+            "model": "provider/model, or agent for the agent's own. Blank: the suite's judge.",
+        }
+        widgets = {
+            "name": TextInput,
+            "enabled": CheckBox,
+            "fail_on_error": CheckBox,
+            "model": TextInput,
+            "scope": Select,
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.spec: AssertionSpec | None = None
+        fields: Any = self.fields
+        stored = self.instance.type
+        posted = self.data.get(self.add_prefix("type")) if self.is_bound else None
+        self.kind: str = stored if posted is None else posted
+        if stored and stored not in GRADERS:
+            gone = (stored, f"{stored} (no longer available)")
+            fields["type"].choices = [gone, *kind_choices()[1:]]
+        fields["scope"].choices = [
+            ("", "As usual: the reply, at the end the last one"),
+            *Assertion.Scope.choices,
+        ]
+        self.options_form: OptionsForm | None = None
+        if self.kind in GRADERS:
+            self.options_form = options_form_class(self.kind)(
+                self.data if self.is_bound else None,
+                prefix=self.add_prefix("opt"),
+                initial=initial_options(self.kind, self.instance.options)
+                if self.kind == stored
+                else None,
+            )
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is stored as a kind that no longer exists."""
+        return bool(self.kind) and self.kind == self.instance.type and self.kind not in GRADERS
+
+    @property
+    def stored_options(self) -> str:
+        return write_json(self.instance.options)
+
+    @property
+    def is_judged(self) -> bool:
+        return self.kind in GRADERS and GRADERS[self.kind].family == "judged"
+
+    @property
+    def reads_text(self) -> bool:
+        return self.kind in GRADERS and GRADERS[self.kind].reads_text
+
+    @property
+    def is_special(self) -> bool:
+        """Whether anything under More is not as usual, so that the row can say so."""
+        return any(
+            self.has_error(name) if self.is_bound else self.initial.get(name) != usual
+            for name, usual in {"threshold": None, "fail_on_error": False, "scope": ""}.items()
+        )
+
+    @property
+    def more_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("name", "weight", "threshold")]
+
+    @property
+    def has_more_errors(self) -> bool:
+        return self.is_bound and any(name in self.errors for name in self.fields if name != "type")
+
+    @property
+    def parts(self) -> list[forms.BaseForm]:
+        return [self] if self.options_form is None else [self, self.options_form]
+
+    @property
+    def title(self) -> str:
+        """The sentence that a closed row shows."""
+        if self.is_bound and self.spec is not None:
+            return self.spec.label
+        return title_of(self.instance) if self.instance.pk else ""
+
+    def has_changed(self) -> bool:
+        return super().has_changed() or bool(self.options_form and self.options_form.has_changed())
+
+    def _get_validation_exclusions(self) -> set[str]:
+        # The form bounds the weight; Django would ask the database once more for every check.
+        django: Any = super()
+        return {*django._get_validation_exclusions(), "weight"}  # noqa: SLF001 - a hook of forms
+
+    def is_valid(self) -> bool:
+        # Both sides are asked: each is to show what is wrong with it.
+        return super().is_valid() and not (self.options_form and self.options_form.errors)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if cleaned.get("weight") is None and not self.has_error("weight"):
+            cleaned["weight"] = 1.0
+        if not self.is_judged:
+            cleaned["model"] = ""
+        if not self.reads_text:
+            cleaned["scope"] = ""
+        if self.options_form is not None and not self.errors and self.options_form.is_valid():
+            self._read(self._written(cleaned, self.options_form))
+        return cleaned
+
+    def _written(self, cleaned: dict[str, Any], options: OptionsForm) -> dict[str, Any]:
+        stored = self.initial.get("model") or ""
+        # The settings of a judge came with it from a file, and go with it.
+        settings = self.instance.model_settings if cleaned["model"] == stored else {}
+        return {
+            "type": cleaned["type"],
+            "name": cleaned["name"] or None,
+            "weight": cleaned["weight"],
+            "threshold": cleaned["threshold"],
+            "enabled": cleaned["enabled"],
+            "fail_on_error": cleaned["fail_on_error"],
+            "model": model_reference(cleaned["model"], settings),
+            "scope": cleaned["scope"] or None,
+            **options.written(),
+        }
+
+    def _read(self, written: dict[str, Any]) -> None:
+        try:
+            self.spec = AssertionSpec.model_validate(written)
+        except ValidationError as error:
+            for loc, message in explained(error, model=AssertionSpec, data=written):
+                self._complain(loc, message)
+            return
+        columns = assertion_columns(self.spec)
+        self.cleaned_data["model"] = columns["model"]
+        self.instance.options = columns["options"]
+        self.instance.model_settings = columns["model_settings"]
+
+    def _complain(self, loc: Loc, message: str) -> None:
+        key, rest = (loc[0], loc[1:]) if loc else (None, ())
+        where = ": ".join(f"Line {step + 1}" if isinstance(step, int) else step for step in rest)
+        sentence = f"{where}: {message}" if where else message
+        if key in COMMON_KEYS and key in self.fields:
+            self.add_error(str(key), sentence)
+        elif self.options_form is not None:
+            self.options_form.add_error(self.options_form.name_of(key), sentence)
+
+    def complain_of_value(self, message: str) -> None:
+        """Say what is wrong with the value, or with the lack of one."""
+        if self.options_form is not None:
+            self.options_form.add_error(self.options_form.name_of("value"), message)
+        self.spec = None
+
+
+def title_of(row: Assertion) -> str:
+    """Say in a sentence what a stored check checks."""
+    try:
+        return row.to_spec().label
+    except ValidationError:
+        if row.type in GRADERS:
+            return f"{GRADERS[row.type].label}: cannot be read, open and save it"
+        return f"“{row.type}” is no longer available"
+
+
+class CheckFormSet(OrderedFormSet):
+    """Checks in order."""
+
+    row_name = "check"
+    goes_with_owner = False  # the turn that holds these checks is being removed
+
+    def is_valid(self) -> bool:
+        return self.goes_with_owner or bool(super().is_valid())
+
+
+class FinalCheckFormSet(CheckFormSet):
+    """Checks of the whole conversation, which has no expected answer of its own."""
+
+    row_name = "final check"
+
+    def clean(self) -> None:
+        super().clean()
+        for row in self.kept:
+            if not row.errors and row.spec and row.spec.lacks_expected:
+                row.complain_of_value(
+                    "Fill this in: only a turn has an expected answer to compare."
+                )
+
+
+class CheckInline(RowsInline):
+    """Rows of checks; `fk_name` says whose."""
+
+    model, form, formset = Assertion, CheckForm, CheckFormSet
+    verbose_name, verbose_name_plural = "check", "checks"
+    row_template = "admin/evals_app/check_row.html"
+    add_label = "Add a check"
+    shared_blank = "check"
+    handle = "ts-check-drag"
+
+
+class DefaultCheckInline(CheckInline):
+    """Checks of every turn of a suite that does not say otherwise."""
+
+    fk_name = "suite"
+    page_model = Suite
+    verbose_name_plural = "Checks of every turn"
+    hint = (
+        "They apply to every turn that is set to “The suite's checks” or to both. A check that "
+        "compares with the expected answer is passed over on turns without one."
+    )
+
+
+class ChecksEditor(Editor):
+    """An editor with checks: its page holds one template for each kind."""
+
+    change_form_outer_after_template = "admin/evals_app/check_templates.html"
+
+    class Media:
+        js = ["evals_app/case_editor.js"]
+        css = {"all": ["evals_app/case_editor.css"]}
+
+    def checks_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Give the blank row, and the options of every kind."""
+        kinds = [
+            {
+                "kind": kind,
+                "form": options_form_class(kind)(prefix="__options__"),
+                "is_judged": grader.family == "judged",
+                "reads_text": grader.reads_text,
+            }
+            for kind, grader in GRADERS.items()
+        ]
+        return {"check_kinds": kinds, "blank_check": CheckForm(prefix="__formset__-__prefix__")}

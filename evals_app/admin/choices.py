@@ -1,0 +1,27 @@
+"""A list of check boxes, each with a line that explains it."""
+
+from typing import Any
+
+from django import forms
+from django.template.loader import render_to_string
+
+
+class Choices(forms.CheckboxSelectMultiple):
+    """Check boxes; `help_by_value` explains some of them."""
+
+    template_name = "admin/evals_app/choices.html"
+
+    def __init__(self, help_by_value: dict[str, str] | None = None) -> None:
+        super().__init__(attrs={"class": "ts-check"})
+        self.help_by_value = help_by_value or {}
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:  # noqa: ANN401 - Django's signature
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        for _, options, _ in context["widget"]["optgroups"]:
+            for option in options:
+                option["help"] = self.help_by_value.get(str(option["value"]), "")
+        return context
+
+    def _render(self, template_name: str, context: dict[str, Any], renderer: object = None) -> Any:  # noqa: ANN401 - safe text
+        # Django looks for the templates of widgets in packages alone.
+        return render_to_string(template_name, context)

@@ -1,0 +1,81 @@
+"""Copies of cases and suites, checks of a kind that no longer exists included."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from django.db import models, transaction
+
+from evals_app.models import Assertion, Case, Suite
+
+R = TypeVar("R", bound=models.Model)
+
+_NAME_LENGTH = 200
+_SLUG_LENGTH = 100
+
+
+def free_name(wanted: str, taken: Iterable[str], *, length: int, mark: str = " ") -> str:
+    """Give a name nobody has: Refund copy, Refund copy 2."""
+    known = set(taken)
+    number = 1
+    while True:
+        end = f"{mark}copy" if number == 1 else f"{mark}copy{mark}{number}"
+        name = f"{wanted[: length - len(end)]}{end}"
+        if name not in known:
+            return name
+        number += 1
+
+
+@transaction.atomic
+def copy_case(case: Case, *, suite: Suite | None = None) -> Case:
+    """Copy a case with its turns and checks, to the end of its suite or into another one."""
+    into = suite or case.suite
+    if suite is None:
+        names = into.cases.values_list("name", flat=True)
+        name = free_name(case.name, names, length=_NAME_LENGTH)
+        position = next_position(into)
+    else:
+        name, position = case.name, case.position
+    copied = _copy(case, suite=into, name=name, position=position)
+    for turn in case.turns.order_by("position", "pk"):
+        _copy_checks(turn.assertions.all(), turn=_copy(turn, case=copied))
+    _copy_checks(case.final_assertions.all(), case=copied)
+    return copied
+
+
+@transaction.atomic
+def copy_suite(suite: Suite) -> Suite:
+    """Copy a suite with everything in it."""
+    known = Suite.objects.values_list("name", "slug")
+    name = free_name(suite.name, (each for each, _ in known), length=_NAME_LENGTH)
+    slug = free_name(suite.slug, (each for _, each in known), length=_SLUG_LENGTH, mark="-")
+    copied = _copy(suite, name=name, slug=slug)
+    copied.fixtures.set(suite.fixtures.all())
+    _copy_checks(suite.default_assertions.all(), suite=copied)
+    for case in suite.cases.order_by("position", "pk"):
+        copy_case(case, suite=copied)
+    return copied
+
+
+def next_position(suite: Suite) -> int:
+    """Give the place behind the last case."""
+    last = suite.cases.aggregate(last=models.Max("position"))["last"]
+    return 0 if last is None else last + 1
+
+
+def _copy(row: R, **changes: object) -> R:
+    columns = {
+        field.attname: getattr(row, field.attname)
+        for field in row._meta.concrete_fields  # noqa: SLF001 - the documented API of models
+        if not field.primary_key
+    }
+    copied = type(row)(**columns)
+    for name, value in changes.items():
+        setattr(copied, name, value)
+    copied.save()
+    return copied
+
+
+def _copy_checks(checks: Iterable[Assertion], **owner: models.Model) -> None:
+    no_owner = {"suite": None, "case": None, "turn": None}
+    for check in checks:
+        _copy(check, **no_owner | owner)

@@ -1,0 +1,312 @@
+"""Executions in the admin: the list, and the page on which people read what an agent did."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import URLPattern, path
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.cache import never_cache
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+from unfold.paginator import InfinitePaginator
+
+from evals_app.admin.presentation import (
+    CAUSES,
+    SUMMARY_LABELS,
+    badge,
+    count,
+    duration,
+    execution_state,
+    json_text,
+    score_text,
+    scripted_badge,
+    verdict_state,
+)
+from evals_app.admin.run_progress import running_line
+from evals_app.admin.runs import SuiteFilter
+from evals_app.admin.transcripts import final_lines, limit_lines, turn_lines, world_lines
+from evals_app.engine.trial import Trial
+from evals_app.models import Case, Execution, GradeResult, Run, Transcript
+
+WENT_WRONG = ("failed", "errored")
+
+
+class RunFilter(admin.SimpleListFilter):
+    """Executions of one run; offered only to people who come from that run's page."""
+
+    title = "run"
+    parameter_name = "run"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Iterable[tuple[str, str]]:
+        chosen = request.GET.get(self.parameter_name, "")
+        return [(chosen, f"Run {chosen}")] if chosen.isdecimal() else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Execution]) -> QuerySet[Execution]:
+        chosen = self.value()
+        return queryset.filter(run_id=chosen) if chosen else queryset
+
+
+class RunSuiteFilter(SuiteFilter):
+    """Executions of one suite."""
+
+    column: ClassVar[str] = "run__suite_slug"
+
+
+@admin.register(Execution)
+class ExecutionAdmin(ModelAdmin):
+    """Executions are written once, by workers; here they are found and read."""
+
+    list_display = (
+        "name",
+        "verdict_badge",
+        "why",
+        "score_shown",
+        "took",
+        "run_shown",
+        "finished_at",
+    )
+    list_filter = (RunFilter, "verdict", "cause", "status", RunSuiteFilter)
+    search_fields = ("case",)
+    search_help_text = "Part of a case's name"
+    sortable_by = ()  # newest first; no other order has an index
+    ordering = ("-id",)
+    actions = None
+    paginator = InfinitePaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER  # each would count the table
+    list_per_page = 50
+    change_form_template = "admin/evals_app/execution/review.html"
+
+    class Media:
+        css = {"all": ["evals_app/review.css"]}
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Execution | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Execution | None = None) -> bool:
+        return False
+
+    # The list
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Execution]:
+        whole = super().get_queryset(request).select_related("run")
+        return whole.defer("summary", "turn_ms", "run__summary")
+
+    @display(description="Case")
+    def name(self, execution: Execution) -> str:
+        return str(execution)
+
+    @display(description="Verdict")
+    def verdict_badge(self, execution: Execution) -> SafeString:
+        sign = badge(execution_state(execution, run=execution.run))
+        return format_html("{} {}", sign, _scripted_badge(execution))
+
+    @display(description="Reason")
+    def why(self, execution: Execution) -> SafeString | str:
+        if not execution.cause:
+            return ""
+        return format_html(
+            '<div>{}<br><span class="quiet clipped">{}</span></div>',
+            CAUSES[execution.cause],
+            execution.reason,
+        )
+
+    @display(description="Score")
+    def score_shown(self, execution: Execution) -> str:
+        return score_text(execution.score, scale=execution.run.score_scale)
+
+    @display(description="Agent's time")
+    def took(self, execution: Execution) -> str:
+        return duration(execution.time_ms)
+
+    @display(description="Run")
+    def run_shown(self, execution: Execution) -> str:
+        return f"{execution.run.suite_name}, run {execution.run_id}"
+
+    # The page
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [
+            path("<int:pk>/live/", never_cache(self.live), name="evals_app_execution_live"),
+            path("<int:pk>/judge/<int:grade>/", view(self.judge), name="evals_app_execution_judge"),
+            *super().get_urls(),
+        ]
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Execution | None:
+        return _with_its_run().filter(pk=object_id).first() if object_id.isdecimal() else None
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
+    ) -> HttpResponse:
+        execution: Execution = context["original"]
+        context |= _live_context(execution) | {
+            "title": f"{execution} in run {execution.run_id}",
+            "neighbours": _neighbours(execution),
+            "previous_result": _previous_result(execution),
+            "case_id": self._case_id(request, execution),
+            "show_history": False,
+        }
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def live(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Answer the part of the page that changes once, when the conversation has ended."""
+        # Without a session the page itself must ask for the password, not this part of it.
+        if not (self.admin_site.has_permission(request) and self.has_view_permission(request)):
+            return HttpResponse(status=403, headers={"HX-Refresh": "true"})
+        execution = get_object_or_404(_with_its_run(), pk=pk)
+        context = _live_context(execution) | {"is_poll": True}
+        return render(request, "admin/evals_app/execution/live.html", context)
+
+    def judge(self, request: HttpRequest, pk: int, grade: int) -> HttpResponse:
+        """Answer what the judge was asked for a grade, word by word, and what it answered."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        row = get_object_or_404(GradeResult.objects.only("calls"), pk=grade, execution=pk)
+        calls = [
+            call | {"took": duration(call["latency_ms"]), "tokens": _call_tokens(call)}
+            for call in row.calls
+        ]
+        return render(request, "admin/evals_app/execution/judge.html", {"calls": calls})
+
+    def _case_id(self, request: HttpRequest, execution: Execution) -> int | None:
+        """Find the case as it is today, if it still exists and the person may see it."""
+        suite_id = execution.run.suite_id
+        if suite_id is None or not request.user.has_perm("evals_app.view_case"):
+            return None
+        cases = Case.objects.filter(suite=suite_id, name=execution.case)
+        return cases.values_list("pk", flat=True).first()
+
+
+def _with_its_run() -> QuerySet[Execution]:
+    return Execution.objects.select_related("run").defer("run__summary", "turn_ms")
+
+
+def _scripted_badge(execution: Execution) -> SafeString | str:
+    """Label what follows a script; before it has ended, by what its run will use."""
+    if execution.is_scripted or not execution.verdict:
+        return scripted_badge(execution.run)
+    return ""
+
+
+def _live_context(execution: Execution) -> dict[str, Any]:
+    run = execution.run
+    state = execution_state(execution, run=run)
+    context = {
+        "execution": execution,
+        "run": run,
+        "state": state,
+        "badge": badge(state),
+        "scripted_badge": _scripted_badge(execution),
+        "cause": CAUSES.get(execution.cause, ""),
+        "is_open": state in {"queued", "running"},
+    }
+    if state == "running":
+        return context | {"running": running_line(execution)}
+    if state in {"queued", "not_run"}:
+        return context
+    return context | _review(execution)
+
+
+def _review(execution: Execution) -> dict[str, Any]:
+    """Collect the conversation, its grades, and what they come to."""
+    scale = execution.run.score_scale
+    stored = Transcript.objects.filter(pk=execution.pk).first()
+    trial = Trial.from_json(stored.trial) if stored else None
+    # A judge's prompts are long and repeat the conversation: loaded only when asked for.
+    grades = list(
+        GradeResult.objects.filter(execution=execution).defer("calls").order_by("position", "pk")
+    )
+    turns = turn_lines(trial, grades, scale=scale)
+    return {
+        "trial": trial,
+        "turns": turns,
+        "is_long": any(not turn.is_open for turn in turns),
+        "said_nothing": not any(turn.messages for turn in turns),
+        "history": trial.history if trial else (),
+        "final_grades": final_lines(grades, scale=scale),
+        "limits": limit_lines(execution, grades),
+        "summary": _summary(execution),
+        "failure_reason": execution.summary.get("response_criteria_failure_reason"),
+        "numbers": _numbers(execution, scale=scale),
+        "world": world_lines(trial.world_changes if trial else {}),
+        "journal": json_text(list(trial.world_journal)) if trial and trial.world_journal else "",
+        "context_params": json_text(trial.context_params) if trial and trial.context_params else "",
+    }
+
+
+def _summary(execution: Execution) -> list[tuple[str, SafeString]]:
+    return [
+        (label, badge(verdict_state(execution.summary.get(key), otherwise="not_set")))
+        for key, label in SUMMARY_LABELS.items()
+        if execution.summary
+    ]
+
+
+def _numbers(execution: Execution, *, scale: str) -> list[tuple[str, str]]:
+    judge = [execution.judge_prompt_tokens, execution.judge_response_tokens]
+    return [
+        ("Score", score_text(execution.score, scale=scale)),
+        ("Agent's time", duration(execution.time_ms)),
+        ("Prompt tokens", count(execution.prompt_tokens)),
+        ("Response tokens", count(execution.response_tokens)),
+        ("Tool calls", count(execution.tool_calls)),
+        ("Judge tokens", " + ".join(map(count, judge))),
+    ]
+
+
+def _call_tokens(call: dict[str, Any]) -> str:
+    usage = call["usage"]
+    return f"{count(usage['input_uncached'])} prompt + {count(usage['output'])} response tokens"
+
+
+# Ways from one execution to another
+
+
+def _neighbours(execution: Execution) -> dict[str, Execution | None]:
+    """Find the executions before and after in the run, and the next one that went wrong."""
+    siblings = Execution.objects.filter(run=execution.run_id).only("pk", "case", "trial", "verdict")
+    here = {"position": execution.position}
+    after = siblings.filter(
+        Q(position__gt=execution.position) | Q(trial__gt=execution.trial, **here)
+    ).order_by("position", "trial")
+    before = siblings.filter(
+        Q(position__lt=execution.position) | Q(trial__lt=execution.trial, **here)
+    ).order_by("-position", "-trial")
+    return {
+        "previous": before.first(),
+        "next": after.first(),
+        "next_failure": after.filter(verdict__in=WENT_WRONG).first(),
+    }
+
+
+def _previous_result(execution: Execution) -> dict[str, Any] | None:
+    """Find how the same case ended in the latest run of the suite before this one."""
+    run: Run = execution.run
+    earlier = Execution.objects.filter(
+        case=execution.case,
+        run__suite_slug=run.suite_slug,
+        run__is_tryout=False,
+        run_id__lt=execution.run_id,
+        status=Execution.Status.FINISHED,
+    )
+    found = earlier.order_by("-run_id", "trial").only("pk", "run_id", "verdict", "score").first()
+    if found is None:
+        return None
+    return {
+        "pk": found.pk,
+        "run_id": found.run_id,
+        "badge": badge(found.verdict),
+        "score": score_text(found.score, scale=run.score_scale),
+    }

@@ -1,0 +1,354 @@
+"""Fields of several lines: lists and mappings as rows of plain inputs.
+
+The inputs of a column share one name (`getlist`), so lines never need renumbering. Columns are
+texts or selects: an unchecked checkbox is not posted and would shift the others.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.template.loader import render_to_string
+
+from fixtures_app.admin.json_field import read_json
+from fixtures_app.spec import json_problems
+
+Line = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One input of a line. `key` ends its name; a column without key has the field's own."""
+
+    key: str
+    label: str
+    kind: Literal["text", "area", "select"] = "text"
+    choices: tuple[tuple[str, str], ...] = ()
+    placeholder: str = ""
+
+
+class Typed(list[Line]):
+    """Lines as they were typed, to tell them from a value."""
+
+
+class LinesWidget(forms.Widget):
+    """Lines of inputs, with a button for another one."""
+
+    template_name = "admin/evals_app/lines.html"
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        super().__init__()
+        self.columns = columns
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:  # noqa: ANN401 - Django's signature
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        given = context["widget"]["attrs"]
+        lines = [self._inputs(name, line) for line in value or [{}]]
+        # The label of the field leads to the first input.
+        lines[0][0]["id"] = given.get("id", "")
+        context["widget"] |= {
+            "lines": lines,
+            "blank": self._inputs(name, {}),
+            "is_invalid": given.get("aria-invalid") == "true",
+            "described_by": given.get("aria-describedby", ""),
+        }
+        return context
+
+    def _inputs(self, name: str, line: Mapping[str, str]) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": f"{name}-{column.key}" if column.key else name,
+                "column": column,
+                "value": line.get(column.key, ""),
+            }
+            for column in self.columns
+        ]
+
+    def _render(self, template_name: str, context: dict[str, Any], renderer: object = None) -> Any:  # noqa: ANN401 - safe text
+        # Django looks for the templates of widgets in packages alone.
+        return render_to_string(template_name, context)
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Typed:  # noqa: ANN401 - Django's signature
+        keys = [column.key for column in self.columns]
+        posted = [data.getlist(f"{name}-{key}" if key else name) for key in keys]
+        # A hand-made request may leave inputs out; lines are as many as the longest column.
+        count = max(map(len, posted))
+        padded = [[*values, *[""] * (count - len(values))] for values in posted]
+        lines = [dict(zip(keys, values, strict=True)) for values in zip(*padded, strict=True)]
+        typed = [column.key for column in self.columns if column.kind != "select"]
+        return Typed(line for line in lines if any(line[key].strip() for key in typed))
+
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:  # noqa: ANN401 - Django's signature
+        return False
+
+
+class LinesField(forms.Field):
+    """A field whose value is read from lines."""
+
+    def __init__(self, columns: Sequence[Column], **kwargs: Any) -> None:
+        super().__init__(widget=LinesWidget(columns), **{"required": False, **kwargs})
+
+    def written(self, value: Any) -> Iterable[Line]:  # noqa: ANN401 - what the field holds
+        """Write a value as lines."""
+        raise NotImplementedError
+
+    def read(self, lines: Typed) -> Any:  # noqa: ANN401 - what the field holds
+        """Read a value from lines.
+
+        Raises:
+            ValidationError: naming the line.
+        """
+        raise NotImplementedError
+
+    def prepare_value(self, value: Any) -> Typed:  # noqa: ANN401 - a value, or lines as typed
+        return value if isinstance(value, Typed) else Typed(self.written(value or []))
+
+    def to_python(self, value: Any) -> Any:  # noqa: ANN401 - see above
+        return self.read(value) if isinstance(value, Typed) else value
+
+    def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - see above
+        try:
+            return bool((self.to_python(data) or None) != (initial or None))
+        except ValidationError:
+            return True
+
+
+class TextLines(LinesField):
+    """A list of texts."""
+
+    def __init__(self, *, placeholder: str = "", **kwargs: Any) -> None:
+        label = str(kwargs.get("label", "Value"))
+        super().__init__([Column("", label, placeholder=placeholder)], **kwargs)
+
+    def written(self, value: Sequence[str]) -> Iterable[Line]:
+        return ({"": each} for each in value)
+
+    def read(self, lines: Typed) -> list[str]:
+        return [line[""].strip() for line in lines]
+
+
+class RecordLines(LinesField):
+    """A list of small objects, one column for each key; `json_keys` hold JSON.
+
+    With `bare_key` an object that says nothing else is that key's text alone.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        *,
+        json_keys: frozenset[str] = frozenset(),
+        bare_key: str = "",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(columns, **kwargs)
+        self.columns = columns
+        self.json_keys = json_keys
+        self.bare_key = bare_key
+
+    def written(self, value: Sequence[Any]) -> Iterable[Line]:
+        for each in value:
+            record = {self.bare_key: each} if isinstance(each, str) else each
+            yield {
+                key: json.dumps(item, ensure_ascii=False) if key in self.json_keys else str(item)
+                for key, item in record.items()
+                if item not in (None, {}, [])
+            }
+
+    def read(self, lines: Typed) -> list[Any]:
+        records: list[Any] = []
+        for number, line in enumerate(lines, 1):
+            record: dict[str, Any] = {}
+            for column in self.columns:
+                text = line[column.key]
+                if column.key in self.json_keys and text.strip():
+                    record[column.key] = _located(number, column.label, text)
+                elif text.strip():
+                    record[column.key] = text if column.kind == "area" else text.strip()
+            is_bare = list(record) == [self.bare_key]
+            records.append(record[self.bare_key] if is_bare else record)
+        return records
+
+
+def _located(number: int, label: str, text: str) -> Any:  # noqa: ANN401 - JSON
+    try:
+        return read_json(text)
+    except ValidationError as error:
+        message = f"Line {number}, {label.lower()}: {error.messages[0]}"
+        raise ValidationError(message) from None
+
+
+def read_value(text: str) -> Any:  # noqa: ANN401 - JSON
+    """Read a value as a person types it: 5, true, null, [1, 2] and "5" as JSON, the rest as text.
+
+    Raises:
+        ValidationError: it begins like JSON and is none.
+    """
+    text = text.strip()
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        if text[:1] in {"{", "[", '"'}:
+            return read_json(text)
+        return text
+    if isinstance(value, float) and (problems := list(json_problems(value))):
+        return text if problems else value  # NaN, Infinity: words, not numbers
+    return read_json(text)
+
+
+def write_value(value: Any) -> str:  # noqa: ANN401 - JSON
+    """Write a value so that `read_value` reads it back."""
+    if isinstance(value, str):
+        try:
+            is_plain = value.strip() == value != "" and read_value(value) == value
+        except ValidationError:
+            is_plain = False
+        if is_plain:
+            return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+VALUE_HELP = 'Numbers, true and false are read as such; for text put them in quotes: "5".'
+
+
+class ValueLines(LinesField):
+    """A mapping from names to plain values."""
+
+    def __init__(self, *, key_label: str, value_label: str, **kwargs: Any) -> None:
+        columns = [Column("key", key_label), Column("value", value_label)]
+        super().__init__(columns, **kwargs)
+        self.key_label = key_label
+
+    def written(self, value: Any) -> Iterable[Line]:  # noqa: ANN401 - a mapping, or nothing
+        pairs = value.items() if value else ()
+        return ({"key": key, "value": write_value(item)} for key, item in pairs)
+
+    def read(self, lines: Typed) -> dict[str, Any]:
+        return {
+            key: _typed_value(number, line["value"])
+            for number, key, line in _keyed(lines, self.key_label)
+        }
+
+
+MUSTS: tuple[tuple[str, str], ...] = (
+    ("equals", "equals"),
+    ("fuzzy", "is about"),
+    ("contains", "contains"),
+    ("regex", "matches pattern"),
+    ("any_of", "is one of"),
+    ("present", "is passed"),
+    ("absent", "is not passed"),
+)
+_WITHOUT_VALUE = {"present": True, "absent": False}
+
+
+class MatcherLines(LinesField):
+    """What arguments must be: name, how to compare, with what."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        columns = [
+            Column("key", "Argument", placeholder="Argument"),
+            Column("must", "Must", kind="select", choices=MUSTS),
+            Column("value", "Value", placeholder="Value"),
+        ]
+        super().__init__(columns, **kwargs)
+
+    def written(self, value: Any) -> Iterable[Line]:  # noqa: ANN401 - a mapping, or nothing
+        for key, matcher in value.items() if value else ():
+            must, operand = _split(matcher)
+            yield {"key": key, "must": must, "value": _operand_text(must, operand)}
+
+    def read(self, lines: Typed) -> dict[str, Any]:
+        return {
+            key: _matcher(number, line["must"], line["value"])
+            for number, key, line in _keyed(lines, "Argument")
+        }
+
+
+def _split(matcher: Any) -> tuple[str, Any]:  # noqa: ANN401 - JSON
+    if isinstance(matcher, dict) and len(matcher) == 1:
+        ((key, operand),) = matcher.items()
+        if key == "present":
+            return ("present" if operand else "absent"), None
+        if key in {"fuzzy", "contains", "regex", "any_of"}:
+            return key, operand
+    return "equals", matcher
+
+
+def _operand_text(must: str, operand: Any) -> str:  # noqa: ANN401 - JSON
+    if must in _WITHOUT_VALUE:
+        return ""
+    if must == "regex" and isinstance(operand, str) and not operand.startswith('"'):
+        return operand
+    if must == "any_of" and isinstance(operand, list):
+        texts = [write_value(each) for each in operand]
+        if not any("," in each or each.startswith("[") for each in texts):
+            return ", ".join(texts)
+    return write_value(operand)
+
+
+def _matcher(number: int, must: str, text: str) -> Any:  # noqa: ANN401 - JSON
+    if must in _WITHOUT_VALUE:
+        return {"present": _WITHOUT_VALUE[must]}
+    if must == "regex":
+        # A pattern is text whatever it looks like; only one that is quoted as JSON is unquoted.
+        value = text.strip()
+        return {"regex": _typed_value(number, value) if value.startswith('"') else value}
+    if must == "any_of":
+        value = text.strip()
+        if value.startswith("["):
+            return {"any_of": _typed_value(number, value)}
+        return {"any_of": [_typed_value(number, part) for part in value.split(",") if part.strip()]}
+    if not text.strip():
+        names = dict(MUSTS)
+        message = f'Line {number}: "{names.get(must, must)}" needs a value. An empty text is "".'
+        raise ValidationError(message)
+    value = _typed_value(number, text)
+    return value if must == "equals" else {must: value}
+
+
+def _typed_value(number: int, text: str) -> Any:  # noqa: ANN401 - JSON
+    try:
+        return read_value(text)
+    except ValidationError as error:
+        message = f"Line {number}: {error.messages[0]}"
+        raise ValidationError(message) from None
+
+
+def _keyed(lines: Typed, label: str) -> Iterable[tuple[int, str, Line]]:
+    seen: set[str] = set()
+    for number, line in enumerate(lines, 1):
+        key = line["key"].strip()
+        if not key:
+            message = f"Line {number}: {label.lower()} is missing."
+            raise ValidationError(message)
+        if key in seen:
+            message = f"Line {number}: {key} stands twice."
+            raise ValidationError(message)
+        seen.add(key)
+        yield number, key, line
+
+
+class TagsField(forms.CharField):
+    """Tags as one text, separated by commas."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, **kwargs)
+
+    def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 - a list, or text as typed
+        return ", ".join(value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> Any:  # noqa: ANN401 - text in, list out
+        if isinstance(value, list):
+            return value
+        tags = (each.strip() for each in str(super().to_python(value)).split(","))
+        return list(dict.fromkeys(tag for tag in tags if tag))
+
+    def run_validators(self, value: Any) -> None:  # noqa: ANN401 - those of texts do not apply
+        pass
+
+    def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - a list, and text
+        return bool(self.to_python(initial or "") != self.to_python(data or ""))

@@ -1,0 +1,66 @@
+"""The side bar: what people do here, in the order in which they do it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth import get_permission_codename
+from django.contrib.auth.models import Group, User
+from django.db.models import Model
+from django.http import HttpRequest
+from django.urls import reverse
+
+from evals_app.models import Agent, ApiToken, Case, Execution, Provider, Run, Suite
+from fixtures_app.models import EntityType, Fixture
+
+# Title of the group -> model, icon, title of the entry.
+_GROUPS: dict[str, list[tuple[type[Model], str, str]]] = {
+    "Write": [
+        (Suite, "checklist", "Suites"),
+        (Case, "forum", "Cases"),
+        (Agent, "smart_toy", "Agents"),
+        (Fixture, "dataset", "Fixtures"),
+        (EntityType, "schema", "Entity types"),
+    ],
+    "Run and review": [
+        (Run, "play_circle", "Runs"),
+        (Execution, "rate_review", "Executions"),
+    ],
+    "Set up": [
+        (Provider, "hub", "Providers"),
+        (ApiToken, "key", "API tokens"),
+        (User, "person", "People"),
+        (Group, "group", "Groups"),
+    ],
+}
+
+
+def navigation(request: HttpRequest) -> list[dict[str, Any]]:
+    """Give the side bar's groups; UNFOLD["SIDEBAR"]["navigation"] names this function."""
+    home = {"title": "Dashboard", "icon": "dashboard", "link": reverse("admin:index")}
+    groups: list[dict[str, Any]] = [{"items": [home]}]
+    for title, entries in _GROUPS.items():
+        items: list[dict[str, Any]] = [
+            {"title": name, "icon": icon, "link": _list_url(model), "permission": _may_see(model)}
+            for model, icon, name in entries
+            if admin.site.is_registered(model)
+        ]
+        # A heading above nothing would only puzzle.
+        if any(item["permission"](request) for item in items):
+            groups.append({"title": title, "separator": True, "items": items})
+    return groups
+
+
+def _list_url(model: type[Model]) -> str:
+    options = model._meta  # noqa: SLF001 - the documented API of models
+    return reverse(f"admin:{options.app_label}_{options.model_name}_changelist")
+
+
+def _may_see(model: type[Model]) -> Callable[[HttpRequest], bool]:
+    options = model._meta  # noqa: SLF001 - the documented API of models
+    codenames = [get_permission_codename(action, options) for action in ("view", "change")]
+
+    def may_see(request: HttpRequest) -> bool:
+        return any(request.user.has_perm(f"{options.app_label}.{name}") for name in codenames)
+
+    return may_see

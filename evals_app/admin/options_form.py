@@ -1,0 +1,298 @@
+"""The form of a check's options, made from its grader: a new grader needs nothing here.
+
+What the annotations of a grader cannot say in inputs becomes a text area of JSON.
+"""
+
+import json
+import types
+import typing
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, ClassVar, Literal, get_args, get_origin
+
+import annotated_types
+from django import forms
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from evals_app.admin.lines import (
+    VALUE_HELP,
+    Column,
+    LinesField,
+    MatcherLines,
+    RecordLines,
+    TextLines,
+)
+from evals_app.engine.graders import GRADERS, Grader
+from evals_app.engine.graders.matchers import Matcher
+from fixtures_app.admin.inputs import CheckBox, NumberInput, Select, TextArea, TextInput
+from fixtures_app.admin.json_field import JsonTextField
+
+FAMILIES = {
+    "text": "Reply text",
+    "tools": "Tools",
+    "retrieval": "Knowledge",
+    "judged": "Judged by a model",
+}
+_MATCHER_HELP = f"What an argument must be. {VALUE_HELP} Several values: a, b, c."
+_LONG = 60  # characters of an example from which on a text gets an area
+
+
+class OwnText(forms.CharField):
+    """A text kept as typed; one of nothing but spaces counts as blank."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(strip=False, **kwargs)
+
+    def to_python(self, value: Any) -> str:  # noqa: ANN401 - whatever was posted
+        text = str(super().to_python(value))
+        return text if text.strip() else ""
+
+
+class _AsTyped(str):
+    """What somebody typed, to tell it from a stored text."""
+
+    __slots__ = ()
+
+
+class NumberOrText(forms.CharField):
+    """A number where it reads as one, else a text; a text of digits stands in quotes."""
+
+    def bound_data(self, data: Any, initial: Any) -> Any:  # noqa: ANN401 - Django's signature
+        return _AsTyped(data) if isinstance(data, str) else data
+
+    def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 - a number, or a text
+        if isinstance(value, str) and (
+            isinstance(value, _AsTyped) or self.to_python(value) == value
+        ):
+            return value
+        return value if value is None else json.dumps(value, ensure_ascii=False)
+
+    def to_python(self, value: Any) -> Any:  # noqa: ANN401 - see above
+        text = str(super().to_python(value))
+        try:
+            read = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        if isinstance(read, str):
+            return read
+        is_number = isinstance(read, int | float) and not isinstance(read, bool)
+        return read if is_number and read - read == 0 else text  # NaN and Infinity are texts
+
+    def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - see above
+        return bool((initial or None) != (self.to_python(data) or None))
+
+    def run_validators(self, value: Any) -> None:  # noqa: ANN401 - a number has no length
+        if isinstance(value, str):
+            super().run_validators(value)
+
+
+class OptionsForm(forms.Form):
+    """The options of one kind of check."""
+
+    use_required_attribute = False
+    grader: ClassVar[type[Grader]]
+
+    @property
+    def help(self) -> str:
+        """When such a check passes: the first line of the grader's description."""
+        return (self.grader.__doc__ or "").strip().partition("\n")[0]
+
+    @classmethod
+    def name_of(cls, key: object) -> str | None:
+        """Give the field that holds an option, by its key in files."""
+        for name, info in cls.grader.model_fields.items():
+            if key == (info.alias or name):
+                return name
+        return None
+
+    def written(self) -> dict[str, Any]:
+        """Give the options as a file would; what is blank is left out and so takes its default."""
+        options = {}
+        for name, info in self.grader.model_fields.items():
+            value = self.cleaned_data.get(name)
+            # A list that must be there is given even when empty, so that the grader can say so.
+            if value not in (None, "", [], {}) or (info.is_required() and value is not None):
+                options[info.alias or name] = value
+        return options
+
+
+@cache
+def options_form_class(kind: str) -> type[OptionsForm]:
+    """Make the form class of a kind of check."""
+    grader = GRADERS[kind]
+    fields = {
+        name: option_field(name, info, grader.example.get(info.alias or name))
+        for name, info in grader.model_fields.items()
+    }
+    return type(f"{grader.__name__}OptionsForm", (OptionsForm,), {"grader": grader, **fields})
+
+
+def initial_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the stored options by the names of the form's fields."""
+    fields = GRADERS[kind].model_fields.items()
+    keys = {name: info.alias or name for name, info in fields}
+    return {name: options[key] for name, key in keys.items() if key in options}
+
+
+def kind_choices() -> list[tuple[str, Any]]:
+    """Give the kinds of checks in groups."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for kind, grader in GRADERS.items():
+        group = FAMILIES.get(grader.family, grader.family.capitalize())
+        groups.setdefault(group, []).append((kind, grader.label))
+    return [("", "Choose a check…"), *groups.items()]
+
+
+def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field:  # noqa: ANN401 - JSON
+    """Make the form field of one option."""
+    annotation, is_optional = _without_none(info.annotation)
+    extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+    default = None if info.is_required() else info.get_default(call_default_factory=True)
+    common: dict[str, Any] = {
+        "label": info.title or name.replace("_", " ").capitalize(),
+        "help_text": info.description or "",
+        "required": info.is_required(),
+        "initial": default,
+    }
+    origin = get_origin(annotation)
+    if annotation is bool and not is_optional:
+        return forms.BooleanField(**common | {"required": False}, widget=CheckBox())
+    if annotation is bool or origin is Literal:
+        values = [True, False] if annotation is bool else list(get_args(annotation))
+        return _choice(values, common)
+    if origin is list:
+        return _lines(annotation, common, example)
+    if origin is dict:
+        return _mapping(annotation, common)
+    if annotation in (int, float):
+        return _number(annotation, info, common)
+    if annotation is str:
+        return _text(info, common, extra, example)
+    if origin in (types.UnionType, typing.Union) and set(get_args(annotation)) <= {int, float, str}:
+        return NumberOrText(**_said_if_blank(common), widget=_input(example))
+    return _json(common)
+
+
+def _without_none(annotation: Any) -> tuple[Any, bool]:  # noqa: ANN401 - a type
+    if get_origin(annotation) not in (types.UnionType, typing.Union):
+        return annotation, False
+    members = [each for each in get_args(annotation) if each is not type(None)]
+    is_optional = len(members) < len(get_args(annotation))
+    joined = members[0] if len(members) == 1 else typing.Union[tuple(members)]  # noqa: UP007 - made at run time
+    return joined, is_optional
+
+
+def _input(example: Any = None) -> TextInput:  # noqa: ANN401 - JSON
+    is_short = isinstance(example, str | int | float)
+    return TextInput({"placeholder": f"for example {example}"} if is_short else None)
+
+
+def _said_if_blank(common: dict[str, Any]) -> dict[str, Any]:
+    """Say what blank means, where it means something."""
+    if common["required"] or common["initial"] in (None, ""):
+        return common
+    means = f"Blank means {common['initial']}."
+    return common | {"help_text": f"{common['help_text']} {means}".strip()}
+
+
+def _choice(values: list[Any], common: dict[str, Any]) -> forms.Field:
+    by_text = {str(value): value for value in values}
+    words = {"True": "Yes", "False": "No"}
+    choices = [
+        (text, words.get(text, text.replace("_", " ").capitalize() if text.islower() else text))
+        for text in by_text
+    ]
+    if common["initial"] is None:
+        choices.insert(0, ("", "Choose…" if common["required"] else "Either"))
+
+    def coerce(text: str) -> Any:  # noqa: ANN401 - a value of the Literal
+        return by_text[text]
+
+    return forms.TypedChoiceField(
+        choices=choices, coerce=coerce, empty_value=None, widget=Select(), **common
+    )
+
+
+def _lines(
+    annotation: Any,  # noqa: ANN401 - a list type
+    common: dict[str, Any],
+    example: Any,  # noqa: ANN401 - JSON
+) -> forms.Field:
+    (item,) = get_args(annotation)
+    if get_origin(item) is typing.Annotated:
+        item = get_args(item)[0]
+    shown = common | {"required": False}
+    if item is str:
+        first = example[0] if isinstance(example, list) and example else ""
+        return TextLines(placeholder=f"for example {first}" if first else "", **shown)
+    models = [each for each in get_args(item) or [item] if _is_model(each)]
+    if len(models) == 1 and all(
+        _is_model(each) or each is str for each in get_args(item) or [item]
+    ):
+        return _records(models[0], shown)
+    return _json(common)
+
+
+def _is_model(annotation: Any) -> bool:  # noqa: ANN401 - a type
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _records(model: type[BaseModel], common: dict[str, Any]) -> LinesField:
+    """Make one column for each key; those that a text cannot say hold JSON."""
+    columns, json_keys = [], set()
+    for name, info in model.model_fields.items():
+        key = info.alias or name
+        label = info.title or name.capitalize()
+        annotation, _ = _without_none(info.annotation)
+        if get_origin(annotation) is Literal:
+            choices = tuple((str(each), str(each)) for each in get_args(annotation))
+            columns.append(Column(key, label, kind="select", choices=choices))
+        elif annotation is str:
+            columns.append(Column(key, label))
+        else:
+            json_keys.add(key)
+            columns.append(Column(key, label, placeholder=f"{label} (JSON, blank: any)"))
+    first = next(iter(model.model_fields))
+    return RecordLines(columns, json_keys=frozenset(json_keys), bare_key=first, **common)
+
+
+def _mapping(annotation: Any, common: dict[str, Any]) -> forms.Field:  # noqa: ANN401 - a dict type
+    if get_args(annotation)[1:] == (Matcher,):
+        return MatcherLines(**common | {"required": False, "help_text": _MATCHER_HELP})
+    return _json(common, kind=dict)
+
+
+def _number(kind: type, info: FieldInfo, common: dict[str, Any]) -> forms.Field:
+    least = next((each.ge for each in info.metadata if isinstance(each, annotated_types.Ge)), None)
+    most = next((each.le for each in info.metadata if isinstance(each, annotated_types.Le)), None)
+    field_class: Any = forms.IntegerField if kind is int else forms.FloatField
+    return field_class(
+        min_value=least, max_value=most, widget=NumberInput(), **_said_if_blank(common)
+    )
+
+
+def _text(
+    info: FieldInfo,
+    common: dict[str, Any],
+    extra: Mapping[str, Any],
+    example: Any,  # noqa: ANN401 - JSON
+) -> forms.Field:
+    lengths = [
+        each.max_length for each in info.metadata if isinstance(each, annotated_types.MaxLen)
+    ]
+    mono = " ts-mono" if extra.get("mono") else ""
+    rows = extra.get("rows") or (2 if isinstance(example, str) and len(example) > _LONG else None)
+    widget: forms.Widget = _input(example)
+    if rows:
+        widget = TextArea({"rows": rows, "placeholder": f"for example {example}"})
+    widget.attrs["class"] = f"ts-input{mono}"
+    return OwnText(
+        max_length=lengths[0] if lengths else None, widget=widget, **_said_if_blank(common)
+    )
+
+
+def _json(common: dict[str, Any], kind: type | None = None) -> JsonTextField:
+    help_text = f"{common['help_text']} Written as JSON.".strip()
+    widget = TextArea({"rows": 4, "class": "ts-input ts-mono"})
+    return JsonTextField(kind=kind, **common | {"help_text": help_text}, widget=widget)

@@ -1,0 +1,261 @@
+"""What a run says in the end: its numbers, gates, failures by cause, and cases."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, F, Window
+from django.db.models.functions import RowNumber
+from django.utils.safestring import SafeString
+
+from evals_app.admin.presentation import (
+    CAUSES,
+    SIGNS,
+    UNKNOWN,
+    badge,
+    between,
+    count,
+    duration,
+    execution_state,
+    percent,
+    plural,
+    score_text,
+    verdict_state,
+)
+from evals_app.engine.trial import Cause
+from evals_app.models import Execution, Run
+
+MOST_OF_A_CAUSE = 50
+MOST_CASES = 200
+WENT_WRONG = ("failed", "errored")
+
+
+@dataclass(frozen=True, slots=True)
+class GateLine:
+    """A gate as a sentence, with what was measured."""
+
+    sentence: str
+    actual: str
+    badge: SafeString
+
+
+@dataclass(frozen=True, slots=True)
+class CauseGroup:
+    """Executions that went wrong for the same cause; of many only the first are shown."""
+
+    cause: str
+    title: str
+    badge: SafeString
+    total: int
+    rows: tuple[Execution, ...]
+
+    @property
+    def more(self) -> int:
+        return self.total - len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialMark:
+    """One trial of a case, as a link."""
+
+    pk: int
+    badge: SafeString
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseLine:
+    """A case over its trials."""
+
+    name: str
+    badge: SafeString
+    trials: tuple[TrialMark, ...]
+    pass_rate: str
+    interval: str
+    score: str
+    deviation: str
+    pass_at_k: str
+    pass_hat_k: str
+
+
+def results(run: Run) -> dict[str, Any]:
+    """Collect what the page of a run that has ended shows."""
+    scale = run.score_scale
+    cases = run.summary.get("cases", [])
+    return {
+        "numbers": _numbers(run, scale=scale),
+        "gates": [gate_line(gate, scale=scale) for gate in run.summary.get("gates", [])],
+        "causes": causes(run),
+        "cases": _case_lines(run, cases[:MOST_CASES], scale=scale),
+        "cases_more": max(0, len(cases) - MOST_CASES),
+        "has_trials": any(case["trials"] > 1 for case in cases),
+    }
+
+
+def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
+    summary = run.summary
+    return [
+        ("Score", score_text(run.score, scale=scale)),
+        ("Cases passed", percent(summary.get("pass_rate"))),
+        ("Latency of a turn, median", duration(summary.get("median_ms"))),
+        ("Latency of a turn, p95", duration(summary.get("p95_ms"))),
+        ("Agent tokens", _tokens(run.agent_prompt_tokens, run.agent_response_tokens)),
+        ("Judge tokens", _tokens(run.judge_prompt_tokens, run.judge_response_tokens)),
+        ("Duration", between(run.started_at, run.finished_at)),
+    ]
+
+
+def _tokens(prompt: int | None, response: int | None) -> str:
+    if prompt is None and response is None:
+        return "unknown"
+    return f"{count(prompt)} prompt + {count(response)} response"
+
+
+GATES = {
+    "min_score": "The mean score must be at least {}",
+    "min_pass_rate": "At least {} of the cases must pass",
+    "max_p95_ms": "95 % of the turns must be answered within {}",
+}
+
+
+def gate_line(gate: Mapping[str, Any], *, scale: str) -> GateLine:
+    """Write a gate as a sentence."""
+    name, limit, actual = gate["name"], gate["limit"], gate["actual"]
+
+    def shown(value: float) -> str:
+        if name == "min_score":
+            return score_text(value, scale=scale)
+        return percent(value) if name == "min_pass_rate" else duration(value)
+
+    return GateLine(
+        sentence=GATES[name].format(shown(limit)),
+        actual="unknown" if actual is None else shown(actual),
+        badge=badge(
+            verdict_state(gate["passed"], otherwise="unknown"),
+            word={True: "Holds", False: "Missed", None: "Unknown"}[gate["passed"]],
+        ),
+    )
+
+
+def causes(run: Run) -> list[CauseGroup]:
+    """Group what went wrong by cause: failures first, in each group the first cases."""
+    rows = (
+        run.executions.filter(verdict__in=WENT_WRONG)
+        .annotate(
+            number=Window(RowNumber(), partition_by=[F("cause")], order_by=["position", "trial"]),
+            in_all=Window(Count("pk"), partition_by=[F("cause")]),
+        )
+        .filter(number__lte=MOST_OF_A_CAUSE)
+        .only("run", "case", "trial", "verdict", "cause", "reason")
+        .order_by("cause", "number")
+    )
+    grouped: dict[Cause, list[Execution]] = {}
+    totals: dict[Cause, int] = {}
+    for row in rows:
+        grouped.setdefault(Cause(row.cause), []).append(row)
+        totals[Cause(row.cause)] = row.in_all
+    # Failures say something about the agent; what errored says something about the evaluation.
+    order = sorted(grouped, key=lambda cause: (cause.is_error, -list(Cause).index(cause)))
+    return [
+        CauseGroup(
+            cause=cause,
+            title=CAUSES[cause],
+            badge=badge(grouped[cause][0].verdict),
+            total=totals[cause],
+            rows=tuple(grouped[cause]),
+        )
+        for cause in order
+    ]
+
+
+def _case_lines(run: Run, cases: Sequence[Mapping[str, Any]], *, scale: str) -> list[CaseLine]:
+    trials: dict[str, list[TrialMark]] = {}
+    names = [case["name"] for case in cases]
+    rows = run.executions.filter(case__in=names).order_by("position", "trial")
+    for row in rows.only("run", "case", "trial", "verdict", "status"):
+        state = execution_state(row, run=run)
+        label = f"{row.case}, trial {row.trial}: {SIGNS[state].word}"
+        trials.setdefault(row.case, []).append(TrialMark(row.pk, badge(state), label))
+    return [
+        CaseLine(
+            name=case["name"],
+            badge=badge(case["verdict"] or "not_run"),
+            trials=tuple(trials.get(case["name"], ())),
+            pass_rate=_pass_rate(case),
+            interval=_interval(case["interval"]),
+            score=score_text(case["score"], scale=scale),
+            deviation=_deviation(case["deviation"], scale=scale),
+            pass_at_k=_each_k(case["pass_at_k"]),
+            pass_hat_k=_each_k(case["pass_hat_k"]),
+        )
+        for case in cases
+    ]
+
+
+def _pass_rate(case: Mapping[str, Any]) -> str:
+    if case["pass_rate"] is None:
+        return UNKNOWN
+    graded = case["passed"] + case["failed"]
+    errored = f", {case['errored']} errored" if case["errored"] else ""
+    return f"{percent(case['pass_rate'])} ({case['passed']} of {graded}{errored})"
+
+
+def _deviation(value: float | None, *, scale: str) -> str:
+    if value is None:
+        return ""
+    return f"± {4 * value:.1f}" if scale == "1-5" else f"± {value:.2f}"
+
+
+def _interval(bounds: Sequence[float] | None) -> str:
+    return f"{percent(bounds[0])} to {percent(bounds[1])}" if bounds else ""
+
+
+def _each_k(values: Sequence[float]) -> str:
+    """Write pass@k for every k, or for first, middle and last of many."""
+    if len(values) < 2:  # noqa: PLR2004 - one trial says nothing about k
+        return ""
+    chosen = list(range(1, len(values) + 1))
+    if len(values) > 4:  # noqa: PLR2004 - more do not fit a cell
+        chosen = sorted({1, (len(values) + 1) // 2, len(values)})
+    return ", ".join(f"k={k}:\u00a0{percent(values[k - 1])}" for k in chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """What a run was started with."""
+
+    fixtures: str
+    short_hash: str
+    sha256: str
+
+
+def frozen(run: Run) -> Frozen:
+    """Read from the snapshot what the run's own columns do not say."""
+    fixtures = json.loads(run.snapshot.content).get("fixtures", [])
+    names = ", ".join(each["name"] for each in fixtures)
+    return Frozen(
+        fixtures=names or "none",
+        short_hash=run.snapshot_id[:12],
+        sha256=run.snapshot_id,
+    )
+
+
+def headline(run: Run) -> str:
+    """Say in one sentence why the run ended as it did."""
+    cases = run.summary.get("cases", [])
+    failed = sum(case["verdict"] == "failed" for case in cases)
+    undecided = sum(case["verdict"] in {None, "errored"} for case in cases)
+    gates = run.summary.get("gates", [])
+    missed = sum(gate["passed"] is not True for gate in gates)
+    parts = []
+    if failed:
+        parts.append(f"{failed:,} of {plural(len(cases), 'case')} failed")
+    if undecided:
+        parts.append(f"{plural(undecided, 'case')} could not be decided")
+    if not parts:
+        parts.append("the case passed" if len(cases) == 1 else f"all {len(cases):,} cases passed")
+    if gates:
+        parts.append(f"{plural(missed, 'gate')} missed" if missed else "every gate holds")
+    sentence = ", ".join(parts)
+    return f"{sentence[0].upper()}{sentence[1:]}."

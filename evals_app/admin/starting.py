@@ -1,0 +1,113 @@
+"""Starting runs from a page: the dialogs, and what becomes of a start."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from unfold.forms import BaseDialogForm
+from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget
+
+from evals_app.admin.lines import TagsField
+from evals_app.models import Run, Suite
+from evals_app.runs import CannotStartError, plan_size, start_run
+
+
+class RunForm(BaseDialogForm):
+    """Which part of a suite to run, and how often."""
+
+    form_after_template = "admin/evals_app/run_size.html"
+
+    cases = TagsField(
+        label="Only cases named",
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="Parts of names, separated by commas. Blank: all cases.",
+    )
+    tags = TagsField(
+        label="Only cases tagged",
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="Tags, separated by commas. Blank: whatever the tag.",
+    )
+    trials = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=100,
+        label="Trials of each case",
+        widget=UnfoldAdminIntegerFieldWidget(),
+        help_text="Blank: as the suite and its cases say.",
+    )
+
+    def get_after_template_context(
+        self, request: HttpRequest, object_id: int | str | None = None
+    ) -> dict[str, Any]:
+        return {"size_url": reverse("admin:evals_app_suite_run_size", args=[object_id])}
+
+    def chosen(self) -> dict[str, Any]:
+        """Give what `start_run` and `plan_size` take."""
+        return {key: self.cleaned_data[key] for key in ("cases", "tags", "trials")}
+
+
+class RunSizeForm(forms.Form):
+    """The same fields, to count before anything starts."""
+
+    cases = RunForm.base_fields["cases"]
+    tags = RunForm.base_fields["tags"]
+    trials = RunForm.base_fields["trials"]
+
+
+def size_sentence(suite: Suite, data: Any) -> str:  # noqa: ANN401 - what was posted
+    """Say how many conversations a start would hold."""
+    form = RunSizeForm(data)
+    if not form.is_valid():
+        return "Trials: a whole number from 1 to 100."
+    count = plan_size(suite, **form.cleaned_data)
+    if not count:
+        return "No conversation: no case fits, or a case cannot be read."
+    return f"Holds {count} conversation{'s' if count > 1 else ''}."
+
+
+def try_start(
+    request: HttpRequest,
+    suite: Suite,
+    *,
+    cases: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    names: Sequence[str] = (),
+    trials: int | None = None,
+    is_tryout: bool = False,
+) -> Run | None:
+    """Start a run, or tell the person in words why it cannot start."""
+    try:
+        # A savepoint: the page that asks may be saving something of its own.
+        with transaction.atomic():
+            return start_run(
+                suite,
+                by=request.user if request.user.is_authenticated else None,
+                cases=cases,
+                tags=tags,
+                names=names,
+                trials=trials,
+                is_tryout=is_tryout,
+            )
+    except CannotStartError as error:
+        for problem in error.problems:
+            messages.error(request, f"The run did not start. {problem}")
+        return None
+
+
+def run_url(run: Run) -> str:
+    """Give the address of a run's page."""
+    return reverse("admin:evals_app_run_change", args=[run.pk])
+
+
+def leave_dialog(url: str) -> HttpResponse:
+    """Send the page behind a dialog elsewhere."""
+    return HttpResponse(headers={"HX-Redirect": url})
+
+
+def may_run(request: HttpRequest) -> bool:
+    """Whether a person may start runs."""
+    return request.user.has_perm("evals_app.add_run")

@@ -1,0 +1,412 @@
+"""The page of a suite: its settings and default checks, its cases, and the way to run it."""
+
+import io
+import zipfile
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_GET, require_POST
+from pydantic import ValidationError
+from unfold.decorators import action, display
+from unfold.forms import BaseDialogForm
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from evals_app.admin.checks import ChecksEditor, DefaultCheckInline
+from evals_app.admin.choices import Choices
+from evals_app.admin.copies import copy_case, copy_suite
+from evals_app.admin.lines import TagsField
+from evals_app.admin.starting import (
+    RunForm,
+    leave_dialog,
+    may_run,
+    run_url,
+    size_sentence,
+    try_start,
+)
+from evals_app.admin.words import refuse
+from evals_app.engine.suite import SuiteSpec
+from evals_app.library import export_files
+from evals_app.library.saving import suite_columns
+from evals_app.models import Case, Run, Suite
+from evals_app.models.agents import model_reference
+from fixtures_app.admin.editor import VersionedForm
+
+_VERDICTS = {"passed": "success", "failed": "danger", "inconclusive": "warning"}
+
+
+class SuiteForm(VersionedForm):
+    """What holds for all cases of a suite; read by SuiteSpec."""
+
+    tags = TagsField(
+        label="Tags",
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="Separated by commas. Every case of the suite has them too.",
+    )
+
+    class Meta:
+        model = Suite
+        fields = (
+            "name",
+            "slug",
+            "agent",
+            "description",
+            "tags",
+            "fixtures",
+            "trials",
+            "min_pass_rate",
+            "pass_rule",
+            "pass_threshold",
+            "run_rule",
+            "score_scale",
+            "concurrency",
+            "judge_model",
+            "judge_prompt",
+            "judge_context",
+            "min_score",
+            "gate_pass_rate",
+            "max_p95_ms",
+        )
+        widgets = {
+            "fixtures": Choices(),
+            "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+            "judge_prompt": UnfoldAdminTextareaWidget(attrs={"rows": 4}),
+            "judge_context": UnfoldAdminTextareaWidget(attrs={"rows": 4}),
+        }
+        labels = {
+            "trials": "Trials of each case",
+            "min_pass_rate": "Share of trials that must pass",
+            "pass_rule": "A conversation passes when",
+            "pass_threshold": "Score to reach",
+            "run_rule": "A run passes when",
+            "score_scale": "Show scores from",
+            "concurrency": "Conversations at once",
+            "judge_prompt": "Advice to the judge",
+            "judge_context": "Facts for the judge",
+            "min_score": "Mean score at least",
+            "gate_pass_rate": "Share of passed cases at least",
+            "max_p95_ms": "95 % of replies within (ms)",
+        }
+        help_texts = {
+            "slug": "Its name in files, on the command line and in REST. Past runs keep the old one.",
+            "agent": "Who holds the conversations.",
+            "fixtures": "The data that each conversation gets its own copy of.",
+            "min_pass_rate": "0.9: nine of ten trials of a case must pass.",
+            "min_score": "0.8: the mean score of the run is 0.8 or more. Blank: not asked.",
+            "gate_pass_rate": "0.9: at least 90 % of the cases pass. Blank: not asked.",
+            "max_p95_ms": "3000: of 100 replies, 95 come within 3 seconds. Blank: not asked.",
+        }
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if any(name in self.errors for name in self.fields):
+            return cleaned
+        same_judge = cleaned["judge_model"] == self.initial.get("judge_model")
+        # The settings of a judge came with it from a file, and go with it.
+        settings = self.instance.judge_settings if same_judge else {}
+        plain = {
+            name: cleaned[name]
+            for name in SuiteSpec.model_fields
+            if name in cleaned and name not in {"agent", "fixtures", "judge_model"}
+        }
+        written = plain | {
+            "suite": cleaned["name"],
+            "agent": cleaned["agent"].slug,
+            "fixtures": [fixture.slug for fixture in cleaned["fixtures"]],
+            "judge_model": model_reference(cleaned["judge_model"], settings),
+            "gates": {
+                "min_score": cleaned["min_score"],
+                "min_pass_rate": cleaned["gate_pass_rate"],
+                "max_p95_ms": cleaned["max_p95_ms"],
+            },
+            "cases": [],
+        }
+        try:
+            spec = SuiteSpec.model_validate(written)
+        except ValidationError as error:
+            fields = {name: name for name in self.fields} | {
+                "suite": "name",
+                "gates.min_score": "min_score",
+                "gates.min_pass_rate": "gate_pass_rate",
+                "gates.max_p95_ms": "max_p95_ms",
+            }
+            refuse(self, error, model=SuiteSpec, data=written, fields=fields)
+            return cleaned
+        columns = suite_columns(spec)
+        cleaned["judge_model"] = columns["judge_model"]
+        self.instance.judge_settings = columns["judge_settings"]
+        return cleaned
+
+
+@admin.register(Suite)
+class SuiteAdmin(ChecksEditor):
+    """Suites: cases for one agent, with defaults."""
+
+    form = SuiteForm
+    inlines = [DefaultCheckInline]
+    list_display = ["name", "agent", "case_count", "last_verdict", "show_tags", "updated_at"]
+    list_select_related = ["agent"]
+    list_filter = ["agent"]
+    search_fields = ["name", "slug", "description"]
+    ordering = ["name"]
+    prepopulated_fields = {"slug": ["name"]}
+    change_form_outer_before_template = "admin/evals_app/suite_cases.html"
+    actions_detail = [
+        "run",
+        {
+            "title": "More",
+            "items": ["history_of_runs", "export_suite", "export_bundle", "duplicate"],
+        },
+    ]
+    fieldsets = [
+        (None, {"fields": ["name", "slug", "agent", "fixtures", "tags", "description"]}),
+        ("Trials", {"fields": ["trials", "min_pass_rate", "concurrency"]}),
+        (
+            "What passes",
+            {
+                "fields": ["pass_rule", "pass_threshold", "run_rule", "score_scale"],
+                "classes": ["collapse"],
+            },
+        ),
+        ("Gates of a run", {"fields": ["gate_pass_rate", "min_score", "max_p95_ms"]}),
+        (
+            "Judge",
+            {"fields": ["judge_model", "judge_prompt", "judge_context"], "classes": ["collapse"]},
+        ),
+    ]
+
+    # The list
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Suite]:
+        rows: QuerySet[Suite] = super().get_queryset(request)
+        runs = Run.objects.filter(suite_slug=OuterRef("slug"), is_tryout=False).order_by("-id")
+        return rows.annotate(
+            case_count=Count("cases"),
+            last_run_verdict=Subquery(runs.exclude(verdict="").values("verdict")[:1]),
+        )
+
+    @display(description="Cases", ordering="case_count")
+    def case_count(self, suite: Any) -> int:  # noqa: ANN401 - annotated in get_queryset
+        count: int = suite.case_count
+        return count
+
+    @display(description="Last run", label=_VERDICTS)
+    def last_verdict(self, suite: Any) -> tuple[str, str] | None:  # noqa: ANN401 - see above
+        verdict = suite.last_run_verdict
+        return (verdict, Run.Verdict(verdict).label) if verdict else None
+
+    @display(description="Tags")
+    def show_tags(self, suite: Suite) -> str:
+        return ", ".join(suite.tags)
+
+    # The page
+
+    def get_prepopulated_fields(
+        self, request: HttpRequest, obj: Suite | None = None
+    ) -> dict[str, list[str]]:
+        # Files and past runs know a suite by its slug; it does not follow a new name by itself.
+        return {} if obj else self.prepopulated_fields
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        context |= self.checks_context(request)
+        suite = context.get("original")
+        if suite is not None and request.user.has_perm("evals_app.view_case"):
+            cases = suite.cases.order_by("position", "pk").annotate(turn_count=Count("turns"))
+            add_url = reverse("admin:evals_app_case_add")
+            context |= {
+                "cases": list(cases),
+                "cases_url": reverse("admin:evals_app_suite_cases", args=[suite.pk]),
+                "case_list_url": reverse("admin:evals_app_case_changelist")
+                + f"?suite__id__exact={suite.pk}",
+                "case_add_url": f"{add_url}?suite={suite.pk}",
+                "may_add_case": request.user.has_perm("evals_app.add_case"),
+                "may_change_case": request.user.has_perm("evals_app.change_case"),
+            }
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def response_add(
+        self, request: HttpRequest, obj: Suite, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        if {"_continue", "_addanother", "_popup"} & request.POST.keys():
+            return super().response_add(request, obj, post_url_continue)
+        # The next step is its first case, not the list of suites.
+        messages.success(request, self._welcome(obj))
+        return redirect("admin:evals_app_suite_change", obj.pk)
+
+    def _welcome(self, suite: Suite) -> SafeString:
+        return format_html("The suite “{}” was added. It needs cases now.", suite)
+
+    # Its cases
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        return [
+            path(
+                "<int:pk>/cases/",
+                wrap(require_POST(self.arrange_cases)),
+                name="evals_app_suite_cases",
+            ),
+            path(
+                "<int:pk>/run-size/",
+                wrap(require_GET(self.run_size)),
+                name="evals_app_suite_run_size",
+            ),
+            *super().get_urls(),
+        ]
+
+    def arrange_cases(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Move a case up or down, or copy one: `up`, `down` or `copy` names its key."""
+        what = next((key for key in ("up", "down", "copy") if key in request.POST), "")
+        permission = "add_case" if what == "copy" else "change_case"
+        if not request.user.has_perm(f"evals_app.{permission}"):
+            raise PermissionDenied
+        suite = get_object_or_404(Suite, pk=pk)
+        key = request.POST.get(what, "")
+        case = get_object_or_404(suite.cases, pk=key if key.isascii() and key.isdecimal() else 0)
+        if what == "copy":
+            case = copy_case(case)
+            messages.success(request, f"“{case}” was added at the end.")
+        else:
+            move_case(case, up=what == "up")
+        url = reverse("admin:evals_app_suite_change", args=[suite.pk])
+        return redirect(f"{url}#case-{case.pk}")
+
+    # Running
+
+    def has_run_permission(
+        self, request: HttpRequest, obj: Model | str | int | None = None
+    ) -> bool:
+        # Named "run", without a dot: see CaseAdmin.
+        return may_run(request)
+
+    def run_size(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Say how many conversations the dialog would start."""
+        if not self.has_run_permission(request):
+            raise PermissionDenied
+        sentence = size_sentence(get_object_or_404(Suite, pk=pk), request.GET)
+        return HttpResponse(sentence, content_type="text/plain")
+
+    @action(
+        description="Run",
+        icon="play_arrow",
+        url_path="run",
+        permissions=["run"],
+        dialog={
+            "title": "Run this suite?",
+            "description": "Its saved cases are held with its agent. Models may cost money.",
+            "form_submit_text": "Run",
+            "form_class": RunForm,
+        },
+    )
+    def run(self, request: HttpRequest, form: RunForm, object_id: str) -> HttpResponse:
+        suite = get_object_or_404(Suite, pk=object_id)
+        run = try_start(request, suite, **form.chosen())
+        suite_url = reverse("admin:evals_app_suite_change", args=[suite.pk])
+        return leave_dialog(run_url(run) if run else suite_url)
+
+    def has_runs_permission(
+        self, request: HttpRequest, obj: Model | str | int | None = None
+    ) -> bool:
+        return request.user.has_perm("evals_app.view_run")
+
+    @action(description="Past runs", icon="history", url_path="runs", permissions=["runs"])
+    def history_of_runs(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        suite = get_object_or_404(Suite, pk=object_id)
+        url = reverse("admin:evals_app_run_changelist")
+        return redirect(f"{url}?{urlencode({'suite_slug': suite.slug})}")
+
+    # Exporting and copying
+
+    @action(description="Export YAML", icon="download", url_path="export", permissions=["view"])
+    def export_suite(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        suite = get_object_or_404(Suite, pk=object_id)
+        files = self._exported(request, suite)
+        if files is None:
+            return redirect("admin:evals_app_suite_change", suite.pk)
+        name = f"{suite.slug}.suite.yaml"
+        return _download(files[name], name, "application/yaml")
+
+    @action(
+        description="Export all it needs",
+        icon="folder_zip",
+        url_path="export-all",
+        permissions=["view"],
+    )
+    def export_bundle(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        suite = get_object_or_404(Suite, pk=object_id)
+        files = self._exported(request, suite)
+        if files is None:
+            return redirect("admin:evals_app_suite_change", suite.pk)
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in files.items():
+                archive.writestr(name, content)
+        return _download(packed.getvalue(), f"{suite.slug}.zip", "application/zip")
+
+    def _exported(self, request: HttpRequest, suite: Suite) -> dict[str, bytes] | None:
+        try:
+            return export_files([suite.slug])
+        except ValidationError:
+            message = (
+                "It cannot be exported: something in it no longer reads. Open its cases and look "
+                "for checks marked “No longer available”."
+            )
+            messages.error(request, message)
+            return None
+
+    def has_copy_permission(
+        self, request: HttpRequest, obj: Model | str | int | None = None
+    ) -> bool:
+        may_add_cases = request.user.has_perm("evals_app.add_case")
+        return may_add_cases and self.has_add_permission(request)
+
+    @action(
+        description="Duplicate",
+        icon="content_copy",
+        url_path="duplicate",
+        permissions=["copy"],
+        dialog={
+            "title": "Duplicate this suite?",
+            "description": "The saved version is copied, with its cases and checks.",
+            "form_submit_text": "Duplicate",
+        },
+    )
+    def duplicate(self, request: HttpRequest, form: BaseDialogForm, object_id: str) -> HttpResponse:
+        copied = copy_suite(get_object_or_404(Suite, pk=object_id))
+        self.log_addition(request, copied, [{"added": {}}])
+        messages.success(request, f"This is the copy: “{copied}”.")
+        return leave_dialog(reverse("admin:evals_app_suite_change", args=[copied.pk]))
+
+
+def move_case(case: Case, *, up: bool) -> None:
+    """Let a case change places with its neighbour."""
+    with transaction.atomic():
+        cases = list(
+            Case.objects.select_for_update()
+            .filter(suite=case.suite_id)
+            .order_by("position", "pk")
+            .only("position")
+        )
+        place = next(number for number, each in enumerate(cases) if each.pk == case.pk)
+        other = place - 1 if up else place + 1
+        if 0 <= other < len(cases):
+            cases[place], cases[other] = cases[other], cases[place]
+        moved = [each for number, each in enumerate(cases) if each.position != number]
+        for number, each in enumerate(cases):
+            each.position = number
+        Case.objects.bulk_update(moved, ["position"])
+
+
+def _download(content: bytes, name: str, content_type: str) -> HttpResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(content, content_type=content_type, headers=headers)

@@ -1,0 +1,54 @@
+"""Who asks: tokens in the Authorization header."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from evals_app.models import ApiToken
+
+KEYWORD = "Bearer"
+# A busy client must not make each of its reads a write.
+NOTED_EVERY = timedelta(minutes=1)
+
+
+class TokenAuthentication(BaseAuthentication):
+    """`Authorization: Bearer ts_...`; the token stands for its user, within its scope."""
+
+    def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ApiToken] | None:
+        words = get_authorization_header(request).split()
+        if not words or words[0].lower() != KEYWORD.lower().encode():
+            return None
+        if len(words) != 2:  # noqa: PLR2004 - the keyword and the token
+            raise AuthenticationFailed(f"Write the header as Authorization: {KEYWORD} TOKEN.")
+        token = ApiToken.valid(words[1].decode("latin-1"))
+        if token is None:
+            raise AuthenticationFailed("This token does not exist, or it has expired.")
+        if not token.user.is_active:
+            raise AuthenticationFailed("The user of this token is not active.")
+        note_use(token)
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return KEYWORD
+
+
+def note_use(token: ApiToken) -> None:
+    """Remember when a token was last used, once a minute at most."""
+    if token.last_used_at is not None and token.last_used_at > timezone.now() - NOTED_EVERY:
+        return
+    # Two requests may get here at the same moment: the second finds nothing to write.
+    stale = Q(last_used_at__isnull=True) | Q(last_used_at__lt=Now() - NOTED_EVERY)
+    ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=Now())
+
+
+def token_of(request: Any) -> ApiToken | None:  # noqa: ANN401 - of Django or of REST framework
+    """Give the token of a request; None for a person with a session."""
+    auth = getattr(request, "auth", None)
+    return auth if isinstance(auth, ApiToken) else None

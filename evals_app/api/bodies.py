@@ -1,0 +1,95 @@
+"""The bodies of requests: what may be written in them, and what is wrong with one."""
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field, ValidationError
+
+from evals_app.api.problems import Error, RefusedError, error_at, unknown
+from evals_app.engine.spec import Name, Slug, Spec
+from evals_app.formats.problems import keys_text, shown
+
+B = TypeVar("B", bound=Spec)
+
+Words = Annotated[list[Name], Field(max_length=1000)]
+
+
+class StartRun(Spec):
+    """What to run."""
+
+    suite: Slug
+    agent: Annotated[Slug | None, Field(description="Instead of the suite's own agent.")] = None
+    model: Annotated[
+        str | None,
+        Field(min_length=1, max_length=300, description="Instead of the agent's own model."),
+    ] = None
+    cases: Annotated[Words, Field(description="Parts of case names; one must occur.")] = Field(
+        default_factory=list
+    )
+    tags: Annotated[Words, Field(description="One must be among the case's or the suite's.")] = (
+        Field(default_factory=list)
+    )
+    trials: Annotated[int | None, Field(ge=1, le=100, description="Of each case.")] = None
+    concurrency: Annotated[
+        int | None, Field(ge=1, le=1000, description="Conversations at the same time.")
+    ] = None
+
+
+class RerunCases(Spec):
+    """Which cases to run again, in a new run."""
+
+    only: Annotated[
+        Literal["failed", "errored", "all"],
+        Field(description="errored: with cancelled and not held ones."),
+    ] = "failed"
+
+
+class ImportedFile(Spec):
+    """A file in a JSON import."""
+
+    path: Annotated[str, Field(min_length=1, max_length=1000)]
+    content: str
+
+
+class ImportFiles(Spec):
+    """Files to import together."""
+
+    files: Annotated[list[ImportedFile], Field(min_length=1, max_length=1000)]
+
+
+class Nothing(Spec):
+    """A body that holds nothing."""
+
+
+def read_body(model: type[B], data: Any) -> B:  # noqa: ANN401 - whatever was sent
+    """Read a body.
+
+    Raises:
+        RefusedError: with everything that is wrong with it.
+    """
+    if not isinstance(data, dict):
+        raise RefusedError("Send a JSON object.", errors=[error_at("", "Send a JSON object.")])
+    # A form's values would be lists; here there are none, but an empty body looks like one.
+    given = dict(data)
+    try:
+        return model.model_validate(given)
+    except ValidationError as exc:
+        errors = [_error(each, model) for each in exc.errors(include_url=False)]
+        raise RefusedError(_sentence(errors), errors=errors) from exc
+
+
+def _error(error: Any, model: type[Spec]) -> Error:  # noqa: ANN401 - ErrorDetails of pydantic
+    loc, kind = error["loc"], error["type"]
+    keys = keys_text(tuple(loc))
+    if kind == "extra_forbidden":
+        known = model.model_fields if len(loc) == 1 else ImportedFile.model_fields
+        return error_at(keys, unknown(str(loc[-1]), known, what="key"))
+    if kind == "missing":
+        return error_at(keys, "This key is missing.")
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return error_at(keys, message, shown(error["input"]) or None)
+
+
+def _sentence(errors: list[Error]) -> str:
+    first = errors[0]
+    more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
+    return f"{first['keys']}: {first['message']}{more}"

@@ -1,0 +1,59 @@
+"""What lists can be narrowed to; each filter has an index."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django_filters import rest_framework as filters
+
+from evals_app.models import Execution, Run
+
+_EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+class _MomentField(filters.IsoDateTimeFilter.field_class):  # type: ignore[misc]
+    """A time that every database can compare with."""
+
+    def clean(self, value: Any) -> Any:  # noqa: ANN401 - text, and a time or None
+        try:
+            moment = super().clean(value)
+            is_out = moment is not None and not _EARLIEST <= moment <= _LATEST
+        except (forms.ValidationError, OverflowError):
+            is_out = True
+        if is_out:
+            msg = "Write a time such as 2026-05-01T09:30:00+00:00."
+            raise forms.ValidationError(msg)
+        return moment
+
+
+class _MomentFilter(filters.IsoDateTimeFilter):  # type: ignore[misc]
+    field_class = _MomentField
+
+
+class RunFilters(filters.FilterSet):  # type: ignore[misc]
+    """Of runs."""
+
+    suite = filters.CharFilter("suite_slug", label="Slug of the suite.")
+    agent = filters.CharFilter("agent_slug", label="Slug of the agent.")
+    status = filters.ChoiceFilter(choices=Run.Status.choices)
+    verdict = filters.ChoiceFilter(choices=Run.Verdict.choices)
+    created_after = _MomentFilter("created_at", "gte", label="At this time or later.")
+    created_before = _MomentFilter("created_at", "lt", label="Before this time.")
+
+    class Meta:
+        model = Run
+        fields: list[str] = []
+
+
+class ExecutionFilters(filters.FilterSet):  # type: ignore[misc]
+    """Of the executions of a run."""
+
+    verdict = filters.ChoiceFilter(choices=Execution._meta.get_field("verdict").choices)  # noqa: SLF001
+    status = filters.ChoiceFilter(choices=Execution.Status.choices)
+    cause = filters.ChoiceFilter(choices=Execution._meta.get_field("cause").choices)  # noqa: SLF001
+    case = filters.CharFilter("case", label="Name of the case.")
+
+    class Meta:
+        model = Execution
+        fields: list[str] = []

@@ -1,0 +1,115 @@
+"""Import files: uploaded, in JSON, or one as it is."""
+
+from typing import Any, ClassVar, get_args
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evals_app.api.bodies import ImportFiles, read_body
+from evals_app.api.endpoint import Endpoint, answers, flag
+from evals_app.api.parsers import YAML_PARSERS, JsonParser, read_bounded
+from evals_app.api.permissions import Need, Scope, require_changes
+from evals_app.api.problems import RefusedError, error_at, file_error, unknown
+from evals_app.api.shapes import ImportShape
+from evals_app.formats import Dialect, SourceFile
+from evals_app.library import ImportReport, import_files
+
+DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+
+# Parts of an upload with this name are known by their file name.
+_UNNAMED = ("file", "files")
+
+
+def import_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
+    """Tell what an import did."""
+    return {
+        "dry_run": dry_run,
+        "changes": [
+            {"kind": each.kind, "slug": each.slug, "what": each.what} for each in report.changes
+        ],
+        "warnings": [file_error(each) for each in report.warnings],
+    }
+
+
+class Import(Endpoint):
+    """Import files, all or nothing."""
+
+    needs: ClassVar = {"POST": Need(Scope.AUTHOR, None)}
+    parameters = ("dry_run", "dialect", "path")
+    parser_classes = [JsonParser, MultiPartParser, *YAML_PARSERS]
+
+    @extend_schema(
+        operation_id="import",
+        summary="Import suites, agents, fixtures and providers",
+        description="Either files in JSON, or an upload (the name of each part is its path; parts "
+        "named `files` go by their file names), or one YAML file as the body with its name in "
+        "`path`. With every error nothing is saved.",
+        parameters=[
+            OpenApiParameter("dry_run", bool, description="Only tell what would happen."),
+            OpenApiParameter("dialect", str, enum=DIALECTS, description="Else it is found out."),
+            OpenApiParameter("path", str, description="Name of the file, where the body is one."),
+        ],
+        request={
+            "application/json": ImportFiles,
+            "multipart/form-data": {
+                "type": "object",
+                "properties": {
+                    "files": {"type": "array", "items": {"type": "string", "format": "binary"}}
+                },
+            },
+            "application/yaml": OpenApiTypes.STR,
+        },
+        responses=answers(ImportShape),
+    )
+    def post(self, request: Request) -> Response:
+        dry_run = flag(request, "dry_run")
+        report = import_files(
+            _files(request),
+            dry_run=dry_run,
+            dialect=_dialect(request),
+            approve=lambda report: require_changes(request, report),
+        )
+        return Response(import_json(report, dry_run=dry_run))
+
+
+def _dialect(request: Request) -> Dialect | None:
+    given = request.query_params.get("dialect")
+    if given is None:
+        return None
+    for dialect in DIALECTS:
+        if given == dialect:
+            return dialect
+    message = unknown(given, DIALECTS, what="dialect")
+    raise RefusedError(message, errors=[error_at("dialect", message)])
+
+
+def _files(request: Request) -> list[SourceFile]:
+    path = request.query_params.get("path")
+    if isinstance(request.data, bytes):
+        if not path:
+            message = "Say what the file is called: ?path=refunds.suite.yaml"
+            raise RefusedError(message, errors=[error_at("path", message)])
+        return [SourceFile(_printable(path), request.data)]
+    if path is not None:
+        message = "path belongs to a body that is one YAML file; here each file has its own."
+        raise RefusedError(message, errors=[error_at("path", message)])
+    if request.FILES:
+        return [
+            SourceFile(_printable(_path(name, upload.name)), read_bounded(upload))
+            for name, uploads in request.FILES.lists()
+            for upload in uploads
+        ]
+    body = read_body(ImportFiles, request.data)
+    return [SourceFile(_printable(each.path), each.content.encode()) for each in body.files]
+
+
+def _path(name: str, file_name: str) -> str:
+    return file_name if name in _UNNAMED else name
+
+
+def _printable(path: str) -> str:
+    """Keep control characters out of messages."""
+    return "".join(char if char.isprintable() else "?" for char in path)

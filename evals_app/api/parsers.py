@@ -1,0 +1,124 @@
+"""What is sent: JSON with the same safety as the YAML of files, YAML as it is, uploads."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rest_framework.exceptions import APIException, ParseError
+from rest_framework.parsers import BaseParser
+
+from evals_app.api.problems import RefusedError, error_at
+from evals_app.formats.problems import keys_text
+from fixtures_app.spec import json_problems
+
+MAX_BODY = 20 * 1024 * 1024
+
+
+class TooLargeError(APIException):
+    """413."""
+
+    status_code = 413
+    default_detail = f"The body is larger than {MAX_BODY // 1024 // 1024} MB."
+
+
+class JsonParser(BaseParser):
+    """JSON; refused are keys that stand twice, NaN, NUL characters and endless nesting."""
+
+    media_type = "application/json"
+
+    def parse(
+        self,
+        stream: Any,  # noqa: ANN401 - a file
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - JSON
+        raw = read_bounded(stream)
+        try:
+            data = json.loads(
+                raw.decode("utf-8-sig"),
+                parse_constant=_refuse_constant,
+                object_pairs_hook=_object,
+            )
+        except RecursionError:
+            raise ParseError("The JSON is nested too deeply.") from None
+        except UnicodeDecodeError:
+            raise ParseError("The body is not UTF-8.") from None
+        except ValueError as error:
+            raise ParseError(f"The body is not JSON: {error}.") from error
+        errors = [error_at(keys_text(each.loc), each.message) for each in json_problems(data)]
+        if errors:
+            raise RefusedError("The body holds what cannot be stored.", errors=errors)
+        return data
+
+
+class YamlParser(BaseParser):
+    """YAML, given on as bytes: the readers of files know the lines."""
+
+    media_type = "application/yaml"
+
+    def parse(
+        self,
+        stream: Any,  # noqa: ANN401 - a file
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - bytes, which the type of the base does not foresee
+        return read_bounded(stream)
+
+
+class XYamlParser(YamlParser):
+    """Its name before it had one."""
+
+    media_type = "application/x-yaml"
+
+
+class TextYamlParser(YamlParser):
+    """Another name."""
+
+    media_type = "text/yaml"
+
+
+YAML_PARSERS = (YamlParser, XYamlParser, TextYamlParser)
+
+
+def read_bounded(stream: Any) -> bytes:  # noqa: ANN401 - a file
+    """Read a body, unless it is too large."""
+    raw: bytes = stream.read(MAX_BODY + 1)
+    if len(raw) > MAX_BODY:
+        raise TooLargeError
+    return raw
+
+
+def _refuse_constant(name: str) -> None:
+    msg = f"there is no {name} in JSON; write a number or null"
+    raise ValueError(msg)
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            msg = f"the key {key!r} stands twice in one object"
+            raise ValueError(msg)
+        found[key] = value
+    return found
+
+
+# A text, or a number with an exponent: YAML wants a point in the latter.
+_TEXT_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d+)(\.\d+)?[eE]([-+]?)(\d+)')
+
+
+def yaml_of_json(data: Any) -> bytes:  # noqa: ANN401 - JSON
+    """Write JSON so that the reader of YAML files reads the same data.
+
+    JSON is nearly YAML. What differs: line breaks of Unicode fold inside quotes, characters beyond
+    the basic plane are not pairs, and numbers with exponents have a point and a sign.
+    """
+    text = _TEXT_OR_EXPONENT.sub(_as_yaml, json.dumps(data, ensure_ascii=False))
+    return re.sub(r"[^\x20-\x7e]", lambda found: f"\\U{ord(found[0]):08x}", text).encode()
+
+
+def _as_yaml(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return found[0]
+    return f"{found[1]}{found[2] or '.0'}e{found[3] or '+'}{found[4]}"

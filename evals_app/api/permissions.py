@@ -1,0 +1,77 @@
+"""What they may: the scope of the token, and the Django permissions of its user."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from evals_app.api.auth import token_of
+from evals_app.library import ImportReport
+from evals_app.models import ApiToken
+
+Scope = ApiToken.Scope
+_RANKS = {Scope.READ: 0, Scope.RUN: 1, Scope.AUTHOR: 2}
+_SAFE = {"HEAD": "GET", "OPTIONS": "GET"}
+
+# By what an import changes: the model whose permission it takes.
+_MODELS = {
+    "suite": "evals_app.{}_suite",
+    "agent": "evals_app.{}_agent",
+    "provider": "evals_app.{}_provider",
+    "fixture": "fixtures_app.{}_fixture",
+    "entity type": "fixtures_app.{}_entitytype",
+}
+_VERBS = {"created": "add", "updated": "change"}
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a method asks for: a scope, and a permission (None: a later look decides)."""
+
+    scope: ApiToken.Scope
+    permission: str | None
+
+
+class MeetsNeeds(BasePermission):
+    """Ask both: a token never does more than its user may, nor more than its scope says."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        if not request.user or not request.user.is_authenticated:
+            return False
+        needs: dict[str, Need] = getattr(view, "needs", {})
+        method = request.method or ""
+        need = needs.get(method) or needs.get(_SAFE.get(method, ""))
+        if need is None:
+            return True  # the view does not have this method, and says so
+        token = token_of(request)
+        if token is not None and _RANKS[Scope(token.scope)] < _RANKS[need.scope]:
+            message = f"This needs a token of scope {need.scope}; this one has {token.scope}."
+            raise PermissionDenied(message)
+        if need.permission is not None:
+            require(request, need.permission)
+        return True
+
+
+def require(request: Request, permission: str) -> None:
+    """Refuse unless the user has the permission.
+
+    Raises:
+        PermissionDenied: naming what is missing.
+    """
+    user: Any = request.user
+    if not user.has_perm(permission):
+        raise PermissionDenied(f"The user {user.get_username()} lacks permission {permission}.")
+
+
+def require_changes(request: Request, report: ImportReport) -> None:
+    """Refuse an import unless the user may make each of its changes."""
+    wanted = {
+        _MODELS[change.kind].format(_VERBS[change.what])
+        for change in report.changes
+        if change.what in _VERBS
+    }
+    for permission in sorted(wanted):
+        require(request, permission)

@@ -1,0 +1,250 @@
+"""Runs: start, list, watch, cancel, run again."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from django.db import IntegrityError
+from django.db.models import QuerySet
+from django.http import Http404
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evals_app.api.bodies import Nothing, RerunCases, StartRun, read_body
+from evals_app.api.endpoint import (
+    FIELDS,
+    Endpoint,
+    ListEndpoint,
+    answers,
+    chosen,
+    wanted_fields,
+)
+from evals_app.api.filters import ExecutionFilters, RunFilters
+from evals_app.api.pagination import ByPosition
+from evals_app.api.permissions import Need, Scope
+from evals_app.api.problems import KEY_REUSED, RefusedError, error_at
+from evals_app.api.shapes import ExecutionShape, RunDetailsShape, RunShape
+from evals_app.documents import execution_rows, run_details, run_rows
+from evals_app.engine.suite import near
+from evals_app.models import Agent, Execution, Run, Suite
+from evals_app.reports.run_json import execution_row_json, run_json
+from evals_app.runs import cancel_run, rerun, start_run
+
+VIEW = Need(Scope.READ, "evals_app.view_run")
+ADD = Need(Scope.RUN, "evals_app.add_run")
+CHANGE = Need(Scope.RUN, "evals_app.change_run")
+
+_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    str,
+    OpenApiParameter.HEADER,
+    description="Send the same key again and the same run is answered, not another one started.",
+)
+
+
+class Runs(ListEndpoint):
+    """All runs, the newest first; and the way to start one."""
+
+    needs: ClassVar = {"GET": VIEW, "POST": ADD}
+    queryset = Run.objects.none()  # for the schema
+    serializer_class = RunShape
+    filterset_class = RunFilters
+
+    def get_queryset(self) -> QuerySet[Any, Any]:
+        return run_rows()
+
+    def row_json(self, row: Any) -> dict[str, Any]:  # noqa: ANN401 - columns
+        return run_json(row)
+
+    @extend_schema(
+        operation_id="runs_list",
+        summary="List runs",
+        parameters=[FIELDS],
+        responses=answers(RunShape(many=True)),
+    )
+    def get(self, request: Request) -> Response:
+        return self.answer_list(request)
+
+    @extend_schema(
+        operation_id="runs_start",
+        summary="Start a run",
+        parameters=[_KEY],
+        request=StartRun,
+        responses={
+            (201, "application/json"): RunDetailsShape,
+            **answers(RunDetailsShape, 409, 422),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        body = read_body(StartRun, request.data)
+        key = _idempotency_key(request, body)
+        if key is not None and (known := _started_before(key)) is not None:
+            return Response(run_details(known.pk))
+        try:
+            run = _start(request, body, key)
+        except IntegrityError:
+            # The same request came twice at the same moment, and the other one was first.
+            if key is None or (known := _started_before(key)) is None:
+                raise
+            return Response(run_details(known.pk))
+        return _created(run)
+
+
+def _start(request: Request, body: StartRun, key: str | None) -> Run:
+    suite = Suite.objects.filter(slug=body.suite).first()
+    agent = Agent.objects.filter(slug=body.agent).first() if body.agent else None
+    errors = []
+    if suite is None:
+        errors.append(_unknown("suite", body.suite, Suite.objects.values_list("slug", flat=True)))
+    if body.agent is not None and agent is None:
+        errors.append(_unknown("agent", body.agent, Agent.objects.values_list("slug", flat=True)))
+    if suite is None or errors:
+        raise RefusedError(errors[0]["message"], errors=errors)
+    return start_run(
+        suite,
+        by=_user(request),
+        agent=agent,
+        model=body.model or "",
+        cases=body.cases,
+        tags=body.tags,
+        trials=body.trials,
+        concurrency=body.concurrency,
+        idempotency_key=key,
+    )
+
+
+def _unknown(what: str, slug: str, known: Iterable[str]) -> dict[str, Any]:
+    return error_at(what, f"There is no {what} {slug!r}.{near(slug, known)}", slug)
+
+
+def _user(request: Request) -> Any:  # noqa: ANN401 - a user; nobody else gets here
+    return request.user
+
+
+def _created(run: Run) -> Response:
+    address = reverse("api:run", args=[run.pk])
+    return Response(run_details(run.pk), status=201, headers={"Location": address})
+
+
+def _idempotency_key(request: Request, body: StartRun) -> str | None:
+    """Give what is stored: who asked under which key, and what for.
+
+    Raises:
+        RefusedError: the key is empty or too long.
+    """
+    given = request.headers.get("Idempotency-Key")
+    if given is None:
+        return None
+    if not 0 < len(given) <= 200:  # noqa: PLR2004 - plenty
+        message = "An Idempotency-Key has 1 to 200 characters."
+        raise RefusedError(message, errors=[error_at("Idempotency-Key", message)])
+    name = f"{_user(request).pk}:{_sha256(given)}"
+    return f"{name}:{_sha256(body.model_dump_json())}"
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _started_before(key: str) -> Run | None:
+    """Find the run that this key started.
+
+    Raises:
+        RefusedError: the key started something else.
+    """
+    name = key.rpartition(":")[0] + ":"
+    run = Run.objects.filter(idempotency_key__startswith=name).only("idempotency_key").first()
+    if run is not None and run.idempotency_key != key:
+        message = f"This Idempotency-Key started run {run.pk} with another body; take a new key."
+        raise RefusedError(message, status=409, kind=KEY_REUSED)
+    return run
+
+
+class RunDetails(Endpoint):
+    """One run: verdict, counters, cases and gates."""
+
+    needs: ClassVar = {"GET": VIEW}
+    parameters = ("fields",)
+
+    @extend_schema(
+        operation_id="runs_get",
+        summary="Read a run",
+        parameters=[FIELDS],
+        responses=answers(RunDetailsShape, 404),
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        wanted = wanted_fields(request, RunDetailsShape().get_fields())
+        found = run_details(pk)
+        if found is None:
+            raise Http404
+        return Response(chosen(found, wanted))
+
+
+class RunExecutions(ListEndpoint):
+    """The executions of a run, in the order of its cases."""
+
+    needs: ClassVar = {"GET": VIEW}
+    queryset = Execution.objects.none()  # for the schema
+    serializer_class = ExecutionShape
+    filterset_class = ExecutionFilters
+    pagination_class = ByPosition
+
+    def get_queryset(self) -> QuerySet[Any, Any]:
+        return execution_rows().filter(run=self.kwargs["pk"])
+
+    def row_json(self, row: Any) -> dict[str, Any]:  # noqa: ANN401 - columns
+        return execution_row_json(row)
+
+    @extend_schema(
+        operation_id="runs_executions",
+        summary="List the executions of a run",
+        parameters=[FIELDS],
+        responses=answers(ExecutionShape(many=True), 404),
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        _run(pk)
+        return self.answer_list(request)
+
+
+class CancelRun(Endpoint):
+    """Stop a run."""
+
+    needs: ClassVar = {"POST": CHANGE}
+
+    @extend_schema(
+        operation_id="runs_cancel",
+        summary="Cancel a run",
+        description="What is being said stops within a second or two; a run that has ended stays "
+        "as it is.",
+        request=None,
+        responses=answers(RunDetailsShape, 404),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        read_body(Nothing, request.data)
+        cancel_run(_run(pk))
+        return Response(run_details(pk))
+
+
+class RerunRun(Endpoint):
+    """Run cases of a run again."""
+
+    needs: ClassVar = {"POST": ADD}
+
+    @extend_schema(
+        operation_id="runs_rerun",
+        summary="Run cases again, in a new run",
+        request=RerunCases,
+        responses=answers(RunDetailsShape, 404, 409, 422, status=201),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        body = read_body(RerunCases, request.data)
+        return _created(rerun(_run(pk), only=body.only, by=_user(request)))
+
+
+def _run(pk: int) -> Run:
+    run = Run.objects.filter(pk=pk).defer("summary").first()
+    if run is None:
+        raise Http404
+    return run

@@ -1,0 +1,345 @@
+"""The shapes of answers, for the schema and for `fields=`; `reports.run_json` makes most of them.
+
+A test compares each with what is really answered.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
+from rest_framework import serializers
+
+from evals_app.engine.trial import Cause, GradeStatus, Verdict
+from evals_app.models import Execution, Provider, Run
+
+
+class Shape(serializers.Serializer[Any]):
+    """A shape; the schema knows RunShape as Run."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        extend_schema_serializer(component_name=cls.__name__.removesuffix("Shape"))(cls)
+
+
+_RUN_STATUSES = Run.Status.values
+_STATUSES = Execution.Status.values
+_VERDICTS = [each.value for each in Verdict]
+_CAUSES = [each.value for each in Cause]
+
+
+def _text(**options: Any) -> serializers.CharField:
+    return serializers.CharField(**options)
+
+
+def _word(words: Sequence[str], *, allow_null: bool = False) -> serializers.CharField:
+    # Inside allOf, or drf-spectacular makes a component of it and warns of equal names.
+    schema: dict[str, Any] = {"type": "string", "allOf": [{"enum": [*words]}]}
+    if allow_null:
+        schema = {"type": "string", "nullable": True, "allOf": [{"enum": [*words, None]}]}
+    field: type[serializers.CharField] = extend_schema_field(schema)(
+        type("WordField", (serializers.CharField,), {})
+    )
+    return field(allow_null=allow_null)
+
+
+def _number(**options: Any) -> serializers.FloatField:
+    return serializers.FloatField(allow_null=True, **options)
+
+
+def _count(**options: Any) -> serializers.IntegerField:
+    return serializers.IntegerField(**options)
+
+
+@extend_schema_field({"nullable": True})
+class AnyJsonField(serializers.JSONField):
+    """Any JSON value."""
+
+
+@extend_schema_field({"type": "object", "additionalProperties": {}})
+class JsonObjectField(serializers.JSONField):
+    """A JSON object of any content."""
+
+
+class ErrorShape(Shape):
+    """One mistake, with its place."""
+
+    keys = _text(help_text="Path of keys, for example cases[2].turns[0].user; empty: the whole.")
+    message = _text()
+    value = AnyJsonField(help_text="What was found there.")
+    path = _text(required=False, help_text="Of files: which one.")
+    line = _count(required=False, allow_null=True)
+    column = _count(required=False, allow_null=True)
+
+
+class ProblemShape(Shape):
+    """What is wrong with a request (RFC 9457)."""
+
+    type = _text()
+    title = _text()
+    status = _count()
+    detail = _text()
+    errors = ErrorShape(many=True)  # type: ignore[assignment]
+
+
+class CountsShape(Shape):
+    """Executions by how they ended; the five kinds add up to the total."""
+
+    total = _count()
+    passed = _count()
+    failed = _count()
+    errored = _count()
+    cancelled = _count()
+    not_run = _count()
+
+
+class ProgressShape(Shape):
+    """How far a run has come."""
+
+    done = _count()
+    total = _count()
+
+
+class TokenCountShape(Shape):
+    """Tokens of one side; null: not reported."""
+
+    prompt = _count(allow_null=True)
+    response = _count(allow_null=True)
+
+
+class TokensShape(Shape):
+    """Tokens of agent and judge, apart."""
+
+    agent = TokenCountShape()
+    judge = TokenCountShape()
+
+
+class RunShape(Shape):
+    """A run."""
+
+    id = _count()
+    suite = _text(help_text="Slug.")
+    agent = _text(help_text="Slug.")
+    model = _text(allow_null=True)
+    judge = _text(allow_null=True)
+    is_scripted = serializers.BooleanField(help_text="The agent is a script, not a model.")
+    is_tryout = serializers.BooleanField(help_text="Tried by hand: kept out of trends.")
+    status = _word(_RUN_STATUSES)
+    verdict = _word(Run.Verdict.values, allow_null=True)
+    stop_reason = _word(Run.StopReason.values, allow_null=True)
+    score = _number()
+    counts = CountsShape()
+    progress = ProgressShape()
+    tokens = TokensShape()
+    cost_usd = _number()
+    duration_ms = _number()
+    concurrency = _count()
+    rerun_of = _count(allow_null=True)
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+class CaseResultShape(Shape):
+    """A case over its trials; errored trials count in no rate and no mean."""
+
+    name = _text()
+    verdict = _word(_VERDICTS, allow_null=True)
+    trials = _count()
+    passed = _count()
+    failed = _count()
+    errored = _count()
+    pass_rate = _number()
+    score = _number()
+    deviation = _number()
+    interval = serializers.ListField(child=serializers.FloatField(), allow_null=True)
+    pass_at_k = serializers.ListField(child=serializers.FloatField())
+    pass_hat_k = serializers.ListField(child=serializers.FloatField())
+
+
+class GateShape(Shape):
+    """A gate: its limit, what it was held against, whether it holds (null: unknown)."""
+
+    name = _text()
+    limit = serializers.FloatField()
+    actual = _number()
+    passed = serializers.BooleanField(allow_null=True)
+
+
+class RunDetailsShape(RunShape):
+    """A run with its cases and gates, which are known once it has ended."""
+
+    pass_rate = _number()
+    median_ms = _number()
+    p95_ms = _number()
+    cases = CaseResultShape(many=True)
+    gates = GateShape(many=True)
+
+
+class ExecutionShape(Shape):
+    """One trial of one case."""
+
+    id = _count()
+    run = _count()
+    case = _text()
+    trial = _count()
+    status = _word(_STATUSES)
+    verdict = _word(_VERDICTS, allow_null=True)
+    cause = _word(_CAUSES, allow_null=True)
+    reason = _text(allow_null=True)
+    score = _number()
+    is_scripted = serializers.BooleanField()
+    attempts = _count()
+    summary = extend_schema_field({"type": "object", "nullable": True})(serializers.JSONField)()
+    duration_ms = _number()
+    cost_usd = _number()
+    trace_id = _text(allow_null=True)
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+class EvidenceShape(Shape):
+    """A quote that supports a grade."""
+
+    quote = _text()
+    turn = _count(allow_null=True)
+    bears_on = _text()
+    is_verified = serializers.BooleanField()
+
+
+class GradeShape(Shape):
+    """What one check, or limit, said."""
+
+    type = _text()
+    name = _text()
+    family = _text()
+    turn = _count(allow_null=True, help_text="From 1; null: the whole conversation.")
+    score = _number()
+    passed = serializers.BooleanField(allow_null=True)
+    status = _word([each.value for each in GradeStatus])
+    cause = _word(_CAUSES, allow_null=True)
+    weight = serializers.FloatField()
+    threshold = _number()
+    reason = _text()
+    evidence = EvidenceShape(many=True)
+    details = JsonObjectField()
+
+
+class LimitShape(Shape):
+    """A limit; what was measured is told whether or not it is set."""
+
+    limit = _number()
+    actual = _number()
+    passed = serializers.BooleanField(allow_null=True)
+
+
+class LimitsShape(Shape):
+    """The limits of a case."""
+
+    max_prompt_tokens = LimitShape()
+    max_response_tokens = LimitShape()
+    max_time_ms = LimitShape()
+    max_tool_calls = LimitShape()
+
+
+class MessageShape(Shape):
+    """Something that was said."""
+
+    role = _word(["user", "assistant"])
+    content = _text()
+    turn = _count(allow_null=True, help_text="From 1; null: before the first turn.")
+
+
+class ToolCallShape(Shape):
+    """A call of a tool."""
+
+    turn = _count()
+    message = _count(help_text="Which of `messages` made it, from 0.")
+    name = _text()
+    args = JsonObjectField()
+    result = AnyJsonField()
+    error = _text(allow_null=True)
+    duration_ms = serializers.FloatField()
+
+
+class TurnShape(Shape):
+    """How a turn went."""
+
+    turn = _count()
+    error = _text(allow_null=True)
+    model = _text(allow_null=True)
+    latency_ms = serializers.FloatField()
+    waited_ms = serializers.FloatField()
+    first_token_ms = _number()
+    attempts = serializers.ListField(child=JsonObjectField())
+    notes = serializers.ListField(child=_text())
+
+
+class ExecutionDetailsShape(ExecutionShape):
+    """Everything about an execution."""
+
+    limits = LimitsShape()
+    grades = GradeShape(many=True)
+    messages = MessageShape(many=True)
+    tool_calls = ToolCallShape(many=True)
+    turns = TurnShape(many=True)
+    world_changes = JsonObjectField()
+    warnings = serializers.ListField(child=_text())
+
+
+class SuiteShape(Shape):
+    """A suite, as lists show it."""
+
+    slug = _text()
+    name = _text()
+    agent = _text(help_text="Slug.")
+    description = _text()
+    tags = serializers.ListField(child=_text())
+    updated_at = serializers.DateTimeField()
+
+
+class AgentShape(Shape):
+    """An agent, as lists show it."""
+
+    slug = _text()
+    name = _text()
+    driver = _text()
+    model = _text(allow_null=True)
+    description = _text()
+    updated_at = serializers.DateTimeField()
+
+
+class FixtureShape(Shape):
+    """A fixture, as lists show it."""
+
+    slug = _text()
+    name = _text()
+    description = _text()
+    updated_at = serializers.DateTimeField()
+
+
+class ProviderShape(Shape):
+    """A provider; `has_key` tells whether its variable is set, null where it needs none."""
+
+    slug = _text()
+    name = _text()
+    kind = _word(Provider.Kind.values)
+    base_url = _text(allow_null=True)
+    api_key_env = _text(allow_null=True)
+    has_key = serializers.BooleanField(allow_null=True)
+    max_concurrency = _count(allow_null=True)
+
+
+class ChangeShape(Shape):
+    """What an import did to one object."""
+
+    kind = _word(["entity type", "fixture", "provider", "agent", "suite"])
+    slug = _text()
+    what = _word(["created", "updated", "unchanged"])
+
+
+class ImportShape(Shape):
+    """What an import did, or with `dry_run` would do."""
+
+    dry_run = serializers.BooleanField()
+    changes = ChangeShape(many=True)
+    warnings = ErrorShape(many=True)

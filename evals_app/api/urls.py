@@ -1,0 +1,42 @@
+"""Addresses below /api/."""
+
+from django.urls import URLPattern, URLResolver, path, re_path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from evals_app.api.executions import ExecutionDetails
+from evals_app.api.imports import Import
+from evals_app.api.openapi import NotFound
+from evals_app.api.runs import CancelRun, RerunRun, RunDetails, RunExecutions, Runs
+from evals_app.api.written import (
+    AgentDetails,
+    Agents,
+    FixtureDetails,
+    Fixtures,
+    Providers,
+    SuiteDetails,
+    SuiteExport,
+    Suites,
+)
+
+app_name = "api"
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("runs/", Runs.as_view(), name="runs"),
+    path("runs/<int:pk>/", RunDetails.as_view(), name="run"),
+    path("runs/<int:pk>/executions/", RunExecutions.as_view(), name="run-executions"),
+    path("runs/<int:pk>/cancel/", CancelRun.as_view(), name="run-cancel"),
+    path("runs/<int:pk>/rerun/", RerunRun.as_view(), name="run-rerun"),
+    path("executions/<int:pk>/", ExecutionDetails.as_view(), name="execution"),
+    path("import/", Import.as_view(), name="import"),
+    path("suites/", Suites.as_view(), name="suites"),
+    path("suites/<slug:slug>/", SuiteDetails.as_view(), name="suite"),
+    path("suites/<slug:slug>/export/", SuiteExport.as_view(), name="suite-export"),
+    path("agents/", Agents.as_view(), name="agents"),
+    path("agents/<slug:slug>/", AgentDetails.as_view(), name="agent"),
+    path("fixtures/", Fixtures.as_view(), name="fixtures"),
+    path("fixtures/<slug:slug>/", FixtureDetails.as_view(), name="fixture"),
+    path("providers/", Providers.as_view(), name="providers"),
+    path("schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
+    re_path(r"", NotFound.as_view(), name="not-found"),
+]

@@ -1,0 +1,305 @@
+"""What people write: suites, agents, fixtures and providers, as specs."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+from django.db.models import QuerySet
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from pydantic import BaseModel, ValidationError
+from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from evals_app.api.endpoint import (
+    FIELDS,
+    Endpoint,
+    ListEndpoint,
+    answers,
+    chosen,
+    wanted_fields,
+)
+from evals_app.api.imports import import_json
+from evals_app.api.parsers import YAML_PARSERS, JsonParser, yaml_of_json
+from evals_app.api.permissions import Need, Scope, require_changes
+from evals_app.api.problems import INVALID_FILES, RefusedError, error_at, stale
+from evals_app.api.shapes import (
+    AgentShape,
+    FixtureShape,
+    ImportShape,
+    ProviderShape,
+    SuiteShape,
+)
+from evals_app.engine.spec import AgentSpec
+from evals_app.engine.suite import SuiteSpec
+from evals_app.formats import FormatError, SourceFile, file_name, write_native
+from evals_app.library import ImportReport, import_files
+from evals_app.models import Agent, Provider, Suite
+from fixtures_app.library import fixture_specs
+from fixtures_app.models import Fixture
+from fixtures_app.spec import FixtureSpec
+
+S = TypeVar("S", bound=BaseModel)
+
+
+_SUITES = Need(Scope.READ, "evals_app.view_suite")
+_AGENTS = Need(Scope.READ, "evals_app.view_agent")
+_FIXTURES = Need(Scope.READ, "fixtures_app.view_fixture")
+_PROVIDERS = Need(Scope.READ, "evals_app.view_provider")
+
+
+class Written(ListEndpoint):
+    """A list of what is known by its slug."""
+
+    def get_queryset(self) -> QuerySet[Any, Any]:
+        return super().get_queryset().all()
+
+    def row_json(self, row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row
+        return {name: _plain(getattr(row, name)) for name in self.serializer_class().get_fields()}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - of a column
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+class Suites(Written):
+    """All suites."""
+
+    needs: ClassVar = {"GET": _SUITES}
+    queryset = Suite.objects.select_related("agent").defer("judge_prompt", "judge_context")
+    serializer_class = SuiteShape
+
+    def row_json(self, row: Suite) -> dict[str, Any]:
+        return {
+            "slug": row.slug,
+            "name": row.name,
+            "agent": row.agent.slug,
+            "description": row.description,
+            "tags": row.tags,
+            "updated_at": row.updated_at.isoformat(),
+        }
+
+    @extend_schema(
+        operation_id="suites_list",
+        summary="List suites",
+        parameters=[FIELDS],
+        responses=answers(SuiteShape(many=True)),
+    )
+    def get(self, request: Request) -> Response:
+        return self.answer_list(request)
+
+
+class SpecEndpoint(Endpoint):
+    """Something that people write, as the spec that they would write."""
+
+    parameters = ("fields",)
+
+    def answer_spec(self, request: Request, read: Callable[[], BaseModel]) -> Response:
+        data = _sound(read).model_dump(mode="json", by_alias=True)
+        return Response(chosen(data, wanted_fields(request, data)))
+
+
+def _sound(read: Callable[[], S]) -> S:
+    """Read a spec from rows; rows of an older version may hold what no longer validates."""
+    try:
+        return read()
+    except ValidationError as exc:
+        raise stale(exc) from exc
+
+
+class SuiteDetails(SpecEndpoint):
+    """One suite, read and written whole."""
+
+    needs: ClassVar = {"GET": _SUITES, "PUT": Need(Scope.AUTHOR, None)}
+    parser_classes = [JsonParser, *YAML_PARSERS]
+
+    @extend_schema(
+        operation_id="suites_get",
+        summary="Read a suite with its cases",
+        parameters=[FIELDS],
+        responses=answers(SuiteSpec, 404, 409),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        return self.answer_spec(request, _suite(slug).to_spec)
+
+    @extend_schema(
+        operation_id="suites_put",
+        summary="Write a suite whole",
+        description="The body is the spec, as GET answers it or as a native file says it. Cases "
+        "that it does not name are gone afterwards.",
+        request={
+            "application/json": SuiteSpec,
+            "application/yaml": OpenApiTypes.STR,
+        },
+        responses={(201, "application/json"): ImportShape, **answers(ImportShape)},
+    )
+    def put(self, request: Request, slug: str) -> Response:
+        body: Any = request.data
+        is_yaml = isinstance(body, bytes)
+        content = body if is_yaml else yaml_of_json(body)
+
+        def approve(report: ImportReport) -> None:
+            written = report.changes[0].slug
+            if written != slug:
+                message = f"The address says {slug!r}, the body {written!r}."
+                raise RefusedError(message, errors=[error_at("slug", message, written)])
+            require_changes(request, report)
+
+        try:
+            report = import_files(
+                [SourceFile(f"{slug}.suite.yaml", content)], dialect="native", approve=approve
+            )
+        except FormatError as exc:
+            if is_yaml:
+                raise
+            raise _without_lines(exc) from exc
+        status = 201 if report.changes[0].what == "created" else 200
+        return Response(import_json(report, dry_run=False), status=status)
+
+
+def _without_lines(exc: FormatError) -> RefusedError:
+    """Name keys only: the lines are those of a text that the client never saw."""
+    errors = [
+        error_at(each.keys, each.message, each.value or None)
+        for each in exc.problems
+        if each.level == "error"
+    ]
+    first = errors[0]
+    return RefusedError(f"{first['keys']}: {first['message']}", kind=INVALID_FILES, errors=errors)
+
+
+def _suite(slug: str) -> Suite:
+    row = Suite.objects.with_everything().filter(slug=slug).first()
+    if row is None:
+        raise Http404
+    return row
+
+
+class YamlRenderer(BaseRenderer):
+    """Native YAML, which is bytes already; problems on the way are JSON all the same."""
+
+    media_type = "application/yaml"
+    format = "yaml"
+
+    def render(self, data: Any, *args: Any, **kwargs: Any) -> bytes:  # noqa: ANN401 - see above
+        return data if isinstance(data, bytes) else JSONRenderer().render(data)
+
+
+class SuiteExport(Endpoint):
+    """One suite as a native file."""
+
+    needs: ClassVar = {"GET": _SUITES}
+    renderer_classes = [YamlRenderer, JSONRenderer]
+
+    @extend_schema(
+        operation_id="suites_export",
+        summary="Read a suite as a native YAML file",
+        responses={
+            (200, "application/yaml"): OpenApiTypes.STR,
+            **{key: shape for key, shape in answers(None, 404, 409).items() if shape},
+        },
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        spec = _sound(_suite(slug).to_spec)
+        name = file_name(spec)
+        return Response(
+            write_native(spec),
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+            content_type="application/yaml",
+        )
+
+
+class Agents(Written):
+    """All agents."""
+
+    needs: ClassVar = {"GET": _AGENTS}
+    queryset = Agent.objects.defer("system_prompt", "tools", "rules", "settings")
+    serializer_class = AgentShape
+
+    def row_json(self, row: Agent) -> dict[str, Any]:
+        return super().row_json(row) | {"model": row.model or None}
+
+    @extend_schema(
+        operation_id="agents_list",
+        summary="List agents",
+        parameters=[FIELDS],
+        responses=answers(AgentShape(many=True)),
+    )
+    def get(self, request: Request) -> Response:
+        return self.answer_list(request)
+
+
+class AgentDetails(SpecEndpoint):
+    """One agent."""
+
+    needs: ClassVar = {"GET": _AGENTS}
+
+    @extend_schema(
+        operation_id="agents_get",
+        summary="Read an agent",
+        parameters=[FIELDS],
+        responses=answers(AgentSpec, 404, 409),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        row = Agent.objects.filter(slug=slug).first()
+        if row is None:
+            raise Http404
+        return self.answer_spec(request, row.to_spec)
+
+
+class Fixtures(Written):
+    """All fixtures."""
+
+    needs: ClassVar = {"GET": _FIXTURES}
+    queryset = Fixture.objects.all()
+    serializer_class = FixtureShape
+
+    @extend_schema(
+        operation_id="fixtures_list",
+        summary="List fixtures",
+        parameters=[FIELDS],
+        responses=answers(FixtureShape(many=True)),
+    )
+    def get(self, request: Request) -> Response:
+        return self.answer_list(request)
+
+
+class FixtureDetails(SpecEndpoint):
+    """One fixture, with the entity types of the site."""
+
+    needs: ClassVar = {"GET": _FIXTURES}
+
+    @extend_schema(
+        operation_id="fixtures_get",
+        summary="Read a fixture",
+        parameters=[FIELDS],
+        responses=answers(FixtureSpec, 404, 409),
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        if not Fixture.objects.filter(slug=slug).exists():
+            raise Http404
+        return self.answer_spec(request, lambda: fixture_specs([slug])[0])
+
+
+class Providers(Written):
+    """All providers."""
+
+    needs: ClassVar = {"GET": _PROVIDERS}
+    queryset = Provider.objects.all()
+    serializer_class = ProviderShape
+
+    def row_json(self, row: Provider) -> dict[str, Any]:
+        return super().row_json(row) | {
+            "base_url": row.base_url or None,
+            "api_key_env": row.api_key_env or None,
+        }
+
+    @extend_schema(
+        operation_id="providers_list",
+        summary="List providers, and whether their keys are set",
+        parameters=[FIELDS],
+        responses=answers(ProviderShape(many=True)),
+    )
+    def get(self, request: Request) -> Response:
+        return self.answer_list(request)

@@ -1,0 +1,61 @@
+"""System checks: settings under which runs could be lost are refused before anything starts.
+
+The order that must hold: an execution ends before the drainer's own deadline, that lies before the
+queue's timeout, that before the queue's retry. Otherwise django-q2 kills drainers that still work,
+or hands a ticket out a second time. Where each number comes from:
+
+* `timeout` 2100: an alarm of the queue, a backstop that is never reached (claims end after 300 s,
+  one execution takes at most 1500 s).
+* `retry` 4800: counted from the moment a ticket is pulled into memory, where it may wait for as
+  many busy workers as the queue's limit allows.
+* `max_attempts` 1 and `ack_failures`: the rows say what is to be done again, never the queue.
+* a lease outlives a heartbeat and the longest wait for a locked SQLite database.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+REQUIRED = {
+    "max_attempts": 1,
+    "ack_failures": True,
+    "bulk": 1,
+    "catch_up": False,
+}
+
+
+@register()
+def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+    """Refuse queue and lease settings whose deadlines are out of order."""
+    queue = settings.Q_CLUSTER
+    own = settings.EVALS_CLAIM_S + settings.EVALS_EXECUTION_S
+    timeout, retry = queue["timeout"], queue["retry"]
+    if not own < timeout:
+        yield Error(
+            f"The queue's timeout ({timeout} s) must lie above EVALS_CLAIM_S + EVALS_EXECUTION_S "
+            f"({own:g} s), or drainers are killed at work.",
+            id="evals_app.E001",
+        )
+    if not retry > timeout * (1 + queue["queue_limit"] / queue["workers"]):
+        yield Error(
+            f"The queue's retry ({retry} s) must lie above timeout * (1 + queue_limit / workers), "
+            "or a ticket is handed out again while it is worked on.",
+            id="evals_app.E002",
+        )
+    if queue["queue_limit"] < queue["workers"]:
+        yield Error("The queue's limit must not lie below its workers.", id="evals_app.E003")
+    for name, value in REQUIRED.items():
+        if queue.get(name) != value:
+            yield Error(
+                f"Q_CLUSTER[{name!r}] must be {value!r}: the rows say what is to be done again.",
+                id="evals_app.E004",
+            )
+    busy = settings.DATABASES["default"].get("OPTIONS", {}).get("timeout", 0)
+    if settings.IS_SQLITE and not settings.EVALS_HEARTBEAT_S + busy < settings.EVALS_LEASE_S:
+        yield Error(
+            f"EVALS_LEASE_S ({settings.EVALS_LEASE_S:g}) must lie above EVALS_HEARTBEAT_S plus "
+            f"the database's busy timeout ({settings.EVALS_HEARTBEAT_S:g} + {busy:g}).",
+            id="evals_app.E005",
+        )

@@ -1,0 +1,90 @@
+"""Runs and executions read from rows into the JSON that REST and `run_evals --output` share.
+
+Transcripts are read only where one execution, or a whole document, is wanted; a whole document
+reads its executions in chunks.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+
+from evals_app.models import Execution, GradeResult, Run, Transcript
+from evals_app.reports.run_json import (
+    EXECUTION_COLUMNS,
+    GRADE_COLUMNS,
+    MEASURED_COLUMNS,
+    RUN_COLUMNS,
+    RUN_SUMMARY,
+    Json,
+    Row,
+    document,
+    documents,
+    execution_json,
+    run_details_json,
+    run_json,
+)
+
+# Executions read at once; a transcript may have 200,000 characters.
+CHUNK = 100
+
+
+def run_rows() -> QuerySet[Run, dict[str, Any]]:
+    """Give runs as `run_json` takes them, without their summaries."""
+    rows: QuerySet[Run, dict[str, Any]] = Run.objects.values(*RUN_COLUMNS)
+    return rows
+
+
+def execution_rows() -> QuerySet[Execution, dict[str, Any]]:
+    """Give executions as `execution_row_json` takes them."""
+    rows: QuerySet[Execution, dict[str, Any]] = Execution.objects.values(*EXECUTION_COLUMNS)
+    return rows
+
+
+def run_details(run_id: int) -> Json | None:
+    """Give a run with its cases and gates; None if there is none."""
+    row = Run.objects.values(*RUN_COLUMNS, RUN_SUMMARY).filter(pk=run_id).first()
+    return None if row is None else run_json(row) | run_details_json(row[RUN_SUMMARY])
+
+
+def execution_details(execution_id: int) -> Json | None:
+    """Give everything about an execution; None if there is none."""
+    rows = Execution.objects.values(*EXECUTION_COLUMNS, *MEASURED_COLUMNS)
+    return next(_whole(rows.filter(pk=execution_id)), None)
+
+
+def run_document(run: Run) -> Json:
+    """Give the whole result of a run: `{"schema_version", "run", "executions"}`."""
+    row = Run.objects.values(*RUN_COLUMNS, RUN_SUMMARY).get(pk=run.pk)
+    return document(row, _executions_of(run))
+
+
+def runs_document(runs: Iterable[Run]) -> Json:
+    """Give the results of several runs: `{"schema_version", "runs"}`."""
+    return documents(run_document(run) for run in runs)
+
+
+def _executions_of(run: Run) -> Iterator[Json]:
+    rows = Execution.objects.values(*EXECUTION_COLUMNS, *MEASURED_COLUMNS).filter(run=run)
+    ids = list(rows.order_by("position", "trial").values_list("pk", flat=True))
+    for start in range(0, len(ids), CHUNK):
+        part = rows.filter(pk__in=ids[start : start + CHUNK])
+        yield from _whole(part.order_by("position", "trial"))
+
+
+def _whole(rows: Iterable[Row]) -> Iterator[Json]:
+    executions = list(rows)
+    ids = [row["id"] for row in executions]
+    grades = _grades(ids)
+    trials = dict(Transcript.objects.filter(pk__in=ids).values_list("pk", "trial"))
+    for row in executions:
+        yield execution_json(row, grades=grades[row["id"]], trial=trials.get(row["id"]))
+
+
+def _grades(execution_ids: Sequence[int]) -> defaultdict[int, list[Row]]:
+    found: defaultdict[int, list[Row]] = defaultdict(list)
+    rows = GradeResult.objects.filter(execution__in=execution_ids).values(*GRADE_COLUMNS)
+    for row in rows.order_by("pk"):
+        found[row["execution_id"]].append(row)
+    return found

@@ -1,0 +1,6 @@
+"""Hold conversations with agents and grade them; knows neither Django nor the queue.
+
+Read from the top: `execution` (many conversations) uses `conversation` and `grading`, these use
+`suite` (what was written) and `scoring`, these the `graders`, `agents` and `judging`, these `llm`.
+At the bottom lie `spec`, `trial` and `errors`, which know nobody.
+"""

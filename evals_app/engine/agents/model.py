@@ -1,0 +1,141 @@
+"""The model driver: a system prompt, a model, and a loop of tool calls."""
+
+import asyncio
+from dataclasses import replace
+from itertools import count
+
+from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.agents.toolbox import Toolbox, result_text
+from evals_app.engine.errors import AgentError, ConfigurationError, ProviderError
+from evals_app.engine.llm.call import (
+    AssistantMessage,
+    ChatMessage,
+    Complete,
+    ModelCall,
+    ModelReply,
+    ToolDef,
+    ToolRequest,
+    ToolResult,
+    ToolResults,
+    UserMessage,
+)
+from evals_app.engine.spec import AgentSpec
+from evals_app.engine.trial import Message, ToolCall, Usage
+
+
+class ModelSession:
+    """Ask the model, run the tools that it requests, until it answers."""
+
+    def __init__(
+        self, agent: AgentSpec, *, setting: Setting, toolbox: Toolbox, complete: Complete
+    ) -> None:
+        if agent.model is None:
+            message = f"Agent {agent.slug} has no model."
+            raise ConfigurationError(message)
+        self._settings = agent.settings
+        self._toolbox = toolbox
+        self._complete = complete
+        self._chat: list[ChatMessage] = [_history(message) for message in setting.history]
+        self._call = ModelCall(
+            provider=agent.model.provider,
+            model=agent.model.name,
+            purpose="agent",
+            messages=(),
+            system=setting.system_prompt,
+            tools=tuple(
+                ToolDef(tool.name, tool.description, tool.parameters)
+                for tool in toolbox.tools.values()
+            ),
+            stream=setting.streaming,
+            max_output_tokens=agent.model.max_tokens or agent.settings.max_output_tokens,
+            patience_s=agent.settings.provider_patience_s,
+            temperature=agent.model.temperature,
+            top_p=agent.model.top_p,
+        )
+
+    async def respond(self, exchange: Exchange) -> None:
+        # A turn that fails leaves no half of itself in the next one's history.
+        chat = [*self._chat, UserMessage(exchange.user)]
+        for rounds in count():
+            reply = await self._ask(chat, exchange)
+            if reply.stop != "tool":
+                _check(reply, exchange)
+                exchange.messages.append(Message("assistant", reply.text))
+                self._chat = [*chat, _said(reply)]
+                return
+            if rounds == self._settings.max_tool_rounds:
+                message = f"The agent still called tools after {rounds} rounds."
+                raise AgentError(message)
+            calls = [self._run(request) for request in reply.tool_calls]
+            exchange.messages.append(Message("assistant", reply.text, tuple(calls)))
+            results = (
+                ToolResult(request.id, call.name, result_text(call), bool(call.error))
+                for request, call in zip(reply.tool_calls, calls, strict=True)
+            )
+            chat += [_said(reply), ToolResults(tuple(results))]
+
+    async def _ask(self, chat: list[ChatMessage], exchange: Exchange) -> ModelReply:
+        call = replace(
+            self._call,
+            messages=tuple(chat),
+            timeout_s=exchange.timeout_s,
+            waiting=exchange.paused,
+        )
+        asked_at, paused_s = exchange.clock(), exchange.paused_s
+        try:
+            reply = await self._complete(call)
+        except ProviderError:
+            # A call that came to nothing was no work of the agent.
+            exchange.waited_s += exchange.clock() - asked_at
+            raise
+        except asyncio.CancelledError:
+            # Cut off, perhaps billed: its tokens are unknown, and of its time only the pauses.
+            exchange.usages.append(Usage())
+            exchange.waited_s += exchange.paused_s - paused_s
+            raise
+        exchange.waited_s += reply.waited_ms / 1000
+        exchange.usages.append(reply.usage)
+        exchange.attempts.extend(reply.attempts)
+        exchange.model = reply.model
+        if exchange.first_token_ms is None:
+            exchange.first_token_ms = reply.first_token_ms
+        for name in reply.dropped:
+            note = f"The model does not accept {name}; it was left out."
+            if note not in exchange.notes:
+                exchange.notes.append(note)
+        return reply
+
+    def _run(self, request: ToolRequest) -> ToolCall:
+        if request.is_malformed:
+            return self._toolbox.refuse(request.name, request.arguments_raw)
+        return self._toolbox.call(request.name, request.arguments)
+
+
+def _history(message: Message) -> ChatMessage:
+    if message.role == "user":
+        return UserMessage(message.text)
+    return AssistantMessage(message.text)
+
+
+def _said(reply: ModelReply) -> ChatMessage:
+    # Calls in a reply that was cut off are never answered, and APIs refuse a turn without answers.
+    is_cut = reply.stop != "tool" and reply.tool_calls
+    if is_cut or reply.native_turn is None:
+        return AssistantMessage(reply.text)
+    return reply.native_turn
+
+
+def _check(reply: ModelReply, exchange: Exchange) -> None:
+    """Note a cut reply; raise for one that is none."""
+    if reply.stop == "length":
+        exchange.notes.append("The reply was cut at the output limit of the agent's settings.")
+    if reply.stop == "context":
+        message = "The conversation is longer than the model can read."
+        raise AgentError(message)
+    if reply.text.strip():
+        return
+    message = "The agent said nothing."
+    if reply.stop == "refusal":
+        category = f" ({reply.refusal_category})" if reply.refusal_category else ""
+        message = f"The model refused to answer{category}."
+    raise AgentError(message)

@@ -1,0 +1,133 @@
+"""The scripted driver: an agent that follows rules, so that everything can be tried offline."""
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from evals_app.engine.agents.session import Exchange
+from evals_app.engine.agents.toolbox import Toolbox
+from evals_app.engine.errors import AgentError, JudgeError
+from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
+from evals_app.engine.spec import ScriptedRule
+from evals_app.engine.trial import Message, ToolCall, Usage
+
+_PLACEHOLDER = re.compile(r"\{\{\s*(input|result\.\d+(?:\.[^{}\s]+)?)\s*\}\}")
+
+
+class ScriptedSession:
+    """Follow the first rule that matches; no match is an agent error."""
+
+    def __init__(self, rules: Sequence[ScriptedRule], *, toolbox: Toolbox) -> None:
+        self._rules = rules
+        self._toolbox = toolbox
+
+    async def respond(self, exchange: Exchange) -> None:
+        rule = matching_rule(self._rules, exchange.user, turn=exchange.index)
+        if rule is None:
+            message = "No rule of the scripted agent matches this message."
+            raise AgentError(message)
+        if rule.usage is not None:
+            exchange.usages.append(_usage(rule))
+        if rule.delay_ms:
+            await asyncio.sleep(rule.delay_ms / 1000)
+        done: list[ToolCall] = []
+        for call in rule.calls:
+            args = fill(call.args, message=exchange.user, results=done)
+            done.append(self._toolbox.call(call.tool, args))
+            exchange.messages.append(Message("assistant", "", (done[-1],)))
+        if rule.error is not None:
+            raise AgentError(rule.error)
+        reply = fill(rule.reply, message=exchange.user, results=done)
+        exchange.messages.append(Message("assistant", _text(reply)))
+
+
+def matching_rule(
+    rules: Sequence[ScriptedRule], message: str, *, turn: int | None = None
+) -> ScriptedRule | None:
+    """Find the first rule for this message and turn."""
+    # RE2 reads UTF-8, which has no place for half a surrogate pair.
+    message = message.encode("utf-8", "replace").decode()
+    for rule in rules:
+        if rule.turn is not None and rule.turn != turn:
+            continue
+        if rule.when is None or re2.search(_pattern(rule.when), message):
+            return rule
+    return None
+
+
+def scripted_judge(rules: Sequence[ScriptedRule]) -> Any:  # noqa: ANN401 - see Complete
+    """Give a `complete` that answers a judge's prompt by rules."""
+
+    async def complete(call: ModelCall) -> ModelReply:
+        prompt = "\n\n".join(
+            message.text for message in call.messages if isinstance(message, UserMessage)
+        )
+        rule = matching_rule(rules, prompt)
+        if rule is None or rule.reply is None:
+            message = "The scripted judge has no rule for this question."
+            raise JudgeError(rule.error if rule and rule.error else message)
+        if rule.delay_ms:
+            await asyncio.sleep(rule.delay_ms / 1000)
+        usage = _usage(rule) if rule.usage is not None else Usage()
+        return ModelReply(text=rule.reply, usage=usage, model="scripted")
+
+    return complete
+
+
+def fill(value: Any, *, message: str, results: Sequence[ToolCall]) -> Any:  # noqa: ANN401 - JSON
+    """Replace placeholders in a text, or in every text inside lists and mappings.
+
+    A text that is nothing but one placeholder becomes the value itself, so numbers stay numbers.
+    """
+    if isinstance(value, list):
+        return [fill(each, message=message, results=results) for each in value]
+    if isinstance(value, dict):
+        return {key: fill(each, message=message, results=results) for key, each in value.items()}
+    if not isinstance(value, str):
+        return value
+
+    def find(name: str) -> Any:  # noqa: ANN401 - JSON
+        if name == "input":
+            return message
+        _, number, *path = name.split(".")
+        position = int(number) - 1
+        if not 0 <= position < len(results):
+            return ""
+        return _at(results[position].result, path)
+
+    if whole := _PLACEHOLDER.fullmatch(value.strip()):
+        return find(whole[1])
+    return _PLACEHOLDER.sub(lambda match: _text(find(match[1])), value)
+
+
+def _at(value: Any, path: Sequence[str]) -> Any:  # noqa: ANN401 - JSON
+    for step in path:
+        if isinstance(value, dict):
+            value = value.get(step, "")
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return ""
+    return value
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - JSON
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@lru_cache(maxsize=1024)
+def _pattern(when: str) -> Any:  # noqa: ANN401 - re2 has no type for it
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    return re2.compile(when, options)
+
+
+def _usage(rule: ScriptedRule) -> Usage:
+    given = rule.usage
+    return Usage() if given is None else Usage(given.input_tokens, given.output_tokens)

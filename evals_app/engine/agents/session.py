@@ -1,0 +1,105 @@
+"""What a driver is, and the notes it takes while it answers."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from evals_app.engine.trial import Attempt, Message, TurnRecord, Usage, total_usage
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What an agent knows before the first turn."""
+
+    system_prompt: str
+    history: tuple[Message, ...] = ()
+    streaming: bool = False
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A turn while it is being held; what was done so far survives an error or a timeout.
+
+    `clock` gives seconds. `waited_s` is the time that was not the agent's; drivers add to it.
+    `paused_s` is how long the turn's timer stood still.
+    """
+
+    index: int
+    user: str
+    timeout_s: float
+    clock: Callable[[], float] = time.monotonic
+    messages: list[Message] = field(default_factory=list)
+    usages: list[Usage] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    model: str | None = None
+    first_token_ms: float | None = None
+    waited_s: float = 0.0
+    paused_s: float = 0.0
+    _started: float = 0.0
+    _ended: float | None = None
+    _timer: asyncio.Timeout | None = None
+
+    @contextmanager
+    def timed(self, timer: asyncio.Timeout) -> Iterator[None]:
+        """Run the turn's clock; `timer` is the timeout that it drives."""
+        self._timer, self._started = timer, self.clock()
+        try:
+            yield
+        finally:
+            self._ended = self.clock()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the turn's timer: waiting for a provider must not use it up."""
+        began = self.clock()
+        timer = self._timer
+        left = None
+        if timer is not None and not timer.expired() and (when := timer.when()) is not None:
+            left = when - asyncio.get_running_loop().time()
+            timer.reschedule(None)
+        try:
+            yield
+        finally:
+            self.paused_s += self.clock() - began
+            if timer is not None and left is not None:
+                timer.reschedule(asyncio.get_running_loop().time() + left)
+
+    @property
+    def reply(self) -> str:
+        """What the agent said last, empty as long as it only calls tools."""
+        spoken = [each.text for each in self.messages if not each.tool_calls]
+        return spoken[-1] if spoken else ""
+
+    def record(self, *, error: str | None = None) -> TurnRecord:
+        """Freeze what happened."""
+        ended = self.clock() if self._ended is None else self._ended
+        return TurnRecord(
+            index=self.index,
+            user=self.user,
+            reply=self.reply,
+            messages=tuple(self.messages),
+            error=error,
+            usage=total_usage(self.usages) if self.usages else Usage(),
+            latency_ms=max(0.0, (ended - self._started - self.waited_s) * 1000),
+            waited_ms=self.waited_s * 1000,
+            first_token_ms=self.first_token_ms,
+            model=self.model,
+            attempts=tuple(self.attempts),
+            notes=tuple(self.notes),
+        )
+
+
+class Session(Protocol):
+    """One conversation with an agent."""
+
+    async def respond(self, exchange: Exchange) -> None:
+        """Answer `exchange.user`, noting in the exchange what is done and said.
+
+        Raises:
+            AgentError: the agent did not answer.
+            ProviderError: its model API could not be reached.
+        """

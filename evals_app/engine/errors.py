@@ -1,0 +1,86 @@
+"""What can go wrong while a conversation is held, and what it means for the verdict.
+
+EngineError
+├── AgentError                  the agent crashed, timed out or said nothing: failed, cause `agent`
+├── JudgeError                  the judge could not grade: ungraded, cause `judge`
+├── ConfigurationError          the run cannot work as written: refused before it starts
+└── ProviderError               a model API: errored, cause `provider`
+    ├── RateLimitedError        429: retried
+    ├── UnavailableError        lost connection, broken stream, 408, 409, 5xx: retried
+    ├── TimedOutError           no answer in time: retried
+    ├── QuotaExhaustedError     paid quota used up: not retried
+    ├── AuthFailedError         no key, a wrong key: not retried
+    └── BadRequestError         the API refuses the request or its reply cannot be read: not retried
+"""
+
+from typing import Any
+
+
+class EngineError(Exception):
+    """Base of everything the engine raises on purpose."""
+
+
+class AgentError(EngineError):
+    """The agent under test did not answer; the message is shown to people."""
+
+
+class JudgeError(EngineError):
+    """A judge gave no usable verdict; the message is shown to people.
+
+    `calls` are the JudgeCalls that were made all the same: they were paid for, and they explain.
+    """
+
+    def __init__(self, message: str, *, calls: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.calls = calls
+
+
+class ConfigurationError(EngineError):
+    """The snapshot names something that this installation cannot provide."""
+
+
+class ProviderError(EngineError):
+    """A model API did not serve a call.
+
+    `retry_after_s` is what the API asked for in seconds, None where it said nothing.
+    """
+
+    retryable = False
+
+    def __init__(
+        self, message: str, *, status: int | None = None, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.attempts: tuple[Any, ...] = ()  # the trial.Attempts that led here, the last included
+
+
+class RateLimitedError(ProviderError):
+    """Too many requests (429)."""
+
+    retryable = True
+
+
+class UnavailableError(ProviderError):
+    """The connection broke or the service is down (408, 409, 5xx, 529)."""
+
+    retryable = True
+
+
+class TimedOutError(ProviderError):
+    """The service did not answer within the call's time."""
+
+    retryable = True
+
+
+class QuotaExhaustedError(ProviderError):
+    """The account's quota is used up (402, or 429 with code `insufficient_quota`)."""
+
+
+class AuthFailedError(ProviderError):
+    """The key is missing or refused (401, 403)."""
+
+
+class BadRequestError(ProviderError):
+    """The service refuses the request (other 4xx), or its reply cannot be read."""

@@ -1,0 +1,115 @@
+"""What every grader is: a frozen model whose fields are the options of an assertion."""
+
+from typing import Any, ClassVar, Literal
+
+from evals_app.engine.spec import Spec
+from evals_app.engine.trial import (
+    Cause,
+    Evidence,
+    Family,
+    Grade,
+    GradeStatus,
+    Judge,
+    TurnRecord,
+    View,
+)
+
+# Of UTF-8. A longer text is an error, not cut: a check of half an answer says nothing.
+MAX_TEXT_BYTES = 200_000
+
+
+class Grader(Spec):
+    """Turn a View of a trial into a Grade.
+
+    A subclass's fields are its options: YAML, the admin form, REST and the reference page all
+    follow from them. Its docstring's first line says when it passes, the rest how it scores.
+    `Field` gives each option a title and a description; `json_schema_extra` may hold
+    `{"rows": 3}` (a text area of that many lines) or `{"mono": True}` (a pattern or code).
+    """
+
+    label: ClassVar[str]  # what a person reads in the list of checks
+    family: ClassVar[Family]
+    # Options that validate, for the reference page and as a start in forms.
+    example: ClassVar[dict[str, Any]]
+    # Without an own `value`, the turn's expected text is taken.
+    uses_expected: ClassVar[bool] = False
+    # Reads text, so that `scope` says which text.
+    reads_text: ClassVar[bool] = False
+
+    def summary(self) -> str:
+        """Say in a few words what is checked, for a closed row: Reply contains “refund”."""
+        return self.label
+
+    def warnings(self) -> list[str]:
+        """Name what was written correctly but is hardly meant."""
+        return []
+
+    def decides(self, threshold: float | None) -> bool:
+        """Say whether a grade of this check has a verdict, or only informs."""
+        return True
+
+    def expected_problem(self, expected: str) -> str | None:
+        """Say why a turn's expected text cannot serve this check; None if it can."""
+        return None
+
+
+class PlainGrader(Grader):
+    """A grader that needs nothing but the trial: fast, free, always the same."""
+
+    def grade(self, view: View) -> Grade:
+        """Grade what the View shows; an exception becomes a grade in error."""
+        raise NotImplementedError
+
+
+class TextGrader(PlainGrader):
+    """A grader of the reply's text."""
+
+    family: ClassVar[Literal["text"]] = "text"
+    reads_text: ClassVar[bool] = True
+
+    def grade(self, view: View) -> Grade:
+        reply = view.reply
+        size = len(reply.encode("utf-8", "surrogatepass"))
+        if size > MAX_TEXT_BYTES:
+            reason = (
+                f"The reply has {size:,} bytes; this check reads texts of up to"
+                f" {MAX_TEXT_BYTES:,} bytes."
+            )
+            return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
+        return self.grade_reply(reply, view)
+
+    def grade_reply(self, reply: str, view: View) -> Grade:
+        """Grade a reply of bounded size."""
+        raise NotImplementedError
+
+
+class JudgedGrader(Grader):
+    """A grader that asks a judge."""
+
+    family: ClassVar[Literal["judged"]] = "judged"
+    reads_text: ClassVar[bool] = True
+
+    async def judge(self, view: View, judge: Judge, *, key: str, threshold: float | None) -> Grade:
+        """Ask the judge about the View; `key` tells the assertions of an execution apart.
+
+        Raises:
+            JudgeError: the judge gave no usable verdict.
+        """
+        raise NotImplementedError
+
+
+def seen_in_reply(view: View, quote: str) -> tuple[Evidence, ...]:
+    """Give a piece of the graded text as evidence, with the turn that says it."""
+    if not quote:
+        return ()
+    in_sight = view.turns if view.whole_text or view.turn is not None else view.turns[-1:]
+    for turn in in_sight:
+        if quote in turn.reply:
+            return (Evidence(quote, turn=_position(view, turn), is_verified=True),)
+    return ()
+
+
+def _position(view: View, turn: TurnRecord) -> int:
+    """Count from 1, as people do, wherever the record's own index starts."""
+    places = (n for n, each in enumerate(view.trial.turns, 1) if each == turn)
+    return next(places, turn.index)

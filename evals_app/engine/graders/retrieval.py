@@ -1,0 +1,51 @@
+"""Graders of the knowledge that the agent fetched."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.graders.quoting import listed
+from evals_app.engine.trial import Cause, Grade, View
+
+
+class ChunksFetched(PlainGrader):
+    """Pass when retrieval tools returned all of these chunks.
+
+    The score is the share of the listed chunks that were fetched. Chunks count once, however often
+    they were returned.
+    """
+
+    label: ClassVar[str] = "Knowledge was fetched"
+    family: ClassVar[Literal["retrieval"]] = "retrieval"
+    example: ClassVar[dict[str, Any]] = {"chunks": ["refund-policy", "shipping-times"]}
+
+    chunks: Annotated[
+        list[Annotated[str, Field(min_length=1)]],
+        Field(min_length=1, title="Chunks", description="Ids of the chunks that must be fetched."),
+    ]
+    exact: Annotated[
+        bool, Field(title="No other chunks", description="Otherwise others may be fetched too.")
+    ] = False
+
+    def grade(self, view: View) -> Grade:
+        expected = list(dict.fromkeys(self.chunks))
+        fetched = list(dict.fromkeys(chunk.id for chunk in view.chunks))
+        missing = [each for each in expected if each not in fetched]
+        extra = [each for each in fetched if each not in expected]
+        is_met = not missing and not (self.exact and extra)
+        reason = f"Fetched {len(expected) - len(missing)} of {len(expected)} expected chunks"
+        if missing:
+            reason += f"; missing: {listed(missing)}; fetched: {listed(fetched, nothing='nothing')}"
+        if self.exact and extra:
+            reason += f"; not expected: {listed(extra)}"
+        return Grade(
+            1 - len(missing) / len(expected),
+            is_met,
+            f"{reason}.",
+            cause=None if is_met else Cause.ASSERTION,
+            details={"missing": missing, "extra": extra},
+        )
+
+    def summary(self) -> str:
+        return f"Fetches {'exactly ' if self.exact else ''}{listed(self.chunks)}"

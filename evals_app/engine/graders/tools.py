@@ -1,0 +1,366 @@
+"""Graders of the tools that the agent called."""
+
+import difflib
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.graders.matchers import (
+    Matcher,
+    contains,
+    matcher_warnings,
+    mismatches,
+    with_args,
+)
+from evals_app.engine.graders.quoting import call_text, listed, quoted, times
+from evals_app.engine.spec import Spec
+from evals_app.engine.trial import Grade, ToolCall, View
+
+ToolName = Annotated[
+    str, Field(min_length=1, max_length=200, title="Tool", description="For example entity.query")
+]
+Arguments = Annotated[
+    dict[str, Matcher],
+    Field(
+        title="Arguments",
+        description=(
+            "What each argument must be: a value, or one of {fuzzy: x}, {regex: p},"
+            " {any_of: [...]}, {contains: x}, {present: true|false}."
+        ),
+        json_schema_extra={"mono": True},
+    ),
+]
+
+
+class _OneCall(PlainGrader):
+    """What a single call must be like; the options that tool_called and tool_not_called share."""
+
+    family: ClassVar[Literal["tools"]] = "tools"
+
+    value: ToolName
+    name_match: Annotated[
+        Literal["exact", "contains"],
+        Field(title="Name", description="contains: any tool whose name has the text in it."),
+    ] = "exact"
+    args: Arguments = Field(default_factory=dict)
+    args_match: Annotated[
+        Literal["subset", "exact"],
+        Field(title="Other arguments", description="subset: others may be passed too."),
+    ] = "subset"
+    succeeded: Annotated[
+        bool, Field(title="Only calls without an error", description="Otherwise any call counts.")
+    ] = False
+    output: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            title="Result contains",
+            description="Text in the tool's result; upper and lower case alike.",
+        ),
+    ] = None
+
+    def warnings(self) -> list[str]:
+        return matcher_warnings(self.args)
+
+    def _is_named(self, call: ToolCall) -> bool:
+        return self.value in call.name if self.name_match == "contains" else self.value == call.name
+
+    def _faults(self, call: ToolCall) -> list[str]:
+        """Say what keeps a call of the right name from being the one that is looked for."""
+        faults = mismatches(self.args, call.args, exact=self.args_match == "exact")
+        if self.succeeded and call.error is not None:
+            faults.append(f"it failed: {call.error}")
+        if self.output is not None and not contains(self.output, call.result):
+            faults.append(f"its result does not contain {quoted(self.output)}")
+        return faults
+
+    @property
+    def _tool(self) -> str:
+        return self.value if self.name_match == "exact" else f"a tool named …{self.value}…"
+
+    @property
+    def _conditions(self) -> str:
+        arguments = with_args(self.args)
+        if self.args_match == "exact":
+            arguments += " and no other arguments" if self.args else " without arguments"
+        error = " without an error" if self.succeeded else ""
+        output = f" with a result that contains {quoted(self.output)}" if self.output else ""
+        return " and".join(filter(None, [arguments, error, output]))
+
+
+class ToolCalled(_OneCall):
+    """Pass when the agent called the tool.
+
+    Score 1 or 0. Without further options one call of that name is enough. Arguments that are not
+    listed may have any value unless `args_match` is exact.
+    """
+
+    label: ClassVar[str] = "Tool was called"
+    example: ClassVar[dict[str, Any]] = {
+        "value": "entity.query",
+        "args": {"type": "order", "limit": {"any_of": [1, 5]}},
+    }
+
+    min_count: Annotated[int, Field(ge=0, title="At least this many times")] = 1
+    max_count: Annotated[int | None, Field(ge=1, title="At most this many times")] = None
+
+    @field_validator("max_count", mode="before")
+    @classmethod
+    def _not_zero(cls, value: Any) -> Any:  # noqa: ANN401 - whatever was written
+        if value == 0 and not isinstance(value, bool):
+            msg = "To ask for no call at all use tool_not_called."
+            raise ValueError(msg)
+        return value
+
+    @model_validator(mode="after")
+    def _counts_say_something(self) -> Self:
+        if self.max_count is None and self.min_count == 0:
+            msg = "min_count 0 without max_count holds whatever the agent does."
+            raise ValueError(msg)
+        if self.max_count is not None and self.max_count < self.min_count:
+            msg = f"max_count {self.max_count} is less than min_count {self.min_count}."
+            raise ValueError(msg)
+        return self
+
+    def grade(self, view: View) -> Grade:
+        calls = view.tool_calls
+        named = [call for call in calls if self._is_named(call)]
+        count = sum(not self._faults(call) for call in named)
+        if count < self.min_count:
+            return Grade.miss(self._too_few(calls, named, count), count=count)
+        if self.max_count is not None and count > self.max_count:
+            reason = (
+                f"{self._tool} was called {times(count)}{self._conditions};"
+                f" at most {times(self.max_count)} is allowed."
+            )
+            return Grade.miss(reason, count=count)
+        if not count:
+            return Grade.hit(f"{self._tool} was not called{self._conditions}.", count=count)
+        return Grade.hit(f"{self._tool} was called {times(count)}{self._conditions}.", count=count)
+
+    def _too_few(self, calls: Sequence[ToolCall], named: Sequence[ToolCall], count: int) -> str:
+        if not named:
+            return f"Expected a call of {self._tool}{self._conditions}; {_called_instead(self.value, calls)}"
+        if count:
+            return (
+                f"{self._tool} was called {times(count)}{self._conditions}; expected at least"
+                f" {times(self.min_count)}."
+            )
+        nearest = min(named, key=lambda call: len(self._faults(call)))
+        return (
+            f"{self._tool} was called {times(len(named))}, but never{self._conditions}; nearest"
+            f" call: {call_text(nearest)}, where {listed(self._faults(nearest))}."
+        )
+
+    def summary(self) -> str:
+        counts = ""
+        if self.max_count is not None and self.max_count == self.min_count:
+            counts = f", exactly {times(self.min_count)}"
+        elif (self.min_count, self.max_count) != (1, None):
+            least = f"at least {times(self.min_count)}" if self.min_count else ""
+            most = f"at most {times(self.max_count)}" if self.max_count is not None else ""
+            counts = ", " + " and ".join(filter(None, [least, most]))
+        return f"Calls {self._tool}{self._conditions}{counts}"
+
+
+class ToolNotCalled(_OneCall):
+    """Pass when the agent did not call the tool.
+
+    Score 1 or 0. With arguments or other conditions only a call that meets all of them counts.
+    """
+
+    label: ClassVar[str] = "Tool was not called"
+    example: ClassVar[dict[str, Any]] = {"value": "entity.delete"}
+
+    def grade(self, view: View) -> Grade:
+        found = [c for c in view.tool_calls if self._is_named(c) and not self._faults(c)]
+        if not found:
+            return Grade.hit(f"{self._tool} was not called{self._conditions}.", count=0)
+        reason = (
+            f"{self._tool} was called {times(len(found))}{self._conditions}, which must not happen:"
+            f" {call_text(found[0])}."
+        )
+        return Grade.miss(reason, count=len(found))
+
+    def summary(self) -> str:
+        return f"Does not call {self._tool}{self._conditions}"
+
+
+class ExpectedCall(Spec):
+    """A tool of a trajectory; in files its name alone is enough."""
+
+    name: ToolName
+    args: Arguments = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, data: Any) -> Any:  # noqa: ANN401 - whatever was written
+        return {"name": data} if isinstance(data, str) else data
+
+    @model_serializer(mode="wrap")
+    def _to_name(self, handler: SerializerFunctionWrapHandler) -> Any:  # noqa: ANN401 - text or mapping
+        return handler(self) if self.args else self.name
+
+    def fits(self, call: ToolCall) -> bool:
+        return call.name == self.name and not mismatches(self.args, call.args, exact=False)
+
+    def __str__(self) -> str:
+        return f"{self.name}{with_args(self.args)}"
+
+
+class ToolCalls(PlainGrader):
+    """Pass when the agent called these tools.
+
+    Score 1 or 0. A tool that is listed twice must be called twice.
+
+    * neither `exact` nor `ordered`: all of them were called, others may be too
+    * `exact`: exactly these, in any order
+    * `ordered`: these in this order, others may lie between
+    * `exact` and `ordered`: exactly these in this order
+    """
+
+    label: ClassVar[str] = "Tools were called"
+    family: ClassVar[Literal["tools"]] = "tools"
+    example: ClassVar[dict[str, Any]] = {
+        "tools": ["entity.query", {"name": "entity.update", "args": {"id": "order-123"}}],
+        "ordered": True,
+    }
+
+    tools: Annotated[
+        list[ExpectedCall],
+        Field(max_length=200, title="Tools", description="Names, or name with args."),
+    ]
+    exact: Annotated[bool, Field(title="No other calls")] = False
+    ordered: Annotated[bool, Field(title="In this order")] = False
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.tools and not self.exact:
+            msg = "An empty list holds whatever the agent does; with exact it means no call at all."
+            raise ValueError(msg)
+        return self
+
+    def grade(self, view: View) -> Grade:
+        calls = view.tool_calls
+        details = {
+            "expected": [str(each) for each in self.tools],
+            "called": [c.name for c in calls],
+        }
+        problem = self._problem(calls)
+        if problem is None:
+            return Grade.hit(f"The agent called {self._actual(calls)}, as expected.", **details)
+        wanted = listed([str(each) for each in self.tools], nothing="no tool at all")
+        reason = f"Expected {self._manner}{wanted}; called: {self._actual(calls)}. {problem}"
+        return Grade.miss(reason, **details)
+
+    @property
+    def _manner(self) -> str:
+        exactly = "exactly " if self.exact and self.tools else ""
+        return f"{exactly}in this order " if self.ordered and self.tools else exactly
+
+    def _actual(self, calls: Sequence[ToolCall]) -> str:
+        return listed([call.name for call in calls], nothing="no tool")
+
+    def _problem(self, calls: Sequence[ToolCall]) -> str | None:
+        """Say what differs from the expected calls; None if nothing does."""
+        if self.exact and self.ordered:
+            for number, (tool, call) in enumerate(zip(self.tools, calls, strict=False), 1):
+                if not tool.fits(call):
+                    return f"Call {number} should be {tool}, but is {call_text(call)}."
+            return self._extra_or_missing(calls)
+        if self.ordered:
+            return self._out_of_order(calls)
+        partners = _pair_up(self.tools, calls)
+        missing = [
+            tool for tool, partner in zip(self.tools, partners, strict=True) if partner is None
+        ]
+        if missing:
+            return self._missing(missing[0], calls)
+        extra = [call for place, call in enumerate(calls) if place not in set(partners)]
+        if self.exact and extra:
+            return f"Not expected: {listed([call_text(call) for call in extra])}."
+        return None
+
+    def _extra_or_missing(self, calls: Sequence[ToolCall]) -> str | None:
+        if len(calls) > len(self.tools):
+            return f"Not expected: {listed([call_text(c) for c in calls[len(self.tools) :]])}."
+        if len(calls) < len(self.tools):
+            return f"Not called: {listed([str(tool) for tool in self.tools[len(calls) :]])}."
+        return None
+
+    def _out_of_order(self, calls: Sequence[ToolCall]) -> str | None:
+        # The earliest fitting call leaves the most for the tools that follow.
+        place = 0
+        for tool in self.tools:
+            found = next((p for p in range(place, len(calls)) if tool.fits(calls[p])), None)
+            if found is None:
+                if any(tool.fits(call) for call in calls[:place]):
+                    return f"{tool} was called, but not after those that are listed before it."
+                return self._missing(tool, calls)
+            place = found + 1
+        return None
+
+    def _missing(self, tool: ExpectedCall, calls: Sequence[ToolCall]) -> str:
+        named = [call for call in calls if call.name == tool.name]
+        if not named:
+            return f"{tool} is missing; {_called_instead(tool.name, calls)}"
+        wrong = [(call, mismatches(tool.args, call.args, exact=False)) for call in named]
+        call, faults = min(wrong, key=lambda pair: len(pair[1]))
+        if not faults:
+            wanted = sum(each.name == tool.name for each in self.tools)
+            return f"{tool.name} was called {times(len(named))}, expected {times(wanted)}."
+        return f"{tool} is missing; nearest call: {call_text(call)}, where {listed(faults)}."
+
+    def summary(self) -> str:
+        if not self.tools:
+            return "Calls no tool at all"
+        return f"Calls {self._manner}{listed([str(each) for each in self.tools])}"
+
+    def warnings(self) -> list[str]:
+        return [warning for tool in self.tools for warning in matcher_warnings(tool.args)]
+
+
+def _pair_up(tools: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> list[int | None]:
+    """Give each tool a call of its own, as many as possible: the place of the call, or None.
+
+    A loosely described tool must not take the only call that a strictly described one accepts, so
+    earlier pairs are changed where that lets another tool in (augmenting paths).
+    """
+    owner: dict[int, int] = {}
+    fitting = [[p for p, call in enumerate(calls) if tool.fits(call)] for tool in tools]
+
+    def find_call(tool: int, seen: set[int]) -> bool:
+        for place in fitting[tool]:
+            if place in seen:
+                continue
+            seen.add(place)
+            if place not in owner or find_call(owner[place], seen):
+                owner[place] = tool
+                return True
+        return False
+
+    for tool in range(len(tools)):
+        find_call(tool, set())
+    partners: list[int | None] = [None] * len(tools)
+    for place, tool in owner.items():
+        partners[tool] = place
+    return partners
+
+
+def _called_instead(name: str, calls: Sequence[ToolCall]) -> str:
+    if not calls:
+        return "the agent called no tool."
+    counted = Counter(call.name for call in calls)
+    names = [f"{each} ({times(count)})" if count > 1 else each for each, count in counted.items()]
+    near = difflib.get_close_matches(name, counted, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"the agent called {listed(names)}.{hint}"

@@ -1,0 +1,143 @@
+"""A conversation as the judge reads it: numbered turns with tool calls and results, bounded in size."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evals_app.engine.judging.blocks import escaped
+from evals_app.engine.trial import Message, TurnRecord, View
+
+# Characters; together well below the window of the smallest judge in use.
+MAX_TRANSCRIPT_CHARS = 120_000
+MAX_SUBMISSION_CHARS = 60_000
+MAX_PIECE_CHARS = 12_000
+MAX_SPEAKER_CHARS = 300
+_HEADING_CHARS = 30  # what a heading adds to the speaker
+
+_IN_SUBMISSION = "(this is what stands in SUBMISSION)"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Something said or done, as shown; `turn` is 1-based, None before the first turn."""
+
+    turn: int | None
+    speaker: str
+    text: str
+    is_history: bool = False
+
+
+def cut(text: str, limit: int) -> str:
+    """Cut a text in the middle and say how much is missing."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half:,} characters left out here ...]\n{text[-half:]}"
+
+
+def conversation(view: View) -> list[Piece]:
+    """Give what happened up to the turn in sight (at the end: all of it), uncut, unescaped.
+
+    The reply of the turn in sight itself is left to `submission`.
+    """
+    pieces = list(_history(view.trial.history))
+    for number, turn in enumerate(view.trial.turns, 1):
+        is_graded = turn == view.turn
+        pieces += _turn(number, turn, is_graded=is_graded)
+        if is_graded:
+            break
+    return pieces
+
+
+def submission(view: View) -> Piece:
+    """Give the answer of the turn in sight."""
+    if view.turn is None:
+        msg = "At the end of a conversation the whole of it is graded."
+        raise ValueError(msg)
+    numbers = (n for n, each in enumerate(view.trial.turns, 1) if each == view.turn)
+    return Piece(next(numbers, view.turn.index), "assistant", view.reply)
+
+
+def _history(messages: Iterable[Message]) -> Iterator[Piece]:
+    for message in messages:
+        for piece in _calls(None, message):
+            yield replace(piece, is_history=True)
+        speaker = f"{message.role}, before the conversation"
+        yield Piece(None, speaker, message.text, is_history=True)
+
+
+def _turn(number: int, turn: TurnRecord, *, is_graded: bool) -> Iterator[Piece]:
+    yield Piece(number, "user", turn.user)
+    messages = list(turn.messages)
+    for message in messages[:-1]:
+        if message.text:
+            yield Piece(number, "assistant", message.text)
+        yield from _calls(number, message)
+    if messages:
+        yield from _calls(number, messages[-1])
+    yield Piece(number, "assistant", _IN_SUBMISSION if is_graded else turn.reply)
+    if turn.error is not None:
+        yield Piece(number, "error of the agent", turn.error)
+
+
+def _calls(number: int | None, message: Message) -> Iterator[Piece]:
+    for call in message.tool_calls:
+        yield Piece(number, f"tool call {call.name}", _json(call.args))
+        if call.error is None:
+            yield Piece(number, f"tool result {call.name}", _json(call.result))
+        else:
+            yield Piece(number, f"tool error {call.name}", call.error)
+
+
+def _json(value: Any) -> str:  # noqa: ANN401 - what a tool was given or gave
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):
+        return "(cannot be shown: nested too deeply, or a number too long)"
+
+
+def shown(pieces: Iterable[Piece], nonce: str) -> list[Piece]:
+    """Cut and escape pieces; where all of them are too much, leave some out in the middle."""
+    # Escaped first: that makes a text up to ten times longer, which no limit shall hide.
+    cuts = [
+        replace(
+            piece,
+            speaker=cut(escaped(piece.speaker, nonce).replace("\n", " "), MAX_SPEAKER_CHARS),
+            text=cut(escaped(piece.text, nonce), MAX_PIECE_CHARS),
+        )
+        for piece in pieces
+    ]
+    if sum(_size(piece) for piece in cuts) <= MAX_TRANSCRIPT_CHARS:
+        return cuts
+    head = _fitting(cuts)
+    tail = _fitting(cuts[:head:-1]) if head < len(cuts) else 0
+    left_out = len(cuts) - head - tail
+    if left_out <= 0:
+        return cuts
+    note = Piece(None, "note", f"[... {left_out} entries left out here ...]")
+    return [*cuts[:head], note, *cuts[len(cuts) - tail :]]
+
+
+def _fitting(pieces: list[Piece]) -> int:
+    """Count the pieces from the start that fill half of the limit."""
+    room = MAX_TRANSCRIPT_CHARS // 2
+    for count, piece in enumerate(pieces):
+        room -= _size(piece)
+        if room < 0:
+            return count
+    return len(pieces)
+
+
+def _size(piece: Piece) -> int:
+    return len(piece.text) + len(piece.speaker) + _HEADING_CHARS
+
+
+def written(pieces: Iterable[Piece], nonce: str) -> str:
+    """Write pieces under headings that carry the nonce: a text cannot fake the next message."""
+    return "\n\n".join(
+        f"[{nonce} {'' if piece.turn is None else f'turn {piece.turn}, '}{piece.speaker}]\n{piece.text}"
+        for piece in pieces
+    )

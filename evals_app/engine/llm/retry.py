@@ -1,0 +1,128 @@
+"""When a failed attempt is tried again, after how long, and what is said in the end."""
+
+import email.utils
+import math
+from collections.abc import Mapping, Sequence
+
+from evals_app.engine.errors import ProviderError, QuotaExhaustedError, RateLimitedError
+
+MAX_RETRIES = 5
+JITTER = 0.1  # at most a tenth more, so that callers do not come back in step
+_RATE_LIMIT_S = 30.0
+
+# After these the whole provider is left alone for a while, not only by the caller that was told.
+BLOCKING_STATUS = frozenset({429, 529})
+
+
+class AttemptError(Exception):
+    """One attempt that failed, as an adapter reports it.
+
+    `what` completes a sentence that begins with the provider's name: "answered 529 (overloaded)".
+    `detail` is the API's own explanation, free of keys. `should_retry` is the API's explicit wish.
+    """
+
+    def __init__(
+        self,
+        kind: type[ProviderError],
+        what: str,
+        *,
+        detail: str = "",
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        should_retry: bool | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(sentence(what, detail))
+        self.kind = kind
+        self.what = what
+        self.detail = detail
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.should_retry = should_retry
+        self.request_id = request_id
+
+    @property
+    def is_retryable(self) -> bool:
+        # A used-up quota stays used up, whatever a proxy says about retrying.
+        if self.should_retry is None or issubclass(self.kind, QuotaExhaustedError):
+            return self.kind.retryable
+        return self.should_retry
+
+    @property
+    def blocks_provider(self) -> bool:
+        return self.is_retryable and self.status in BLOCKING_STATUS
+
+    def to_provider_error(self, message: str) -> ProviderError:
+        return self.kind(message, status=self.status, retry_after_s=self.retry_after_s)
+
+
+class SettingRefusedError(Exception):
+    """The model does not accept a setting that was sent; without it the call may succeed."""
+
+    def __init__(self, setting: str) -> None:
+        super().__init__(f"The model does not accept {setting}.")
+        self.setting = setting
+
+
+def delay_s(error: AttemptError, *, retry: int, jitter: float) -> float:
+    """Give the seconds to wait before this retry (counted from 1); `jitter` is 0..1."""
+    if error.retry_after_s is not None:
+        delay = error.retry_after_s
+    elif issubclass(error.kind, RateLimitedError):
+        delay = _RATE_LIMIT_S
+    else:
+        delay = 2.0**retry
+    return delay * (1 + JITTER * jitter)
+
+
+def retry_after_s(headers: Mapping[str, str], *, now: float) -> float | None:
+    """Read what the API asked for; None where it said nothing usable.
+
+    `now` is the Unix time, needed where the header holds a date. A moment that has passed counts
+    as unsaid: it comes from a clock that is off, and would make us retry without any pause.
+    """
+    in_ms = _number(headers.get("retry-after-ms"))
+    if in_ms is not None:
+        seconds: float | None = in_ms / 1000
+    else:
+        text = headers.get("retry-after")
+        seconds = _number(text)
+        if seconds is None and text is not None:
+            seconds = _date(text, now=now)
+    return seconds if seconds is not None and seconds > 0 else None
+
+
+def sentence(what: str, detail: str = "") -> str:
+    """Join both, with exactly one full stop at the end."""
+    return f"{f'{what}: {detail}' if detail else what}".rstrip(" .") + "."
+
+
+def summary(name: str, errors: Sequence[AttemptError], *, seconds: float) -> str:
+    """Say in a sentence how often and how the provider called `name` failed, in all."""
+    last = errors[-1]
+    if len(errors) == 1:
+        return sentence(f"{name} {last.what}", last.detail)
+    took = f"{len(errors)} times in {seconds:.0f} s"
+    if len({error.what for error in errors}) == 1:
+        # A status that came again and again says enough; a lost connection wants its reason.
+        is_telling = last.status is None or not last.is_retryable
+        return sentence(f"{name} {last.what} {took}", last.detail if is_telling else "")
+    return sentence(f"{name} failed {took}; the last time it {last.what}", last.detail)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _date(text: str, *, now: float) -> float | None:
+    parsed = email.utils.parsedate_tz(text)
+    if parsed is None:
+        return None
+    try:
+        return email.utils.mktime_tz(parsed) - now
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,263 @@
+"""From grades to verdicts: of an execution, of a case over its trials, of a run."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from evals_app.engine.statistics import (
+    at_least,
+    deviation,
+    mean,
+    pass_at_k,
+    pass_hat_k,
+    percentile,
+    wilson_interval,
+)
+from evals_app.engine.suite import GatesSpec, SuiteSpec
+from evals_app.engine.trial import Cause, GradedAssertion, GradeStatus, Trial, Verdict
+
+RunVerdict = Literal["passed", "failed", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How an execution ended; `cause` is None exactly when it passed."""
+
+    verdict: Verdict
+    score: float | None
+    cause: Cause | None = None
+    reason: str = ""
+
+
+def decide(trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec) -> Decision:
+    """Give the verdict of an execution."""
+    score = weighted_score(graded)
+    causes = _causes(trial, graded, suite=suite)
+    if suite.passes_by_score and score is not None and not at_least(score, suite.pass_threshold):
+        reason = f"The score {score:.4g} is below {suite.pass_threshold:.4g}."
+        causes.append((Cause.ASSERTION, f"{reason} {_first_miss(graded)}".rstrip()))
+    if not causes:
+        is_decided = any(each.decides and each.grade.passed is not None for each in graded)
+        if not is_decided and not (suite.scores_decide and score is not None):
+            causes.append((Cause.CASE, "Nothing was asserted."))
+    if not causes:
+        return Decision(Verdict.PASSED, score)
+    cause, reason = min(causes, key=lambda found: list(Cause).index(found[0]))
+    verdict = Verdict.ERRORED if cause.is_error else Verdict.FAILED
+    return Decision(verdict, score, cause, reason)
+
+
+def _causes(
+    trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec
+) -> list[tuple[Cause, str]]:
+    causes: list[tuple[Cause, str]] = []
+    if trial.failure is not None:
+        causes.append((trial.failure.cause, trial.failure.message))
+    causes += [(Cause.AGENT, turn.error) for turn in trial.turns if turn.error]
+    for each in graded:
+        grade = each.grade
+        if grade.status in {GradeStatus.UNGRADED, GradeStatus.ERROR}:
+            # Where scores decide, a score that is missing would have.
+            if each.decides or (suite.scores_decide and each.weight > 0):
+                cause = Cause.ASSERTION if each.fail_on_error else grade.cause or Cause.HARNESS
+                causes.append((cause, f"{each.label}: {grade.reason}"))
+        elif (
+            each.decides
+            and grade.passed is False
+            and (each.family == "limit" or not suite.passes_by_score)
+        ):
+            causes.append((grade.cause or Cause.ASSERTION, grade.reason))
+    return causes
+
+
+def _first_miss(graded: Sequence[GradedAssertion]) -> str:
+    return next((g.grade.reason for g in graded if g.decides and g.grade.passed is False), "")
+
+
+def weighted_score(graded: Sequence[GradedAssertion]) -> float | None:
+    """Return the weighted mean of all grades that have a score, None if none has."""
+    scored = [(g.grade.score, g.weight) for g in graded if g.grade.score is not None and g.weight]
+    weight = math.fsum(weight for _, weight in scored)
+    return math.fsum(score * weight for score, weight in scored) / weight if weight else None
+
+
+def execution_summary(
+    trial: Trial, graded: Sequence[GradedAssertion], decision: Decision
+) -> dict[str, Any]:
+    """Say which kinds of criteria passed: true, false, or null where none is set."""
+    graded = [each for each in graded if each.weight > 0]  # the rest is shown only
+    judged = [g for g in graded if g.family == "judged"]
+    reasons = [g.grade.reason for g in judged if _held(g) is False]
+    return {
+        "overall_passed": decision.verdict is Verdict.PASSED,
+        "prompt_tokens_passed": _all_held([g for g in graded if g.type == "max_prompt_tokens"]),
+        "response_tokens_passed": _all_held([g for g in graded if g.type == "max_response_tokens"]),
+        "time_passed": _all_held([g for g in graded if g.type == "max_time_ms"]),
+        "response_criteria_passed": _all_held(judged),
+        "trajectory_criteria_passed": _all_held(
+            [g for g in graded if g.family in {"tools", "retrieval"}]
+        ),
+        "response_criteria_failure_reason": " ".join(reasons) or None,
+        "prompt_tokens": trial.usage.prompt_tokens,
+        "response_tokens": trial.usage.response_tokens,
+        "execution_time_ms": round(trial.time_ms, 3),
+        "tool_calls": [call.name for call in trial.tool_calls],
+    }
+
+
+def _held(each: GradedAssertion) -> bool | None:
+    # What was set but could not be graded did not pass.
+    if each.grade.status in {GradeStatus.UNGRADED, GradeStatus.ERROR}:
+        return False
+    return each.grade.passed
+
+
+def _all_held(graded: Sequence[GradedAssertion]) -> bool | None:
+    verdicts = [held for each in graded if (held := _held(each)) is not None]
+    return all(verdicts) if verdicts else None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a run's summary needs to know of an execution; `verdict` None if it has not ended."""
+
+    case: str
+    verdict: Verdict | None
+    score: float | None = None
+    turn_ms: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSummary:
+    """A case over its trials. Errored trials count in no rate and no mean.
+
+    `verdict` is None while nothing could be decided: trials errored or were not run.
+    """
+
+    name: str
+    verdict: Verdict | None
+    trials: int
+    passed: int
+    failed: int
+    errored: int
+    pass_rate: float | None
+    score: float | None
+    deviation: float | None
+    interval: tuple[float, float] | None
+    pass_at_k: tuple[float, ...]
+    pass_hat_k: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """A gate with its limit, what it was held against, and whether it holds (None: unknown)."""
+
+    name: str
+    limit: float
+    actual: float | None
+    passed: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What a run says in the end."""
+
+    verdict: RunVerdict
+    score: float | None
+    pass_rate: float | None
+    median_ms: float | None
+    p95_ms: float | None
+    cases: tuple[CaseSummary, ...]
+    gates: tuple[GateResult, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def summarise_run(facts: Sequence[Fact], *, suite: SuiteSpec) -> RunSummary:
+    """Sum up a run that has ended. `facts` come in the order of the cases."""
+    by_case: dict[str, list[Fact]] = {}
+    for fact in facts:
+        by_case.setdefault(fact.case, []).append(fact)
+    cases = tuple(
+        _summarise_case(name, trials, min_pass_rate=suite.min_pass_rate)
+        for name, trials in by_case.items()
+    )
+    decided = [case for case in cases if case.verdict in {Verdict.PASSED, Verdict.FAILED}]
+    score = mean([case.score for case in cases if case.score is not None])
+    pass_rate = mean([float(case.verdict is Verdict.PASSED) for case in decided])
+    # A turn that a provider, or our own end, broke off says nothing about the agent.
+    graded = [fact for fact in facts if fact.verdict in {Verdict.PASSED, Verdict.FAILED}]
+    turn_ms = [ms for fact in graded for ms in fact.turn_ms]
+    p95_ms = percentile(turn_ms, 0.95)
+    gates = check_gates(suite.gates, score=score, pass_rate=pass_rate, p95_ms=p95_ms)
+    is_failed = any(gate.passed is False for gate in gates) or (
+        suite.run_rule == "all_cases" and any(case.verdict is Verdict.FAILED for case in cases)
+    )
+    is_open = (
+        not facts
+        or any(fact.verdict in {None, Verdict.ERRORED} for fact in facts)
+        or any(gate.passed is None for gate in gates)
+    )
+    verdict: RunVerdict = "failed" if is_failed else "inconclusive" if is_open else "passed"
+    return RunSummary(
+        verdict=verdict,
+        score=score,
+        pass_rate=pass_rate,
+        median_ms=percentile(turn_ms, 0.5),
+        p95_ms=p95_ms,
+        cases=cases,
+        gates=gates,
+    )
+
+
+def _summarise_case(name: str, trials: Sequence[Fact], *, min_pass_rate: float) -> CaseSummary:
+    passed = sum(fact.verdict is Verdict.PASSED for fact in trials)
+    failed = sum(fact.verdict is Verdict.FAILED for fact in trials)
+    errored = sum(fact.verdict is Verdict.ERRORED for fact in trials)
+    graded = passed + failed
+    rate = passed / graded if graded else None
+    scores = [
+        fact.score
+        for fact in trials
+        if fact.score is not None and fact.verdict in {Verdict.PASSED, Verdict.FAILED}
+    ]
+    verdict: Verdict | None = Verdict.ERRORED if errored else None
+    if rate is not None:
+        verdict = Verdict.PASSED if at_least(rate, min_pass_rate) else Verdict.FAILED
+    each_k = range(1, graded + 1)
+    return CaseSummary(
+        name=name,
+        verdict=verdict,
+        trials=len(trials),
+        passed=passed,
+        failed=failed,
+        errored=errored,
+        pass_rate=rate,
+        score=mean(scores),
+        deviation=deviation(scores),
+        interval=wilson_interval(passed, graded) if graded else None,
+        pass_at_k=tuple(pass_at_k(passed, graded, k) for k in each_k),
+        pass_hat_k=tuple(pass_hat_k(passed, graded, k) for k in each_k),
+    )
+
+
+def check_gates(
+    gates: GatesSpec, *, score: float | None, pass_rate: float | None, p95_ms: float | None
+) -> tuple[GateResult, ...]:
+    """Hold each gate that is set against what was measured."""
+    results = []
+    for name, limit, actual in (
+        ("min_score", gates.min_score, score),
+        ("min_pass_rate", gates.min_pass_rate, pass_rate),
+        ("max_p95_ms", gates.max_p95_ms, p95_ms),
+    ):
+        if limit is None:
+            continue
+        holds = None
+        if actual is not None:
+            is_lowest = name.startswith("min_")
+            holds = at_least(actual, limit) if is_lowest else at_least(limit, actual)
+        results.append(GateResult(name, limit, actual, holds))
+    return tuple(results)

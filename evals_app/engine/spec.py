@@ -1,0 +1,225 @@
+"""What a person writes about providers, models and agents.
+
+Spec classes are the one authored schema: YAML, admin forms, REST and snapshots all meet here.
+They are frozen, refuse unknown keys and coerce nothing.
+"""
+
+import re
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import re2
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    model_validator,
+)
+
+from evals_app.engine.template import unknown_variable
+
+
+class Spec(BaseModel):
+    """Base of everything that people write."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    # Keys that a later version will understand: refused by name, never accepted and ignored.
+    not_yet: ClassVar[frozenset[str]] = frozenset()
+
+
+def _slug(value: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", value):
+        msg = "A slug has lower-case letters, digits and single hyphens, for example refund-flow."
+        raise ValueError(msg)
+    return value
+
+
+def _template(value: str) -> str:
+    if problem := unknown_variable(value):
+        raise ValueError(problem)
+    return value
+
+
+def _base_url(value: str) -> str:
+    if not re.fullmatch(r"https?://\S+", value):
+        msg = "Write the whole address, for example https://models.example.org."
+        raise ValueError(msg)
+    return value
+
+
+def _variable(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
+        msg = (
+            "Write the name of an environment variable, for example ANTHROPIC_API_KEY; never a key."
+        )
+        raise ValueError(msg)
+    return value
+
+
+def _pattern(value: str) -> str:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        re2.compile(value, options)
+    except re2.error as exc:
+        found = exc.args[0]
+        found = found.decode("utf-8", "replace") if isinstance(found, bytes) else found
+        msg = f"The pattern cannot be used ({found})."
+        raise ValueError(msg) from None
+    return value
+
+
+Slug = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_slug)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Template = Annotated[str, AfterValidator(_template)]
+Url = Annotated[str, Field(max_length=500), AfterValidator(_base_url)]
+Variable = Annotated[str, Field(max_length=100), AfterValidator(_variable)]
+Pattern = Annotated[str, AfterValidator(_pattern)]
+
+MOST = 2_147_483_647  # what a database column for whole numbers holds
+
+# A bare model name tells its provider by how it begins.
+PREFIXES = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "gemini"}
+
+
+class ModelSpec(Spec):
+    """A model of a provider, with sampling settings that are sent only where accepted."""
+
+    provider: Slug
+    name: Name
+    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
+    max_tokens: Annotated[int | None, Field(ge=1)] = None
+    top_p: Annotated[float | None, Field(ge=0, le=1)] = None
+
+    def __str__(self) -> str:
+        return f"{self.provider}/{self.name}"
+
+
+def _model(value: Any) -> Any:  # noqa: ANN401 - whatever was written
+    if not isinstance(value, str):
+        return value
+    provider, slash, name = value.partition("/")
+    if not slash:
+        provider = next((p for prefix, p in PREFIXES.items() if value.startswith(prefix)), "")
+        name = value
+    if not provider or not name:
+        msg = f"Write the model as provider/model, for example anthropic/{value or 'claude-...'}."
+        raise ValueError(msg)
+    return {"provider": provider, "name": name}
+
+
+def _model_text(model: ModelSpec) -> Any:  # noqa: ANN401 - a name, or a mapping with settings
+    settings = model.model_dump(exclude_none=True)
+    return str(model) if settings.keys() == {"provider", "name"} else settings
+
+
+ModelRef = Annotated[ModelSpec, BeforeValidator(_model), PlainSerializer(_model_text)]
+JudgeRef = Literal["agent"] | ModelRef
+
+
+class ProviderSpec(Spec):
+    """A way to reach models. The key itself stays in the environment variable named here."""
+
+    not_yet = frozenset({"requests_per_minute"})
+
+    provider: Name = Field(description="Name shown to people.")
+    slug: Slug
+    kind: Literal["anthropic", "scripted"]
+    base_url: Annotated[
+        Url | None, Field(description="Blank follows the SDK's own environment.")
+    ] = None
+    api_key_env: Annotated[
+        Variable | None,
+        Field(description="Name of the environment variable that holds the key, never the key."),
+    ] = None
+    max_concurrency: Annotated[
+        int | None, Field(ge=1, le=MOST, description="Calls at once, in each worker.")
+    ] = None
+
+
+class AgentSettings(Spec):
+    """How the agent's model is driven."""
+
+    max_tool_rounds: Annotated[int, Field(ge=1, le=200)] = 25
+    max_output_tokens: Annotated[int, Field(ge=1)] = 4096
+    provider_patience_s: Annotated[float, Field(gt=0, le=3600)] = 600.0
+
+
+class ScriptedUsage(Spec):
+    """Tokens that a scripted rule reports, so that limits can be tried offline."""
+
+    input_tokens: Annotated[int, Field(ge=0)]
+    output_tokens: Annotated[int, Field(ge=0)]
+
+
+class ScriptedCall(Spec):
+    """A tool call that a scripted rule makes."""
+
+    tool: Name
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class ScriptedRule(Spec):
+    """When the message matches, call these tools, then say this or fail.
+
+    `when` is an RE2 pattern searched in the message, case-insensitively; `turn` a 1-based
+    position. In `reply` and in later `args`, `{{input}}` is the message and `{{result.N.path}}`
+    the N-th result of this turn.
+    """
+
+    when: Pattern | None = None
+    turn: Annotated[int | None, Field(ge=1)] = None
+    calls: list[ScriptedCall] = Field(default_factory=list)
+    reply: str | None = None
+    delay_ms: Annotated[int, Field(ge=0, le=3_600_000)] = 0
+    error: str | None = None
+    usage: ScriptedUsage | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.reply is None and self.error is None:
+            msg = "A rule needs a reply or an error."
+            raise ValueError(msg)
+        if self.reply is not None and self.error is not None:
+            msg = "A rule replies or fails, not both; leave out reply or error."
+            raise ValueError(msg)
+        return self
+
+
+class AgentSpec(Spec):
+    """What is tested: a driver with its settings, system prompt and tools."""
+
+    not_yet = frozenset({"url", "headers", "protocol", "callable", "command"})
+
+    agent: Name = Field(description="Name shown to people; {{agentName}} in prompts.")
+    slug: Slug
+    description: str = ""
+    driver: Literal["model", "scripted"] = "model"
+    model: Annotated[ModelRef | None, Field(description="provider/model")] = None
+    system_prompt: Template = ""
+    tools: list[Name] = Field(default_factory=list)
+    settings: AgentSettings = AgentSettings()
+    rules: list[ScriptedRule] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _fits_its_driver(self) -> Self:
+        if self.driver == "model" and self.model is None:
+            msg = (
+                "An agent with driver model needs a model, for example anthropic/claude-haiku-5-5."
+            )
+            raise ValueError(msg)
+        if self.driver == "model" and self.rules:
+            msg = "rules belong to driver scripted; this agent has driver model."
+            raise ValueError(msg)
+        if self.driver == "scripted" and not self.rules:
+            msg = "An agent with driver scripted needs at least one rule."
+            raise ValueError(msg)
+        for number, rule in enumerate(self.rules, 1):
+            for call in rule.calls:
+                if call.tool not in self.tools:
+                    msg = f"Rule {number} calls {call.tool!r}, which is not in this agent's tools."
+                    raise ValueError(msg)
+        return self

@@ -1,0 +1,63 @@
+"""Statistics of trials: how sure one can be of a rate, and how steady an agent is."""
+
+import math
+import statistics
+from collections.abc import Sequence
+
+_NOISE = 1e-9  # of binary fractions: 0.7 + 0.1 is less than 0.8
+
+
+def at_least(value: float, bound: float) -> bool:
+    """Whether a value reaches a bound, to within what floating-point sums are off."""
+    return value >= bound - _NOISE
+
+
+def wilson_interval(passed: int, total: int, *, z: float = 1.959964) -> tuple[float, float]:
+    """Return the lower and upper bound of a pass rate, each in 0..1; `z` 1.96 means 95 %.
+
+    Raises:
+        ValueError: `total` is 0; the rate of nothing is not 0.
+
+    Source: Wilson, Journal of the American Statistical Association 22 (1927), 209-212.
+    """
+    if total == 0:
+        message = "The pass rate of no trials is unknown."
+        raise ValueError(message)
+    rate = passed / total
+    centre = (rate + z * z / (2 * total)) / (1 + z * z / total)
+    half = z / (1 + z * z / total) * math.sqrt(rate * (1 - rate) / total + (z / total / 2) ** 2)
+    # Rounding must not put the rate itself outside.
+    return max(0.0, min(rate, centre - half)), min(1.0, max(rate, centre + half))
+
+
+def pass_at_k(passed: int, total: int, k: int) -> float:
+    """Estimate, unbiased, the chance that at least one of k trials passes.
+
+    Source: Chen et al., Evaluating Large Language Models Trained on Code (2021), section 2.1.
+    """
+    return 1.0 - math.comb(total - passed, k) / math.comb(total, k)
+
+
+def pass_hat_k(passed: int, total: int, k: int) -> float:
+    """Estimate, unbiased, the chance that all of k trials pass.
+
+    Source: Yao et al., tau-bench (2024), section 3.
+    """
+    return math.comb(passed, k) / math.comb(total, k)
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Return the mean, None of nothing."""
+    return statistics.fmean(values) if values else None
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """Return the sample standard deviation, None of fewer than two."""
+    return statistics.stdev(values) if len(values) > 1 else None
+
+
+def percentile(values: Sequence[float], rank: float) -> float | None:
+    """Return the nearest-rank percentile, `rank` in 0..1; None of nothing."""
+    if not values:
+        return None
+    return sorted(values)[max(0, math.ceil(rank * len(values)) - 1)]

@@ -1,0 +1,350 @@
+"""What a person writes about suites: cases, turns, assertions, limits and gates."""
+
+import difflib
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+from pydantic.functional_validators import ModelWrapValidatorHandler
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from evals_app.engine.graders import ALIASES, GRADERS, NOT_YET, Grader
+from evals_app.engine.spec import MOST, JudgeRef, Name, Slug, Spec, Template
+
+COMMON_KEYS = ("type", "name", "weight", "threshold", "enabled", "fail_on_error", "model", "scope")
+
+
+class AssertionSpec(Spec):
+    """One thing to verify. In files the grader's options stand beside the common keys."""
+
+    type: str
+    name: Annotated[
+        str | None, Field(min_length=1, max_length=200, description="Label shown to people.")
+    ] = None
+    grader: SerializeAsAny[Grader]
+    weight: Annotated[
+        float, Field(ge=0, le=1e6, description="0: shown, in neither score nor verdict.")
+    ] = 1.0
+    threshold: Annotated[float | None, Field(ge=0, le=1)] = None
+    enabled: bool = True
+    fail_on_error: bool = False
+    model: JudgeRef | None = None
+    scope: Literal["turn", "conversation"] | None = None
+
+    @property
+    def label(self) -> str:
+        return self.name or self.grader.summary()
+
+    @property
+    def lacks_expected(self) -> bool:
+        """Whether it can only work on a turn that has an expected text."""
+        return self.grader.uses_expected and getattr(self.grader, "value", None) is None
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _from_flat(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
+        if not isinstance(data, dict) or isinstance(data.get("grader"), Grader):
+            return handler(data)
+        kind, implied = _resolved(data.get("type"))
+        grader_class = _grader_class(kind)
+        options = implied | {key: value for key, value in data.items() if key not in COMMON_KEYS}
+        common = {key: value for key, value in data.items() if key in COMMON_KEYS}
+        errors: list[InitErrorDetails] = []
+        grader = None
+        try:
+            grader = grader_class.model_validate(options)
+        except ValidationError as exc:
+            errors += _details(exc, grader_class)
+        try:
+            # A stand-in grader lets the common keys be checked even when the options are wrong.
+            spec = handler(common | {"type": kind, "grader": grader or Grader()})
+        except ValidationError as exc:
+            errors += _details(exc, cls)
+        else:
+            errors += spec._misfits(data)  # noqa: SLF001 - of this very class
+        if errors:
+            raise ValidationError.from_exception_data(cls.__name__, errors)
+        return spec
+
+    def _misfits(self, data: dict[str, Any]) -> list[InitErrorDetails]:
+        """Refuse common keys that this type would silently ignore."""
+        grader_class = GRADERS[self.type]
+        wrong = []
+        if self.model is not None and grader_class.family != "judged":
+            wrong.append(("model", f"{self.type} asks no judge, so it takes no model."))
+        if self.scope is not None and not grader_class.reads_text:
+            wrong.append(("scope", f"{self.type} reads no text, so it takes no scope."))
+        return [_problem("misplaced_key", message, (key,), data[key]) for key, message in wrong]
+
+    @model_serializer(mode="wrap")
+    def _to_flat(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        dumped: dict[str, Any] = handler(self)
+        options: dict[str, Any] = dumped.pop("grader", {})
+        kind = {"type": self.type}
+        name = {"name": dumped.pop("name")} if "name" in dumped else {}
+        dumped.pop("type", None)
+        return kind | name | options | dumped
+
+
+def _problem(kind: str, message: str, loc: tuple[int | str, ...], value: Any) -> InitErrorDetails:  # noqa: ANN401
+    return InitErrorDetails(type=PydanticCustomError(kind, message), loc=loc, input=value)
+
+
+def _details(exc: ValidationError, model: type[Spec]) -> list[InitErrorDetails]:
+    """Take an error apart so that it can be raised again beside others."""
+    names = [*COMMON_KEYS, *model.model_fields] if issubclass(model, Grader) else list(COMMON_KEYS)
+    details = []
+    for error in exc.errors(include_url=False):
+        message = error["msg"].removeprefix("Value error, ")
+        if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
+            message = f"Unknown key.{near(str(error['loc'][0]), names)} Known: {', '.join(names)}."
+        details.append(_problem(error["type"], message, error["loc"], error["input"]))
+    return details
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """Say `Did you mean ...?` when a known word is close, else nothing."""
+    found = difflib.get_close_matches(word, list(known), n=1)
+    return f" Did you mean {found[0]!r}?" if found else ""
+
+
+def _resolved(kind: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - see below
+    """Give what another name stands for, and the options that come with it."""
+    return ALIASES.get(kind, (kind, {})) if isinstance(kind, str) else (kind, {})
+
+
+def _grader_class(kind: Any) -> type[Grader]:  # noqa: ANN401 - whatever stands under `type`
+    if isinstance(kind, str) and kind in GRADERS:
+        return GRADERS[kind]
+    known = [*GRADERS, *ALIASES]
+    if kind is None:
+        message = f"A check needs a type. Known: {', '.join(known)}."
+    elif isinstance(kind, str) and kind in NOT_YET:
+        message = f"The check {kind!r} is not available in this version."
+    else:
+        message = f"Unknown check {kind!r}.{near(str(kind), known)} Known: {', '.join(known)}."
+    problem = _problem("unknown_type", message, ("type",), kind)
+    raise ValidationError.from_exception_data("AssertionSpec", [problem])
+
+
+def _unique(value: list[str]) -> list[str]:
+    # Their order means nothing, so one order makes equal suites compare equal.
+    return sorted(set(value))
+
+
+def _one_or_many(value: Any) -> Any:  # noqa: ANN401 - a single word stands for a list of one
+    return [value] if isinstance(value, str) else value
+
+
+def _iso_time(value: str) -> str:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        msg = "Write the time as 2026-05-01T09:30:00+00:00."
+        raise ValueError(msg) from None
+    return value
+
+
+class LimitsSpec(Spec):
+    """Hard limits of a case; each is inclusive, one that is not set is not checked."""
+
+    not_yet = frozenset({"max_cost_usd"})
+
+    max_prompt_tokens: Annotated[int | None, Field(ge=0, le=MOST)] = None
+    max_response_tokens: Annotated[int | None, Field(ge=0, le=MOST)] = None
+    max_time_ms: Annotated[int | None, Field(ge=0, le=MOST)] = None
+    max_tool_calls: Annotated[int | None, Field(ge=0, le=MOST)] = None
+
+
+class GatesSpec(Spec):
+    """Conditions on a whole run; each is inclusive, one that is not set is not checked."""
+
+    not_yet = frozenset({"max_cost_per_call_usd", "max_cost_usd", "max_regressions"})
+
+    min_score: Annotated[float | None, Field(ge=0, le=1)] = None
+    min_pass_rate: Annotated[float | None, Field(ge=0, le=1)] = None
+    max_p95_ms: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+
+
+class HistoryMessage(Spec):
+    """A message that was said before the first turn."""
+
+    role: Literal["user", "assistant"]
+    content: Annotated[str, Field(min_length=1)]
+
+
+class TurnSpec(Spec):
+    """One user message, what is expected, and its assertions.
+
+    `assertions` None takes the suite's defaults, an empty list means unscored, a list of its own
+    replaces the defaults unless `inherit` adds it to them.
+    """
+
+    not_yet = frozenset({"context", "files", "retrieval_context", "config"})
+
+    user: Annotated[str, Field(min_length=1)]
+    expected: str | None = None
+    inherit: bool = False
+    assertions: list[AssertionSpec] | None = None
+
+    @model_validator(mode="after")
+    def _inherits_beside_its_own(self) -> Self:
+        if self.inherit and not self.assertions:
+            msg = "inherit adds a turn's own assertions to the suite's; this turn has none."
+            raise ValueError(msg)
+        return self
+
+
+class CaseSpec(Spec):
+    """One conversation to hold, with its limits, channel and context parameters."""
+
+    name: Name
+    description: str = ""
+    tags: list[Name] = Field(default_factory=list)
+    channel: Name | None = None
+    context_params: dict[str, str | int | FiniteFloat | bool | None] = Field(default_factory=dict)
+    clock: Annotated[str, Field(max_length=40), AfterValidator(_iso_time)] | None = None
+    limits: LimitsSpec = LimitsSpec()
+    turn_timeout_s: Annotated[float, Field(gt=0, le=1500)] = 60.0
+    streaming: bool = False
+    trials: Annotated[int | None, Field(ge=1, le=100)] = None
+    history: list[HistoryMessage] = Field(default_factory=list)
+    turns: Annotated[list[TurnSpec], Field(min_length=1)]
+    final_assertions: list[AssertionSpec] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        errors = _out_of_turn(self.history)
+        for t, turn in enumerate(self.turns):
+            if turn.expected is None:
+                errors += _missing_expected(turn.assertions or [], ("turns", t, "assertions"))
+        errors += _missing_expected(self.final_assertions, ("final_assertions",))
+        if errors:
+            raise ValidationError.from_exception_data("CaseSpec", errors)
+        return self
+
+
+def _out_of_turn(history: list[HistoryMessage]) -> list[InitErrorDetails]:
+    errors = []
+    for m, message in enumerate(history):
+        before = history[m - 1].role if m else "assistant"
+        if message.role == before:
+            problem = (
+                f"The messages of a history alternate; this is the second of {before} in a row."
+                if m
+                else "A history begins with a message of the user."
+            )
+            loc = ("history", m, "role")
+            errors.append(_problem("out_of_turn", problem, loc, message.role))
+    return errors
+
+
+def _missing_expected(
+    assertions: list[AssertionSpec], where: tuple[int | str, ...]
+) -> list[InitErrorDetails]:
+    message = "This check needs a value, or a turn with an expected text; it has neither."
+    return [
+        _problem("missing_expected", message, (*where, a), assertion.type)
+        for a, assertion in enumerate(assertions)
+        if assertion.lacks_expected
+    ]
+
+
+class SuiteSpec(Spec):
+    """Cases for one agent, with defaults."""
+
+    not_yet = frozenset({"rubric", "rubric_weight"})
+
+    suite: Name = Field(description="Name shown to people.")
+    slug: Slug
+    agent: Slug
+    description: str = ""
+    tags: list[Name] = Field(default_factory=list)
+    fixtures: Annotated[list[Slug], BeforeValidator(_one_or_many), AfterValidator(_unique)] = Field(
+        default_factory=list
+    )
+    trials: Annotated[int, Field(ge=1, le=100)] = 1
+    min_pass_rate: Annotated[float, Field(gt=0, le=1)] = 1.0
+    pass_rule: Literal["all", "score"] = "all"  # noqa: S105 - no password
+    pass_threshold: Annotated[float, Field(ge=0, le=1)] = 0.8
+    run_rule: Literal["all_cases", "gates"] = "all_cases"
+    score_scale: Literal["0-1", "1-5"] = "0-1"
+    concurrency: Annotated[int, Field(ge=1, le=1000)] = 10
+    judge_model: JudgeRef | None = None
+    judge_prompt: str = ""
+    judge_context: Template = ""
+    assertions: list[AssertionSpec] = Field(default_factory=list)
+    gates: GatesSpec = GatesSpec()
+    cases: list[CaseSpec]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_rows(cls, data: Any) -> Any:  # noqa: ANN401 - whatever was written
+        cases = data.get("cases") if isinstance(data, dict) else None
+        if not isinstance(cases, list):
+            return data
+        named = [
+            {"name": f"row-{number:04}", **case} if isinstance(case, dict) else case
+            for number, case in enumerate(cases, 1)
+        ]
+        return {**data, "cases": named}
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Self:
+        first: dict[str, int] = {}
+        errors = []
+        if self.run_rule == "gates" and self.gates == GatesSpec():
+            message = "The gates alone decide, but none is set: such a run could not fail."
+            errors.append(_problem("no_gates", message, ("run_rule",), self.run_rule))
+        for c, case in enumerate(self.cases):
+            if (known := first.setdefault(case.name, c)) != c:
+                message = f"Case {known + 1} has the same name; a case is known by its name."
+                errors.append(_problem("duplicate_name", message, ("cases", c, "name"), case.name))
+        if errors:
+            raise ValidationError.from_exception_data("SuiteSpec", errors)
+        return self
+
+    def assertions_for(self, turn: TurnSpec) -> list[AssertionSpec]:
+        """Give the assertions that are graded after a turn, disabled ones left out."""
+        own = turn.assertions
+        inherited = self.assertions if own is None or turn.inherit else []
+        return [each for each in [*inherited, *(own or [])] if each.enabled]
+
+    @property
+    def passes_by_score(self) -> bool:
+        """Whether an execution passes by its score, whatever its single checks say."""
+        return self.pass_rule == "score"  # noqa: S105 - no password
+
+    @property
+    def scores_decide(self) -> bool:
+        """Whether a score matters even where nothing is compared with it."""
+        return self.passes_by_score or self.run_rule == "gates"
+
+    def trials_of(self, case: CaseSpec) -> int:
+        return case.trials or self.trials
+
+    def asserts_nothing(self, case: CaseSpec) -> bool:
+        """Whether no check and no limit of a case could ever decide."""
+        checks = [
+            each
+            for turn in case.turns
+            for each in self.assertions_for(turn)
+            if turn.expected is not None or not each.lacks_expected
+        ]
+        checks += [each for each in case.final_assertions if each.enabled]
+        return case.limits == LimitsSpec() and not any(map(self._counts, checks))
+
+    def _counts(self, assertion: AssertionSpec) -> bool:
+        has_verdict = assertion.grader.decides(assertion.threshold)
+        return assertion.weight > 0 and (has_verdict or self.scores_decide)

@@ -1,0 +1,444 @@
+"""What happened in an execution, and the protocols through which the engine sees the world.
+
+Frozen dataclasses with plain JSON inside: a Trial is stored whole, read again and graded anew.
+Latencies are milliseconds, times UTC in ISO 8601, texts stand as the agent wrote them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import reduce
+from typing import Any, Literal, Protocol, Self
+
+from pydantic import TypeAdapter
+
+
+class Cause(StrEnum):
+    """Why an execution did not pass, the most serious first."""
+
+    HARNESS = "harness"
+    PROVIDER = "provider"
+    BUDGET = "budget"
+    JUDGE = "judge"
+    TOOL = "tool"
+    CASE = "case"
+    AGENT = "agent"
+    LIMIT = "limit"
+    ASSERTION = "assertion"
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it makes the execution errored; the rest make it failed."""
+        return self not in {Cause.AGENT, Cause.LIMIT, Cause.ASSERTION}
+
+
+class Verdict(StrEnum):
+    """How a finished execution ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERRORED = "errored"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or more model calls; None means not reported, which is not 0."""
+
+    input_uncached: int | None = None
+    output: int | None = None
+    cache_read: int = 0
+    cache_write_5m: int = 0
+    cache_write_1h: int = 0
+    reasoning: int = 0
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """Everything that was sent, cached or not."""
+        if self.input_uncached is None:
+            return None
+        return self.input_uncached + self.cache_read + self.cache_write_5m + self.cache_write_1h
+
+    @property
+    def response_tokens(self) -> int | None:
+        """Everything that was written, reasoning included."""
+        return self.output
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_uncached=_known_sum(self.input_uncached, other.input_uncached),
+            output=_known_sum(self.output, other.output),
+            cache_read=self.cache_read + other.cache_read,
+            cache_write_5m=self.cache_write_5m + other.cache_write_5m,
+            cache_write_1h=self.cache_write_1h + other.cache_write_1h,
+            reasoning=self.reasoning + other.reasoning,
+        )
+
+
+NO_USAGE = Usage(input_uncached=0, output=0)
+
+
+def _known_sum(left: int | None, right: int | None) -> int | None:
+    return None if left is None or right is None else left + right
+
+
+def total_usage(usages: Sequence[Usage]) -> Usage:
+    """Add up; one unknown makes the sum unknown, no call at all is 0."""
+    return reduce(Usage.__add__, usages, NO_USAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of knowledge that a retrieval tool returned."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool: what the agent asked and what it got."""
+
+    name: str
+    args: dict[str, Any]
+    result: Any = None
+    error: str | None = None
+    duration_ms: float = 0.0
+    chunks: tuple[Chunk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something said by a person or by the agent, with the tools called along with it."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of a model call that did not succeed, and how long we then waited."""
+
+    error: str
+    waited_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """One exchange: the user's message, what the agent did, its reply.
+
+    `messages` are the agent's, in order; `reply` is the text of the last one. `latency_ms` is the
+    agent's own time; waiting for a provider is in `waited_ms`.
+    """
+
+    index: int
+    user: str
+    reply: str = ""
+    messages: tuple[Message, ...] = ()
+    error: str | None = None
+    usage: Usage = Usage()
+    latency_ms: float = 0.0
+    waited_ms: float = 0.0
+    first_token_ms: float | None = None
+    model: str | None = None
+    attempts: tuple[Attempt, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for message in self.messages for call in message.tool_calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What ended an execution early, or kept it from being graded."""
+
+    cause: Cause
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Everything that happened in one execution.
+
+    `turns` are those that were held; `planned_turns` how many the case has. `world_changes` is the
+    difference between the world before and after, `world_journal` each change as it happened.
+    """
+
+    case: str
+    number: int
+    planned_turns: int
+    agent: str
+    system_prompt: str = ""
+    channel: str | None = None
+    context_params: dict[str, Any] = field(default_factory=dict)
+    history: tuple[Message, ...] = ()
+    turns: tuple[TurnRecord, ...] = ()
+    world_changes: dict[str, Any] = field(default_factory=dict)
+    world_journal: tuple[dict[str, Any], ...] = ()
+    failure: Failure | None = None
+    warnings: tuple[str, ...] = ()
+    is_scripted: bool = False
+    started_at: str = ""
+
+    @property
+    def usage(self) -> Usage:
+        """The agent's tokens over all turns; unknown where something broke before the first."""
+        if self.failure is not None and not self.turns:
+            return Usage()
+        return total_usage([turn.usage for turn in self.turns])
+
+    @property
+    def time_ms(self) -> float:
+        """The agent's time over all turns; waiting for a provider is not in it."""
+        return sum(turn.latency_ms for turn in self.turns)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for turn in self.turns for call in turn.tool_calls)
+
+    @property
+    def ended_early(self) -> bool:
+        return len(self.turns) < self.planned_turns
+
+    def but(self, **changes: Any) -> "Trial":
+        """Give the same trial with some fields changed."""
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give plain JSON that `from_json` reads back to an equal Trial."""
+        dumped: dict[str, Any] = _TRIAL.dump_python(self, mode="json")
+        return dumped
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Trial":
+        return _TRIAL.validate_python(data)
+
+
+_TRIAL = TypeAdapter(Trial)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A Trial as one assertion sees it: a single turn, or (`turn` None) the whole conversation.
+
+    `expected_text` is the turn's expected answer. With `whole_text` the text to grade is every
+    reply of the conversation, else the reply of the turn, or at the end the last one.
+    """
+
+    trial: Trial
+    turn: TurnRecord | None = None
+    expected_text: str | None = None
+    whole_text: bool = False
+
+    @property
+    def reply(self) -> str:
+        """The text to grade."""
+        if self.whole_text:
+            return "\n\n".join(turn.reply for turn in self.turns)
+        if self.turn is not None:
+            return self.turn.reply
+        return self.trial.turns[-1].reply if self.trial.turns else ""
+
+    @property
+    def turns(self) -> tuple[TurnRecord, ...]:
+        """The turns in sight: one, or all that were held."""
+        return self.trial.turns if self.turn is None else (self.turn,)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for turn in self.turns for call in turn.tool_calls)
+
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """What retrieval tools returned in the turns in sight, in order, doubles included."""
+        return tuple(chunk for call in self.tool_calls for chunk in call.chunks)
+
+    def expected(self, own: str | None) -> str:
+        """Give the assertion's own value, else the turn's expected text.
+
+        Raises:
+            ValueError: neither exists; `grading` has ruled that out before it calls a grader.
+        """
+        text = self.expected_text if own is None else own
+        if text is None:
+            msg = "This check needs an expected text and has none."
+            raise ValueError(msg)
+        return text
+
+
+class GradeStatus(StrEnum):
+    """Whether a grade means anything."""
+
+    OK = "ok"
+    NOT_APPLICABLE = "not_applicable"
+    UNGRADED = "ungraded"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A quote that supports a grade; `turn` is 1-based, None where it was not found."""
+
+    quote: str
+    turn: int | None = None
+    bears_on: str = ""
+    is_verified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCall:
+    """One call of a judge model, kept for people who ask why; never holds a key."""
+
+    purpose: str
+    model: str
+    prompt: str
+    reply: str
+    prompt_hash: str = ""
+    usage: Usage = Usage()
+    latency_ms: float = 0.0
+    attempts: tuple[Attempt, ...] = ()
+    dropped: tuple[str, ...] = ()
+    is_scripted: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        dumped: dict[str, Any] = _JUDGE_CALL.dump_python(self, mode="json")
+        return dumped
+
+
+_JUDGE_CALL = TypeAdapter(JudgeCall)
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What one assertion says about a trial.
+
+    `score` is 0..1 or None; `passed` None means it does not decide. `reason` is one sentence for
+    a person who does not program. `details` is JSON for the review page and REST.
+    """
+
+    score: float | None
+    passed: bool | None
+    reason: str
+    status: GradeStatus = GradeStatus.OK
+    cause: Cause | None = None
+    evidence: tuple[Evidence, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+    calls: tuple[JudgeCall, ...] = ()
+
+    @classmethod
+    def hit(cls, reason: str, **details: Any) -> Self:
+        return cls(1.0, True, reason, details=details)  # noqa: FBT003 - score, then verdict
+
+    @classmethod
+    def miss(cls, reason: str, **details: Any) -> Self:
+        return cls(0.0, False, reason, cause=Cause.ASSERTION, details=details)  # noqa: FBT003
+
+    @classmethod
+    def scored(cls, score: float, reason: str, **details: Any) -> Self:
+        """Give a score without a verdict; the assertion's threshold decides, if it has one."""
+        return cls(min(1.0, max(0.0, score)), None, reason, details=details)
+
+    @classmethod
+    def not_applicable(cls, reason: str) -> Self:
+        return cls(None, None, reason, GradeStatus.NOT_APPLICABLE)
+
+    @classmethod
+    def ungraded(cls, cause: Cause, reason: str, **details: Any) -> Self:
+        return cls(None, None, reason, GradeStatus.UNGRADED, cause, details=details)
+
+    def but(self, **changes: Any) -> Self:
+        """Give the same grade with some fields changed."""
+        return replace(self, **changes)
+
+
+Family = Literal["text", "tools", "retrieval", "judged", "limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class GradedAssertion:
+    """A Grade in its place: which assertion gave it, about which turn (None: the conversation).
+
+    `decides` is False for what can only inform: weight 0, or a score that nothing is compared to.
+    """
+
+    type: str
+    label: str
+    family: Family
+    turn: int | None
+    position: int
+    weight: float
+    threshold: float | None
+    grade: Grade
+    decides: bool = True
+    fail_on_error: bool = False
+
+
+Scale = Literal["1-5", "0-1", "pass_fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeQuestion:
+    """What a judged grader asks: do these criteria hold for what the View shows?
+
+    `key` tells assertions of an execution apart; the judge derives its delimiters from it.
+    """
+
+    criteria: str
+    scale: Scale
+    view: View
+    key: str = ""
+    reference: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAnswer:
+    """What a judge found; `raw` is on the question's scale, `score` in 0..1."""
+
+    raw: float | str
+    score: float
+    critique: str
+    evidence: tuple[Evidence, ...] = ()
+    flags: tuple[str, ...] = ()
+    calls: tuple[JudgeCall, ...] = ()
+
+
+class Judge(Protocol):
+    """Answers a question about a trial.
+
+    Raises:
+        JudgeError: no usable verdict (refused, off the schema twice, `cannot_grade`); its
+            `calls` attribute holds the JudgeCalls that were made.
+    """
+
+    async def __call__(self, question: JudgeQuestion) -> JudgeAnswer: ...
+
+
+class Tool(Protocol):
+    """A tool as models see it: a name, a sentence, and the JSON Schema of its arguments.
+
+    `retrieval` names the key of the result that lists fetched chunks (`id`, `text`), if any.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
+    @property
+    def retrieval(self) -> str | None: ...
+
+
+class World(Protocol):
+    """A private copy of the fixtures that one execution reads and changes through tools.
+
+    `call` never raises for what an agent does wrong: it returns `{"error": {"code", "message"}}`.
+    """
+
+    @property
+    def tools(self) -> Mapping[str, Tool]: ...
+    @property
+    def journal(self) -> Sequence[Mapping[str, Any]]: ...
+    def call(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]: ...
+    def changes(self) -> dict[str, Any]: ...

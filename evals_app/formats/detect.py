@@ -1,0 +1,110 @@
+"""Tell by name and content what a file is: its kind, and its dialect."""
+
+from pathlib import PurePosixPath
+from typing import Any, Literal
+
+from evals_app.formats.draft import Kind
+
+Dialect = Literal["native", "struere"]
+DIALECTS: tuple[Dialect, ...] = ("native", "struere")
+
+_KINDS: dict[str, Kind] = {
+    ".suite": "suite",
+    ".eval": "suite",
+    ".agent": "agent",
+    ".fixture": "fixture",
+    ".provider": "provider",
+}
+EVAL_SUFFIXES = tuple(f"{kind}{ending}" for kind in _KINDS for ending in (".yaml", ".yml"))
+
+EXPECTED = (
+    "Expected *.suite.yaml, *.agent.yaml, *.fixture.yaml or *.provider.yaml, or a Struere project "
+    "(evals/*.eval.yaml, fixtures/*.fixture.yaml)"
+)
+
+_CAMEL = {"judgeModel", "judgePrompt", "judgeContext", "finalAssertions", "contextParams"}
+_NATIVE_SUITE = {
+    *("fixtures", "trials", "min_pass_rate", "pass_rule", "pass_threshold", "run_rule"),
+    *("score_scale", "concurrency", "judge_model", "judge_prompt", "judge_context", "assertions"),
+    *("gates", "rubric", "rubric_weight"),
+}
+_NATIVE_CASE = {
+    *("context_params", "clock", "limits", "turn_timeout_s", "streaming", "trials", "history"),
+    "final_assertions",
+}
+_NATIVE_TURN = {"expected", "inherit"}
+_NATIVE_FIXTURE = {"chunks", "entity_types", "description"}
+
+
+def is_eval_file(path: str) -> bool:
+    """Whether a file found in a folder is one to import, by its name."""
+    return path.endswith(EVAL_SUFFIXES)
+
+
+def is_yaml(path: str) -> bool:
+    """Whether a file can be one of ours at all."""
+    return path.endswith((".yaml", ".yml"))
+
+
+def kind_of(path: str, data: Any) -> Kind | None:  # noqa: ANN401 - JSON
+    """Tell what a file describes: by its name, else by its keys."""
+    for suffix in EVAL_SUFFIXES:
+        if path.endswith(suffix):
+            return _KINDS[suffix.rpartition(".")[0]]
+    if not isinstance(data, dict):
+        return None
+    if "suite" in data or "cases" in data:
+        return "suite"
+    if "entities" in data or "entity_types" in data:
+        return "fixture"
+    if "provider" in data and "kind" in data:
+        return "provider"
+    if "agent" in data and {"driver", "rules", "model", "system_prompt"} & data.keys():
+        return "agent"
+    return None
+
+
+def suite_dialect(path: str, data: Any) -> Dialect:  # noqa: ANN401 - JSON
+    """Tell the dialect of a suite: by its name, else by keys that only one of them has."""
+    if path.endswith((".eval.yaml", ".eval.yml")):
+        return "struere"
+    if path.endswith((".suite.yaml", ".suite.yml")):
+        return "native"
+    keys = set(_keys(data))
+    if keys & _CAMEL:
+        return "struere"
+    cases = _rows(data, "cases")
+    turns = [turn for case in cases for turn in _rows(case, "turns")]
+    is_native = (
+        set(_keys(data)) & _NATIVE_SUITE
+        or any(set(case) & _NATIVE_CASE for case in cases)
+        or any(set(turn) & _NATIVE_TURN for turn in turns)
+    )
+    has_camel = any(set(case) & _CAMEL for case in cases)
+    return "native" if is_native and not has_camel else "struere"
+
+
+def is_native_fixture(data: Any) -> bool:  # noqa: ANN401 - JSON
+    """Whether a fixture has keys that Struere does not know; without them it may be of either."""
+    return bool(set(_keys(data)) & _NATIVE_FIXTURE)
+
+
+def project_folder(path: str, *, part: str) -> tuple[str, bool]:
+    """Give the folder that holds `evals/` or `fixtures/`, and whether the path has such a part.
+
+    Without it the folder of the file itself stands for the project.
+    """
+    parts = PurePosixPath(path.replace("\\", "/")).parts
+    for position in range(len(parts) - 2, -1, -1):
+        if parts[position] == part:
+            return "/".join(parts[:position]), True
+    return "/".join(parts[:-1]), False
+
+
+def _keys(data: Any) -> list[str]:  # noqa: ANN401 - JSON
+    return list(data) if isinstance(data, dict) else []
+
+
+def _rows(data: Any, key: str) -> list[dict[str, Any]]:  # noqa: ANN401 - JSON
+    rows = data.get(key) if isinstance(data, dict) else None
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

@@ -1,0 +1,75 @@
+"""What is wrong with a file, and where: every reader reports in these words."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Loc = tuple[str | int, ...]
+
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake (or one doubt) in one place of a file.
+
+    `line` and `column` count from 1, 0 where the whole file is meant. `keys` is the path of keys,
+    for example `cases[2].turns[0].user`; `value` what was found there, shortened.
+    """
+
+    path: str
+    line: int
+    column: int
+    keys: str
+    value: str
+    message: str
+    level: Literal["error", "warning"] = "error"
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
+        keys = f" {self.keys}:" if self.keys else ""
+        found = f" (found {self.value})" if self.value else ""
+        return f"{place}:{keys} {self.message}{found}"
+
+
+class FormatError(Exception):
+    """Files that cannot be read; `problems` holds everything that is wrong with all of them."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(problems, key=lambda each: (each.path, each.line, each.column))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def keys_text(loc: Loc) -> str:
+    """Write a path of keys for people: cases[2].turns[0].user."""
+    text = ""
+    for step in loc:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif step and all(char.isalnum() or char in "_-" for char in step):
+            text += f".{step}" if text else step
+        else:
+            text += f"[{json.dumps(shortened(step), ensure_ascii=False)}]"
+    return text
+
+
+def holds(data: Any, step: str | int) -> bool:  # noqa: ANN401 - JSON
+    """Whether a mapping has this key, or a list this position."""
+    if isinstance(step, int):
+        return isinstance(data, list) and 0 <= step < len(data)
+    return isinstance(data, dict) and step in data
+
+
+def shown(value: Any) -> str:  # noqa: ANN401 - whatever was written
+    """Write a value for an error message, shortened; empty for lists and mappings."""
+    if isinstance(value, list | dict):
+        return ""  # the place says enough
+    # JSON is what YAML calls it: true, null, "text".
+    return shortened(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def shortened(text: str) -> str:
+    """Leave out the middle of a long text."""
+    half = _SHOWN // 2
+    return text if len(text) <= _SHOWN else f"{text[:half]} ... {text[-half // 2 :]}"

@@ -1,0 +1,193 @@
+"""Compare files with each other and with what exists already."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from evals_app.engine.spec import AgentSpec
+from evals_app.engine.suite import near
+from evals_app.formats.draft import KINDS, Draft, Kind, Reference
+from evals_app.formats.problems import Problem
+from fixtures_app.spec import EntityTypeSpec, FixtureSpec, check_entities
+from fixtures_app.tools import TOOLS
+
+_MANY = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What exists before an import: slugs, and what must be known about them.
+
+    `agents` gives each agent's driver, `entity_types` each type's JSON Schema.
+    """
+
+    agents: Mapping[str, str] = field(default_factory=dict)
+    fixtures: frozenset[str] = frozenset()
+    entity_types: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    providers: frozenset[str] = frozenset({"anthropic", "scripted"})
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredType:
+    """An entity type, and where it is declared or first used."""
+
+    spec: EntityTypeSpec
+    draft: Draft
+    position: int
+
+
+def check_slugs(drafts: Sequence[Draft]) -> Iterator[Problem]:
+    """Find two objects of one kind with the same slug."""
+    first: dict[tuple[Kind, str], Draft] = {}
+    for draft in drafts:
+        if draft.slug is None:
+            continue
+        known = first.setdefault((draft.kind, draft.slug), draft)
+        if known is not draft:
+            line, _ = known.document.place(("slug",))
+            message = f"The {draft.kind} {draft.slug!r} is already in {known.document.path}:{line}."
+            yield draft.document.problem(("slug",), message)
+
+
+def check_references(
+    drafts: Sequence[Draft], known: Known, *, unread: Mapping[Kind, Sequence[str]]
+) -> Iterator[Problem]:
+    """Find names of agents, fixtures, tools and providers that do not exist.
+
+    An object whose own file is not sound counts as existing: its file has been reported. `unread`
+    are the slugs that files of broken YAML seem to have.
+    """
+    given = {
+        kind: {**dict.fromkeys(unread.get(kind, ()), ""), **_slugs(drafts, kind)} for kind in KINDS
+    }
+    agents = {**known.agents, **given["agent"]}
+    names: dict[str, Sequence[str]] = {
+        "agent": list(agents),
+        "scripted judge": [slug for slug, driver in agents.items() if driver in ("scripted", "")],
+        "fixture": [*given["fixture"], *known.fixtures],
+        "provider": [*given["provider"], *known.providers],
+        "tool": list(TOOLS),
+        "asserted tool": list(TOOLS),
+    }
+    for draft in drafts:
+        for reference in draft.references:
+            if reference.name not in names[reference.kind]:
+                yield _unknown(draft, reference, names, agents)
+
+
+def _slugs(drafts: Sequence[Draft], kind: Kind) -> dict[str, str]:
+    """Give slugs, and for agents the driver; an unsound agent might have any."""
+    return {
+        draft.slug: draft.spec.driver if isinstance(draft.spec, AgentSpec) else ""
+        for draft in drafts
+        if draft.kind == kind and draft.slug is not None
+    }
+
+
+def _unknown(
+    draft: Draft,
+    reference: Reference,
+    names: Mapping[str, Sequence[str]],
+    agents: Mapping[str, str],
+) -> Problem:
+    known = names[reference.kind]
+    name = reference.name
+    hint = near(name, known)
+    if not hint and known:
+        more = ", ..." if len(known) > _MANY else "."
+        hint = f" Known: {', '.join(sorted(known)[:_MANY])}{more}"
+    if reference.kind == "tool":
+        message = f"There is no tool {name!r}.{hint}"
+    elif reference.kind == "asserted tool":
+        message = f"No agent has a tool {name!r}, so this check always ends the same way.{hint}"
+        return draft.document.problem(reference.loc, message, level="warning")
+    elif reference.kind == "scripted judge" and name in agents:
+        message = (
+            f"A judge scripted/{name} needs an agent with driver scripted; {name!r} has driver "
+            f"{agents[name]}.{hint}"
+        )
+    elif reference.kind == "scripted judge":
+        message = f"No scripted agent {name!r} exists, in this import or before it.{hint}"
+    else:
+        message = f"No {reference.kind} {name!r} exists, in this import or before it.{hint}"
+    return draft.document.problem(reference.loc, message)
+
+
+def declared_types(drafts: Sequence[Draft]) -> tuple[dict[str, DeclaredType], list[Problem]]:
+    """Give the entity types that the fixtures declare; two may not differ under one slug."""
+    found: dict[str, DeclaredType] = {}
+    problems = []
+    for draft in drafts:
+        if not isinstance(draft.spec, FixtureSpec):
+            continue
+        for n, spec in enumerate(draft.spec.entity_types):
+            known = found.setdefault(spec.slug, DeclaredType(spec, draft, n))
+            if known.spec != spec:
+                line, _ = known.draft.document.place(("entity_types", known.position))
+                where = f"{known.draft.document.path}:{line}"
+                message = f"The entity type {spec.slug!r} has another schema in {where}."
+                problems.append(draft.document.problem(("entity_types", n, "slug"), message))
+    return found, problems
+
+
+def open_types(
+    drafts: Sequence[Draft], schemas: Mapping[str, Mapping[str, Any]]
+) -> tuple[dict[str, DeclaredType], list[Problem]]:
+    """Make types that allow anything for what Struere fixtures use and nobody declares."""
+    found: dict[str, DeclaredType] = {}
+    problems = []
+    for draft in drafts:
+        if draft.dialect != "struere" or not isinstance(draft.spec, FixtureSpec):
+            continue
+        for n, entity in enumerate(draft.spec.entities):
+            if entity.type in schemas or entity.type in found:
+                continue
+            loc = ("entities", n, "type")
+            try:
+                spec = EntityTypeSpec.model_validate({"slug": entity.type, "schema": {}})
+            except ValidationError as error:
+                message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+                problems.append(draft.document.problem(loc, message))
+                continue
+            found[entity.type] = DeclaredType(spec, draft, n)
+            message = (
+                f"No file declares the entity type {entity.type!r}; it is made, and any data fits "
+                f"it.{near(entity.type, schemas)}"
+            )
+            problems.append(draft.document.problem(loc, message, level="warning"))
+    return found, problems
+
+
+def check_fixtures(
+    drafts: Sequence[Draft],
+    schemas: Mapping[str, Mapping[str, Any]],
+    *,
+    reported: Sequence[Problem],
+) -> Iterator[Problem]:
+    """Find entities of unknown types, or with data that their type does not allow."""
+    said = {(each.path, each.keys) for each in reported if each.level == "error"}
+    for draft in drafts:
+        if not isinstance(draft.spec, FixtureSpec):
+            continue
+        for found in check_entities(draft.spec, schemas):
+            problem = draft.document.problem(found.loc, found.message)
+            if (problem.path, problem.keys) not in said:
+                yield problem
+
+
+def unsound_types(drafts: Sequence[Draft]) -> dict[str, Mapping[str, Any]]:
+    """Give the entity types of fixtures that are not sound, so that nobody misses them."""
+    rows = [
+        row
+        for draft in drafts
+        if draft.kind == "fixture" and draft.spec is None and isinstance(draft.document.data, dict)
+        for row in _list(draft.document.data.get("entity_types"))
+        if isinstance(row, dict)
+    ]
+    return {slug: {} for row in rows if isinstance(slug := row.get("slug"), str)}
+
+
+def _list(value: Any) -> list[Any]:  # noqa: ANN401 - JSON
+    return value if isinstance(value, list) else []

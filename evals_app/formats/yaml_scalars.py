@@ -1,0 +1,70 @@
+"""What an unquoted word in YAML means: text, a number, true, false or nothing.
+
+Source: YAML 1.1, type repository, less sexagesimal numbers and timestamps, which stay text.
+"""
+
+import math
+import re
+from typing import Any
+
+_MAX_DIGITS = 1000
+
+_TRUE = {"true", "yes", "on"}
+_FALSE = {"false", "no", "off"}
+_NULL = {"", "~", "null", "Null", "NULL"}
+_DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
+_OCTAL = re.compile(r"[-+]?0[0-7_]+")
+_BASED = re.compile(r"[-+]?0(?:x_*[0-9a-fA-F][0-9a-fA-F_]*|b_*[01][01_]*)")
+_FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+][0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+
+
+def character_fault(text: str) -> str:
+    """Name what no database stores in a text; empty if there is nothing."""
+    if "\0" in text:
+        return "A text cannot hold the character U+0000."
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        return "A text cannot hold half of a surrogate pair."
+    return ""
+
+
+def resolved(text: str) -> Any:  # noqa: ANN401 - a JSON scalar
+    """Read a plain scalar as YAML 1.1 does, except that times and dates stay text.
+
+    Raises:
+        ValueError: a number that JSON does not have.
+    """
+    if text in _NULL:
+        return None
+    if text in {text.lower(), text.capitalize(), text.upper()} and text.lower() in _TRUE | _FALSE:
+        return text.lower() in _TRUE
+    if text[0] not in "+-.0123456789":
+        return text
+    if _NOT_FINITE.fullmatch(text):
+        msg = "There is no infinite number and no NaN in eval files; write a number or quote it."
+        raise ValueError(msg)
+    is_whole = _DECIMAL.fullmatch(text) or _OCTAL.fullmatch(text) or _BASED.fullmatch(text)
+    if not is_whole and not _FLOAT.fullmatch(text):
+        return text
+    if len(text) > _MAX_DIGITS:
+        msg = f"A number has at most {_MAX_DIGITS} characters; put a longer one in quotes."
+        raise ValueError(msg)
+    digits = text.replace("_", "")
+    if not is_whole:
+        number = float(digits)
+        if not math.isfinite(number):
+            msg = "This number is too large to be stored; put it in quotes."
+            raise ValueError(msg)
+        return number
+    if _OCTAL.fullmatch(text):
+        return int(digits, 8)
+    return int(digits, 0)
+
+
+def is_surprising(raw: str, value: Any) -> bool:  # noqa: ANN401 - a JSON scalar
+    """Whether a person may have meant something else by what is read as a number or truth value."""
+    if isinstance(value, bool):
+        return raw.lower() not in {"true", "false"}
+    if isinstance(value, int):
+        return raw.lstrip("+-") != str(abs(value))
+    return isinstance(value, float) and "_" in raw

@@ -1,0 +1,17 @@
+"""Specs <-> rows: save them, import files in one transaction, export everything again."""
+
+from evals_app.library.files import Change, ImportReport, export_files, import_files
+from evals_app.library.saving import save_agent, save_provider, save_suite
+from fixtures_app.library import Saved, save_fixture
+
+__all__ = [
+    "Change",
+    "ImportReport",
+    "Saved",
+    "export_files",
+    "import_files",
+    "save_agent",
+    "save_fixture",
+    "save_provider",
+    "save_suite",
+]

@@ -1,0 +1,69 @@
+"""Create a token for the REST API."""
+
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from evals_app.engine.suite import near
+from evals_app.models import ApiToken
+
+USAGE = 2
+MOST_DAYS = 36_500
+
+
+class Command(BaseCommand):
+    """Print a new token; it is stored hashed, so it cannot be shown again."""
+
+    help = (
+        "Create a token for the REST API and print it once. It may do what its scope says, and "
+        "never more than its user may."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", metavar="NAME", help="What will use it, for example CI.")
+        parser.add_argument("--user", required=True, help="Name of the user whom it stands for.")
+        parser.add_argument(
+            "--scope",
+            choices=ApiToken.Scope.values,
+            default=ApiToken.Scope.READ.value,
+            help="read; run: also start and stop runs; author: also write. Default: read.",
+        )
+        parser.add_argument("--days", type=days, help="It expires after this many; else never.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        name = options["name"].strip()
+        if not 0 < len(name) <= 200:  # noqa: PLR2004 - the column's
+            raise CommandError("A token's name has 1 to 200 characters.", returncode=USAGE)
+        users = get_user_model()._default_manager.filter(is_active=True)  # noqa: SLF001 - Django's name
+        user = users.filter(username=options["user"]).first()
+        if user is None:
+            known = [each.get_username() for each in users.order_by("username")[:1000]]
+            message = f"There is no active user {options['user']!r}.{near(options['user'], known)}"
+            if not known:
+                message += " Create one: manage.py createsuperuser"
+            raise CommandError(message, returncode=USAGE)
+        expires_at = None
+        if options["days"] is not None:
+            expires_at = timezone.now() + timedelta(days=options["days"])
+        token, text = ApiToken.issue(
+            name=name, user=user, scope=options["scope"], expires_at=expires_at
+        )
+        until = f"until {expires_at:%Y-%m-%d %H:%M} UTC" if expires_at else "without end"
+        # Beside stdout, so that a script can take the token alone.
+        self.stderr.write(
+            f"Token {token.name!r} of {user.get_username()}, scope {token.scope}, valid {until}. "
+            "It is shown only now."
+        )
+        self.stdout.write(text)
+
+
+def days(text: str) -> int:
+    """Read a number of days."""
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= MOST_DAYS:
+        msg = f"{text!r} is no number of days from 1 to {MOST_DAYS}"
+        raise ArgumentTypeError(msg)
+    return int(text)

@@ -1,0 +1,123 @@
+"""The demo: load the examples, run them offline, show what came of it, serve."""
+
+import secrets
+import sys
+from argparse import ArgumentParser
+from contextlib import nullcontext
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+from rich.table import Table
+
+from evals_app.engine.trial import Verdict
+from evals_app.formats.snapshot import SnapshotSpec
+from evals_app.library import import_files
+from evals_app.management.commands.import_evals import read_paths
+from evals_app.management.console import console_on, print_result, run_link, watch
+from evals_app.management.web import WebServer
+from evals_app.models import Run, Suite
+from evals_app.runs import start_run
+from evals_app.runs.cluster import Interrupted, LocalCluster, look_after
+
+BIND = "127.0.0.1:8000"
+EXAMPLES = settings.BASE_DIR / "examples"
+ON_PURPOSE = {"fails-on-purpose": Verdict.FAILED, "errors-on-purpose": Verdict.ERRORED}
+
+
+class Command(BaseCommand):
+    """Load the examples and run them offline."""
+
+    help = "Load the examples, run them offline through real workers, then serve until Ctrl-C."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--no-serve", action="store_true", help="Stop after the summary.")
+        parser.add_argument("--bind", default=BIND, help="Address and port of the web server.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        console = console_on(self.stdout, plain=options["no_color"])
+        site = f"http://{options['bind']}"
+        self._prepare(console)
+        with Interrupted().listening() as stop, LocalCluster(grace_s=5.0) as cluster:
+            serving = nullcontext() if options["no_serve"] else WebServer(options["bind"])
+            with serving as web:
+                runs = [start_run(suite) for suite in _example_suites()]
+                runs = watch(runs, console=console, tick=cluster.tick, stop=lambda: bool(stop))
+                surprises = self._report(runs, console, site)
+                if web is not None and not stop:
+                    console.print(f"\nTouchstone is on {site}/ - Ctrl-C stops it.", style="bold")
+                    look_after(cluster, stop=stop, is_over=lambda: not web.is_alive)
+                    if not stop:
+                        message = f"The web server ended. Is {options['bind']} already in use?"
+                        raise CommandError(message, returncode=1)
+        if surprises:
+            sys.exit(1)
+
+    def _prepare(self, console: Console) -> None:
+        call_command("migrate", verbosity=0)
+        users = get_user_model().objects
+        if not users.filter(is_superuser=True).exists():
+            password = secrets.token_urlsafe(12)
+            users.create_superuser("admin", password=password)
+            console.print("[bold]Sign in as admin with the password[/]", password, highlight=False)
+            console.print("It is shown this once; `manage.py changepassword admin` sets another.")
+        report = import_files(read_paths([str(EXAMPLES)]))
+        changed = [each for each in report.changes if each.what != "unchanged"]
+        console.print(f"Examples: {len(changed)} of {len(report.changes)} objects written.")
+
+    def _report(self, runs: list[Run], console: Console, site: str) -> list[str]:
+        """Print what happened; give the executions that did not end as their tags declare."""
+        console.print()
+        surprises = []
+        table = Table("Suite", "Passed", "Failed", "Errored", "As declared", box=None)
+        for run in runs:
+            declared = _declared(run)
+            wrong = _surprises(run, declared)
+            surprises += wrong
+            seen = (run.passed, run.failed, run.errored)
+            counts = [
+                f"{count} of {sum(each is verdict for each in declared.values())}"
+                for verdict, count in zip(Verdict, seen, strict=True)
+            ]
+            table.add_row(run.suite_name, *counts, "no" if wrong else "yes")
+            print_result(run, console=console, site=site)
+        console.print("\n[bold]Seen, of those that the examples declare[/]")
+        console.print(table)
+        for text in surprises:
+            console.print(text, markup=False, soft_wrap=True)
+        if runs:
+            console.print(f"Look at one: {run_link(runs[0], site=site)}", highlight=False)
+        return surprises
+
+
+def _example_suites() -> list[Suite]:
+    report = import_files(read_paths([str(EXAMPLES)]), dry_run=True)
+    slugs = [change.slug for change in report.changes if change.kind == "suite"]
+    return list(Suite.objects.select_related("agent").filter(slug__in=slugs).order_by("slug"))
+
+
+def _declared(run: Run) -> dict[tuple[str, int], Verdict]:
+    """Say how each execution of a run should end, by the tags of its case."""
+    suite = SnapshotSpec.read(run.snapshot.content).suite
+    ends = {
+        case.name: next(
+            (verdict for tag, verdict in ON_PURPOSE.items() if tag in case.tags), Verdict.PASSED
+        )
+        for case in suite.cases
+    }
+    return {
+        (case, trial): ends[case] for case, trial in run.executions.values_list("case", "trial")
+    }
+
+
+def _surprises(run: Run, declared: dict[tuple[str, int], Verdict]) -> list[str]:
+    rows = run.executions.values_list("case", "trial", "verdict", "reason").order_by("position")
+    return [
+        f"{run.suite_slug}: {case!r} should have {declared[case, trial].value}, "
+        f"but it {verdict or 'was not run'}. {reason}"
+        for case, trial, verdict, reason in rows
+        if verdict != declared[case, trial].value
+    ]

@@ -1,0 +1,118 @@
+"""What commands show while runs go on, and what they say in the end."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from evals_app.models import Run
+from evals_app.runs.cluster import TICK_S
+
+SHOWN_FAILURES = 20
+REFRESH_S = 0.5
+
+
+def console_on(out: Any, *, plain: bool) -> Console:  # noqa: ANN401 - Django's wrapper, or a file
+    """Give rich's console on a command's output; `plain` leaves out colour."""
+    return Console(file=getattr(out, "_out", out), no_color=plain or None)
+
+
+def watch(
+    runs: Sequence[Run],
+    *,
+    console: Console,
+    tick: Callable[[], None],
+    stop: Callable[[], bool],
+    shows_progress: bool = True,
+) -> list[Run]:
+    """Wait until all runs have ended or `stop()`; give them as they are then.
+
+    The bars have no refresh thread: workers may still have to be forked from this process.
+    """
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[counts]}"),
+        TimeElapsedColumn(),
+        console=console,
+        auto_refresh=False,
+    )
+    bars = {run.pk: progress.add_task(run.suite_name, total=run.total, counts="") for run in runs}
+    shown_at = 0.0
+    with progress if shows_progress else nullcontext():
+        while True:
+            now = time.monotonic()
+            if now - shown_at >= REFRESH_S or stop():
+                shown_at = now
+                current = _reload(runs)
+                for run in current:
+                    progress.update(bars[run.pk], completed=run.done, counts=counts_of(run))
+                if shows_progress:
+                    progress.refresh()
+                if stop() or not any(run.is_open for run in current):
+                    return current
+            tick()
+            time.sleep(TICK_S / 2)
+
+
+def _reload(runs: Sequence[Run]) -> list[Run]:
+    found = Run.objects.in_bulk([run.pk for run in runs])
+    return [found[run.pk] for run in runs]
+
+
+def counts_of(run: Run) -> str:
+    """Say how many passed, failed and so on, leaving out what did not happen."""
+    counts = {
+        "passed": run.passed,
+        "failed": run.failed,
+        "errored": run.errored,
+        "cancelled": run.cancelled,
+        "not run": run.not_run if not run.is_open else 0,
+    }
+    said = [f"{count} {word}" for word, count in counts.items() if count or word == "passed"]
+    return ", ".join(said)
+
+
+def print_result(run: Run, *, console: Console, site: str) -> None:
+    """Print a run's verdict, and its failures with reason and link."""
+    colour = {"passed": "green", "failed": "red"}.get(run.verdict, "yellow")
+    score = "" if run.score is None else f", score {run.score:.2f}"
+    scripted = " (scripted)" if run.is_scripted else ""
+    console.print(
+        f"[bold {colour}]{run.get_verdict_display() or run.get_status_display()}[/] "
+        f"{_plain(run.suite_name)}{scripted}: {counts_of(run)}{score}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    for gate in run.summary.get("gates", []):
+        if not gate["passed"]:
+            console.print(
+                f"  gate {gate['name']}: limit {gate['limit']:g}, was {gate['actual']}",
+                highlight=False,
+            )
+    wrong = run.executions.exclude(verdict="passed").exclude(verdict="").order_by("position")
+    for row in wrong[:SHOWN_FAILURES].values_list("pk", "case", "trial", "verdict", "reason"):
+        pk, case, trial, verdict, reason = row
+        nth = f" (trial {trial})" if trial > 1 else ""
+        console.print(
+            f"  {verdict}: {_plain(case)}{nth}: {_plain(reason)}", highlight=False, soft_wrap=True
+        )
+        console.print(
+            f"    {site}/admin/evals_app/execution/{pk}/change/", highlight=False, soft_wrap=True
+        )
+    if (more := wrong.count() - SHOWN_FAILURES) > 0:
+        console.print(f"  ... and {more} more: {run_link(run, site=site)}", highlight=False)
+
+
+def run_link(run: Run, *, site: str) -> str:
+    """Give the address of a run's page."""
+    return f"{site}/admin/evals_app/run/{run.pk}/change/"
+
+
+def _plain(text: str) -> str:
+    # Square brackets are markup to rich; a reply may hold any.
+    return text.replace("[", r"\[")

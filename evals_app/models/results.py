@@ -1,0 +1,130 @@
+"""Executions and what came of them."""
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from evals_app.engine.trial import Cause, GradeStatus, Verdict
+from evals_app.models.runs import Run
+
+VERDICTS = [(verdict.value, verdict.value.capitalize()) for verdict in Verdict]
+CAUSES = [(cause.value, cause.value.capitalize()) for cause in Cause]
+
+
+class Execution(models.Model):
+    """One trial of one case in a run. Written once: a finished execution never changes."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        FINISHED = "finished", "Finished"
+        CANCELLED = "cancelled", "Cancelled"
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="executions")
+    case = models.CharField(max_length=200)
+    position = models.PositiveIntegerField()
+    trial = models.PositiveSmallIntegerField()
+    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
+    verdict = models.CharField(max_length=8, choices=VERDICTS, blank=True)
+    cause = models.CharField(max_length=10, choices=CAUSES, blank=True)
+    reason = models.TextField(blank=True)
+    score = models.FloatField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    lease_token = models.UUIDField(null=True)
+    is_scripted = models.BooleanField(default=False)
+    prompt_tokens = models.BigIntegerField(null=True)
+    response_tokens = models.BigIntegerField(null=True)
+    judge_prompt_tokens = models.BigIntegerField(null=True)
+    judge_response_tokens = models.BigIntegerField(null=True)
+    time_ms = models.FloatField(null=True)
+    tool_calls = models.PositiveIntegerField(null=True)
+    turn_ms = models.JSONField(default=list)
+    summary = models.JSONField(default=dict)
+    created_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "case", "trial"], name="execution_unique"),
+            models.CheckConstraint(
+                name="execution_verdict_when_finished",
+                condition=(Q(status="finished") & ~Q(verdict=""))
+                | (~Q(status="finished") & Q(verdict="")),
+            ),
+            models.CheckConstraint(
+                name="execution_cause_when_not_passed",
+                condition=Q(verdict__in=["", "passed"], cause="")
+                | (Q(verdict__in=["failed", "errored"]) & ~Q(cause="")),
+            ),
+            models.CheckConstraint(
+                name="execution_leased_while_running",
+                condition=Q(status="running", lease_token__isnull=False)
+                | (~Q(status="running") & Q(lease_token__isnull=True)),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["run", "attempts", "id"],
+                name="execution_queue",
+                condition=Q(status="queued"),
+            ),
+            models.Index(
+                fields=["lease_token"], name="execution_leased", condition=Q(status="running")
+            ),
+            models.Index(fields=["run", "verdict", "position"], name="execution_by_verdict"),
+            models.Index(fields=["run", "position", "trial"], name="execution_by_position"),
+            models.Index(fields=["case", "-id"], name="execution_by_case"),
+            models.Index(fields=["verdict", "-id"], name="execution_newest_by_verdict"),
+            models.Index(fields=["cause", "-id"], name="execution_newest_by_cause"),
+            models.Index(fields=["status", "-id"], name="execution_newest_by_status"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.case} (trial {self.trial})" if self.trial > 1 else self.case
+
+
+class Transcript(models.Model):
+    """The whole Trial of an execution as JSON; never loaded by a list."""
+
+    execution = models.OneToOneField(
+        Execution, models.CASCADE, primary_key=True, related_name="transcript"
+    )
+    trial = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"Transcript of execution {self.execution_id}"
+
+
+class GradeResult(models.Model):
+    """What one assertion said; keeps no key to the assertion, which may change."""
+
+    STATUSES = [(status.value, status.value.replace("_", " ")) for status in GradeStatus]
+
+    execution = models.ForeignKey(Execution, models.CASCADE, related_name="grades")
+    turn = models.PositiveIntegerField(null=True)
+    position = models.PositiveIntegerField()
+    family = models.CharField(max_length=10)
+    type = models.CharField(max_length=40)
+    label = models.TextField()
+    weight = models.FloatField()
+    threshold = models.FloatField(null=True)
+    score = models.FloatField(null=True)
+    passed = models.BooleanField(null=True)
+    status = models.CharField(max_length=16, choices=STATUSES)
+    cause = models.CharField(max_length=10, choices=CAUSES, blank=True)
+    reason = models.TextField(blank=True)
+    evidence = models.JSONField(default=list)
+    details = models.JSONField(default=dict)
+    calls = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="grade_score_between_0_and_1",
+                condition=Q(score__isnull=True) | Q(score__gte=0, score__lte=1),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.label

@@ -1,0 +1,140 @@
+"""Runs, and the frozen snapshots of what they execute."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from evals_app.models.suites import Suite
+
+
+class Snapshot(models.Model):
+    """Everything a run uses, as canonical JSON, stored once per content."""
+
+    sha256 = models.CharField(max_length=64, primary_key=True)
+    schema_version = models.PositiveSmallIntegerField()
+    content = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.sha256[:12]
+
+
+class Run(models.Model):
+    """A suite, or part of it, executed once.
+
+    `total` is always passed + failed + errored + cancelled + not_run; the counters move with the
+    executions, in one transaction.
+    """
+
+    class Status(models.TextChoices):
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        FINISHED = "finished", "Finished"
+        CANCELLED = "cancelled", "Cancelled"
+
+    class Verdict(models.TextChoices):
+        PASSED = "passed", "Passed"
+        FAILED = "failed", "Failed"
+        INCONCLUSIVE = "inconclusive", "Inconclusive"
+
+    class StopReason(models.TextChoices):
+        CANCELLED = "cancelled", "Cancelled"
+        DEADLINE = "deadline", "Out of time"
+
+    OPEN = (Status.QUEUED, Status.RUNNING)
+
+    snapshot = models.ForeignKey(Snapshot, models.PROTECT, related_name="runs")
+    suite = models.ForeignKey(Suite, models.SET_NULL, null=True, related_name="runs")
+    suite_slug = models.CharField(max_length=100, db_index=True)
+    suite_name = models.CharField(max_length=200)
+    agent_slug = models.CharField(max_length=100)
+    agent_name = models.CharField(max_length=200)
+    model = models.CharField(max_length=301, blank=True)
+    judge = models.CharField(max_length=301, blank=True)
+    score_scale = models.CharField(
+        max_length=5, choices=Suite.ScoreScale, default=Suite.ScoreScale.ZERO_ONE
+    )
+    is_scripted = models.BooleanField(default=False)
+    is_tryout = models.BooleanField(default=False)  # tried by hand: kept out of trends
+    rerun_of = models.ForeignKey(
+        "self", models.SET_NULL, null=True, blank=True, related_name="reruns"
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    idempotency_key = models.CharField(max_length=200, null=True, unique=True)  # noqa: DJ001 - unique
+    status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
+    verdict = models.CharField(max_length=12, choices=Verdict, blank=True)
+    stop_reason = models.CharField(max_length=10, choices=StopReason, blank=True)
+    concurrency = models.PositiveSmallIntegerField()
+    total = models.PositiveIntegerField()
+    passed = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0)
+    errored = models.PositiveIntegerField(default=0)
+    cancelled = models.PositiveIntegerField(default=0)
+    not_run = models.PositiveIntegerField()
+    score = models.FloatField(null=True)
+    summary = models.JSONField(default=dict)
+    agent_prompt_tokens = models.BigIntegerField(null=True)
+    agent_response_tokens = models.BigIntegerField(null=True)
+    judge_prompt_tokens = models.BigIntegerField(null=True)
+    judge_response_tokens = models.BigIntegerField(null=True)
+    deadline_at = models.DateTimeField(null=True)
+    ticketed_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="run_counters_add_up",
+                condition=Q(
+                    total=F("passed") + F("failed") + F("errored") + F("cancelled") + F("not_run")
+                ),
+            ),
+            models.CheckConstraint(
+                name="run_verdict_when_ended",
+                condition=Q(status__in=["queued", "running"], verdict="")
+                | (Q(status__in=["finished", "cancelled"]) & ~Q(verdict="")),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["suite_slug", "-id"], name="run_by_suite"),
+            models.Index(fields=["status", "-id"], name="run_by_status"),
+            models.Index(fields=["verdict", "-id"], name="run_by_verdict"),
+            models.Index(
+                fields=["id"], name="run_open", condition=Q(status__in=["queued", "running"])
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Run {self.pk} of {self.suite_name}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in self.OPEN
+
+    @property
+    def done(self) -> int:
+        """How many executions have ended, one way or another."""
+        return self.total - self.not_run
+
+    def cancel(self) -> bool:
+        """Ask the run to stop unless it has ended; say whether this call did it."""
+        # One UPDATE: two people may click at the same moment. Drainers read stop_reason.
+        still_open = Run.objects.filter(pk=self.pk, status__in=self.OPEN, stop_reason="")
+        return bool(still_open.update(stop_reason=self.StopReason.CANCELLED))
+
+    def pass_deadline(self) -> bool:
+        """Stop the run when its time is over; say whether this call did it."""
+        late = Run.objects.filter(
+            pk=self.pk, status__in=self.OPEN, stop_reason="", deadline_at__lte=Now()
+        )
+        return bool(late.update(stop_reason=self.StopReason.DEADLINE))
+
+    def mark_started(self) -> bool:
+        """Note the first claim; say whether this call was it."""
+        waiting = Run.objects.filter(pk=self.pk, status=self.Status.QUEUED)
+        return bool(waiting.update(status=self.Status.RUNNING, started_at=Now()))

@@ -1,0 +1,313 @@
+"""Suites, cases, turns and assertions: what people write."""
+
+from typing import Any
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Prefetch, Q
+
+from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.models.agents import Agent, model_reference
+from fixtures_app.models import Fixture
+
+FRACTION = [MinValueValidator(0.0), MaxValueValidator(1.0)]
+LIMITS = ("max_prompt_tokens", "max_response_tokens", "max_time_ms", "max_tool_calls")
+GATES = ("min_score", "min_pass_rate", "max_p95_ms")
+
+
+class SuiteQuerySet(models.QuerySet["Suite"]):
+    """Suites, and how to load them whole."""
+
+    def with_everything(self) -> "SuiteQuerySet":
+        """Load cases, turns, assertions and fixtures in a fixed number of queries."""
+        checks = Assertion.objects.order_by("position", "pk")
+        turns = Turn.objects.order_by("position", "pk").prefetch_related(
+            Prefetch("assertions", checks)
+        )
+        cases = Case.objects.order_by("position", "pk").prefetch_related(
+            Prefetch("turns", turns), Prefetch("final_assertions", checks)
+        )
+        return self.select_related("agent").prefetch_related(
+            "fixtures", Prefetch("default_assertions", checks), Prefetch("cases", cases)
+        )
+
+
+class Suite(models.Model):
+    """Cases for one agent, with defaults."""
+
+    class PassRule(models.TextChoices):
+        ALL = "all", "Every check must pass"
+        SCORE = "score", "The score must reach the threshold"
+
+    class RunRule(models.TextChoices):
+        ALL_CASES = "all_cases", "Every case passes and every gate holds"
+        GATES = "gates", "Every gate holds"
+
+    class ScoreScale(models.TextChoices):
+        ZERO_ONE = "0-1", "0 to 1"
+        ONE_FIVE = "1-5", "1 to 5"
+
+    slug = models.SlugField(max_length=100, unique=True)
+    name = models.CharField(max_length=200)
+    agent = models.ForeignKey(Agent, models.PROTECT, related_name="suites")
+    description = models.TextField(blank=True)
+    tags = models.JSONField(default=list, blank=True)
+    fixtures = models.ManyToManyField(Fixture, blank=True, related_name="suites")
+    trials = models.PositiveSmallIntegerField(
+        default=1,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        help_text="How often each case is held; more show how steady the agent is.",
+    )
+    min_pass_rate = models.FloatField(
+        default=1.0,
+        validators=FRACTION,
+        help_text="Share of a case's trials that must pass, 0 to 1.",
+    )
+    pass_rule = models.CharField(max_length=10, choices=PassRule, default=PassRule.ALL)
+    pass_threshold = models.FloatField(
+        default=0.8, validators=FRACTION, help_text="Used when the score decides."
+    )
+    run_rule = models.CharField(max_length=10, choices=RunRule, default=RunRule.ALL_CASES)
+    score_scale = models.CharField(
+        max_length=5, choices=ScoreScale, default=ScoreScale.ZERO_ONE, help_text="Display only."
+    )
+    concurrency = models.PositiveSmallIntegerField(
+        default=10,
+        validators=[MinValueValidator(1), MaxValueValidator(1000)],
+        help_text="Conversations held at the same time.",
+    )
+    judge_model = models.CharField(
+        max_length=301,
+        blank=True,
+        help_text="provider/model, `agent` for the agent's own, or scripted/AGENT. "
+        "Blank: the site's judge.",
+    )
+    judge_settings = models.JSONField(default=dict, blank=True)
+    judge_prompt = models.TextField(
+        blank=True, help_text="How strict the judge should be, and what to look at."
+    )
+    judge_context = models.TextField(
+        blank=True, help_text="Facts that the judge may rely on; the agent does not see them."
+    )
+    min_score = models.FloatField(null=True, blank=True, validators=FRACTION)
+    gate_pass_rate = models.FloatField(null=True, blank=True, validators=FRACTION)
+    max_p95_ms = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = SuiteQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["name"], name="suite_by_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def to_spec(self) -> SuiteSpec:
+        """Give the spec; load the row by `with_everything()` first or pay a query a row.
+
+        Raises:
+            pydantic.ValidationError: the rows hold what no longer validates.
+        """
+        gates = {
+            "min_score": self.min_score,
+            "min_pass_rate": self.gate_pass_rate,
+            "max_p95_ms": self.max_p95_ms,
+        }
+        return SuiteSpec.model_validate(
+            {
+                "suite": self.name,
+                "slug": self.slug,
+                "agent": self.agent.slug,
+                "description": self.description,
+                "tags": self.tags,
+                "fixtures": [fixture.slug for fixture in self.fixtures.all()],
+                "trials": self.trials,
+                "min_pass_rate": self.min_pass_rate,
+                "pass_rule": self.pass_rule,
+                "pass_threshold": self.pass_threshold,
+                "run_rule": self.run_rule,
+                "score_scale": self.score_scale,
+                "concurrency": self.concurrency,
+                "judge_model": model_reference(self.judge_model, self.judge_settings),
+                "judge_prompt": self.judge_prompt,
+                "judge_context": self.judge_context,
+                "assertions": [each.written() for each in self.default_assertions.all()],
+                "gates": gates,
+                "cases": [case.written() for case in self.cases.all()],
+            }
+        )
+
+
+class Case(models.Model):
+    """One conversation to hold."""
+
+    suite = models.ForeignKey(Suite, models.CASCADE, related_name="cases")
+    name = models.CharField(max_length=200)
+    position = models.PositiveIntegerField(default=0)
+    description = models.TextField(blank=True)
+    tags = models.JSONField(default=list, blank=True)
+    channel = models.CharField(
+        max_length=200, blank=True, help_text="For example widget, whatsapp, api or dashboard."
+    )
+    context_params = models.JSONField(default=dict, blank=True)
+    clock = models.CharField(
+        max_length=40,
+        blank=True,
+        help_text="Freeze the agent's clock, for example 2026-05-01T09:30:00+00:00.",
+    )
+    max_prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
+    max_response_tokens = models.PositiveIntegerField(null=True, blank=True)
+    max_time_ms = models.PositiveIntegerField(
+        "max time (ms)", null=True, blank=True, help_text="The agent's own time, all turns."
+    )
+    max_tool_calls = models.PositiveIntegerField(null=True, blank=True)
+    turn_timeout_s = models.FloatField(
+        "turn timeout (s)",
+        default=60.0,
+        validators=[MinValueValidator(0.001), MaxValueValidator(1500.0)],
+    )
+    streaming = models.BooleanField(default=False)
+    trials = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        help_text="Blank: as the suite says.",
+    )
+    history = models.JSONField(default=list, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["suite", "name"], name="case_name_unique_in_suite")
+        ]
+        indexes = [models.Index(fields=["suite", "position"], name="case_by_position")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def written(self) -> dict[str, Any]:
+        """Give what a file would say."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "tags": self.tags,
+            "channel": self.channel or None,
+            "context_params": self.context_params,
+            "clock": self.clock or None,
+            "limits": {limit: getattr(self, limit) for limit in LIMITS},
+            "turn_timeout_s": self.turn_timeout_s,
+            "streaming": self.streaming,
+            "trials": self.trials,
+            "history": self.history,
+            "turns": [turn.written() for turn in self.turns.all()],
+            "final_assertions": [each.written() for each in self.final_assertions.all()],
+        }
+
+    def to_spec(self) -> CaseSpec:
+        return CaseSpec.model_validate(self.written())
+
+
+class Turn(models.Model):
+    """One user message and what is expected of the answer."""
+
+    class Checks(models.TextChoices):
+        SUITE = "suite", "The suite's checks"
+        OWN = "own", "Own checks only"
+        BOTH = "both", "The suite's checks and own ones"
+
+    case = models.ForeignKey(Case, models.CASCADE, related_name="turns")
+    position = models.PositiveIntegerField(default=0)
+    user = models.TextField("user message")
+    expected = models.TextField("expected answer", null=True, blank=True)  # noqa: DJ001 - "" is a text
+    checks = models.CharField(max_length=5, choices=Checks, default=Checks.OWN)
+
+    class Meta:
+        indexes = [models.Index(fields=["case", "position"], name="turn_by_position")]
+
+    def __str__(self) -> str:
+        return self.user[:60]
+
+    def written(self) -> dict[str, Any]:
+        """Give what a file would say."""
+        own = [each.written() for each in self.assertions.all()]
+        # "The suite's and own ones" without an own one is simply the suite's.
+        takes_suites = self.checks == self.Checks.SUITE or (
+            self.checks == self.Checks.BOTH and not own
+        )
+        return {
+            "user": self.user,
+            "expected": self.expected,
+            "inherit": self.checks == self.Checks.BOTH and bool(own),
+            "assertions": None if takes_suites else own,
+        }
+
+
+class Assertion(models.Model):
+    """One thing to verify; belongs to exactly one of suite (default), case (final) or turn."""
+
+    class Scope(models.TextChoices):
+        TURN = "turn", "The reply"
+        CONVERSATION = "conversation", "The whole conversation"
+
+    suite = models.ForeignKey(
+        Suite, models.CASCADE, null=True, blank=True, related_name="default_assertions"
+    )
+    case = models.ForeignKey(
+        Case, models.CASCADE, null=True, blank=True, related_name="final_assertions"
+    )
+    turn = models.ForeignKey(Turn, models.CASCADE, null=True, blank=True, related_name="assertions")
+    position = models.PositiveIntegerField(default=0)
+    type = models.CharField(max_length=40)
+    options = models.JSONField(default=dict, blank=True)
+    name = models.CharField("label", max_length=200, blank=True)
+    weight = models.FloatField(
+        default=1.0,
+        validators=[MinValueValidator(0.0)],
+        help_text="How much it counts; 0 shows it only.",
+    )
+    threshold = models.FloatField(null=True, blank=True, validators=FRACTION)
+    enabled = models.BooleanField(default=True)
+    fail_on_error = models.BooleanField(default=False)
+    model = models.CharField("judge", max_length=301, blank=True)
+    model_settings = models.JSONField(default=dict, blank=True)
+    scope = models.CharField(max_length=12, choices=Scope, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="assertion_has_one_owner",
+                condition=Q(suite__isnull=False, case__isnull=True, turn__isnull=True)
+                | Q(suite__isnull=True, case__isnull=False, turn__isnull=True)
+                | Q(suite__isnull=True, case__isnull=True, turn__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="assertion_weight_not_negative", condition=Q(weight__gte=0)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or self.type
+
+    def written(self) -> dict[str, Any]:
+        """Give what a file would say."""
+        common: dict[str, Any] = {
+            "type": self.type,
+            "name": self.name or None,
+            "weight": self.weight,
+            "threshold": self.threshold,
+            "enabled": self.enabled,
+            "fail_on_error": self.fail_on_error,
+            "model": model_reference(self.model, self.model_settings),
+            "scope": self.scope or None,
+        }
+        return common | dict(self.options)
+
+    def to_spec(self) -> AssertionSpec:
+        """Give the spec.
+
+        Raises:
+            pydantic.ValidationError: the type is gone, or its options no longer validate.
+        """
+        return AssertionSpec.model_validate(self.written())

@@ -1,0 +1,208 @@
+"""A run as Markdown: for a pull request, a chat, or a folder of results.
+
+What agents and people wrote is quoted so that it can neither break a table nor become markup.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+UNKNOWN = "—"
+MOST_REASON = 500
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
+_WORDS = {
+    "passed": "✅ passed",
+    "failed": "❌ failed",
+    "errored": "⚠️ errored",
+    "inconclusive": "❔ inconclusive",
+    "cancelled": "🚫 cancelled",
+    "not_run": "… not run",
+    "queued": "… queued",
+    "running": "… running",
+}
+_STOPPED = {"cancelled": "cancelled by a person", "deadline": "out of time"}
+_GATES = {
+    "min_score": "Mean score at least {}",
+    "min_pass_rate": "At least {} of the cases pass",
+    "max_p95_ms": "95 % of the turns answered within {}",
+}
+
+
+def run_markdown(run: Mapping[str, Any], executions: Sequence[Mapping[str, Any]]) -> str:
+    """Write a run and its executions as one Markdown document.
+
+    Both have the names of the JSON report. Beyond these a run may have `score_scale`, on which
+    its scores are shown, `snapshot` and `url`, and an execution `url`.
+    """
+    scale = run.get("score_scale", "0-1")
+    is_over = run["verdict"] is not None
+    executions = [dict(each, state=_state(each, is_over=is_over)) for each in executions]
+    parts = [
+        f"# {escaped(run['suite'])}: run {run['id']}",
+        *_outcome(run),
+        _table(("", ""), _facts(run, scale=scale)),
+        *_gates(run.get("gates") or [], scale=scale),
+        *_went_wrong(executions),
+        *_cases(run.get("cases") or [], scale=scale),
+        *_executions(executions, scale=scale),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Quote a text for one line of Markdown: nothing in it is markup, a link or a line break."""
+    line = " ".join(text.split())
+    # Addresses would become links by themselves.
+    return re.sub(r"(?i)\b(https?|www)(?=[:.])", "\\1\u200b", _MARKUP.sub(r"\\\1", line))
+
+
+def _outcome(run: Mapping[str, Any]) -> list[str]:
+    counts = run["counts"]
+    verdict = _WORDS[run["verdict"] or run["status"]]
+    kinds = ("passed", "failed", "errored", "cancelled", "not_run")
+    numbers = ", ".join(f"{counts[kind]:,} {kind.replace('_', ' ')}" for kind in kinds)
+    lines = [f"**{verdict}**: {numbers}; {counts['total']:,} in all."]
+    if run.get("is_scripted"):
+        lines.append(
+            "> Scripted: the agent follows a script. The verdict tests the checks, not an agent."
+        )
+    elif (run["judge"] or "").startswith("scripted/"):
+        lines.append("> The judge follows a script: what it says of the agent means nothing.")
+    if run["stop_reason"]:
+        lines.append(f"> Stopped early: {_STOPPED[run['stop_reason']]}.")
+    return lines
+
+
+def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
+    tokens = run["tokens"]
+    rows: list[tuple[str, ...]] = [
+        ("Agent", escaped(run["agent"])),
+        ("Model", escaped(run.get("model") or UNKNOWN)),
+        ("Judge", escaped(run.get("judge") or UNKNOWN)),
+        ("Score", _score(run["score"], scale=scale)),
+        ("Cases passed", _percent(run.get("pass_rate"))),
+        ("Latency of a turn, median", _duration(run.get("median_ms"))),
+        ("Latency of a turn, p95", _duration(run.get("p95_ms"))),
+        ("Agent tokens", _tokens(tokens["agent"])),
+        ("Judge tokens", _tokens(tokens["judge"])),
+        ("Started", run.get("started_at") or UNKNOWN),
+        ("Duration", _duration(run["duration_ms"])),
+        ("Snapshot", f"`{run['snapshot'][:12]}`" if run.get("snapshot") else UNKNOWN),
+    ]
+    if run.get("url"):
+        rows.append(("Page", f"<{run['url']}>"))
+    return rows
+
+
+def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
+    if not gates:
+        return []
+    rows = []
+    for gate in gates:
+
+        def shown(value: float | None, name: str = gate["name"]) -> str:
+            if name == "min_score":
+                return _score(value, scale=scale)
+            return _percent(value) if name == "min_pass_rate" else _duration(value)
+
+        word = {True: "✅ holds", False: "❌ missed", None: "❔ unknown"}[gate["passed"]]
+        sentence = _GATES[gate["name"]].format(shown(gate["limit"]))
+        rows.append((sentence, shown(gate["actual"]), word))
+    return ["## Gates", _table(("Gate", "Actual", ""), rows)]
+
+
+def _went_wrong(executions: Sequence[Mapping[str, Any]]) -> list[str]:
+    by_cause: dict[str, list[Mapping[str, Any]]] = {}
+    for each in executions:
+        if each["cause"]:
+            by_cause.setdefault(each["cause"], []).append(each)
+    if not by_cause:
+        return []
+    parts = ["## What went wrong"]
+    # Failures first: they say something about the agent.
+    for cause, rows in sorted(by_cause.items(), key=lambda item: item[1][0]["state"] == "errored"):
+        lines = [f"- {_link(each)}: {_reason(each['reason'] or '')}" for each in rows]
+        parts += [
+            f"### {_WORDS[rows[0]['state']]}, cause {cause} ({len(rows):,})",
+            "\n".join(lines),
+        ]
+    return parts
+
+
+def _cases(cases: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
+    if not cases:
+        return []
+    rows = [
+        (
+            escaped(case["name"]),
+            _WORDS[case["verdict"] or "not_run"],
+            _percent(case["pass_rate"]),
+            _score(case["score"], scale=scale),
+        )
+        for case in cases
+    ]
+    return ["## Cases", _table(("Case", "Verdict", "Pass rate", "Score"), rows)]
+
+
+def _executions(executions: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
+    if not executions:
+        return []
+    rows = [
+        (
+            _link(each),
+            str(each["trial"]),
+            _WORDS[each["state"]],
+            _score(each["score"], scale=scale),
+            _duration(each["duration_ms"]),
+        )
+        for each in executions
+    ]
+    return ["## Executions", _table(("Case", "Trial", "Verdict", "Score", "Time"), rows)]
+
+
+def _state(execution: Mapping[str, Any], *, is_over: bool) -> str:
+    if execution["verdict"]:
+        return str(execution["verdict"])
+    # What still waits when the run has ended was not run.
+    is_left = is_over and execution["status"] == "queued"
+    return "not_run" if is_left else str(execution["status"])
+
+
+def _link(execution: Mapping[str, Any]) -> str:
+    trial = f" (trial {execution['trial']})" if execution["trial"] > 1 else ""
+    name = escaped(execution["case"]) + trial
+    return f"[{name}](<{execution['url']}>)" if execution.get("url") else name
+
+
+def _reason(text: str) -> str:
+    return escaped(text if len(text) <= MOST_REASON else f"{text[:MOST_REASON]}…")
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _score(score: float | None, *, scale: str) -> str:
+    if score is None:
+        return UNKNOWN
+    return f"{1 + 4 * score:.1f} of 5" if scale == "1-5" else f"{score:.2f}"
+
+
+def _percent(rate: float | None) -> str:
+    return UNKNOWN if rate is None else f"{100 * rate:.1f} %"
+
+
+def _duration(ms: float | None) -> str:
+    if ms is None:
+        return UNKNOWN
+    return f"{ms:,.0f} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"  # noqa: PLR2004 - a second
+
+
+def _tokens(tokens: Mapping[str, int | None]) -> str:
+    prompt, response = (
+        "unknown" if tokens[kind] is None else f"{tokens[kind]:,}"
+        for kind in ("prompt", "response")
+    )
+    return f"{prompt} prompt, {response} response"

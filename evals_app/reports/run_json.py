@@ -1,0 +1,224 @@
+"""Runs and executions as JSON: what REST answers and `run_evals --output` writes.
+
+The functions take rows as mappings of columns, so that nothing here knows the database. The words
+are those of the reference of commands; what is not known is null, never 0.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+SCHEMA_VERSION = 1
+
+Row = Mapping[str, Any]
+Json = dict[str, Any]
+
+# What `run_json` needs of a run; the summary is what makes it whole, and large.
+RUN_COLUMNS = (
+    *("id", "suite_slug", "agent_slug", "model", "judge", "is_scripted", "is_tryout"),
+    *("status", "verdict", "stop_reason", "score", "rerun_of_id", "concurrency"),
+    *("total", "passed", "failed", "errored", "cancelled", "not_run"),
+    *("agent_prompt_tokens", "agent_response_tokens"),
+    *("judge_prompt_tokens", "judge_response_tokens"),
+    *("created_at", "started_at", "finished_at"),
+)
+RUN_SUMMARY = "summary"
+
+EXECUTION_COLUMNS = (
+    *("id", "run_id", "case", "position", "trial", "status", "verdict", "cause", "reason"),
+    *("score", "summary", "is_scripted", "attempts", "started_at", "finished_at"),
+)
+# And what `execution_json` needs besides, to show limits against what was measured.
+MEASURED_COLUMNS = ("prompt_tokens", "response_tokens", "time_ms", "tool_calls")
+
+GRADE_COLUMNS = (
+    *("execution_id", "type", "label", "turn", "family", "score", "passed", "status", "weight"),
+    *("threshold", "cause", "reason", "evidence", "details"),
+)
+
+_COUNTS = ("total", "passed", "failed", "errored", "cancelled", "not_run")
+_LIMITS = {
+    "max_prompt_tokens": "prompt_tokens",
+    "max_response_tokens": "response_tokens",
+    "max_time_ms": "time_ms",
+    "max_tool_calls": "tool_calls",
+}
+
+
+def document(run: Row, executions: Iterable[Json]) -> Json:
+    """Give the whole result of a run, as `--output` writes it."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": run_json(run) | run_details_json(run[RUN_SUMMARY]),
+        "executions": list(executions),
+    }
+
+
+def documents(runs: Iterable[Json]) -> Json:
+    """Give the results of several runs; each is a `document` without its version."""
+    parts = [{key: each[key] for key in ("run", "executions")} for each in runs]
+    return {"schema_version": SCHEMA_VERSION, "runs": parts}
+
+
+def run_json(run: Row) -> Json:
+    """Give a run as lists show it."""
+    return {
+        "id": run["id"],
+        "suite": run["suite_slug"],
+        "agent": run["agent_slug"],
+        "model": run["model"] or None,
+        "judge": run["judge"] or None,
+        "is_scripted": run["is_scripted"],
+        "is_tryout": run["is_tryout"],
+        "status": run["status"],
+        "verdict": run["verdict"] or None,
+        "stop_reason": run["stop_reason"] or None,
+        "score": run["score"],
+        "counts": {name: run[name] for name in _COUNTS},
+        "progress": {"done": run["total"] - run["not_run"], "total": run["total"]},
+        "tokens": {
+            who: {kind: run[f"{who}_{kind}_tokens"] for kind in ("prompt", "response")}
+            for who in ("agent", "judge")
+        },
+        "cost_usd": None,
+        "duration_ms": _duration_ms(run),
+        "concurrency": run["concurrency"],
+        "rerun_of": run["rerun_of_id"],
+        "created_at": _time(run["created_at"]),
+        "started_at": _time(run["started_at"]),
+        "finished_at": _time(run["finished_at"]),
+    }
+
+
+def run_details_json(summary: Row) -> Json:
+    """Give what is known once a run has ended: its cases and gates. Before, both are empty."""
+    return {
+        "pass_rate": summary.get("pass_rate"),
+        "median_ms": summary.get("median_ms"),
+        "p95_ms": summary.get("p95_ms"),
+        "cases": list(summary.get("cases", ())),
+        "gates": list(summary.get("gates", ())),
+    }
+
+
+def execution_row_json(execution: Row) -> Json:
+    """Give an execution as lists show it: without messages, tool calls and grades."""
+    return {
+        "id": execution["id"],
+        "run": execution["run_id"],
+        "case": execution["case"],
+        "trial": execution["trial"],
+        "status": execution["status"],
+        "verdict": execution["verdict"] or None,
+        "cause": execution["cause"] or None,
+        "reason": execution["reason"] or None,
+        "score": execution["score"],
+        "is_scripted": execution["is_scripted"],
+        "attempts": execution["attempts"],
+        "summary": execution["summary"] or None,
+        "duration_ms": _duration_ms(execution),
+        "cost_usd": None,
+        "trace_id": None,
+        "started_at": _time(execution["started_at"]),
+        "finished_at": _time(execution["finished_at"]),
+    }
+
+
+def execution_json(execution: Row, *, grades: Sequence[Row], trial: Row | None) -> Json:
+    """Give everything about an execution; `trial` is the stored Trial, None before it ended."""
+    return {
+        **execution_row_json(execution),
+        "limits": _limits(execution, grades),
+        "grades": [_grade(grade) for grade in grades],
+        **_conversation(trial or {}),
+    }
+
+
+def _limits(execution: Row, grades: Sequence[Row]) -> Json:
+    """Give each limit with what was measured, whether or not it is set."""
+    held = {grade["type"]: grade for grade in grades if grade["family"] == "limit"}
+    return {
+        limit: {
+            "limit": held[limit]["details"].get("limit") if limit in held else None,
+            "actual": execution[measured],
+            "passed": held[limit]["passed"] if limit in held else None,
+        }
+        for limit, measured in _LIMITS.items()
+    }
+
+
+def _grade(grade: Row) -> Json:
+    return {
+        "type": grade["type"],
+        "name": grade["label"],
+        "family": grade["family"],
+        "turn": grade["turn"],
+        "score": grade["score"],
+        "passed": grade["passed"],
+        "status": grade["status"],
+        "cause": grade["cause"] or None,
+        "weight": grade["weight"],
+        "threshold": grade["threshold"],
+        "reason": grade["reason"],
+        "evidence": grade["evidence"],
+        "details": grade["details"],
+    }
+
+
+def _conversation(trial: Row) -> Json:
+    """Tell what was said and done: messages in order, and the calls that belong to each."""
+    messages: list[Json] = [
+        {"role": each["role"], "content": each["text"], "turn": None}
+        for each in trial.get("history", ())
+    ]
+    tool_calls: list[Json] = []
+    turns: list[Json] = []
+    for number, turn in enumerate(trial.get("turns", ()), 1):
+        messages.append({"role": "user", "content": turn["user"], "turn": number})
+        for message in turn["messages"]:
+            tool_calls += [
+                {
+                    "turn": number,
+                    "message": len(messages),
+                    "name": call["name"],
+                    "args": call["args"],
+                    "result": call["result"],
+                    "error": call["error"],
+                    "duration_ms": call["duration_ms"],
+                }
+                for call in message["tool_calls"]
+            ]
+            messages.append({"role": message["role"], "content": message["text"], "turn": number})
+        turns.append(_turn(number, turn))
+    return {
+        "messages": messages,
+        "tool_calls": tool_calls,
+        "turns": turns,
+        "world_changes": trial.get("world_changes", {}),
+        "warnings": list(trial.get("warnings", ())),
+    }
+
+
+def _turn(number: int, turn: Row) -> Json:
+    return {
+        "turn": number,
+        "error": turn["error"],
+        "model": turn["model"],
+        "latency_ms": turn["latency_ms"],
+        "waited_ms": turn["waited_ms"],
+        "first_token_ms": turn["first_token_ms"],
+        "attempts": list(turn["attempts"]),
+        "notes": list(turn["notes"]),
+    }
+
+
+def _duration_ms(row: Row) -> float | None:
+    started: datetime | None = row["started_at"]
+    finished: datetime | None = row["finished_at"]
+    if started is None or finished is None:
+        return None
+    return round((finished - started).total_seconds() * 1000, 3)
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

@@ -1,0 +1,21 @@
+"""Runs: start, claim, record, finish, cancel, rerun - where engine, queue and database meet.
+
+The rows are the truth. A ticket of the queue only says that somebody should work on a run; it may
+be lost, late or doubled without harm.
+"""
+
+from evals_app.runs.cancel import cancel_run
+from evals_app.runs.reap import MOST_ATTEMPTS
+from evals_app.runs.rerun import rerun
+from evals_app.runs.start import CannotStartError, plan_size, start_run
+from evals_app.runs.workers import live_workers
+
+__all__ = [
+    "MOST_ATTEMPTS",
+    "CannotStartError",
+    "cancel_run",
+    "live_workers",
+    "plan_size",
+    "rerun",
+    "start_run",
+]

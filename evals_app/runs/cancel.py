@@ -1,0 +1,40 @@
+"""Cancel a run: nothing more is begun, what is being said stops within a pulse."""
+
+from django.db import transaction
+from django.db.models import F
+
+from evals_app.models import Execution, Run
+from evals_app.runs.finish import close_if_over
+
+AT_ONCE = 5000  # rows of one transaction: other writers wait for each
+
+
+def cancel_run(run: Run) -> bool:
+    """Ask a run to stop unless it has ended; say whether this call did it."""
+    did = run.cancel()
+    cancel_queued(run.pk)
+    close_if_over(run.pk)
+    return did
+
+
+def cancel_queued(run_id: int) -> None:
+    """Turn the queued executions of a cancelled run into cancelled ones."""
+    while _cancel_some(run_id) == AT_ONCE:
+        pass
+
+
+def _cancel_some(run_id: int) -> int:
+    with transaction.atomic():
+        queued = Execution.objects.filter(run_id=run_id, status=Execution.Status.QUEUED)
+        wanted = queued.filter(run__stop_reason=Run.StopReason.CANCELLED)
+        ids = list(
+            wanted.select_for_update(of=("self",))
+            .order_by("pk")
+            .values_list("pk", flat=True)[:AT_ONCE]
+        )
+        count = queued.filter(pk__in=ids).update(status=Execution.Status.CANCELLED)
+        if count:
+            Run.objects.filter(pk=run_id).update(
+                cancelled=F("cancelled") + count, not_run=F("not_run") - count
+            )
+    return count

@@ -1,0 +1,164 @@
+"""Record a batch of outcomes: verdicts, grades, transcripts and counters in one transaction."""
+
+import logging
+import re
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import DataError, IntegrityError, connection, transaction
+from django.db.models import F
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from evals_app.engine.execution import Outcome
+from evals_app.engine.scoring import Decision
+from evals_app.engine.trial import Cause, Failure, GradedAssertion, Verdict
+from evals_app.models import Execution, GradeResult, Lease, Run, Transcript
+
+log = logging.getLogger(__name__)
+
+# What PostgreSQL refuses in text and JSON: NUL, and halves of a surrogate pair.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def record_outcomes(outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID) -> int | None:
+    """Write outcomes whose executions are still leased to `token`; None if the lease is gone.
+
+    A batch that the database refuses is retried row by row; the row at fault is recorded as
+    errored by the harness, so that its neighbours are not lost.
+    """
+    try:
+        return _record(outcomes, run_id=run_id, token=token)
+    except (DataError, IntegrityError):
+        log.exception("A batch of %d outcomes was refused; retrying one by one.", len(outcomes))
+    written = 0
+    for outcome in outcomes:
+        try:
+            count = _record([outcome], run_id=run_id, token=token)
+        except (DataError, IntegrityError) as exc:
+            unstorable = _unstorable(outcome, f"The result could not be stored: {exc}")
+            count = _record([unstorable], run_id=run_id, token=token)
+        if count is None:
+            return None
+        written += count
+    return written
+
+
+def _unstorable(outcome: Outcome, reason: str) -> Outcome:
+    failure = Failure(Cause.HARNESS, reason)
+    decision = Decision(Verdict.ERRORED, None, Cause.HARNESS, reason)
+    trial = outcome.trial.but(turns=(), world_changes={}, world_journal=(), failure=failure)
+    return Outcome(outcome.job, trial, (), decision)
+
+
+def _record(outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID) -> int | None:
+    until = Now() + timedelta(seconds=settings.EVALS_LEASE_S)
+    with transaction.atomic():
+        if not Lease.objects.filter(pk=token).update(until=until):
+            return None
+        ours = Execution.objects.filter(
+            pk__in=[outcome.job.id for outcome in outcomes],
+            lease_token=token,
+            status=Execution.Status.RUNNING,
+        )
+        kept = set(ours.order_by("pk").select_for_update().values_list("pk", flat=True))
+        return write_outcomes([each for each in outcomes if each.job.id in kept], run_id=run_id)
+
+
+def write_outcomes(outcomes: Sequence[Outcome], *, run_id: int) -> int:
+    """Write outcomes of executions that the caller has locked, and move the run's counters."""
+    if not outcomes:
+        return 0
+    outcomes = sorted(outcomes, key=lambda each: each.job.id)
+    _update_executions(outcomes)
+    Transcript.objects.bulk_create(
+        [Transcript(execution_id=o.job.id, trial=storable(o.trial.to_json())) for o in outcomes]
+    )
+    GradeResult.objects.bulk_create(
+        [_grade_row(o.job.id, each) for o in outcomes for each in o.graded]
+    )
+    moved = Counter(o.decision.verdict.value if o.decision else "cancelled" for o in outcomes)
+    Run.objects.filter(pk=run_id).update(
+        not_run=F("not_run") - len(outcomes),
+        **{counter: F(counter) + count for counter, count in moved.items()},
+    )
+    return len(outcomes)
+
+
+def _update_executions(outcomes: Sequence[Outcome]) -> None:
+    # executemany: bulk_update builds CASE expressions and costs four times the CPU.
+    rows = [_columns(outcome) for outcome in outcomes]
+    by_name = {field.name: field for field in Execution._meta.concrete_fields}  # noqa: SLF001 - Django's own way
+    fields = [by_name[name] for name in rows[0]]
+    quoted = connection.ops.quote_name
+    assignments = ", ".join(f"{quoted(str(field.column))} = %s" for field in fields)
+    table = quoted(Execution._meta.db_table)  # noqa: SLF001
+    values = [
+        [
+            *(field.get_db_prep_save(row[field.name], connection=connection) for field in fields),
+            outcome.job.id,
+        ]
+        for outcome, row in zip(outcomes, rows, strict=True)
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(f"UPDATE {table} SET {assignments} WHERE id = %s", values)  # noqa: S608 - names of ours
+
+
+def _columns(outcome: Outcome) -> dict[str, Any]:
+    trial, decision, judge = outcome.trial, outcome.decision, outcome.judge_usage
+    return {
+        "status": Execution.Status.FINISHED if decision else Execution.Status.CANCELLED,
+        "verdict": decision.verdict.value if decision else "",
+        "cause": decision.cause.value if decision and decision.cause else "",
+        "reason": storable(decision.reason) if decision else "",
+        "score": decision.score if decision else None,
+        "lease_token": None,
+        "is_scripted": outcome.is_scripted,
+        "prompt_tokens": trial.usage.prompt_tokens,
+        "response_tokens": trial.usage.response_tokens,
+        "judge_prompt_tokens": judge.prompt_tokens,
+        "judge_response_tokens": judge.response_tokens,
+        "time_ms": trial.time_ms,
+        "tool_calls": len(trial.tool_calls),
+        "turn_ms": [turn.latency_ms for turn in trial.turns],
+        "summary": storable(dict(outcome.summary)),
+        "finished_at": timezone.now(),
+    }
+
+
+def _grade_row(execution_id: int, graded: GradedAssertion) -> GradeResult:
+    grade = graded.grade
+    return GradeResult(
+        execution_id=execution_id,
+        turn=graded.turn,
+        position=graded.position,
+        family=graded.family,
+        type=graded.type,
+        label=storable(graded.label),
+        weight=graded.weight,
+        threshold=graded.threshold,
+        score=grade.score,
+        passed=grade.passed,
+        status=grade.status.value,
+        cause=grade.cause.value if grade.cause else "",
+        reason=storable(grade.reason),
+        evidence=storable([asdict(each) for each in grade.evidence]),
+        details=storable(grade.details),
+        calls=storable([call.to_json() for call in grade.calls]),
+    )
+
+
+def storable(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+    """Replace what PostgreSQL cannot store by U+FFFD, anywhere in a piece of JSON."""
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {storable(key): storable(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable(each) for each in value]
+    return value

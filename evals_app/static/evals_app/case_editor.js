@@ -1,0 +1,32 @@
+/* The kind of a check decides which inputs its row has. Those of another kind do not exist; what was
+   typed in them is kept aside, so switching back loses nothing. Rows themselves: fixtures_app/rows.js */
+(() => {
+  "use strict";
+
+  const kept = new WeakMap(); // row -> { kind: its inputs }
+
+  function showKind(select) {
+    const row = select.closest("[data-row]");
+    const box = row.querySelector("[data-options]");
+    const aside = kept.get(row) ?? {};
+    kept.set(row, aside);
+    if (box.childNodes.length) {
+      const inputs = document.createDocumentFragment();
+      inputs.append(...box.childNodes);
+      aside[box.dataset.options] = inputs;
+    }
+    const kind = select.value;
+    box.dataset.options = kind;
+    const template = document.querySelector(`template[data-options-for="${CSS.escape(kind)}"]`);
+    for (const part of row.querySelectorAll("[data-only]")) {
+      part.hidden = !template || !(part.dataset.only in template.dataset);
+    }
+    if (!template) return;
+    const prefix = `${row.dataset.prefix}-opt`;
+    box.append(aside[kind] ?? window.touchstoneRows.fill(template, { __options__: prefix }));
+  }
+
+  document.addEventListener("change", (event) => {
+    if (event.target.matches?.("[data-check-kind]")) showKind(event.target);
+  });
+})();

@@ -1,0 +1,184 @@
+// Review pages: stepping with j and k, quotes shown in the conversation, copying, dialogs, charts.
+// Everything is delegated, so that parts which HTMX swaps in need no setup.
+"use strict";
+
+(() => {
+  const say = (text) => {
+    const status = document.querySelector("[role=status]");
+    if (status) status.textContent = text;
+  };
+
+  // Stepping
+
+  const isTyping = (element) =>
+    element.isContentEditable || /^(input|textarea|select)$/i.test(element.tagName);
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.repeat) return;
+    if (isTyping(event.target) || openDialog()) return;
+    const link = /^[jk]$/.test(event.key) && document.querySelector(`[data-step="${event.key}"]`);
+    if (link) link.click();
+  });
+
+  // Quotes
+
+  const unmark = () => {
+    for (const mark of document.querySelectorAll("mark.shown-quote")) {
+      const parent = mark.parentNode;
+      mark.replaceWith(...mark.childNodes);
+      parent.normalize();
+    }
+  };
+
+  // A judge may quote with other white space or capitals than the agent wrote.
+  const pattern = (quote) => {
+    const words = quote.trim().split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    return new RegExp(words.join("\\s+"), "iu");
+  };
+
+  const findIn = (scope, wanted) => {
+    for (const kind of [".bubble.is-agent .written", ".bubble .written", ".call pre, .chunks .written"]) {
+      for (const element of scope.querySelectorAll(kind)) {
+        const node = element.firstChild;
+        const found = node && node.nodeType === Node.TEXT_NODE && wanted.exec(node.data);
+        if (found) return { node, start: found.index, end: found.index + found[0].length };
+      }
+    }
+    return null;
+  };
+
+  const show = ({ node, start, end }) => {
+    for (let fold = node.parentElement.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+      fold.open = true;
+    }
+    const range = document.createRange();
+    range.setStart(node, start);
+    range.setEnd(node, end);
+    const mark = document.createElement("mark");
+    mark.className = "shown-quote";
+    mark.tabIndex = -1;
+    range.surroundContents(mark);
+    const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    mark.scrollIntoView({ block: "center", behavior: isCalm ? "auto" : "smooth" });
+    return mark;
+  };
+
+  const showQuote = (button) => {
+    unmark();
+    const wanted = pattern(button.dataset.quote);
+    const turn = button.dataset.quoteTurn && document.getElementById(`turn-${button.dataset.quoteTurn}`);
+    const chat = document.querySelector(".review-chat");
+    const found = (turn && findIn(turn, wanted)) || (chat && findIn(chat, wanted));
+    if (!found) {
+      say("This quote does not stand in the conversation word for word.");
+      button.classList.add("is-missing");
+      return;
+    }
+    const place = show(found).closest("[data-turn]");
+    say(place ? `Highlighted in turn ${place.dataset.turn}.` : "Highlighted in the conversation.");
+  };
+
+  // Copying
+
+  const copyByHand = (text) => {
+    const area = document.createElement("textarea");
+    area.value = text;
+    area.style.position = "fixed";
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    if (!done) throw new Error("The browser refused.");
+  };
+
+  const copyFrom = async (button) => {
+    const label = button.querySelector("[data-copy-label]");
+    try {
+      const answer = await fetch(button.dataset.copyFrom);
+      if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
+      const text = await answer.text();
+      // Browsers offer the clipboard only to pages that came by HTTPS or from this machine.
+      if (navigator.clipboard) await navigator.clipboard.writeText(text);
+      else copyByHand(text);
+      label.textContent = "Copied";
+    } catch {
+      label.textContent = "Could not copy: use the download";
+    }
+    button.focus();
+  };
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.matches("[data-quote]")) showQuote(button);
+    if (button.matches("[data-copy-from]")) copyFrom(button);
+    if (button.matches("[data-unfold]")) {
+      for (const turn of document.querySelectorAll("details.turn")) {
+        turn.open = button.dataset.unfold === "all";
+      }
+    }
+    if (button.matches("[data-dismiss]")) returnFocus();
+  });
+
+  // Dialogs
+
+  let opener = null;
+  const openDialog = () => {
+    const dialog = document.getElementById("dialog");
+    return dialog && dialog.offsetParent !== null ? dialog : null;
+  };
+  const returnFocus = () => {
+    if (opener && opener.isConnected) setTimeout(() => opener.focus());
+  };
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (event.detail.target.id === "modal-content") opener = event.detail.elt;
+  });
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (event.detail.target.id !== "modal-content") return;
+    // The modal is shown by Alpine in the next tick.
+    setTimeout(() => document.getElementById("dialog")?.focus(), 50);
+  });
+  document.addEventListener("keydown", (event) => {
+    const dialog = openDialog();
+    if (!dialog) return;
+    if (event.key === "Escape") returnFocus();
+    if (event.key !== "Tab") return;
+    const stops = [...dialog.querySelectorAll("button")];
+    const edge = event.shiftKey ? stops[0] : stops.at(-1);
+    if (document.activeElement === edge || (event.shiftKey && document.activeElement === dialog)) {
+      event.preventDefault();
+      (event.shiftKey ? stops.at(-1) : stops[0]).focus();
+    }
+  });
+
+  // Live parts: never swap what holds the focus, and say nothing twice.
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { target, xhr } = event.detail;
+    const isLive = target.id === "run-live" || target.id === "execution-live";
+    if (isLive && target.contains(document.activeElement) && xhr.status === 200) {
+      event.detail.shouldSwap = false;
+    }
+  });
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    const { target, fragment } = event.detail;
+    const isSame = target.textContent.trim() === fragment.textContent.trim();
+    if (target.contains(document.activeElement) || (target.id.endsWith("-status") && isSame)) {
+      event.detail.shouldSwap = false;
+    }
+  });
+
+  // Charts: no single grey can be read on white and on dark, so their text follows the theme.
+
+  if (window.Chart) {
+    const root = document.documentElement;
+    const tint = () => {
+      const name = root.classList.contains("dark") ? "--color-base-300" : "--color-base-600";
+      Chart.defaults.color = getComputedStyle(root).getPropertyValue(name).trim();
+      for (const chart of Object.values(Chart.instances)) chart.update();
+    };
+    tint();
+    new MutationObserver(tint).observe(root, { attributeFilter: ["class"] });
+  }
+})();

@@ -1,0 +1,244 @@
+"""The first page: how each suite stands, what is going on, and what needs somebody.
+
+Every part is a fixed number of queries, however many suites and runs there are.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F, Window
+from django.db.models.functions import RowNumber
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from pydantic import TypeAdapter, ValidationError
+
+from evals_app.admin.presentation import badge, percent, run_badges, scripted_badge
+from evals_app.engine.spec import ModelRef, ModelSpec
+from evals_app.models import Agent, Execution, Provider, Run, Suite
+from evals_app.runs import live_workers
+
+MOST_SUITES = 100
+MOST_OPEN_RUNS = 10
+MOST_FAILURES = 10
+TREND_RUNS = 10
+TREND_SUITES = 5  # more lines than that cannot be told apart
+
+_MODEL = TypeAdapter(ModelRef)
+# On white and on Unfold's dark ground each has at least 3:1; the dashes tell them apart as well.
+_LINES: tuple[tuple[str, list[int]], ...] = (
+    ("#a855f7", []),
+    ("#0d8a72", [6, 4]),
+    ("#d9480f", [2, 3]),
+    ("#2f6fdb", [10, 4, 2, 4]),
+    ("#d6336c", [12, 6]),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """How a suite did in one of its runs."""
+
+    run_id: int
+    rate: float | None
+    shown: str
+    badges: SafeString
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteLine:
+    """A suite with its latest runs, the newest last."""
+
+    id: int
+    name: str
+    points: tuple[Point, ...]
+
+    @property
+    def last(self) -> Point | None:
+        return self.points[-1] if self.points else None
+
+    @property
+    def change(self) -> str:
+        """The difference of the last pass rate to the one before, in points of a hundred."""
+        rates = [point.rate for point in self.points[-2:]]
+        if len(rates) < 2 or rates[0] is None or rates[1] is None:  # noqa: PLR2004 - a pair
+            return ""
+        points = round(100 * (rates[1] - rates[0]), 1)
+        if not points:
+            return "same as before"
+        return f"{abs(points):g} points {'up' if points > 0 else 'down'}"
+
+    @property
+    def is_worse(self) -> bool:
+        return self.change.endswith("down")
+
+    @property
+    def padded(self) -> tuple[Point | None, ...]:
+        """As many places as the trend has, the oldest first."""
+        return (None,) * (TREND_RUNS - len(self.points)) + self.points
+
+
+def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """Add what the first page shows, as far as this person may see it."""
+    user = request.user
+    sees_runs = user.has_perm("evals_app.view_run")
+    sees_suites = user.has_perm("evals_app.view_suite")
+    suites = _suites() if sees_runs and sees_suites else []
+    trend = _trend(suites)
+    return context | {
+        "title": "Dashboard",
+        "suites": suites,
+        "has_suites": bool(suites) or Suite.objects.exists(),
+        "open_runs": _open_runs() if sees_runs else [],
+        "failures": _failures() if user.has_perm("evals_app.view_execution") else [],
+        "has_worker": live_workers().exists(),
+        "keyless": _keyless() if user.has_perm("evals_app.view_provider") else [],
+        "trend": trend,
+        "trend_heads": [_ago(back) for back in range(TREND_RUNS - 1, -1, -1)],
+        "trend_chart": _chart(trend),
+        "trend_options": json.dumps(_OPTIONS),
+        "may_write": user.has_perm("evals_app.add_suite"),
+    }
+
+
+def _suites() -> list[SuiteLine]:
+    suites = list(Suite.objects.order_by("name").only("pk", "name")[:MOST_SUITES])
+    ended = Run.objects.filter(
+        suite__in=suites, is_tryout=False, status__in=[Run.Status.FINISHED, Run.Status.CANCELLED]
+    )
+    newest = Window(RowNumber(), partition_by=F("suite"), order_by=F("pk").desc())
+    wanted = ended.annotate(back=newest).filter(back__lte=TREND_RUNS).values_list("pk", flat=True)
+    points: dict[int | None, list[Point]] = {}
+    # The pass rate is taken out of the summary by the database: whole summaries are large.
+    rows = Run.objects.filter(pk__in=list(wanted)).annotate(rate=F("summary__pass_rate"))
+    for run in rows.defer("summary").order_by("pk"):
+        point = Point(
+            run_id=run.pk,
+            rate=run.rate,
+            shown=percent(run.rate),
+            badges=run_badges(run),
+            ended_at=run.finished_at or run.created_at,
+        )
+        points.setdefault(run.suite_id, []).append(point)
+    return [SuiteLine(suite.pk, suite.name, tuple(points.get(suite.pk, ()))) for suite in suites]
+
+
+def _open_runs() -> list[dict[str, Any]]:
+    rows = Run.objects.filter(status__in=Run.OPEN).defer("summary").order_by("-pk")
+    return [
+        {
+            "run": run,
+            "badges": run_badges(run),
+            "percent": round(100 * run.done / run.total) if run.total else 100,
+        }
+        for run in rows[:MOST_OPEN_RUNS]
+    ]
+
+
+def _failures() -> list[dict[str, Any]]:
+    found: list[Execution] = []
+    # One verdict at a time: each is a range of an index, both at once would be a sort of all.
+    for verdict in ("failed", "errored"):
+        rows = Execution.objects.filter(verdict=verdict, run__is_tryout=False)
+        rows = rows.select_related("run").only(
+            "pk",
+            "case",
+            "trial",
+            "verdict",
+            "reason",
+            "finished_at",
+            "is_scripted",
+            "run__suite_name",
+            "run__is_scripted",
+            "run__judge",
+        )
+        found += rows.order_by("-pk")[:MOST_FAILURES]
+    newest = sorted(found, key=lambda row: -row.pk)[:MOST_FAILURES]
+    return [
+        {
+            "execution": row,
+            "badge": badge(row.verdict),
+            "scripted": scripted_badge(row.run) if row.is_scripted else "",
+        }
+        for row in newest
+    ]
+
+
+def _keyless() -> list[dict[str, str]]:
+    """Find providers that an agent uses and whose key is not set in this process."""
+    names = Agent.objects.exclude(model="").values_list("model", flat=True).distinct()
+    used = {model.provider for name in names if (model := _model(name))}
+    return [
+        {"provider": provider.name, "variable": provider.api_key_env}
+        for provider in Provider.objects.filter(slug__in=used).order_by("name")
+        if provider.has_key is False
+    ]
+
+
+def _model(name: str) -> ModelSpec | None:
+    try:
+        return _MODEL.validate_python(name)
+    except ValidationError:
+        return None  # the agent's own page says what is wrong with it
+
+
+# The trend: lines, and the same numbers as a table
+
+
+def _trend(suites: Sequence[SuiteLine]) -> list[SuiteLine]:
+    """Choose the suites that ran last and more than once."""
+    several = [line for line in suites if len(line.points) > 1]
+    several.sort(key=lambda line: -line.points[-1].run_id)
+    return several[:TREND_SUITES]
+
+
+def _ago(back: int) -> str:
+    return "last" if back == 0 else f"{back} before"
+
+
+def _chart(trend: Sequence[SuiteLine]) -> str:
+    datasets = [
+        {
+            "label": line.name,
+            "data": [
+                None if point is None or point.rate is None else round(100 * point.rate, 1)
+                for point in line.padded
+            ],
+            "borderColor": colour,
+            "backgroundColor": colour,
+            "borderDash": dash,
+            "borderWidth": 2,
+            "pointRadius": 3,
+            "spanGaps": True,
+            "clip": False,
+        }
+        for line, (colour, dash) in zip(trend, _LINES, strict=False)
+    ]
+    labels = [_ago(back) for back in range(TREND_RUNS - 1, -1, -1)]
+    return json.dumps({"labels": labels, "datasets": datasets})
+
+
+# Text takes its colour from the theme, in review.js.
+_OPTIONS = {
+    "animation": False,
+    "maintainAspectRatio": False,
+    "plugins": {
+        "legend": {
+            "position": "bottom",
+            "labels": {"usePointStyle": True, "pointStyle": "line"},
+        },
+    },
+    "scales": {
+        "x": {"grid": {"display": False}},
+        "y": {
+            "min": 0,
+            "max": 100,
+            "grid": {"color": "rgba(127,127,127,.25)"},
+            "ticks": {"stepSize": 25},
+            "title": {"display": True, "text": "cases passed, %"},
+        },
+    },
+}

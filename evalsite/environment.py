@@ -1,0 +1,177 @@
+"""Read settings from environment variables; a bad value is refused with its name."""
+
+import difflib
+import math
+import os
+import secrets
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+YES = ("1", "true", "yes", "on")
+NO = ("0", "false", "no", "off")
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+SCHEMES = ("sqlite", "postgres", "postgresql")
+
+# A deferred transaction that reads and then writes is refused at once while another one holds the
+# lock: SQLite's busy timeout does not apply to it. IMMEDIATE takes the lock first, so it waits.
+SQLITE_OPTIONS = {
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 30,
+    "init_command": (
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=67108864;"
+    ),
+}
+
+
+def text(name: str, default: str) -> str:
+    """Return the variable without surrounding blanks; set but empty counts as not set."""
+    return os.environ.get(name, "").strip() or default
+
+
+def flag(name: str, *, default: bool = False) -> bool:
+    """Return a yes-or-no variable."""
+    value = text(name, YES[0] if default else NO[0]).lower()
+    if value not in YES + NO:
+        msg = f"{name} is {value!r}; expected one of {', '.join(YES)} or {', '.join(NO)}."
+        raise ImproperlyConfigured(msg)
+    return value in YES
+
+
+def names(name: str, default: Sequence[str] = ()) -> list[str]:
+    """Return a variable that holds a list separated by commas."""
+    return [part.strip() for part in text(name, ",".join(default)).split(",") if part.strip()]
+
+
+def seconds(name: str, default: float) -> float:
+    """Return a duration in seconds, above 0."""
+    value = text(name, str(default))
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        msg = f"{name} is {value!r}; expected a number of seconds above 0, such as {default:g}."
+        raise ImproperlyConfigured(msg)
+    return number
+
+
+def count(name: str, default: int) -> int:
+    """Return a whole number, at least 1."""
+    value = text(name, str(default))
+    if not (value.isascii() and value.isdigit() and int(value) >= 1):
+        msg = f"{name} is {value!r}; expected a whole number from 1 on, such as {default}."
+        raise ImproperlyConfigured(msg)
+    return int(value)
+
+
+def log_level(name: str, default: str) -> str:
+    """Return the name of a logging level, in upper case."""
+    value = text(name, default).upper()
+    if value not in LOG_LEVELS:
+        msg = f"{name} is {value!r}; expected one of {', '.join(LOG_LEVELS)}."
+        raise ImproperlyConfigured(msg)
+    return value
+
+
+def database(name: str, *, default: Path, relative_to: Path) -> dict[str, Any]:
+    """Return Django's settings for a database given as an address, or for the default file.
+
+    `sqlite:///file` is a path below `relative_to`, `sqlite:////file` an absolute one, and
+    `postgresql://user:password@host:port/name?sslmode=require` a server. User, password and name
+    are percent-encoded where they hold special characters; what follows the question mark is
+    handed to psycopg. Messages never repeat the address, because it may hold a password.
+    """
+    address = text(name, "")
+    if not address:
+        return _sqlite_file(default)
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError as error:
+        # Not the reason itself: Python's message quotes the part that it could not read.
+        msg = f"{name} cannot be read as an address: its host or port is malformed."
+        raise ImproperlyConfigured(msg) from error
+    if parts.scheme == "sqlite":
+        return _sqlite(name, parts, relative_to)
+    if parts.scheme in {"postgres", "postgresql"}:
+        return _postgresql(name, parts, port)
+    near = difflib.get_close_matches(parts.scheme, SCHEMES, n=1)
+    hint = f" Did you mean {near[0]}://?" if near else ""
+    found = f"the unknown scheme {parts.scheme!r}" if parts.scheme else "no scheme"
+    known = ", ".join(f"{scheme}://" for scheme in SCHEMES)
+    msg = f"{name} has {found}; expected one of {known}.{hint}"
+    raise ImproperlyConfigured(msg)
+
+
+def _sqlite(name: str, parts: SplitResult, relative_to: Path) -> dict[str, Any]:
+    path = unquote(parts.path).removeprefix("/")
+    if parts.netloc or not path or path == ":memory:" or parts.query:
+        # Several processes share the database, so it has to be a file.
+        msg = f"{name} names no file; expected sqlite:///file or sqlite:////absolute/file."
+        raise ImproperlyConfigured(msg)
+    return _sqlite_file(relative_to / path)
+
+
+def _sqlite_file(path: Path) -> dict[str, Any]:
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(path),
+        "OPTIONS": dict(SQLITE_OPTIONS),
+    }
+
+
+def _postgresql(name: str, parts: SplitResult, port: int | None) -> dict[str, Any]:
+    database_name = unquote(parts.path).removeprefix("/")
+    if not database_name:
+        msg = f"{name} names no database; expected postgresql://user:password@host:port/name."
+        raise ImproperlyConfigured(msg)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": database_name,
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": "" if port is None else str(port),
+        "OPTIONS": dict(parse_qsl(parts.query, keep_blank_values=True)),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+def secret_key(name: str, *, kept_in: Path) -> str:
+    """Return the variable, or else the key in a file that the first process makes.
+
+    Raises:
+        ImproperlyConfigured: the file is there but empty.
+    """
+    if given := text(name, ""):
+        return given
+    if not kept_in.exists():
+        _keep_new_key(kept_in)
+    key = kept_in.read_text(encoding="ascii").strip()
+    if not key:
+        msg = f"{kept_in} is empty; remove it to get a new key, or set {name}."
+        raise ImproperlyConfigured(msg)
+    return key
+
+
+def _keep_new_key(path: Path) -> None:
+    # Web and workers may start at the same moment. A hard link appears whole or not at all and
+    # never replaces a file, so whoever comes second reads the key of the first.
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # mode 600
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(50) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return
+    finally:
+        Path(draft).unlink()

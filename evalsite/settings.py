@@ -1,0 +1,218 @@
+"""Settings of the site: safe as they stand, changed by environment variables alone.
+
+A new variable is read through `environment`, so that a bad value is refused with its name.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from django.urls import reverse_lazy
+
+from evals_app import __version__
+from evalsite import environment
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = BASE_DIR / environment.text("TOUCHSTONE_DATA_DIR", "var")
+DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+# Safety
+
+DEBUG = environment.flag("TOUCHSTONE_DEBUG")
+SECRET_KEY = environment.secret_key("TOUCHSTONE_SECRET_KEY", kept_in=DATA_DIR / "secret_key")
+ALLOWED_HOSTS = environment.names("TOUCHSTONE_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = environment.names("TOUCHSTONE_CSRF_TRUSTED_ORIGINS")
+
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+if environment.flag("TOUCHSTONE_HTTPS"):
+    # A proxy in front ends TLS; it must set this header itself, whatever the client sent.
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_HSTS_SECONDS = 365 * 24 * 3600
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+
+# A case with 100 checks makes 1,238 inputs; Django's default refuses more than 1,000.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
+
+# Application
+
+INSTALLED_APPS = [
+    "unfold",  # before django.contrib.admin, whose templates it replaces
+    "unfold.contrib.filters",
+    "unfold.contrib.forms",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",  # before staticfiles, whose runserver it replaces
+    "django.contrib.staticfiles",
+    "django_q",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_filters",
+    "fixtures_app",
+    "evals_app",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "evalsite.middleware.ContentSecurityPolicy",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "evalsite.urls"
+WSGI_APPLICATION = "evalsite.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "/admin/"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+# Data
+
+DATABASES = {
+    "default": environment.database(
+        "DATABASE_URL", default=DATA_DIR / "touchstone.sqlite3", relative_to=BASE_DIR
+    )
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+IS_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
+
+# Files, not memory: web and workers are different processes, and django-q2's statistics pass
+# through the cache.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+        "LOCATION": DATA_DIR / "cache",
+    }
+}
+
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns about a directory that is missing
+WHITENOISE_USE_FINDERS = True  # straight from the packages: no collectstatic before the first start
+
+# Queue. A task only says that a run wants work, so it is tried once and may be lost: leases bring
+# the work back. EVALS_CLAIM_S + EVALS_EXECUTION_S < timeout < retry, or tasks would be cut or doubled.
+
+WORKERS = environment.count(
+    "TOUCHSTONE_WORKERS", 3 if IS_SQLITE else max(3, (os.cpu_count() or 1) + 1)
+)
+Q_CLUSTER: dict[str, Any] = {
+    "name": "touchstone",
+    "workers": WORKERS,
+    "queue_limit": WORKERS,
+    "timeout": 2100,
+    "retry": 4800,
+    "max_attempts": 1,
+    "ack_failures": True,
+    "bulk": 1,
+    "guard_cycle": 0.5,
+    "catch_up": False,
+    "save_limit": 250,
+    "recycle": 50,
+    "max_rss": 1_500_000,
+    "cpu_affinity": 0,
+}
+if redis_url := environment.text("TOUCHSTONE_REDIS_URL", ""):
+    Q_CLUSTER["redis"] = redis_url
+else:
+    Q_CLUSTER |= {"orm": "default", "poll": 0.1 if IS_SQLITE else 0.2}
+
+# Runs
+
+EVALS_LEASE_S = environment.seconds("EVALS_LEASE_S", 45)
+EVALS_HEARTBEAT_S = environment.seconds("EVALS_HEARTBEAT_S", 10)
+EVALS_REAP_S = environment.seconds("EVALS_REAP_S", 10)
+EVALS_TIME_BOX_S = environment.seconds("EVALS_TIME_BOX_S", 300)
+EVALS_TIME_BOX_SHARED_S = environment.seconds("EVALS_TIME_BOX_SHARED_S", 10)
+EVALS_CLAIM_S = environment.seconds("EVALS_CLAIM_S", 300)
+EVALS_EXECUTION_S = environment.seconds("EVALS_EXECUTION_S", 1500)
+EVALS_PULSE_S = environment.seconds("EVALS_PULSE_S", 1.0)
+EVALS_JUDGE_MODEL = environment.text("EVALS_JUDGE_MODEL", "anthropic/claude-haiku-5-5")
+
+# REST
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "evals_app.api.auth.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PAGINATION_CLASS": "evals_app.api.pagination.NewestFirst",
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    # JSON alone: the browsable pages depend on inline scripts, which the site's policy forbids.
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "evals_app.api.problems.problem_response",
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Touchstone",
+    "DESCRIPTION": "Evaluate LLM agents: suites, runs, executions and reviews.",
+    "VERSION": __version__,
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",  # served from here, not from a CDN
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+# Admin
+
+UNFOLD = {
+    "SITE_TITLE": "Touchstone",
+    "SITE_HEADER": "Touchstone",
+    "SITE_URL": reverse_lazy("admin:index"),
+    "DASHBOARD_CALLBACK": "evalsite.dashboard.dashboard",
+}
+
+# Logging
+
+LOG_LEVEL = environment.log_level("TOUCHSTONE_LOG_LEVEL", "INFO")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
+    "loggers": {
+        "django": {"handlers": [], "level": LOG_LEVEL},
+        # A line for every model call, and one for every ticket, would drown the rest.
+        "httpx2": {"level": "WARNING"},
+        "django-q": {"level": "WARNING"},
+    },
+}

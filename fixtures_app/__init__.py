@@ -1,0 +1,1 @@
+"""Fixtures: data sets, and the private worlds that executions read and change."""

@@ -1,0 +1,354 @@
+"""The page of a fixture: entities, relations and knowledge, checked and saved as one spec."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import Count, Model, QuerySet
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from pydantic import ValidationError
+from unfold.decorators import display
+
+from fixtures_app.admin.editor import Editor, VersionedForm
+from fixtures_app.admin.inputs import Select, TextArea, TextInput
+from fixtures_app.admin.json_field import JsonTextField
+from fixtures_app.admin.rows import OrderedFormSet, RowForm, RowsInline
+from fixtures_app.admin.spec_errors import found_by, put_beside, put_beside_rows
+from fixtures_app.library import known_schemas, save_fixture
+from fixtures_app.models import Entity, EntityType, Fixture, KnowledgeChunk, Relation
+from fixtures_app.spec import FixtureSpec, check_entities
+
+_FIELDS = {
+    "entities": {"ref": "ref", "type": "kind", "status": "status", "data": "content"},
+    "relations": {"from": "source", "to": "target", "type": "type", "metadata": "metadata"},
+    "chunks": {"id": "chunk_id", "text": "text", "source": "source", "metadata": "metadata"},
+}
+
+
+def _json_field(label: str, help_text: str) -> JsonTextField:
+    return JsonTextField(
+        kind=dict,
+        required=False,
+        label=label,
+        help_text=help_text,
+        widget=TextArea({"class": "ts-input ts-mono"}),
+    )
+
+
+class FixtureRowForm(RowForm):
+    """A row that says what a file would say of it."""
+
+    short: tuple[str, ...] = ()
+    long: tuple[str, ...] = ()
+
+    @property
+    def short_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.short]
+
+    @property
+    def long_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.long]
+
+    def written(self) -> dict[str, Any]:
+        """Give what a file would say, of a row that is valid by itself."""
+        raise NotImplementedError
+
+    def validate_unique(self) -> None:
+        # Names may be swapped between rows, so only all rows together can be checked: FixtureSpec.
+        pass
+
+
+class EntityForm(FixtureRowForm):
+    """An entity of a fixture."""
+
+    short, long = ("ref", "kind", "status"), ("content",)
+
+    kind = forms.ChoiceField(label="Type", widget=Select)
+    content = _json_field("Data", "A JSON object that fits the type's schema.")
+
+    class Meta:
+        model = Entity
+        fields = ("ref", "status", "position")
+        labels = {"ref": "Name"}
+        widgets = {"ref": TextInput, "status": TextInput}
+
+    def __init__(self, *args: Any, kinds: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        choices: Any = self.fields["kind"]
+        choices.choices = [("", "Choose a type…"), *((each, each) for each in kinds)]
+        if self.instance.type_id:
+            self.initial["kind"] = self.instance.type.slug
+            self.initial["content"] = self.instance.data
+
+    @property
+    def title(self) -> str:
+        if not self.instance.type_id:
+            return ""
+        return f"{self.instance.ref} ({self.instance.type.slug})"
+
+    def written(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        return {
+            "ref": given["ref"],
+            "type": given["kind"],
+            "status": given["status"],
+            "data": given["content"] or {},
+        }
+
+
+class RelationForm(FixtureRowForm):
+    """A link between two entities, which may be as new as the link: so they are named, not keyed."""
+
+    short, long = ("source", "type", "target"), ("metadata",)
+
+    source = forms.CharField(label="From", widget=TextInput)
+    target = forms.CharField(label="To", widget=TextInput)
+    metadata = _json_field("Notes on the link", "A JSON object; blank for none.")
+
+    class Meta:
+        model = Relation
+        fields = ("type", "position")
+        labels = {"type": "Kind of link"}
+        widgets = {"type": TextInput}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("source", "target"):
+            self.fields[name].widget.attrs["list"] = "entity-names"
+            if self.instance.pk:
+                self.initial[name] = getattr(self.instance, name).ref
+        self.initial["metadata"] = self.instance.metadata or None
+
+    def _post_clean(self) -> None:
+        # The row is written from the spec; filling it in here would put names where entities go.
+        pass
+
+    @property
+    def title(self) -> str:
+        if not self.instance.pk:
+            return ""
+        return f"{self.instance.source.ref} {self.instance.type} {self.instance.target.ref}"
+
+    def written(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        return {
+            "from": given["source"],
+            "to": given["target"],
+            "type": given["type"],
+            "metadata": given["metadata"] or {},
+        }
+
+
+class ChunkForm(FixtureRowForm):
+    """A piece of knowledge."""
+
+    short, long = ("chunk_id", "source"), ("text", "metadata")
+
+    metadata = _json_field("Notes", "A JSON object; blank for none.")
+
+    class Meta:
+        model = KnowledgeChunk
+        fields = ("chunk_id", "source", "text", "position")
+        labels = {"chunk_id": "Name"}
+        help_texts = {"source": "Where the text comes from, for example a file or an address."}
+        widgets = {
+            "chunk_id": TextInput,
+            "source": TextInput,
+            "text": TextArea({"rows": 3}),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["metadata"] = self.instance.metadata or None
+
+    def written(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        return {
+            "id": given["chunk_id"],
+            "text": given["text"],
+            "source": given["source"],
+            "metadata": given["metadata"] or {},
+        }
+
+
+class FixtureFormSet(OrderedFormSet):
+    """Rows that the page checks and saves as part of a whole, not one by one."""
+
+    def validate_unique(self) -> None:
+        pass
+
+    def save(self, commit: bool = True) -> list[Any]:  # noqa: FBT001, FBT002 - Django's signature
+        return []
+
+
+class EntityFormSet(FixtureFormSet):
+    """The entities; they check the whole fixture, because everything refers to them."""
+
+    row_name = "entity"
+    others: "dict[str, FixtureFormSet]" = {}
+    spec: FixtureSpec | None = None
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        return list(EntityType.objects.order_by("slug").values_list("slug", flat=True))
+
+    def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
+        return {**super().get_form_kwargs(index), "kinds": self.kinds}
+
+    def clean(self) -> None:
+        super().clean()
+        rows = {"entities": self.kept} | {name: each.kept for name, each in self.others.items()}
+        if any(row.errors for group in rows.values() for row in group):
+            return
+        written = {name: [row.written() for row in group] for name, group in rows.items()}
+        try:
+            # Name and slug are checked by the page's own form.
+            self.spec = FixtureSpec.model_validate({"name": "-", "slug": "x", **written})
+        except ValidationError as error:
+            put_beside_rows(rows, _FIELDS, found_by(error))
+        else:
+            put_beside_rows(rows, _FIELDS, check_entities(self.spec, known_schemas()))
+
+
+class RelationFormSet(FixtureFormSet):
+    """The relations."""
+
+    row_name = "relation"
+
+
+class ChunkFormSet(FixtureFormSet):
+    """The knowledge."""
+
+    row_name = "text"
+
+
+class EntityInline(RowsInline):
+    """The entities of a fixture."""
+
+    model, form, formset, page_model = Entity, EntityForm, EntityFormSet, Fixture
+    add_label = "Add an entity"
+    hint = "What exists in the world that the agent reads and changes through its tools."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("type")
+
+
+class RelationInline(RowsInline):
+    """Its relations."""
+
+    model, form, formset, page_model = Relation, RelationForm, RelationFormSet, Fixture
+    add_label = "Add a relation"
+    hint = "Links between entities of this fixture, by name."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("source", "target")
+
+
+class ChunkInline(RowsInline):
+    """Its knowledge."""
+
+    model, form, formset, page_model = KnowledgeChunk, ChunkForm, ChunkFormSet, Fixture
+    verbose_name_plural = "Knowledge"
+    add_label = "Add a text"
+    hint = "Texts that knowledge.search finds."
+
+
+class FixtureForm(VersionedForm):
+    """The head of a fixture."""
+
+    class Meta:
+        model = Fixture
+        fields = ("name", "slug", "description")
+        help_texts = {"slug": "Its name in files, for example class-data."}
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if not self.errors:
+            keys = {key: cleaned[key] for key in ("name", "slug", "description")}
+            try:
+                FixtureSpec.model_validate({**keys, "entities": []})
+            except ValidationError as error:
+                for problem in found_by(error):
+                    put_beside(self, {key: key for key in keys}, problem.loc, problem.message)
+        return cleaned
+
+
+def users_of(fixture: Fixture) -> Iterator[Model]:
+    """Give what refers to a fixture; other applications may, this one knows none of them."""
+    for relation in Fixture._meta.related_objects:  # noqa: SLF001 - the documented API of models
+        if relation.many_to_many:
+            rows = relation.related_model._default_manager  # noqa: SLF001
+            yield from rows.filter(**{relation.field.name: fixture}).order_by("pk")[:100]
+
+
+@admin.register(Fixture)
+class FixtureAdmin(Editor):
+    """Data sets that executions read and change in private copies."""
+
+    form = FixtureForm
+    inlines = [EntityInline, RelationInline, ChunkInline]
+    list_display = ["name", "slug", "entity_count", "updated_at"]
+    search_fields = ["name", "slug", "description"]
+    ordering = ["name"]
+    prepopulated_fields = {"slug": ["name"]}
+    readonly_fields = ["used_by"]
+    fieldsets = [(None, {"fields": ["name", "slug", "description", "used_by"]})]
+
+    class Media:
+        js = ["fixtures_app/fixture_editor.js"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Fixture]:
+        rows: QuerySet[Fixture] = super().get_queryset(request)
+        return rows.annotate(entity_count=Count("entities"))
+
+    def get_prepopulated_fields(
+        self, request: HttpRequest, obj: Fixture | None = None
+    ) -> dict[str, list[str]]:
+        # A slug is what files and suites know it by; it does not follow a new name by itself.
+        return {} if obj else self.prepopulated_fields
+
+    @display(description="Entities", ordering="entity_count")
+    def entity_count(self, row: Any) -> int:  # noqa: ANN401 - annotated in get_queryset
+        count: int = row.entity_count
+        return count
+
+    @display(description="Used by")
+    def used_by(self, fixture: Fixture) -> str | SafeString:
+        if not fixture.pk:
+            return "Nothing yet"
+        links = [(_change_url(row), str(row)) for row in users_of(fixture)]
+        return format_html_join(", ", '<a class="ts-link" href="{}">{}</a>', links) or "Nothing yet"
+
+    def _create_formsets(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Django's
+        formsets, inlines = super()._create_formsets(*args, **kwargs)
+        if formsets:
+            entities, relations, chunks = formsets
+            entities.others = {"relations": relations, "chunks": chunks}
+        return formsets, inlines
+
+    def save_related(
+        self,
+        request: HttpRequest,
+        form: Any,  # noqa: ANN401 - FixtureForm
+        formsets: list[Any],
+        change: bool,  # noqa: FBT001 - Django's signature
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        entities: EntityFormSet = formsets[0]
+        if entities.spec is None:
+            return
+        head = {key: getattr(form.instance, key) for key in ("name", "slug", "description")}
+        save_fixture(entities.spec.model_copy(update=head))
+
+
+def _change_url(row: Model) -> str:
+    options = row._meta  # noqa: SLF001 - the documented API of models
+    try:
+        return reverse(f"admin:{options.app_label}_{options.model_name}_change", args=[row.pk])
+    except NoReverseMatch:
+        return "#"

@@ -1,0 +1,239 @@
+"""Fixtures and entity types: specs to rows and back.
+
+Saving is idempotent by slug. Rows that keep their name inside the fixture (an entity's ref, a
+chunk's id) stay the same rows; what did not change is not written.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+from django.db import models, transaction
+from django.utils import timezone
+
+from fixtures_app.models import Entity, EntityType, Fixture, KnowledgeChunk, Relation
+from fixtures_app.spec import EntityTypeSpec, FixtureSpec, Json, mismatches, validator_for
+
+Saved = Literal["created", "updated", "unchanged"]
+R = TypeVar("R", bound=models.Model)
+
+BATCH = 500
+# From here on PostgreSQL's JSON gives a whole float back as an integer.
+_LARGE = 1e16
+
+
+def canonical(value: Json) -> str:
+    """Write JSON as the one text that equal content has on every database.
+
+    The order of keys does not count (PostgreSQL keeps none); true is not 1, and 1.0 is not 1.
+    """
+    return json.dumps(_comparable(value), sort_keys=True, ensure_ascii=False)
+
+
+def _comparable(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _comparable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_comparable(item) for item in value]
+    if isinstance(value, float):
+        # Adding 0.0 makes 0.0 of -0.0, which PostgreSQL does not have.
+        return int(value) if abs(value) >= _LARGE else value + 0.0
+    return value
+
+
+def known_schemas() -> dict[str, dict[str, Json]]:
+    """Give the JSON Schema of every entity type of the site, by slug."""
+    return dict(EntityType.objects.order_by("slug").values_list("slug", "schema"))
+
+
+def misfits(
+    types: Sequence[EntityTypeSpec], *, besides: Iterable[str] = ()
+) -> dict[str, list[str]]:
+    """Say which stored entities do not fit new schemas: sentences, by the slug of the type.
+
+    Fixtures whose slugs are in `besides` are passed over: they are about to be replaced.
+    """
+    stored = known_schemas()
+    changed = {
+        each.slug: each.json_schema
+        for each in types
+        if each.slug in stored and canonical(stored[each.slug]) != canonical(each.json_schema)
+    }
+    entities = (
+        Entity.objects.filter(type__slug__in=changed)
+        .exclude(fixture__slug__in=list(besides))
+        .order_by("fixture__slug", "position")
+        .values_list("type__slug", "fixture__slug", "ref", "data")
+    )
+    found: dict[str, list[str]] = {}
+    for kind, fixture, ref, data in entities.iterator(chunk_size=2000):
+        wrong = mismatches(data, validator_for(changed[kind]))
+        if wrong:
+            found.setdefault(kind, []).append(f"{ref!r} of fixture {fixture!r}: {wrong[0]}")
+    return found
+
+
+@transaction.atomic
+def save_entity_types(specs: Sequence[EntityTypeSpec]) -> dict[str, Saved]:
+    """Write entity types; say by slug what became of each."""
+    rows = {row.slug: row for row in EntityType.objects.filter(slug__in=[s.slug for s in specs])}
+    saved: dict[str, Saved] = {}
+    for spec in specs:
+        row = rows.get(spec.slug)
+        if row is None:
+            EntityType.objects.create(slug=spec.slug, schema=spec.json_schema)
+            saved[spec.slug] = "created"
+        elif canonical(row.schema) != canonical(spec.json_schema):
+            row.schema = spec.json_schema
+            row.save(update_fields=["schema", "updated_at"])
+            saved[spec.slug] = "updated"
+        else:
+            saved[spec.slug] = "unchanged"
+    return saved
+
+
+@transaction.atomic
+def save_fixture(spec: FixtureSpec) -> Saved:
+    """Write a fixture, and the entity types that it declares.
+
+    Raises:
+        ValueError: an entity is of a type that neither the fixture nor the site has.
+    """
+    saved_types = save_entity_types(spec.entity_types)
+    types = _types_of(spec)
+    fixture, created = Fixture.objects.select_for_update().get_or_create(
+        slug=spec.slug, defaults={"name": spec.name, "description": spec.description}
+    )
+    changed = [
+        _save_head(fixture, spec),
+        _save_entities(fixture, spec, types),
+        _save_relations(fixture, spec),
+        _save_chunks(fixture, spec),
+    ]
+    if created:
+        return "created"
+    if any(changed):
+        Fixture.objects.filter(pk=fixture.pk).update(updated_at=timezone.now())
+        return "updated"
+    return "unchanged" if set(saved_types.values()) <= {"unchanged"} else "updated"
+
+
+def _types_of(spec: FixtureSpec) -> dict[str, EntityType]:
+    wanted = {entity.type for entity in spec.entities}
+    types = {row.slug: row for row in EntityType.objects.filter(slug__in=wanted)}
+    if missing := sorted(wanted - types.keys()):
+        msg = f"Fixture {spec.slug!r} uses entity types that do not exist: {', '.join(missing)}."
+        raise ValueError(msg)
+    return types
+
+
+def _save_head(fixture: Fixture, spec: FixtureSpec) -> bool:
+    if (fixture.name, fixture.description) == (spec.name, spec.description):
+        return False
+    fixture.name, fixture.description = spec.name, spec.description
+    fixture.save(update_fields=["name", "description", "updated_at"])
+    return True
+
+
+def _save_entities(fixture: Fixture, spec: FixtureSpec, types: Mapping[str, EntityType]) -> bool:
+    wanted = {
+        each.ref: Entity(
+            fixture=fixture,
+            position=position,
+            ref=each.ref,
+            type=types[each.type],
+            data=each.data,
+            status=each.status,
+        )
+        for position, each in enumerate(spec.entities)
+    }
+    stored = {row.ref: row for row in fixture.entities.all()}
+    return _sync(Entity, stored, wanted, columns=("position", "type_id", "data", "status"))
+
+
+def _save_chunks(fixture: Fixture, spec: FixtureSpec) -> bool:
+    wanted = {
+        each.id: KnowledgeChunk(
+            fixture=fixture,
+            position=position,
+            chunk_id=each.id,
+            text=each.text,
+            source=each.source,
+            metadata=each.metadata,
+        )
+        for position, each in enumerate(spec.chunks)
+    }
+    stored = {row.chunk_id: row for row in fixture.chunks.all()}
+    return _sync(KnowledgeChunk, stored, wanted, columns=("position", "text", "source", "metadata"))
+
+
+def _save_relations(fixture: Fixture, spec: FixtureSpec) -> bool:
+    """Write relations by their position: nothing else tells two of them apart."""
+    ids = dict(fixture.entities.values_list("ref", "pk"))
+    wanted = {
+        position: Relation(
+            fixture=fixture,
+            position=position,
+            source_id=ids[each.from_],
+            target_id=ids[each.to],
+            type=each.type,
+            metadata=each.metadata,
+        )
+        for position, each in enumerate(spec.relations)
+    }
+    # Positions typed into a form may repeat; then one row of each is kept.
+    rows = fixture.relations.order_by("position", "pk")
+    stored = {row.position: row for row in reversed(rows)}
+    doubles = fixture.relations.exclude(pk__in=[row.pk for row in stored.values()])
+    has_doubles = bool(doubles.delete()[0])
+    columns = ("source_id", "target_id", "type", "metadata")
+    return _sync(Relation, stored, wanted, columns=columns) or has_doubles
+
+
+def _sync(
+    model: type[R],
+    stored: Mapping[Any, R],
+    wanted: Mapping[Any, R],
+    *,
+    columns: Sequence[str],
+) -> bool:
+    """Make the stored rows those that are wanted, row by key; say whether anything was written."""
+    surplus = [row.pk for key, row in stored.items() if key not in wanted]
+    new = [row for key, row in wanted.items() if key not in stored]
+    changed = []
+    for key, row in stored.items():
+        if key in wanted and _values(row, columns) != _values(wanted[key], columns):
+            for column in columns:
+                setattr(row, column, getattr(wanted[key], column))
+            changed.append(row)
+    manager = model._default_manager  # noqa: SLF001 - how Django names it
+    for start in range(0, len(surplus), BATCH):
+        manager.filter(pk__in=surplus[start : start + BATCH]).delete()
+    names = [column.removesuffix("_id") for column in columns]
+    manager.bulk_update(changed, names, batch_size=BATCH)
+    manager.bulk_create(new, batch_size=BATCH)
+    return bool(surplus or new or changed)
+
+
+def _values(row: models.Model, columns: Sequence[str]) -> str:
+    return canonical([getattr(row, column) for column in columns])
+
+
+def fixture_specs(slugs: Iterable[str] | None = None) -> list[FixtureSpec]:
+    """Load fixtures as files would say them, entity types included.
+
+    Types belong to the whole site, and an agent may create entities of a type that no fixture
+    holds. So each fixture declares the types of its entities, and the first one all that are left.
+    """
+    rows = Fixture.objects.with_everything().order_by("slug")
+    if slugs is not None:
+        rows = rows.filter(slug__in=list(slugs))
+    types = {row.slug: row.to_spec() for row in EntityType.objects.order_by("slug")}
+    specs = [row.to_spec() for row in rows]
+    used = [{entity.type for entity in spec.entities} for spec in specs]
+    left = types.keys() - set().union(*used)
+    declared = [kinds | left if first == 0 else kinds for first, kinds in enumerate(used)]
+    return [
+        spec.model_copy(update={"entity_types": [types[slug] for slug in types if slug in kinds]})
+        for spec, kinds in zip(specs, declared, strict=True)
+    ]

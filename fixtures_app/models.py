@@ -1,0 +1,150 @@
+"""The rows of fixtures: data sets that executions read and change in private copies."""
+
+from typing import Any
+
+from django.db import models
+from django.db.models import Prefetch
+
+from fixtures_app.spec import EntityTypeSpec, FixtureSpec
+
+
+class EntityType(models.Model):
+    """A kind of entity, with the JSON Schema of its data. Site-wide."""
+
+    slug = models.CharField(max_length=100, unique=True)
+    schema = models.JSONField(
+        default=dict, blank=True, help_text="JSON Schema of the data. {} allows anything."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return self.slug
+
+    def to_spec(self) -> EntityTypeSpec:
+        return EntityTypeSpec.model_validate({"slug": self.slug, "schema": self.schema})
+
+
+class FixtureQuerySet(models.QuerySet["Fixture"]):
+    """Fixtures, and how to load them whole."""
+
+    def with_everything(self) -> "FixtureQuerySet":
+        """Load entities, relations and chunks in a fixed number of queries."""
+        return self.prefetch_related(
+            Prefetch(
+                "entities",
+                Entity.objects.select_related("type").order_by("position", "pk"),
+            ),
+            Prefetch(
+                "relations",
+                Relation.objects.select_related("source", "target").order_by("position", "pk"),
+            ),
+            Prefetch("chunks", KnowledgeChunk.objects.order_by("position", "pk")),
+        )
+
+
+class Fixture(models.Model):
+    """A data set: entities, relations and knowledge."""
+
+    slug = models.SlugField(max_length=100, unique=True)
+    name = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = FixtureQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.name
+
+    def to_spec(self) -> FixtureSpec:
+        """Give the spec; load the row by `with_everything()` first."""
+        return FixtureSpec.model_validate(
+            {
+                "name": self.name,
+                "slug": self.slug,
+                "description": self.description,
+                "entities": [entity.written() for entity in self.entities.all()],
+                "relations": [relation.written() for relation in self.relations.all()],
+                "chunks": [chunk.written() for chunk in self.chunks.all()],
+            }
+        )
+
+
+class Entity(models.Model):
+    """A thing in a fixture, for example a customer."""
+
+    fixture = models.ForeignKey(Fixture, models.CASCADE, related_name="entities")
+    position = models.PositiveIntegerField(default=0)
+    ref = models.CharField(max_length=200, help_text="Its name inside this fixture.")
+    type = models.ForeignKey(EntityType, models.PROTECT, related_name="entities")
+    data = models.JSONField(default=dict, blank=True)
+    status = models.CharField(max_length=200, default="active")
+
+    class Meta:
+        verbose_name_plural = "entities"
+        constraints = [
+            models.UniqueConstraint(fields=["fixture", "ref"], name="entity_ref_unique_in_fixture")
+        ]
+
+    def __str__(self) -> str:
+        return self.ref
+
+    def written(self) -> dict[str, Any]:
+        return {
+            "ref": self.ref,
+            "type": self.type.slug,
+            "data": self.data,
+            "status": self.status,
+        }
+
+
+class Relation(models.Model):
+    """A link from one entity to another."""
+
+    fixture = models.ForeignKey(Fixture, models.CASCADE, related_name="relations")
+    position = models.PositiveIntegerField(default=0)
+    source = models.ForeignKey(Entity, models.CASCADE, related_name="outgoing", verbose_name="from")
+    target = models.ForeignKey(Entity, models.CASCADE, related_name="incoming", verbose_name="to")
+    type = models.CharField(max_length=200)
+    metadata = models.JSONField(default=dict, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {self.type} {self.target_id}"
+
+    def written(self) -> dict[str, Any]:
+        return {
+            "from": self.source.ref,
+            "to": self.target.ref,
+            "type": self.type,
+            "metadata": self.metadata,
+        }
+
+
+class KnowledgeChunk(models.Model):
+    """A piece of text that `knowledge.search` can find."""
+
+    fixture = models.ForeignKey(Fixture, models.CASCADE, related_name="chunks")
+    position = models.PositiveIntegerField(default=0)
+    chunk_id = models.CharField("id", max_length=200)
+    text = models.TextField()
+    source = models.TextField(blank=True)
+    metadata = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["fixture", "chunk_id"], name="chunk_id_unique_in_fixture"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.chunk_id
+
+    def written(self) -> dict[str, Any]:
+        return {
+            "id": self.chunk_id,
+            "text": self.text,
+            "source": self.source,
+            "metadata": self.metadata,
+        }

@@ -1,0 +1,167 @@
+/* Rows of an editing page: add, remove, bring back, move; lines inside a field; the way to a problem.
+
+   Everything is delegated from the document, so a row that is added later just works. Rows are never
+   renumbered: a removed one keeps its index, and posts <prefix>-DELETE. */
+(() => {
+  "use strict";
+
+  const FOCUSABLE = "select, textarea, input:not([type=hidden])";
+
+  /** Give the content of a template with its placeholders filled in. */
+  function fill(template, names) {
+    const holder = document.createElement("template");
+    holder.innerHTML = Object.entries(names).reduce(
+      (html, [from, to]) => html.replaceAll(from, to),
+      template.innerHTML,
+    );
+    return holder.content;
+  }
+
+  /** Unfold warns of unsaved changes once an input it knew from the start has fired. */
+  function changed(element) {
+    const form = element.closest("form");
+    const known = form?.querySelector("input[name$=-TOTAL_FORMS]") ?? form?.querySelector("input");
+    known?.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  function announce(text) {
+    const region = document.querySelector("[data-announce]");
+    if (region) region.textContent = text;
+  }
+
+  const kept = (list) => [...list.children].filter((row) => !row.classList.contains("ts-removed"));
+  const nameOf = (row) => row.dataset.row || "Row";
+
+  /** Open whatever hides an element, then put the focus there. */
+  function reveal(element) {
+    for (let at = element; at; at = at.parentElement?.closest("details")) {
+      if (at.matches("details")) at.open = true;
+    }
+    const inside = element.querySelector(`[aria-invalid=true], .errorlist ~ input, ${FOCUSABLE}`);
+    const target = element.matches(`${FOCUSABLE}, button, a`) ? element : inside;
+    element.scrollIntoView({ block: "center" });
+    target?.focus({ preventScroll: true });
+  }
+
+  function addRow(button) {
+    const formset = button.closest("[data-formset]");
+    const prefix = formset.dataset.formset;
+    const total = document.getElementsByName(`${prefix}-TOTAL_FORMS`)[0];
+    const shared = formset.dataset.blank;
+    const template = shared
+      ? document.querySelector(`template[data-blank-for="${shared}"]`)
+      : formset.querySelector(":scope > template[data-blank]");
+    const names = { __formset__: prefix, [`${prefix}-__prefix__`]: `${prefix}-${total.value}` };
+    const row = fill(template, names).firstElementChild;
+    const list = formset.querySelector(":scope > [data-list]");
+    list.append(row);
+    total.value = Number(total.value) + 1;
+    row.querySelector(FOCUSABLE)?.focus();
+    announce(`${nameOf(row)} ${kept(list).length} added.`);
+    changed(row);
+  }
+
+  function setRemoved(row, removed) {
+    row.classList.toggle("ts-removed", removed);
+    row.querySelector(":scope > [data-delete-flag]").disabled = !removed;
+    const next = removed ? ":scope > .ts-undo [data-undo]" : "[data-remove]";
+    row.querySelector(next).focus();
+    changed(row);
+  }
+
+  function moveRow(button, up) {
+    const row = button.closest("[data-row]");
+    const other = up ? row.previousElementSibling : row.nextElementSibling;
+    if (!other) return;
+    if (up) other.before(row);
+    else other.after(row);
+    button.focus();
+    announce(`${nameOf(row)} is now number ${kept(row.parentElement).indexOf(row) + 1}.`);
+    changed(row);
+  }
+
+  function addLine(lines, after) {
+    const template = lines.querySelector(":scope > template");
+    const line = template.content.firstElementChild.cloneNode(true);
+    if (after) after.after(line);
+    else template.before(line);
+    line.querySelector(FOCUSABLE).focus();
+  }
+
+  function removeLine(button) {
+    const lines = button.closest("[data-lines]");
+    button.closest("[data-line]").remove();
+    lines.querySelector("[data-line-add]").focus();
+    changed(lines);
+  }
+
+  /** Save over what somebody else saved meanwhile. */
+  function overwrite(button) {
+    const form = button.closest("form");
+    const input = document.createElement("input");
+    Object.assign(input, { type: "hidden", name: "_overwrite", value: button.dataset.overwrite });
+    form.append(input);
+    form.requestSubmit();
+  }
+
+  const actions = {
+    "[data-add]": addRow,
+    "[data-remove]": (button) => setRemoved(button.closest("[data-row]"), true),
+    "[data-undo]": (button) => setRemoved(button.closest("[data-row]"), false),
+    "[data-move-up]": (button) => moveRow(button, true),
+    "[data-move-down]": (button) => moveRow(button, false),
+    "[data-line-add]": (button) => addLine(button.closest("[data-lines]")),
+    "[data-line-remove]": removeLine,
+    "[data-overwrite]": overwrite,
+  };
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-problem]");
+    if (link) {
+      // Not by the address: Unfold takes what follows its # for the name of a tab.
+      const target = document.getElementById(link.dataset.problem);
+      if (target) {
+        event.preventDefault();
+        reveal(target);
+      }
+      return;
+    }
+    const button = event.target.closest("button");
+    const selector = button && Object.keys(actions).find((each) => button.matches(each));
+    if (selector) actions[selector](button);
+  });
+
+  document.addEventListener("keydown", (event) => {
+    const input = event.target;
+    if (event.key !== "Enter" || !input.matches?.("[data-row] input, [data-line] input")) return;
+    event.preventDefault(); // it would save and leave the page
+    const line = input.closest("[data-line]");
+    if (line) addLine(line.closest("[data-lines]"), line);
+  });
+
+  // Sortable tells of a finished drag by an event of its own.
+  document.addEventListener("end", (event) => {
+    if (event.target.matches?.("[data-list]")) changed(event.target);
+  });
+
+  document.addEventListener(
+    "submit",
+    (event) => {
+      for (const list of event.target.querySelectorAll("[data-list]")) {
+        [...list.children].forEach((row, place) => {
+          const position = row.querySelector(`:scope > [name="${row.dataset.prefix}-position"]`);
+          if (position) position.value = place;
+        });
+      }
+    },
+    true,
+  );
+
+  document.addEventListener("DOMContentLoaded", () => {
+    const first = document.querySelector("a[data-problem]");
+    const target = first && document.getElementById(first.dataset.problem);
+    if (target) reveal(target);
+  });
+
+  window.touchstoneRows = { fill, changed };
+})();

@@ -1,0 +1,303 @@
+"""The tools through which an agent reads and changes a world.
+
+A tool is a row of TOOLS. `open_world` gives the object that the engine works with: it checks the
+arguments, does what was asked, and answers a call that makes no sense with an error that says how
+to call instead.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from jsonschema import Draft202012Validator
+
+from fixtures_app.spec import (
+    FixtureSpec,
+    Json,
+    json_problems,
+    mismatches,
+    shown,
+    suggestion,
+    validator_for,
+)
+from fixtures_app.world import ACTIVE, RefusedError, Row, World
+
+MAX_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class WorldTool:
+    """A tool as models see it, and what it does.
+
+    `parameters` is a JSON Schema. `retrieval` names the key of the result that lists fetched
+    chunks, if any. `run` gets arguments that fit the schema and may raise RefusedError.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+    retrieval: str | None
+    run: Callable[[World, Row], Row]
+
+
+class ToolWorld:
+    """A world behind its tools, and nothing else: what one execution gets."""
+
+    tools: Mapping[str, WorldTool]
+
+    def __init__(self, world: World) -> None:
+        self.tools = TOOLS
+        self._world = world
+
+    @property
+    def journal(self) -> Sequence[Row]:
+        """Each change as it happened; see `World.journal`."""
+        return self._world.journal
+
+    def call(self, name: str, args: Mapping[str, Json]) -> Row:
+        """Use a tool; a call that cannot be done gives `{"error": {"code", "message"}}`."""
+        self._world.begin_step(name)
+        try:
+            tool = self.tools.get(name)
+            if tool is None:
+                message = f"No tool is named {shown(name)}.{suggestion(str(name), self.tools)}"
+                raise RefusedError("unknown_tool", message)  # noqa: TRY301 - one shape of error
+            return tool.run(self._world, _checked(tool, args))
+        except RefusedError as refusal:
+            return {"error": {"code": refusal.code, "message": str(refusal)}}
+
+    def changes(self) -> Row:
+        """Give the difference between before and now; see `World.changes`."""
+        return self._world.changes()
+
+
+def open_world(
+    fixtures: Sequence[FixtureSpec],
+    entity_types: Mapping[str, Mapping[str, Json]],
+    *,
+    clock: str,
+) -> ToolWorld:
+    """Open a private world with everything that the fixtures hold.
+
+    `entity_types` are JSON Schemas by slug and go before what a fixture declares itself; `clock`
+    is the time of the case in ISO 8601.
+
+    Raises:
+        ValueError: a fixture is given twice, or an entity's type is not known.
+    """
+    return ToolWorld(World(fixtures, entity_types, clock=clock))
+
+
+def _checked(tool: WorldTool, args: Mapping[str, Json]) -> Row:
+    given: Json = dict(args) if isinstance(args, Mapping) else args
+    faults = [_placed(problem.loc, problem.message) for problem in json_problems(given)]
+    # Only JSON can be held against a schema.
+    faults = faults or mismatches(given, _validator(tool.name))
+    if faults:
+        message = f"Wrong arguments for {tool.name}: {' '.join(faults)}"
+        raise RefusedError("invalid_arguments", message)
+    checked: Row = given
+    return checked
+
+
+def _placed(loc: tuple[str | int, ...], message: str) -> str:
+    return f"{'.'.join(map(str, loc))}: {message}" if loc else message
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    return validator_for(TOOLS[name].parameters)
+
+
+def _query(world: World, args: Row) -> Row:
+    entities, total = world.query(
+        args["type"],
+        filters=args.get("filters"),
+        text=args.get("text", ""),
+        limit=int(args.get("limit", 50)),  # 50.0 is an integer in JSON Schema
+        offset=int(args.get("offset", 0)),
+    )
+    return {"entities": entities, "total": total}
+
+
+def _get(world: World, args: Row) -> Row:
+    return world.entity(args["id"])
+
+
+def _create(world: World, args: Row) -> Row:
+    return world.create_entity(args["type"], args["data"], status=args.get("status", ACTIVE))
+
+
+def _update(world: World, args: Row) -> Row:
+    if "data" not in args and "status" not in args:
+        raise RefusedError("invalid_arguments", "entity.update needs data, status or both.")
+    return world.update_entity(args["id"], data=args.get("data"), status=args.get("status"))
+
+
+def _delete(world: World, args: Row) -> Row:
+    return {"deleted": args["id"], "relations_deleted": world.delete_entity(args["id"])}
+
+
+def _list_relations(world: World, args: Row) -> Row:
+    found = world.relations(from_=args.get("from"), to=args.get("to"), kind=args.get("type"))
+    return {"relations": found}
+
+
+def _create_relation(world: World, args: Row) -> Row:
+    return world.create_relation(
+        args["from"], args["to"], args["type"], metadata=args.get("metadata")
+    )
+
+
+def _delete_relation(world: World, args: Row) -> Row:
+    world.delete_relation(args["id"])
+    return {"deleted": args["id"]}
+
+
+def _search(world: World, args: Row) -> Row:
+    return {"chunks": world.search(args["query"], limit=int(args.get("limit", 5)))}
+
+
+def _parameters(required: Sequence[str] = (), **properties: Row) -> Mapping[str, Json]:
+    return {
+        "type": "object",
+        "properties": {key.rstrip("_"): schema for key, schema in properties.items()},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _text(description: str) -> Row:
+    return {"type": "string", "minLength": 1, "description": description}
+
+
+def _object(description: str) -> Row:
+    return {"type": "object", "description": description}
+
+
+def _limit(default: int) -> Row:
+    return {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MAX_LIMIT,
+        "default": default,
+        "description": "How many to return at most.",
+    }
+
+
+_ENTITY_ID = _text("Id of the entity.")
+_TYPE = _text("Slug of the entity type.")
+
+_ALL = (
+    WorldTool(
+        "entity.query",
+        "Find entities of a type. Returns entities (id, type, status, data) and the total number"
+        " of matches.",
+        _parameters(
+            ["type"],
+            type=_TYPE,
+            filters=_object(
+                "Fields and the values that they must equal: a field of the data, a dotted path"
+                " into it (address.city, items.0.name), or status. data.status is the field of"
+                " that name. A field that is missing equals nothing, not even null."
+            ),
+            text={
+                "type": "string",
+                "description": "Text that the id or any value of the data must contain, in upper"
+                " or lower case.",
+            },
+            limit=_limit(50),
+            offset={
+                "type": "integer",
+                "minimum": 0,
+                "default": 0,
+                "description": "How many matches to skip.",
+            },
+        ),
+        None,
+        _query,
+    ),
+    WorldTool(
+        "entity.get",
+        "Get one entity (id, type, status, data) by its id.",
+        _parameters(["id"], id=_ENTITY_ID),
+        None,
+        _get,
+    ),
+    WorldTool(
+        "entity.create",
+        "Create an entity. Returns it with its new id.",
+        _parameters(
+            ["type", "data"],
+            type=_TYPE,
+            data=_object("The data; it must fit the entity type."),
+            status=_text("Status of the entity; active unless given."),
+        ),
+        None,
+        _create,
+    ),
+    WorldTool(
+        "entity.update",
+        "Change an entity. Returns it as it is then.",
+        _parameters(
+            ["id"],
+            id=_ENTITY_ID,
+            data=_object(
+                "Fields to set (JSON merge patch): objects are merged, null removes a field,"
+                " fields that are not named stay."
+            ),
+            status=_text("New status."),
+        ),
+        None,
+        _update,
+    ),
+    WorldTool(
+        "entity.delete",
+        "Delete an entity and every relation from or to it.",
+        _parameters(["id"], id=_ENTITY_ID),
+        None,
+        _delete,
+    ),
+    WorldTool(
+        "relation.list",
+        "List relations (id, from, to, type, metadata); without arguments, all of them.",
+        _parameters(
+            from_=_text("Id of the entity that they start from."),
+            to=_text("Id of the entity that they lead to."),
+            type=_text("Type of the relations."),
+        ),
+        None,
+        _list_relations,
+    ),
+    WorldTool(
+        "relation.create",
+        "Link two entities. Returns the relation with its new id.",
+        _parameters(
+            ["from", "to", "type"],
+            from_=_text("Id of the entity that it starts from."),
+            to=_text("Id of the entity that it leads to."),
+            type=_text("Type of the relation."),
+            metadata=_object("Anything worth noting about the link."),
+        ),
+        None,
+        _create_relation,
+    ),
+    WorldTool(
+        "relation.delete",
+        "Delete one relation by its id.",
+        _parameters(["id"], id=_text("Id of the relation.")),
+        None,
+        _delete_relation,
+    ),
+    WorldTool(
+        "knowledge.search",
+        "Search the knowledge base. Returns the chunks (id, text, source, score) that share words"
+        " with the query, best first.",
+        _parameters(["query"], query=_text("Words to look for."), limit=_limit(5)),
+        "chunks",
+        _search,
+    ),
+)
+
+TOOLS: Mapping[str, WorldTool] = MappingProxyType({tool.name: tool for tool in _ALL})

@@ -1,0 +1,40 @@
+import pytest
+
+from evals_app.admin.copies import copy_case, copy_suite, free_name
+from evals_app.models import Assertion, Case, Suite
+from tests.authored import a_case, write_case, write_suite
+
+
+@pytest.mark.parametrize(
+    ("wanted", "taken", "name"),
+    [
+        ("a", [], "a copy"),
+        ("a", ["a copy"], "a copy 2"),
+        ("a", ["a copy", "a copy 2"], "a copy 3"),
+        ("abcdefgh", [], "abcde copy"),
+    ],
+)
+def test_a_copy_gets_a_name_nobody_has(wanted: str, taken: list[str], name: str) -> None:
+    assert free_name(wanted, taken, length=10) == name
+
+
+@pytest.mark.django_db
+def test_a_copy_of_a_case_shares_nothing_with_it() -> None:
+    case = write_case()
+
+    copied = copy_case(case)
+    copied.turns.all().delete()
+
+    assert case.turns.count() == 1
+    assert Assertion.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_copy_keeps_a_check_of_a_kind_that_no_longer_exists() -> None:
+    suite = write_suite([a_case()])
+    Assertion.objects.update(type="telepathy")
+
+    copied = copy_suite(suite)
+
+    assert Assertion.objects.filter(turn__case__suite=copied).get().type == "telepathy"
+    assert (Suite.objects.count(), Case.objects.count()) == (2, 2)

@@ -1,0 +1,341 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from evals_app.engine.trial import Cause, JudgeCall, ToolCall
+from evals_app.models import Case, Execution, Run
+from tests.makers import (
+    failed_trial,
+    make_execution,
+    make_grade,
+    make_run,
+    make_suite,
+    make_trial,
+)
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/evals_app/execution/"
+
+
+def page_of(execution: Execution) -> str:
+    return reverse("admin:evals_app_execution_change", args=[execution.pk])
+
+
+def read(client: Client, execution: Execution) -> str:
+    return client.get(page_of(execution)).content.decode()
+
+
+def client_who_may(*codenames: str) -> Client:
+    user = User.objects.create_user("reviewer", password="secret", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+# The list
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        pytest.param("", ["crash", "case 2", "case 1"], id="all, newest first"),
+        pytest.param("?verdict__exact=failed", ["crash", "case 2"], id="verdict"),
+        pytest.param("?cause__exact=agent", ["crash"], id="cause"),
+        pytest.param("?suite_slug=refunds", ["crash", "case 2", "case 1"], id="suite"),
+        pytest.param("?suite_slug=other", [], id="another suite"),
+        pytest.param("?q=CRA", ["crash"], id="part of the name"),
+    ],
+)
+def test_the_list_is_filtered_and_searched(
+    admin_client: Client, query: str, found: list[str]
+) -> None:
+    make_suite("other")
+    make_execution(make_run(["passed", "failed"]), "crash", state="failed", cause="agent")
+
+    results = admin_client.get(LIST + query).context["cl"].result_list
+
+    assert [row.case for row in results] == found
+
+
+def test_the_list_shows_one_run_to_who_comes_from_it(admin_client: Client) -> None:
+    first, second = make_run(["passed"]), make_run(["passed", "passed"])
+
+    results = admin_client.get(f"{LIST}?run={second.pk}").context["cl"].result_list
+
+    assert {row.run_id for row in results} == {second.pk} != {first.pk}
+
+
+def test_a_run_that_is_no_number_filters_nothing(admin_client: Client) -> None:
+    make_run(["passed"])
+
+    assert admin_client.get(f"{LIST}?run=x", follow=True).status_code == 200
+
+
+@pytest.mark.parametrize("cases", [1, 15])
+def test_the_list_takes_the_same_queries_and_reads_no_transcript(
+    admin_client: Client, django_assert_num_queries: Callable[..., Any], cases: int
+) -> None:
+    make_run(["failed"] * cases)
+
+    with django_assert_num_queries(4) as captured:  # session, user, executions, suites
+        admin_client.get(LIST)
+
+    assert not any("transcript" in query["sql"] for query in captured)
+
+
+def test_executions_are_neither_added_nor_changed_nor_deleted_by_hand(
+    admin_client: Client,
+) -> None:
+    execution = make_run(["passed"]).executions.get()
+
+    assert admin_client.get(f"{LIST}add/").status_code == 403
+    assert admin_client.post(page_of(execution), {"verdict": "failed"}).status_code == 403
+    assert admin_client.post(f"{LIST}{execution.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+# The page
+
+
+@pytest.mark.parametrize("turns", [1, 60])
+def test_the_page_takes_a_fixed_number_of_queries(
+    admin_client: Client, django_assert_num_queries: Callable[..., Any], turns: int
+) -> None:
+    run = make_run(["passed"])
+    grades = [make_grade(turn) for turn in range(1, turns + 1)]
+    execution = make_execution(run, "talk", trial=make_trial(turns=turns), grades=grades)
+    make_execution(run, "after", state="failed")
+    admin_client.get(page_of(execution))  # a process looks a content type up once
+
+    # session, user, execution, transcript, grades, previous, next, next failure, result before, case
+    with django_assert_num_queries(10):
+        admin_client.get(page_of(execution))
+
+
+def test_the_page_shows_what_was_said_and_done(admin_client: Client) -> None:
+    call = ToolCall("order.get", {"id": "A-1"}, {"state": "sent"})
+    trial = make_trial(
+        user="Where is it?", reply="It was sent.", calls=[call], system_prompt="Be kind.",
+        warnings=("A parameter is empty.",),
+    )  # fmt: skip
+    grade = make_grade(1, label="Says sent", reason="It says so.", threshold=0.5)
+    execution = make_execution(make_run(["passed"]), trial=trial, grades=[grade])
+
+    text = read(admin_client, execution)
+
+    for expected in ("Where is it?", "It was sent.", "order.get", "&quot;state&quot;: &quot;sent"):
+        assert expected in text
+    for expected in ("Be kind.", "A parameter is empty.", "Says sent", "It says so."):
+        assert expected in text
+
+
+def test_untrusted_text_is_escaped_and_in_no_active_attribute(admin_client: Client) -> None:
+    attack = "\"'><script>alert(1)</script>{{ x }}"
+    call = ToolCall(attack, {attack: attack}, attack, attack)
+    trial = make_trial(
+        case=attack, user=attack, reply=attack, calls=[call], system_prompt=attack,
+        warnings=(attack,), channel=attack, context_params={attack: attack},
+    )  # fmt: skip
+    quote = {"quote": attack, "turn": 1, "bears_on": attack, "is_verified": True}
+    grade = make_grade(1, label=attack, reason=attack, evidence=[quote], details={attack: attack})
+    execution = make_execution(
+        make_run(["passed"], agent_name=attack), attack, state="failed", reason=attack, trial=trial,
+        grades=[grade],
+    )  # fmt: skip
+
+    text = read(admin_client, execution)
+
+    assert "<script>alert" not in text
+    assert text.count("&lt;script&gt;alert(1)") > 10
+    active = [part for part in text.split("<") if " hx-" in part or " x-" in part]
+    assert not [part for part in active if "alert" in part]
+
+
+def test_links_that_an_agent_wrote_are_text(admin_client: Client) -> None:
+    trial = make_trial(reply="See https://example.test/x or [here](javascript:alert(1)).")
+
+    text = read(admin_client, make_execution(make_run(["passed"]), trial=trial))
+
+    assert "[here](javascript:alert(1))" in text
+    assert 'href="https://example.test' not in text
+    assert 'href="javascript' not in text
+
+
+def test_an_agent_that_said_nothing_is_reported_with_the_cause(admin_client: Client) -> None:
+    message = "The provider answered 529 five times."
+    execution = make_execution(
+        make_run(["passed"]), state="errored", cause="provider", reason=message,
+        trial=failed_trial(message, cause=Cause.PROVIDER), grades=[make_grade(1, passed=None,
+        status="ungraded", reason="Not graded.")],
+    )  # fmt: skip
+
+    text = read(admin_client, execution)
+
+    assert "The agent said nothing." in text
+    assert "The model provider was not available: <span" in text
+    assert message in text
+    assert "Turn 1 was not held." in text
+    assert "Could not be graded" in text
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        pytest.param("cancelled", "The run was cancelled while", id="cancelled"),
+        pytest.param("not_run", "This conversation was not held", id="not run"),
+    ],
+)
+def test_what_was_not_finished_reads_well(admin_client: Client, state: str, expected: str) -> None:
+    execution = make_run(["passed", state]).executions.get(case="case 2")
+
+    text = read(admin_client, execution)
+
+    assert expected in text
+    assert "The agent said nothing" not in text
+    assert "every 2s" not in text
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_what_has_not_ended_asks_again(admin_client: Client, state: str) -> None:
+    execution = make_run([state]).executions.get()
+
+    text = read(admin_client, execution)
+
+    assert 'hx-trigger="every 2s"' in text
+    assert "The agent said nothing" not in text
+
+
+def test_the_live_part_brings_the_result(admin_client: Client) -> None:
+    execution = make_execution(make_run(["passed"]), trial=make_trial(reply="Here it is."))
+
+    response = admin_client.get(reverse("admin:evals_app_execution_live", args=[execution.pk]))
+    text = response.content.decode()
+
+    assert "Here it is." in text
+    assert "every 2s" not in text
+
+
+def test_a_long_conversation_opens_folded(admin_client: Client) -> None:
+    short = make_execution(make_run(["passed"]), trial=make_trial(turns=3))
+    long = make_execution(make_run(["passed"]), trial=make_trial(turns=200))
+
+    assert '<details class="turn"' not in read(admin_client, short)
+    text = read(admin_client, long)
+    assert text.count('<details class="turn"') == 200
+    assert "Open all 200 turns" in text
+
+
+# What the judge was asked
+
+
+def test_the_judges_words_come_only_when_asked_for(admin_client: Client) -> None:
+    call = JudgeCall("verdict", "scripted/mild", "PROMPT <b>", "ANSWER", is_scripted=True)
+    grade = make_grade(1, family="judged", type="llm_judge", calls=[call.to_json()])
+    execution = make_execution(make_run(["passed"]), grades=[grade])
+    address = reverse("admin:evals_app_execution_judge", args=[execution.pk, grade.pk])
+
+    page = read(admin_client, execution)
+    text = admin_client.get(address).content.decode()
+
+    assert address in page
+    assert "PROMPT" not in page
+    assert "PROMPT &lt;b&gt;" in text
+    assert "ANSWER" in text
+    assert "scripted/mild (scripted)" in text
+
+
+def test_a_grade_of_another_execution_is_not_found(admin_client: Client) -> None:
+    run = make_run(["passed"])
+    grade = make_grade(1, family="judged")
+    make_execution(run, "one", grades=[grade])
+    other = make_execution(run, "other")
+
+    address = reverse("admin:evals_app_execution_judge", args=[other.pk, grade.pk])
+
+    assert admin_client.get(address).status_code == 404
+
+
+# Ways to others
+
+
+def neighbours(client: Client, execution: Execution) -> dict[str, str | None]:
+    found = client.get(page_of(execution)).context["neighbours"]
+    return {key: str(row) if row else None for key, row in found.items()}
+
+
+def test_executions_of_a_run_lead_to_each_other(admin_client: Client) -> None:
+    run = make_run({"a": ["passed", "passed"], "b": ["passed"], "c": ["errored"]})
+    rows = list(run.executions.order_by("position", "trial"))
+
+    assert [neighbours(admin_client, row) for row in rows] == [
+        {"previous": None, "next": "a (trial 2)", "next_failure": "c"},
+        {"previous": "a", "next": "b", "next_failure": "c"},
+        {"previous": "a (trial 2)", "next": "c", "next_failure": "c"},
+        {"previous": "b", "next": None, "next_failure": None},
+    ]
+
+
+def test_the_result_before_is_of_the_same_case_and_suite(admin_client: Client) -> None:
+    earlier = make_run(["failed", "passed"])
+    make_run(["passed"], suite=make_suite("other"))
+    make_run(["passed"], is_tryout=True)
+    make_run(["queued"])
+    execution = make_run(["passed"]).executions.get()
+
+    before = admin_client.get(page_of(execution)).context["previous_result"]
+
+    assert before["pk"] == earlier.executions.get(case="case 1").pk
+    assert "Failed" in before["badge"]
+
+
+def test_the_first_result_of_a_case_has_none_before(admin_client: Client) -> None:
+    execution = make_run(["passed"]).executions.get()
+
+    assert admin_client.get(page_of(execution)).context["previous_result"] is None
+
+
+def test_the_case_is_linked_for_as_long_as_it_exists(admin_client: Client) -> None:
+    suite = make_suite()
+    execution = make_run(["passed"], suite=suite).executions.get()
+    before = read(admin_client, execution)
+    case = Case.objects.create(suite=suite, name="case 1")
+
+    after = read(admin_client, execution)
+
+    link = reverse("admin:evals_app_case_change", args=[case.pk])
+    assert link in after
+    assert "Edit the case" not in before
+
+
+def test_a_run_outlives_its_suite(admin_client: Client) -> None:
+    run = make_run(["failed"])
+    Run.objects.update(suite=None)
+
+    assert admin_client.get(page_of(run.executions.get())).status_code == 200
+    assert admin_client.get(LIST).status_code == 200
+
+
+# Rights
+
+
+def test_every_address_asks_for_the_right_to_view() -> None:
+    grade = make_grade(1, family="judged")
+    execution = make_execution(make_run(["passed"]), grades=[grade])
+    addresses = [
+        LIST,
+        page_of(execution),
+        reverse("admin:evals_app_execution_live", args=[execution.pk]),
+        reverse("admin:evals_app_execution_judge", args=[execution.pk, grade.pk]),
+    ]
+    stranger, reviewer = client_who_may("view_run"), Client()
+    user = User.objects.create_user("other", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_execution"))
+    reviewer.force_login(user)
+
+    assert [stranger.get(address).status_code for address in addresses] == [403] * 4
+    assert [reviewer.get(address).status_code for address in addresses] == [200] * 4

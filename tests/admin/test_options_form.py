@@ -1,0 +1,196 @@
+from typing import Annotated, Any, ClassVar, Literal
+
+import pytest
+from django import forms
+from django.http import QueryDict
+from pydantic import BaseModel, Field
+
+from evals_app.admin.lines import MatcherLines, RecordLines, TextLines
+from evals_app.admin.options_form import (
+    NumberOrText,
+    OptionsForm,
+    OwnText,
+    initial_options,
+    kind_choices,
+    option_field,
+    options_form_class,
+)
+from evals_app.engine.graders import GRADERS, PlainGrader
+from evals_app.engine.graders.matchers import Matcher
+from evals_app.engine.suite import AssertionSpec
+from fixtures_app.admin.json_field import JsonTextField
+
+
+class Part(BaseModel):
+    name: str
+    size: Literal["small", "large"] = "small"
+
+
+class Nested(BaseModel):
+    part: Part
+
+
+class Everything(PlainGrader):
+    """Pass when everything is there.
+
+    More to know.
+    """
+
+    label: ClassVar[str] = "Everything"
+    family: ClassVar[Any] = "text"
+    example: ClassVar[dict[str, Any]] = {}
+
+    flag: bool = False
+    maybe: bool | None = None
+    choice: Literal["one", "two_words"] = "one"
+    level: Literal[1, 2] | None = None
+    count: Annotated[int, Field(ge=1, le=9)] = 3
+    share: float | None = None
+    text: Annotated[str, Field(title="A text", description="Any.", max_length=5)]
+    long: Annotated[str, Field(json_schema_extra={"rows": 3})] = ""
+    mixed: int | float | str | None = None
+    names: list[str] = Field(default_factory=list)
+    parts: list[Part] = Field(default_factory=list)
+    either: list[str | Part] = Field(default_factory=list)
+    numbers: list[int] = Field(default_factory=list)
+    args: dict[str, Matcher] = Field(default_factory=dict)
+    plain: dict[str, Any] = Field(default_factory=dict)
+    nested: Nested | None = None
+    anything: Any = None
+
+
+@pytest.mark.parametrize(
+    ("name", "field_class"),
+    [
+        ("flag", forms.BooleanField),
+        ("maybe", forms.TypedChoiceField),
+        ("choice", forms.TypedChoiceField),
+        ("level", forms.TypedChoiceField),
+        ("count", forms.IntegerField),
+        ("share", forms.FloatField),
+        ("text", OwnText),
+        ("long", OwnText),
+        ("mixed", NumberOrText),
+        ("names", TextLines),
+        ("parts", RecordLines),
+        ("either", RecordLines),
+        ("numbers", JsonTextField),
+        ("args", MatcherLines),
+        ("plain", JsonTextField),
+        ("nested", JsonTextField),
+        ("anything", JsonTextField),
+    ],
+)
+def test_an_annotation_becomes_a_field(name: str, field_class: type[forms.Field]) -> None:
+    assert type(option_field(name, Everything.model_fields[name])) is field_class
+
+
+def form_with(**posted: Any) -> OptionsForm:
+    fields = {n: option_field(n, i) for n, i in Everything.model_fields.items()}
+    form_class = type("EverythingForm", (OptionsForm,), {"grader": Everything, **fields})
+    data = QueryDict(mutable=True)
+    for key, value in {"text": "x", "choice": "one", **posted}.items():
+        data.setlist(key.replace("__", "-"), value if isinstance(value, list) else [value])
+    form: OptionsForm = form_class(data)
+    return form
+
+
+def written(**posted: Any) -> dict[str, Any]:
+    form = form_with(**posted)
+    assert form.is_valid(), form.errors
+    return form.written()
+
+
+@pytest.mark.parametrize(
+    ("posted", "options"),
+    [
+        ({}, {}),
+        ({"flag": "on"}, {"flag": True}),
+        ({"maybe": "False"}, {"maybe": False}),
+        ({"choice": "two_words"}, {"choice": "two_words"}),
+        ({"level": "2"}, {"level": 2}),
+        ({"count": "5"}, {"count": 5}),
+        ({"share": "0"}, {"share": 0.0}),
+        ({"text": " y "}, {"text": " y "}),
+        ({"mixed": "42"}, {"mixed": 42}),
+        ({"mixed": "4.5"}, {"mixed": 4.5}),
+        ({"mixed": '"42"'}, {"mixed": "42"}),
+        ({"mixed": "NaN"}, {"mixed": "NaN"}),
+        ({"mixed": "true"}, {"mixed": "true"}),
+        ({"names": ["a", "", "b"]}, {"names": ["a", "b"]}),
+        (
+            {"parts__name": ["a"], "parts__size": ["large"]},
+            {"parts": [{"name": "a", "size": "large"}]},
+        ),
+        ({"numbers": "[1, 2]"}, {"numbers": [1, 2]}),
+        ({"args__key": ["a"], "args__must": ["equals"], "args__value": ["1"]}, {"args": {"a": 1}}),
+        ({"plain": '{"a": 1}'}, {"plain": {"a": 1}}),
+        ({"anything": "null"}, {}),
+    ],
+)
+def test_what_is_blank_is_left_out(posted: dict[str, Any], options: dict[str, Any]) -> None:
+    usual = {"flag": False, "text": "x", "choice": "one"}
+
+    assert written(**posted) == usual | options
+
+
+@pytest.mark.parametrize(
+    ("posted", "message"),
+    [
+        ({"text": "  "}, "This field is required."),
+        ({"count": "10"}, "Ensure this value is less than or equal to 9."),
+        ({"count": "0"}, "Ensure this value is greater than or equal to 1."),
+        ({"choice": "three"}, "Select a valid choice."),
+        ({"text": "123456"}, "Ensure this value has at most 5 characters"),
+        ({"plain": "[1]"}, "Write an object in { }."),
+        ({"plain": "{'a': 1}"}, "This is not valid JSON: line 1, column 2: texts stand in double"),
+    ],
+)
+def test_what_a_form_can_refuse_it_refuses(posted: dict[str, Any], message: str) -> None:
+    form = form_with(**posted)
+
+    assert not form.is_valid()
+    ((found,),) = form.errors.values()
+    assert str(found).startswith(message)
+
+
+def test_a_default_is_named_where_blank_means_it() -> None:
+    fields = form_with().fields
+
+    assert fields["count"].help_text == "Blank means 3."
+    assert fields["share"].help_text == ""
+    assert fields["text"].help_text == "Any."
+
+
+def test_the_help_of_a_kind_is_the_first_line_of_its_description() -> None:
+    assert form_with().help == "Pass when everything is there."
+
+
+@pytest.mark.parametrize("kind", GRADERS)
+def test_the_example_of_every_kind_goes_through_its_form_unchanged(kind: str) -> None:
+    grader = GRADERS[kind]
+    form_class = options_form_class(kind)
+    shown = form_class(initial=initial_options(kind, grader.example))
+    data = QueryDict(mutable=True)
+    for name, field in shown.fields.items():
+        value = shown[name].value()
+        columns = getattr(field.widget, "columns", None)
+        if columns is not None:
+            for column in columns:
+                key = f"{name}-{column.key}" if column.key else name
+                data.setlist(key, [line.get(column.key, "") for line in value])
+        elif value is not None and value is not False:
+            data[name] = "on" if value is True else str(value)
+
+    form = form_class(data)
+
+    assert form.is_valid(), form.errors
+    spec = AssertionSpec.model_validate({"type": kind, **form.written()})
+    assert spec.grader == grader.model_validate(grader.example)
+
+
+def test_every_kind_can_be_chosen_in_its_group() -> None:
+    groups = kind_choices()[1:]
+
+    assert {kind for _, kinds in groups for kind, _ in kinds} == set(GRADERS)
+    assert ("numeric", "Reply gives a number") in dict(groups)["Reply text"]

@@ -1,0 +1,123 @@
+import pytest
+
+from evals_app.admin.run_results import MOST_OF_A_CAUSE, causes, gate_line, headline, results
+from tests.makers import make_execution, make_run, make_suite
+
+pytestmark = pytest.mark.django_db
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("gate", "sentence", "actual", "word"),
+    [
+        pytest.param(
+            {"name": "min_score", "limit": 0.75, "actual": 0.5, "passed": False},
+            "The mean score must be at least 4.0 of 5", "3.0 of 5", "Missed", id="score",
+        ),
+        pytest.param(
+            {"name": "min_pass_rate", "limit": 0.9, "actual": 0.9, "passed": True},
+            "At least 90 % of the cases must pass", "90 %", "Holds", id="rate",
+        ),
+        pytest.param(
+            {"name": "max_p95_ms", "limit": 2000, "actual": 3100, "passed": False},
+            "95 % of the turns must be answered within 2.0 s", "3.1 s", "Missed", id="p95",
+        ),
+        pytest.param(
+            {"name": "max_p95_ms", "limit": 2000, "actual": None, "passed": None},
+            "95 % of the turns must be answered within 2.0 s", "unknown", "Unknown", id="unknown",
+        ),
+    ],
+)  # fmt: skip
+def test_a_gate_is_a_sentence_with_limit_and_actual(
+    gate: dict[str, object], sentence: str, actual: str, word: str
+) -> None:
+    line = gate_line(gate, scale="1-5")
+
+    assert (plain(line.sentence), plain(line.actual)) == (sentence, actual)
+    assert f"{word}</span>" in line.badge
+
+
+@pytest.mark.parametrize(
+    ("states", "gates", "expected"),
+    [
+        pytest.param(["passed"], {}, "The case passed.", id="one case"),
+        pytest.param(["passed"] * 3, {}, "All 3 cases passed.", id="all"),
+        pytest.param(["passed", "failed"], {}, "1 of 2 cases failed.", id="one failed"),
+        pytest.param(
+            ["failed", "errored"], {}, "1 of 2 cases failed, 1 case could not be decided.",
+            id="errored is not failed",
+        ),
+        pytest.param(
+            ["passed"], {"max_p95_ms": 10000}, "The case passed, every gate holds.", id="gate holds"
+        ),
+        pytest.param(
+            ["passed"], {"max_p95_ms": 1}, "The case passed, 1 gate missed.", id="gate missed"
+        ),
+    ],
+)  # fmt: skip
+def test_the_headline_says_why_the_run_ended_as_it_did(
+    states: list[str], gates: dict[str, float], expected: str
+) -> None:
+    assert headline(make_run(states, gates=gates)) == expected
+
+
+def test_failures_come_first_and_are_grouped_by_cause() -> None:
+    run = make_run(["errored", "failed", "passed", "failed"])
+    make_execution(run, "crash", state="failed", cause="agent", reason="It crashed.")
+
+    groups = causes(run)
+
+    assert [(group.cause, [row.case for row in group.rows]) for group in groups] == [
+        ("assertion", ["case 2", "case 4"]),
+        ("agent", ["crash"]),
+        ("judge", ["case 1"]),
+    ]
+
+
+def test_a_run_that_passed_has_no_causes() -> None:
+    assert causes(make_run(["passed"] * 2)) == []
+
+
+def test_one_frequent_cause_does_not_hide_another() -> None:
+    run = make_run(["failed"] * (MOST_OF_A_CAUSE + 3) + ["errored"])
+
+    often, rare = causes(run)
+
+    assert (len(often.rows), often.total, often.more) == (MOST_OF_A_CAUSE, MOST_OF_A_CAUSE + 3, 3)
+    assert (len(rare.rows), rare.more) == (1, 0)
+
+
+def test_cases_show_rates_over_trials_and_scores_on_the_scale() -> None:
+    suite = make_suite(score_scale="1-5")
+    run = make_run(
+        {"Refund": ["passed", "failed", "errored"], "Hello": ["passed"] * 3}, suite=suite
+    )
+
+    refund, hello = results(run)["cases"]
+
+    assert plain(refund.pass_rate) == "50 % (1 of 2, 1 errored)"
+    assert plain(refund.score) == "3.5 of 5"
+    assert plain(refund.pass_at_k) == "k=1: 50 %, k=2: 100 %"
+    assert plain(refund.pass_hat_k) == "k=1: 50 %, k=2: 0 %"
+    assert [mark.label for mark in refund.trials] == [
+        "Refund, trial 1: Passed",
+        "Refund, trial 2: Failed",
+        "Refund, trial 3: Errored",
+    ]
+    assert plain(hello.pass_rate) == "100 % (3 of 3)"
+
+
+def test_of_a_single_trial_nothing_is_said_about_k() -> None:
+    (case,) = results(make_run(["passed"]))["cases"]
+
+    assert case.pass_at_k == case.pass_hat_k == case.deviation == ""
+
+
+def test_unknown_tokens_are_not_0() -> None:
+    numbers = dict(results(make_run(["passed"], agent_prompt_tokens=12))["numbers"])
+
+    assert numbers["Agent tokens"] == "12 prompt + unknown response"
+    assert numbers["Judge tokens"] == "unknown"

@@ -1,0 +1,437 @@
+import io
+import zipfile
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.urls import reverse
+
+from evals_app.admin.suites import move_case
+from evals_app.models import Agent, Assertion, Run, Suite
+from fixtures_app.models import Fixture
+from tests.authored import CONTAINS, a_case, client_who_may, write_suite
+from tests.makers import make_run
+from tests.page_form import PageForm, open_page
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/evals_app/suite/"
+
+
+def url_of(suite: Suite, what: str = "change") -> str:
+    return f"{LIST}{suite.pk}/{what}/"
+
+
+def page_of(client: Client, suite: Suite) -> PageForm:
+    return open_page(client, url_of(suite))
+
+
+RICH: dict[str, Any] = {
+    "description": "Two\nlines\n",
+    "tags": ["a", "b"],
+    "trials": 3,
+    "min_pass_rate": 0.6,
+    "pass_rule": "score",
+    "pass_threshold": 0.7,
+    "run_rule": "gates",
+    "score_scale": "1-5",
+    "concurrency": 4,
+    "judge_model": {"provider": "anthropic", "name": "claude-x", "temperature": 0.0},
+    "judge_prompt": " Be strict.\n",
+    "judge_context": "The shop\nis closed.",
+    "assertions": [CONTAINS, {"type": "numeric", "weight": 0}],
+    "gates": {"min_score": 0.5, "min_pass_rate": 0.9, "max_p95_ms": 3000},
+}
+
+
+def test_saving_a_suite_as_it_is_changes_nothing(admin_client: Client) -> None:
+    fixture = Fixture.objects.create(slug="shop", name="Shop")
+    suite = write_suite([a_case()], fixtures=["shop"], **RICH)
+    before = suite.to_spec().model_dump(mode="json")
+
+    saved = page_of(admin_client, suite).post()
+
+    assert saved.is_saved, saved.problems
+    assert Suite.objects.get().to_spec().model_dump(mode="json") == before
+    assert list(suite.fixtures.all()) == [fixture]
+    assert LogEntry.objects.get().get_change_message() == "No fields changed."
+
+
+def test_a_suite_is_written_from_nothing_and_leads_to_its_first_case(admin_client: Client) -> None:
+    write_suite(slug="other")
+    page = open_page(admin_client, f"{LIST}add/")
+    page.check("default_assertions", "contains", opt__value="x")
+
+    saved = page.post(name="New", slug="new", agent=Agent.objects.get().pk, gate_pass_rate="0.9")
+
+    suite = Suite.objects.get(slug="new")
+    assert saved.is_saved, saved.problems
+    assert saved.response.headers["Location"] == url_of(suite)
+    assert suite.to_spec().gates.min_pass_rate == 0.9
+    assert "Add the first case" in page_of(admin_client, suite).text
+
+
+def test_a_bare_judge_is_stored_with_its_provider(admin_client: Client) -> None:
+    suite = write_suite()
+
+    page_of(admin_client, suite).post(judge_model="claude-y")
+
+    suite.refresh_from_db()
+    assert (suite.judge_model, suite.judge_settings) == ("anthropic/claude-y", {})
+
+
+def test_another_judge_does_not_inherit_the_settings_of_the_first(admin_client: Client) -> None:
+    suite = write_suite(judge_model=RICH["judge_model"])
+
+    page_of(admin_client, suite).post(judge_model="scripted/judge")
+
+    suite.refresh_from_db()
+    assert (suite.judge_model, suite.judge_settings) == ("scripted/judge", {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        pytest.param({"name": ""}, "Name: This field is required.", id="name"),
+        pytest.param({"slug": "-a"}, "Slug: A slug has lower-case letters", id="slug"),
+        pytest.param({"slug": "Upper"}, "Slug: A slug has lower-case letters", id="upper case"),
+        pytest.param({"agent": ""}, "Agent: This field is required.", id="agent"),
+        pytest.param({"min_pass_rate": "0"}, "Share of trials that must pass: ", id="rate 0"),
+        pytest.param({"min_pass_rate": "90"}, "Share of trials that must pass: ", id="percent"),
+        pytest.param({"judge_model": "gemma"}, "Judge model: Write the model as", id="judge"),
+        pytest.param({"max_p95_ms": "-1"}, "95 % of replies within (ms): ", id="gate"),
+        pytest.param({"tags": "x" * 300}, "Tags: ", id="tag"),
+        pytest.param({"trials": "101"}, "Trials of each case: ", id="trials"),
+    ],
+)
+def test_a_wrong_field_is_refused_with_its_name(
+    admin_client: Client, changes: dict[str, Any], problem: str
+) -> None:
+    refused = page_of(admin_client, write_suite()).post(**changes)
+
+    (found,) = refused.problems
+    assert found.startswith(problem)
+
+
+def test_a_wrong_default_check_is_refused_with_its_place(admin_client: Client) -> None:
+    page = page_of(admin_client, write_suite())
+    page.check("default_assertions", "matches", opt__value="(")
+
+    (found,) = page.post().problems
+
+    assert found.startswith("Check 1, pattern: ")
+
+
+def test_a_default_check_may_compare_with_what_each_turn_expects(admin_client: Client) -> None:
+    page = page_of(admin_client, write_suite())
+    page.check("default_assertions", "contains")
+
+    assert page.post().is_saved
+
+
+def test_a_save_over_somebody_elses_is_refused(admin_client: Client) -> None:
+    suite = write_suite()
+    page = page_of(admin_client, suite)
+    Suite.objects.get().save()
+
+    assert page.post().problems[0].startswith("Somebody saved this at ")
+
+
+# Its cases
+
+
+def test_the_page_lists_the_cases_in_order(admin_client: Client) -> None:
+    suite = write_suite([a_case("Zebra", tags=["wild"]), a_case("Ant")])
+
+    text = page_of(admin_client, suite).text
+
+    assert "2 cases" in text
+    assert text.index("Zebra") < text.index("Ant")
+    assert "Zebra 1 turn wild" in text
+
+
+def names(suite: Suite) -> list[str]:
+    return list(suite.cases.order_by("position").values_list("name", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("case", "how", "after"),
+    [
+        pytest.param("b", "up", "bac", id="up"),
+        pytest.param("b", "down", "acb", id="down"),
+        pytest.param("a", "up", "abc", id="first up"),
+        pytest.param("c", "down", "abc", id="last down"),
+    ],
+)
+def test_cases_change_places(admin_client: Client, case: str, how: str, after: str) -> None:
+    suite = write_suite([a_case(name) for name in "abc"])
+    key = suite.cases.get(name=case).pk
+
+    response = admin_client.post(url_of(suite, "cases"), {how: key})
+
+    assert response.headers["Location"] == f"{url_of(suite)}#case-{key}"
+    assert "".join(names(suite)) == after
+
+
+def test_cases_whose_positions_are_equal_can_be_moved(admin_client: Client) -> None:
+    suite = write_suite([a_case(name) for name in "abc"])
+    suite.cases.update(position=0)
+
+    move_case(suite.cases.get(name="b"), up=False)
+
+    assert names(suite) == ["a", "c", "b"]
+
+
+def test_moving_a_case_is_no_edit_of_it(admin_client: Client) -> None:
+    suite = write_suite([a_case("a"), a_case("b")])
+    before = list(suite.cases.order_by("name").values_list("updated_at", flat=True))
+
+    move_case(suite.cases.get(name="b"), up=True)
+
+    assert list(suite.cases.order_by("name").values_list("updated_at", flat=True)) == before
+
+
+def test_a_case_is_copied_from_the_page_of_its_suite(admin_client: Client) -> None:
+    suite = write_suite([a_case("a")])
+    case = suite.cases.get()
+
+    admin_client.post(url_of(suite, "cases"), {"copy": case.pk})
+    admin_client.post(url_of(suite, "cases"), {"copy": case.pk})
+
+    assert names(suite) == ["a", "a copy", "a copy 2"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{}, {"up": "x"}, {"up": ""}, {"copy": "999999"}],
+    ids=["nothing", "no number", "blank", "not there"],
+)
+def test_a_request_that_names_no_case_is_not_found(
+    admin_client: Client, data: dict[str, str]
+) -> None:
+    assert admin_client.post(url_of(write_suite(), "cases"), data).status_code == 404
+
+
+def test_a_case_of_another_suite_cannot_be_moved_here(admin_client: Client) -> None:
+    other = write_suite([a_case("a")], slug="other")
+    suite = write_suite()
+
+    response = admin_client.post(url_of(suite, "cases"), {"up": other.cases.get().pk})
+
+    assert response.status_code == 404
+
+
+def test_cases_are_not_moved_by_a_link(admin_client: Client) -> None:
+    assert admin_client.get(url_of(write_suite(), "cases")).status_code == 405
+
+
+# Running
+
+
+def start(client: Client, suite: Suite, **chosen: Any) -> Any:
+    return client.post(url_of(suite, "run"), {"_form_submitted": "on", **chosen})
+
+
+def test_a_suite_is_run_whole(admin_client: Client) -> None:
+    suite = write_suite([a_case("a"), a_case("b")])
+
+    response = start(admin_client, suite)
+
+    run = Run.objects.get()
+    assert response.headers["HX-Redirect"] == reverse("admin:evals_app_run_change", args=[run.pk])
+    assert (run.total, run.is_tryout) == (2, False)
+
+
+def test_a_part_of_a_suite_is_run(admin_client: Client) -> None:
+    suite = write_suite([a_case("Order late", tags=["x"]), a_case("Order"), a_case("Hello")])
+
+    start(admin_client, suite, cases="order, nothing", tags="x", trials="2")
+
+    executions = Run.objects.get().executions.order_by("trial")
+    assert [(each.case, each.trial) for each in executions] == [
+        ("Order late", 1),
+        ("Order late", 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence"),
+    [
+        pytest.param({}, "Holds 6 conversations.", id="all"),
+        pytest.param({"cases": "order"}, "Holds 4 conversations.", id="named"),
+        pytest.param({"tags": "x", "trials": "1"}, "Holds 1 conversation.", id="tagged, one trial"),
+        pytest.param({"cases": "none"}, "No conversation: no case fits", id="none"),
+        pytest.param({"trials": "many"}, "Trials: a whole number from 1 to 100.", id="no number"),
+        pytest.param({"trials": "0"}, "Trials: a whole number from 1 to 100.", id="zero"),
+    ],
+)
+def test_the_dialog_tells_how_many_conversations_it_would_start(
+    admin_client: Client, chosen: dict[str, str], sentence: str
+) -> None:
+    cases = [a_case("Order late", tags=["x"]), a_case("Order"), a_case("Hello")]
+    suite = write_suite(cases, trials=2)
+
+    response = admin_client.get(url_of(suite, "run-size"), chosen)
+
+    assert response.content.decode().startswith(sentence)
+
+
+def test_looking_at_the_dialog_starts_nothing(admin_client: Client) -> None:
+    response = admin_client.get(url_of(write_suite([a_case()]), "run"))
+
+    assert "Only cases named" in response.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_why_a_run_cannot_start_is_told_in_words(admin_client: Client) -> None:
+    suite = write_suite([a_case("Order")])
+
+    response = start(admin_client, suite, cases="Ordr")
+
+    assert response.headers["HX-Redirect"] == url_of(suite)
+    text = page_of(admin_client, suite).text
+    assert "The run did not start. No case of refunds has the name 'Ordr'." in text
+    assert "Did you mean 'Order'?" in text
+
+
+def test_past_runs_are_those_of_this_suite(admin_client: Client) -> None:
+    suite = write_suite()
+
+    response = admin_client.get(url_of(suite, "runs"))
+
+    assert response.headers["Location"] == "/admin/evals_app/run/?suite_slug=refunds"
+
+
+# Exporting and copying
+
+
+def test_a_suite_is_exported_as_a_file(admin_client: Client) -> None:
+    suite = write_suite([a_case()])
+
+    response = admin_client.get(url_of(suite, "export"))
+
+    assert response.headers["Content-Disposition"] == 'attachment; filename="refunds.suite.yaml"'
+    assert response.content.decode().startswith("suite: Refunds\nslug: refunds\n")
+
+
+def test_a_suite_is_exported_with_all_it_needs(admin_client: Client) -> None:
+    suite = write_suite([a_case()])
+
+    response = admin_client.get(url_of(suite, "export-all"))
+
+    with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
+        assert set(archive.namelist()) == {"refunds.suite.yaml", "shop.agent.yaml"}
+
+
+@pytest.mark.parametrize("what", ["export", "export-all"])
+def test_why_a_suite_cannot_be_exported_is_told_in_words(admin_client: Client, what: str) -> None:
+    suite = write_suite([a_case()])
+    Assertion.objects.update(type="telepathy")
+
+    response = admin_client.get(url_of(suite, what))
+
+    assert response.headers["Location"] == url_of(suite)
+    assert "It cannot be exported" in page_of(admin_client, suite).text
+
+
+def test_a_suite_is_copied_whole(admin_client: Client) -> None:
+    Fixture.objects.create(slug="shop", name="Shop")
+    suite = write_suite([a_case("b"), a_case("a")], fixtures=["shop"], **RICH)
+
+    admin_client.post(url_of(suite, "duplicate"), {"_form_submitted": "on"})
+
+    copied = Suite.objects.get(slug="refunds-copy")
+    names = {"suite": suite.name, "slug": suite.slug}
+    assert copied.name == "Refunds copy"
+    assert copied.to_spec().model_copy(update=names) == suite.to_spec()
+
+
+# Permissions
+
+
+def test_who_may_only_look_sees_no_buttons() -> None:
+    suite = write_suite([a_case("a"), a_case("b")])
+
+    page = page_of(client_who_may("view_suite", "view_case"), suite)
+
+    assert "2 cases" in page.text
+    for absent in ("Save", "Add a case", "Duplicate", "arrow_upward", ">Run<"):
+        assert absent not in page.html.split("default_assertions-group")[0], absent
+
+
+def test_who_may_not_see_cases_sees_none() -> None:
+    page = page_of(client_who_may("view_suite"), write_suite([a_case("Secret case")]))
+
+    assert "Secret case" not in page.html
+
+
+@pytest.mark.parametrize(
+    ("what", "data"),
+    [
+        ("run", {"_form_submitted": "on"}),
+        ("duplicate", {"_form_submitted": "on"}),
+        ("cases", {"up": "1"}),
+        ("cases", {"copy": "1"}),
+        ("change", {}),
+    ],
+)
+def test_what_a_person_may_not_do_is_refused(what: str, data: dict[str, str]) -> None:
+    suite = write_suite([a_case()])
+    client = client_who_may("view_suite", "view_case")
+
+    assert client.post(url_of(suite, what), data).status_code == 403
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("what", ["run-size", "runs", "export", "export-all", "run"])
+def test_pages_of_a_suite_ask_for_a_right(what: str) -> None:
+    client = client_who_may("view_agent")
+
+    assert client.get(url_of(write_suite(), what)).status_code == 403
+
+
+@pytest.mark.parametrize("what", ["cases", "run-size", "export", "runs"])
+def test_pages_of_a_suite_ask_strangers_to_sign_in(what: str) -> None:
+    response = Client().post(url_of(write_suite(), what))
+
+    assert response.status_code == 302
+    assert response.headers["Location"].startswith("/admin/login/")
+
+
+# The list
+
+
+def test_the_list_shows_the_last_verdict_of_a_real_run(admin_client: Client) -> None:
+    suite = write_suite([a_case()])
+    make_run(["failed"], suite=suite)
+    make_run(["passed"], suite=suite, is_tryout=True)
+
+    text = admin_client.get(LIST).content.decode()
+
+    assert "Failed" in text
+    assert "Passed" not in text
+
+
+def test_the_list_asks_the_same_however_many_suites_there_are(
+    admin_client: Client, django_assert_num_queries: Any
+) -> None:
+    for number in range(12):
+        suite = write_suite([a_case("a"), a_case("b")], slug=f"suite-{number}")
+        make_run(["passed"], suite=suite)
+    admin_client.get(LIST)
+
+    with django_assert_num_queries(4):
+        text = admin_client.get(LIST).content.decode()
+
+    assert "Suite-11" in text
+
+
+def test_the_page_asks_the_same_however_many_cases_there_are(
+    admin_client: Client, django_assert_num_queries: Any
+) -> None:
+    suite = write_suite([a_case(str(number)) for number in range(30)], **RICH)
+    page_of(admin_client, suite)
+
+    with django_assert_num_queries(8):
+        page_of(admin_client, suite)

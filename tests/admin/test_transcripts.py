@@ -1,0 +1,181 @@
+from typing import Any
+
+import pytest
+
+from evals_app.admin.transcripts import (
+    OPEN_TURNS,
+    final_lines,
+    grade_line,
+    grade_state,
+    limit_lines,
+    turn_lines,
+    world_lines,
+)
+from evals_app.engine.trial import Attempt, ToolCall, TurnRecord, Usage
+from evals_app.models import Execution
+from tests.makers import make_grade, make_trial
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        pytest.param({}, "passed", id="passed"),
+        pytest.param({"passed": False}, "failed", id="failed"),
+        pytest.param({"passed": None}, "informational", id="without a verdict"),
+        pytest.param({"status": "ungraded", "passed": None}, "ungraded", id="ungraded"),
+        pytest.param({"status": "error", "passed": None}, "error", id="broke"),
+        pytest.param({"status": "not_applicable", "passed": None}, "not_applicable", id="not so"),
+    ],
+)
+def test_an_ungraded_check_is_never_shown_as_failed(columns: dict[str, Any], expected: str) -> None:
+    assert grade_state(make_grade(**columns)) == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "facts"),
+    [
+        pytest.param({}, ["score 5.0 of 5"], id="score on the scale"),
+        pytest.param({"score": None}, [], id="no score"),
+        pytest.param({"threshold": 0.5}, ["score 5.0 of 5", "needs 3.0 of 5"], id="threshold"),
+        pytest.param({"weight": 2.0}, ["score 5.0 of 5", "weight 2"], id="weight"),
+        pytest.param({"weight": 0.0}, ["score 5.0 of 5", "shown only, weight 0"], id="weight 0"),
+    ],
+)
+def test_a_grade_says_how_it_counts(columns: dict[str, Any], facts: list[str]) -> None:
+    line = grade_line(make_grade(**columns), scale="1-5")
+
+    assert [fact.replace("\u00a0", " ") for fact in line.facts] == facts
+
+
+def test_each_grade_stands_under_the_turn_that_it_judges() -> None:
+    grades = [make_grade(2, label="second"), make_grade(1, label="first"), make_grade(None)]
+
+    turns = turn_lines(make_trial(turns=2), grades, scale="0-1")
+
+    assert [[grade.label for grade in turn.grades] for turn in turns] == [["first"], ["second"]]
+    assert len(final_lines(grades, scale="0-1")) == 1
+
+
+def test_turns_that_were_not_held_are_shown_with_their_grades() -> None:
+    trial = make_trial(turns=1, planned_turns=3)
+
+    turns = turn_lines(trial, [make_grade(3, passed=False)], scale="0-1")
+
+    assert [turn.was_held for turn in turns] == [True, False, False]
+    assert turns[2].missed == 1
+
+
+def test_without_a_transcript_the_grades_remain() -> None:
+    turns = turn_lines(None, [make_grade(1)], scale="0-1")
+
+    assert [(turn.number, turn.was_held, len(turn.grades)) for turn in turns] == [(1, False, 1)]
+
+
+def test_a_short_conversation_is_open() -> None:
+    turns = turn_lines(make_trial(turns=OPEN_TURNS), [], scale="0-1")
+
+    assert all(turn.is_open for turn in turns)
+
+
+def test_of_a_long_conversation_only_the_first_trouble_is_open() -> None:
+    grades = [make_grade(7, passed=False), make_grade(9, passed=False)]
+
+    turns = turn_lines(make_trial(turns=OPEN_TURNS + 1), grades, scale="0-1")
+
+    assert [turn.number for turn in turns if turn.is_open] == [7]
+
+
+def test_a_turn_tells_time_tokens_waiting_and_retries() -> None:
+    record = TurnRecord(
+        1,
+        "Hi",
+        usage=Usage(input_uncached=10, output=5, cache_read=4),
+        latency_ms=1500,
+        waited_ms=2000,
+        first_token_ms=300,
+        model="claude-haiku-5-5",
+        attempts=(Attempt("529: overloaded.", 2000),),
+        notes=("The answer was cut.",),
+    )
+
+    (turn,) = turn_lines(make_trial(turns=(1)).but(turns=(record,)), [], scale="0-1")
+
+    assert [fact.replace("\u00a0", " ") for fact in turn.facts] == [
+        "1.5 s",
+        "first token after 300 ms",
+        "14 prompt + 5 response tokens",
+        "4 of them read from the cache",
+        "waited 2.0 s for the provider",
+        "claude-haiku-5-5",
+        "The answer was cut.",
+    ]
+    assert len(turn.retries) == 1
+
+
+def test_tokens_that_were_not_reported_are_not_0() -> None:
+    record = TurnRecord(1, "Hi", usage=Usage())
+
+    (turn,) = turn_lines(make_trial().but(turns=(record,)), [], scale="0-1")
+
+    assert "tokens not reported" in turn.facts
+
+
+def test_a_tool_call_shows_what_was_asked_and_what_came_back() -> None:
+    call = ToolCall("order.get", {"id": "A-1"}, {"state": "sent"}, None, 12.0)
+    refused = ToolCall("order.cancel", {}, None, "Too late.")
+
+    (turn,) = turn_lines(make_trial(calls=[call, refused]), [], scale="0-1")
+    found, error = turn.messages[0].calls
+
+    assert (found.name, found.args_short, found.result) == (
+        "order.get",
+        "id=A-1",
+        '{\n  "state": "sent"\n}',
+    )
+    assert (error.args_short, error.result, error.error) == ("", "", "Too late.")
+
+
+def test_every_limit_has_a_row_whether_or_not_it_is_set() -> None:
+    execution = Execution(prompt_tokens=None, response_tokens=30, time_ms=900.0, tool_calls=2)
+    grades = [
+        make_grade(None, family="limit", type="max_tool_calls", passed=False,
+                   details={"limit": 1, "actual": 2}),
+        make_grade(None, family="limit", type="max_prompt_tokens", passed=None,
+                   status="ungraded", details={"limit": 100, "actual": None}),
+        make_grade(None, family="limit", type="max_time_ms", passed=None, status="ungraded"),
+    ]  # fmt: skip
+
+    rows = [(row.label, row.limit, row.actual) for row in limit_lines(execution, grades)]
+
+    assert rows == [
+        ("Prompt tokens", "100", "unknown"),
+        ("Response tokens", "—", "30"),
+        ("Time (ms)", "—", "900"),
+        ("Tool calls", "1", "2"),
+    ]
+
+
+def test_changes_of_the_world_are_told_field_by_field() -> None:
+    before = {"id": "A-1", "type": "order", "status": "active", "data": {"n": 1, "same": "x"}}
+    after = {"id": "A-1", "type": "order", "status": "closed", "data": {"same": "x", "new": True}}
+    changes = {
+        "created": [{"id": "t-1", "type": "ticket", "status": "active", "data": {}}],
+        "updated": [{"id": "A-1", "type": "order", "before": before, "after": after}],
+        "deleted": [],
+        "relations_created": [{"id": "relation-1", "from": "t-1", "to": "A-1", "type": "about"}],
+        "relations_deleted": [],
+    }
+
+    world = world_lines(changes)
+
+    assert world.total == 3
+    assert world.updated[0].fields == (
+        ("status", "active", "closed"),
+        ("n", "1", "—"),
+        ("new", "—", "true"),
+    )
+    assert world.linked == ("t-1 → about → A-1",)
+
+
+def test_a_world_that_nobody_touched_has_no_changes() -> None:
+    assert world_lines({}).total == 0

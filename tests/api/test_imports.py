@@ -1,0 +1,163 @@
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from rest_framework.test import APIClient
+
+from evals_app.models import Agent, Suite
+from fixtures_app.models import Fixture
+from tests.api.clients import make_client, send
+from tests.library.written import AGENT, EVERYTHING, SUITE
+
+pytestmark = pytest.mark.django_db
+
+IN_JSON = {"files": [{"path": file.path, "content": file.content.decode()} for file in EVERYTHING]}
+
+
+@pytest.fixture
+def client() -> APIClient:
+    return make_client()
+
+
+def post(client: APIClient, body: object, query: str = "") -> Any:
+    return client.post(f"/api/import/{query}", body, format="json")
+
+
+def test_files_are_imported_from_json(client: APIClient) -> None:
+    response = post(client, IN_JSON)
+
+    assert response.status_code == 200, response.json()
+    assert response.json()["dry_run"] is False
+    assert len(response.json()["changes"]) == 7
+    assert {"kind": "suite", "slug": "refunds", "what": "created"} in response.json()["changes"]
+    assert Suite.objects.get().slug == "refunds"
+
+
+def test_files_are_uploaded(client: APIClient) -> None:
+    uploads = [SimpleUploadedFile(file.path, file.content) for file in EVERYTHING]
+
+    response = client.post("/api/import/", {"files": uploads}, format="multipart")
+
+    assert response.status_code == 200, response.json()
+    assert Suite.objects.get().slug == "refunds"
+
+
+def test_the_name_of_a_part_is_its_path(client: APIClient) -> None:
+    project = {
+        "shop.agent.yaml": AGENT.content,
+        "school/evals/hello.eval.yaml": b"suite: H\nslug: hello\nagent: shop\ncases:\n"
+        b"  - {name: a, turns: [{user: Hi, assertions: [{type: contains, value: x}]}]}\n",
+        "school/fixtures/pupils.fixture.yaml": b"name: P\nslug: pupils\nentities: []\n",
+        "zoo/fixtures/animals.fixture.yaml": b"name: A\nslug: animals\nentities: []\n",
+    }
+    uploads = {
+        path: SimpleUploadedFile(path.rpartition("/")[2], content)
+        for path, content in project.items()
+    }
+
+    response = client.post("/api/import/", uploads, format="multipart")
+
+    assert response.status_code == 200, response.json()
+    assert Fixture.objects.count() == 2
+    assert [each.slug for each in Suite.objects.get().fixtures.all()] == ["pupils"]
+
+
+@pytest.mark.parametrize("content_type", ["application/yaml", "application/x-yaml", "text/yaml"])
+def test_one_file_is_imported_as_it_is(client: APIClient, content_type: str) -> None:
+    response = send(
+        client, "POST", "/api/import/?path=shop.agent.yaml", AGENT.content, content_type
+    )
+
+    assert response.status_code == 200, response.json()
+    assert Agent.objects.get().slug == "shop"
+
+
+def test_a_dry_run_tells_and_writes_nothing(client: APIClient) -> None:
+    response = post(client, IN_JSON, "?dry_run=true")
+
+    assert response.json()["dry_run"] is True
+    assert len(response.json()["changes"]) == 7
+    assert not Agent.objects.exists()
+
+
+def test_errors_tell_file_line_column_and_keys(client: APIClient) -> None:
+    content = SUITE.content.decode().replace("trials: 2", "trails: 2")
+    files = [*IN_JSON["files"][:4], {"path": "evals/refunds.suite.yaml", "content": content}]
+
+    response = post(client, {"files": files})
+
+    assert response.status_code == 400
+    assert response.json()["type"] == "urn:touchstone:invalid-files"
+    (error,) = response.json()["errors"]
+    assert (error["path"], error["line"], error["column"], error["keys"]) == (
+        *("evals/refunds.suite.yaml", 9, 1, "trails"),
+    )
+    assert "Did you mean 'trials'?" in error["message"]
+    assert not Agent.objects.exists()
+
+
+def test_warnings_are_answered(client: APIClient) -> None:
+    quiet = "suite: Q\nslug: q\nagent: shop\ncases:\n  - {name: a, turns: [{user: Hi}]}\n"
+
+    response = post(
+        client, {"files": [*IN_JSON["files"], {"path": "q.suite.yaml", "content": quiet}]}
+    )
+
+    (warning,) = response.json()["warnings"]
+    assert (warning["path"], warning["line"]) == ("q.suite.yaml", 5)
+
+
+@pytest.mark.parametrize(
+    ("body", "query", "expected"),
+    [
+        pytest.param({}, "", "files: This key is missing", id="nothing"),
+        pytest.param({"files": []}, "", "files", id="no file"),
+        pytest.param({"files": [{"path": "a.yaml"}]}, "", "files[0].content", id="no content"),
+        pytest.param({"file": []}, "", "Did you mean 'files'?", id="unknown key"),
+        pytest.param(
+            {"files": [{"path": "a", "content": "", "name": ""}]}, "", "files[0].name", id="inner"
+        ),
+        pytest.param({"files": [{"path": "a.txt", "content": ""}]}, "", "no eval file", id="text"),
+        pytest.param(IN_JSON, "?dry_run=yes", "dry_run is true or false", id="dry_run"),
+        pytest.param(IN_JSON, "?dryrun=true", "Did you mean 'dry_run'?", id="unknown parameter"),
+        pytest.param(IN_JSON, "?dialect=struer", "Did you mean 'struere'?", id="dialect"),
+        pytest.param(IN_JSON, "?path=a.yaml", "each file has its own", id="a path too many"),
+    ],
+)
+def test_an_import_that_makes_no_sense_is_refused(
+    client: APIClient, body: object, query: str, expected: str
+) -> None:
+    response = post(client, body, query)
+
+    assert response.status_code == 400
+    assert expected in str(response.json()), response.json()
+    assert not Agent.objects.exists()
+
+
+def test_a_file_without_a_name_is_refused(client: APIClient) -> None:
+    response = send(client, "POST", "/api/import/", AGENT.content, "application/yaml")
+
+    assert response.status_code == 400
+    assert "?path=" in response.json()["detail"]
+
+
+def test_an_upload_of_nothing_is_refused(client: APIClient) -> None:
+    assert client.post("/api/import/", {}, format="multipart").status_code == 400
+    assert client.post("/api/import/", {"files": "text"}, format="multipart").status_code == 400
+
+
+def test_too_many_files_are_refused(client: APIClient) -> None:
+    uploads = {f"{n}.agent.yaml": SimpleUploadedFile("x", b"x") for n in range(101)}
+
+    response = client.post("/api/import/", uploads, format="multipart")
+
+    assert response.status_code == 413
+    assert response.headers["Content-Type"] == "application/problem+json"
+
+
+def test_a_broken_upload_is_refused(client: APIClient) -> None:
+    response = send(
+        client, "POST", "/api/import/", b"--x\r\nbroken", "multipart/form-data; boundary=x"
+    )
+
+    assert response.status_code == 400

@@ -1,0 +1,170 @@
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from drf_spectacular.generators import SchemaGenerator
+from openapi_schema_validator import OAS30Validator
+from openapi_spec_validator import validate
+from playwright.sync_api import Page
+from pytest_django.live_server_helper import LiveServer
+from rest_framework.test import APIClient
+
+from evals_app.library import import_files
+from tests.api.clients import make_client
+from tests.library.written import AGENT, EVERYTHING
+from tests.makers import make_execution, make_grade, make_run, make_trial
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    generator: Any = SchemaGenerator
+    return generator().get_schema(request=None, public=True)
+
+
+def test_the_schema_is_openapi_3_without_a_warning() -> None:
+    call_command("spectacular", "--validate", "--fail-on-warn", stdout=StringIO())
+
+
+def test_another_validator_agrees(schema: Any) -> None:
+    validate(schema)
+
+
+def test_every_endpoint_is_in_the_schema(schema: Any) -> None:
+    assert {path: set(methods) for path, methods in schema["paths"].items()} == {
+        "/api/agents/": {"get"},
+        "/api/agents/{slug}/": {"get"},
+        "/api/executions/{id}/": {"get"},
+        "/api/fixtures/": {"get"},
+        "/api/fixtures/{slug}/": {"get"},
+        "/api/import/": {"post"},
+        "/api/providers/": {"get"},
+        "/api/runs/": {"get", "post"},
+        "/api/runs/{id}/": {"get"},
+        "/api/runs/{id}/cancel/": {"post"},
+        "/api/runs/{id}/executions/": {"get"},
+        "/api/runs/{id}/rerun/": {"post"},
+        "/api/suites/": {"get"},
+        "/api/suites/{slug}/": {"get", "put"},
+        "/api/suites/{slug}/export/": {"get"},
+    }
+
+
+def test_lists_describe_their_pages_and_filters(schema: Any) -> None:
+    parameters = schema["paths"]["/api/runs/"]["get"]["parameters"]
+
+    assert {each["name"] for each in parameters} == {
+        *("cursor", "page_size", "fields", "suite", "agent", "status", "verdict"),
+        *("created_after", "created_before"),
+    }
+
+
+def test_an_assertion_is_described_by_the_options_of_its_type(schema: Any) -> None:
+    kinds = schema["components"]["schemas"]["AssertionSpec"]["oneOf"]
+
+    (contains,) = [kind for kind in kinds if kind["title"] == "contains"]
+    assert {"type", "value", "case_sensitive", "weight", "scope"} <= contains["properties"].keys()
+    assert "grader" not in contains["properties"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("path", "address"),
+    [
+        ("/api/runs/", "/api/runs/"),
+        ("/api/runs/{id}/", "/api/runs/{run}/"),
+        ("/api/runs/{id}/executions/", "/api/runs/{run}/executions/"),
+        ("/api/executions/{id}/", "/api/executions/{execution}/"),
+        ("/api/suites/", "/api/suites/"),
+        ("/api/suites/{slug}/", "/api/suites/refunds/"),
+        ("/api/agents/", "/api/agents/"),
+        ("/api/agents/{slug}/", "/api/agents/clerk/"),
+        ("/api/fixtures/", "/api/fixtures/"),
+        ("/api/fixtures/{slug}/", "/api/fixtures/orders/"),
+        ("/api/providers/", "/api/providers/"),
+    ],
+)
+def test_what_is_answered_is_what_the_schema_says(schema: Any, path: str, address: str) -> None:
+    import_files(EVERYTHING)
+    run = make_run({"A": ["passed", "failed"], "B": ["errored", "not_run"]}, gates={"min_score": 1})
+    execution = make_execution(
+        run, state="failed", trial=make_trial(turns=2), grades=[make_grade(), make_grade(None)]
+    )
+
+    body = make_client().get(address.format(run=run.pk, execution=execution.pk)).json()
+
+    answer = schema["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]
+    described = {**answer["schema"], "components": schema["components"]}
+    errors = [
+        f"{error.json_path}: {error.message}"
+        for error in OAS30Validator(described).iter_errors(body)
+    ]
+    assert errors == []
+
+
+@pytest.mark.django_db
+def test_a_problem_is_what_the_schema_says(schema: Any) -> None:
+    files = [{"path": AGENT.path, "content": "agent: x"}, {"path": "a.txt", "content": ""}]
+
+    body = make_client().post("/api/import/", {"files": files}, format="json").json()
+
+    described = {"$ref": "#/components/schemas/Problem", "components": schema["components"]}
+    assert len(body["errors"]) > 1
+    assert list(OAS30Validator(described).iter_errors(body)) == []
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/yaml", "*/*"])
+def test_the_schema_is_served_to_anybody(accept: str) -> None:
+    response = APIClient().get("/api/schema/", headers={"Accept": accept})
+
+    assert response.status_code == 200
+    assert b"openapi" in response.content[:20]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("method", "path", "hint"),
+    [
+        ("get", "/api/", "See /api/docs/."),
+        ("get", "/api/nothing/", "See /api/docs/."),
+        ("post", "/api/runs", "Addresses end in a slash. See /api/docs/."),
+        ("delete", "/api/runs/x/", "See /api/docs/."),
+        ("options", "/api/nothing/", "See /api/docs/."),
+    ],
+)
+def test_an_address_that_does_not_exist_is_a_problem(method: str, path: str, hint: str) -> None:
+    response = getattr(APIClient(), method)(path)
+
+    assert response.status_code == 404
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.json()["detail"].endswith(hint)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("method", ["delete", "patch", "put"])
+def test_a_method_that_does_not_exist_is_a_problem(method: str) -> None:
+    response = getattr(make_client(), method)("/api/runs/")
+
+    assert response.status_code == 405
+    assert response.json()["status"] == 405
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+def test_the_documentation_works_under_the_policy_of_the_site(
+    page: Page, live_server: LiveServer
+) -> None:
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    foreign: list[str] = []
+    page.on("request", lambda each: foreign.append(each.url))
+
+    response = page.goto(f"{live_server.url}/api/docs/")
+    page.get_by_text("Start a run").first.click()
+    page.get_by_role("button", name="Try it out").first.wait_for()
+
+    assert response is not None
+    assert "script-src 'self' 'unsafe-eval'" in response.headers["content-security-policy"]
+    assert complaints == []
+    assert [url for url in foreign if not url.startswith((live_server.url, "data:"))] == []

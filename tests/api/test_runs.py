@@ -1,0 +1,470 @@
+from base64 import b64encode
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from evals_app.api import runs
+from evals_app.api.runs import _started_before
+from evals_app.api.shapes import ExecutionShape, RunDetailsShape, RunShape
+from evals_app.library import import_files
+from evals_app.models import Execution, Run
+from tests.api.clients import SUITE, make_client, start_talks
+from tests.library.written import AGENT, JUDGE
+from tests.makers import make_run, make_suite
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client() -> APIClient:
+    return make_client("run")
+
+
+@pytest.fixture
+def suite() -> None:
+    import_files([AGENT, JUDGE, SUITE])
+
+
+def start(client: APIClient, body: object, key: str | None = None) -> Any:
+    headers = {} if key is None else {"Idempotency-Key": key}
+    return client.post("/api/runs/", body, format="json", headers=headers)
+
+
+# Starting
+
+
+@pytest.mark.usefixtures("suite")
+def test_a_run_is_started(client: APIClient) -> None:
+    response = start(client, {"suite": "talks"})
+
+    run = Run.objects.get()
+    assert response.status_code == 201
+    assert response.headers["Location"] == f"/api/runs/{run.pk}/"
+    body = response.json()
+    assert (body["id"], body["suite"], body["agent"]) == (run.pk, "talks", "shop")
+    assert (body["status"], body["verdict"]) == ("queued", None)
+    assert body["counts"] == {
+        "total": 2,
+        "passed": 0,
+        "failed": 0,
+        "errored": 0,
+        "cancelled": 0,
+        "not_run": 2,
+    }
+    assert body["progress"] == {"done": 0, "total": 2}
+    assert run.created_by is not None
+
+
+@pytest.mark.usefixtures("suite")
+@pytest.mark.parametrize(
+    ("body", "total"),
+    [
+        pytest.param({"cases": ["REFUND"]}, 1, id="part of a name"),
+        pytest.param({"tags": ["money"]}, 1, id="tag of a case"),
+        pytest.param({"tags": ["all"]}, 2, id="tag of the suite"),
+        pytest.param({"trials": 3}, 6, id="trials"),
+        pytest.param({"agent": "strict"}, 2, id="another agent"),
+        pytest.param({"agent": None, "model": None, "trials": None}, 2, id="null is left out"),
+    ],
+)
+def test_a_run_may_be_part_of_a_suite(client: APIClient, body: dict[str, Any], total: int) -> None:
+    response = start(client, {"suite": "talks", **body})
+
+    assert response.status_code == 201, response.json()
+    assert response.json()["counts"]["total"] == total
+    assert response.json()["agent"] == body.get("agent") or "shop"
+
+
+@pytest.mark.usefixtures("suite")
+@pytest.mark.parametrize(
+    ("body", "status", "expected"),
+    [
+        pytest.param({}, 400, "suite: This key is missing.", id="empty"),
+        pytest.param([], 400, "Send a JSON object.", id="list"),
+        pytest.param({"suite": "talk"}, 400, "Did you mean 'talks'?", id="unknown suite"),
+        pytest.param({"suite": 7}, 400, "suite", id="number for a slug"),
+        pytest.param({"suite": "talks", "agent": "shopp"}, 400, "Did you mean 'shop'?", id="agent"),
+        pytest.param({"suite": "talks", "trails": 2}, 400, "Did you mean 'trials'?", id="unknown"),
+        pytest.param({"suite": "talks", "trials": 0}, 400, "trials", id="no trials"),
+        pytest.param({"suite": "talks", "trials": 10**30}, 400, "trials", id="huge"),
+        pytest.param({"suite": "talks", "trials": True}, 400, "trials", id="bool"),
+        pytest.param({"suite": "talks", "trials": 1.5}, 400, "trials", id="float"),
+        pytest.param({"suite": "talks", "cases": "x"}, 400, "cases", id="text for a list"),
+        pytest.param({"suite": "talks", "cases": [None]}, 400, "cases[0]", id="null in a list"),
+        pytest.param({"suite": "talks", "cases": ["nope"]}, 422, "No case of talks", id="no case"),
+        pytest.param({"suite": "talks", "model": "x/y"}, 422, "no model", id="model of a script"),
+        pytest.param({"suite": "talks", "model": "a\0b"}, 400, "NUL", id="null byte"),
+        pytest.param({"suite": "talks", "max_cost_usd": 1}, 400, "Unknown key", id="later version"),
+    ],
+)
+def test_what_cannot_be_started_is_explained(
+    client: APIClient, body: object, status: int, expected: str
+) -> None:
+    response = start(client, body)
+
+    assert response.status_code == status
+    assert response.headers["Content-Type"] == "application/problem+json"
+    problem = response.json()
+    told = [
+        problem["detail"],
+        *(f"{each['keys']}: {each['message']}" for each in problem["errors"]),
+    ]
+    assert any(expected in text for text in told), told
+    assert not Run.objects.exists()
+
+
+@pytest.mark.usefixtures("suite")
+def test_the_same_key_gives_the_same_run(client: APIClient) -> None:
+    first = start(client, {"suite": "talks"}, "key-1")
+    second = start(client, {"suite": "talks", "cases": []}, "key-1")
+    third = start(client, {"suite": "talks"}, "key-2")
+
+    assert (first.status_code, second.status_code, third.status_code) == (201, 200, 201)
+    assert first.json()["id"] == second.json()["id"] != third.json()["id"]
+
+
+@pytest.mark.usefixtures("suite")
+def test_the_same_key_with_another_body_is_a_conflict(client: APIClient) -> None:
+    start(client, {"suite": "talks"}, "key")
+
+    response = start(client, {"suite": "talks", "trials": 2}, "key")
+
+    assert response.status_code == 409
+    assert response.json()["type"] == "urn:touchstone:idempotency-key-reused"
+    assert Run.objects.count() == 1
+
+
+@pytest.mark.usefixtures("suite")
+def test_keys_of_different_users_have_nothing_to_do_with_each_other(client: APIClient) -> None:
+    first = start(client, {"suite": "talks"}, "key")
+    second = start(make_client("run"), {"suite": "talks", "trials": 2}, "key")
+
+    assert (first.status_code, second.status_code) == (201, 201)
+
+
+@pytest.mark.usefixtures("suite")
+@pytest.mark.parametrize("key", ["", "x" * 201])
+def test_a_key_of_no_use_is_refused(client: APIClient, key: str) -> None:
+    assert start(client, {"suite": "talks"}, key).status_code == 400
+    assert not Run.objects.exists()
+
+
+@pytest.mark.usefixtures("suite")
+def test_a_start_that_loses_a_race_answers_the_run_of_the_winner(
+    client: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = start(client, {"suite": "talks"}, "key")
+    # The first look finds nothing, as it does when both requests look before either starts.
+    looks: list[str] = []
+
+    def look(key: str) -> Run | None:
+        looks.append(key)
+        return None if len(looks) == 1 else _started_before(key)
+
+    monkeypatch.setattr(runs, "_started_before", look)
+
+    second = start(client, {"suite": "talks"}, "key")
+
+    assert second.status_code == 200
+    assert second.json()["id"] == first.json()["id"]
+
+
+# Reading
+
+
+def test_runs_are_listed_newest_first(client: APIClient) -> None:
+    runs = [make_run(["passed"]) for _ in range(3)]
+
+    body = client.get("/api/runs/").json()
+
+    assert [each["id"] for each in body["results"]] == [run.pk for run in reversed(runs)]
+    assert body["next"] is body["previous"] is None
+    assert body["results"][0].keys() == RunShape().get_fields().keys()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param({"suite": "other"}, ["other"], id="suite"),
+        pytest.param({"suite": "nowhere"}, [], id="no such suite"),
+        pytest.param({"agent": "shop"}, ["other", "open", "failed", "passed"], id="agent"),
+        pytest.param({"status": "queued"}, ["open"], id="status"),
+        pytest.param({"verdict": "failed"}, ["failed"], id="verdict"),
+        pytest.param({"verdict": "passed", "suite": "refunds"}, ["passed"], id="two"),
+        pytest.param(
+            {"created_after": "2030-01-01T00:00:00Z"}, ["other", "open", "failed"], id="after"
+        ),
+        pytest.param({"created_before": "2030-01-01T00:00:00+01:00"}, ["passed"], id="before"),
+    ],
+)
+def test_runs_are_filtered(client: APIClient, query: dict[str, str], expected: list[str]) -> None:
+    later = datetime(2031, 1, 1, tzinfo=UTC)
+    early = datetime(2029, 1, 1, tzinfo=UTC)
+    names = {
+        make_run(["passed"], created_at=early).pk: "passed",
+        make_run(["failed"], created_at=later).pk: "failed",
+        make_run(["queued"], created_at=later).pk: "open",
+        make_run(["passed"], suite=make_suite("other"), created_at=later).pk: "other",
+    }
+
+    body = client.get("/api/runs/", query).json()
+
+    assert [names[each["id"]] for each in body["results"]] == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param("verdict=good", "good", id="choice"),
+        pytest.param("verdit=failed", "Did you mean 'verdict'?", id="unknown parameter"),
+        pytest.param("created_after=yesterday", "Write a time", id="no time"),
+        pytest.param("created_after=0001-01-01T00:00:00%2B14:00", "Write a time", id="early"),
+        pytest.param("suite=%00", "ull characters", id="null byte"),
+        pytest.param("fields=id,verdit", "Did you mean 'verdict'?", id="unknown field"),
+        pytest.param("page_size=0", "page_size", id="page of 0"),
+        pytest.param("page_size=1000", "1 to 200", id="large page"),
+        pytest.param("page_size=%C2%B2", "page_size", id="a digit that is none"),
+    ],
+)
+def test_a_query_that_makes_no_sense_is_refused(
+    client: APIClient, query: str, expected: str
+) -> None:
+    response = client.get(f"/api/runs/?{query}")
+
+    assert response.status_code == 400
+    assert expected in str(response.json())
+
+
+def test_pages_follow_each_other(client: APIClient) -> None:
+    runs = [make_run(["passed"]).pk for _ in range(5)]
+
+    seen: list[int] = []
+    address: str | None = "/api/runs/?page_size=2&fields=id"
+    while address:
+        page = client.get(address).json()
+        seen += [each["id"] for each in page["results"]]
+        address = page["next"]
+
+    assert seen == list(reversed(runs))
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        pytest.param("p=5", 200, id="a number"),
+        pytest.param("p=abc", 404, id="a word"),
+        pytest.param("p=-5", 404, id="a negative number"),
+        pytest.param(f"p={'9' * 30}", 404, id="a huge number"),
+        pytest.param("p=%00", 404, id="null byte"),
+        pytest.param("o=x", 404, id="offset"),
+        pytest.param("o=999999999999", 200, id="large offset"),
+    ],
+)
+def test_a_made_up_cursor_is_refused(client: APIClient, text: str, status: int) -> None:
+    make_run(["passed"])
+
+    cursor = b64encode(text.encode()).decode()
+
+    assert client.get("/api/runs/", {"cursor": cursor}).status_code == status
+
+
+def test_a_list_has_a_fixed_number_of_queries(
+    client: APIClient,
+    django_assert_num_queries: Any,
+) -> None:
+    for _ in range(5):
+        make_run(["passed", "failed"])
+
+    with django_assert_num_queries(2) as asked:  # the token, the page
+        client.get("/api/runs/")
+
+    assert "summary" not in asked[1]["sql"]
+    assert "COUNT" not in asked[1]["sql"]
+
+
+def test_a_run_that_has_ended_tells_its_cases_and_gates(client: APIClient) -> None:
+    run = make_run({"Refund": ["passed", "failed"]}, gates={"min_score": 0.9})
+
+    body = client.get(f"/api/runs/{run.pk}/").json()
+
+    assert body.keys() == RunDetailsShape().get_fields().keys()
+    assert body["verdict"] == "failed"
+    assert body["cases"][0]["name"] == "Refund"
+    assert body["cases"][0]["pass_rate"] == 0.5
+    assert body["gates"] == [{"name": "min_score", "limit": 0.9, "actual": 0.625, "passed": False}]
+    assert body["cost_usd"] is None
+    assert body["duration_ms"] == pytest.approx(90_000, rel=0.01)
+
+
+def test_a_run_that_is_open_tells_its_progress(client: APIClient) -> None:
+    run = make_run(["passed", "running", "queued"])
+
+    body = client.get(f"/api/runs/{run.pk}/").json()
+
+    assert (body["status"], body["verdict"]) == ("running", None)
+    assert body["progress"] == {"done": 1, "total": 3}
+    assert body["cases"] == body["gates"] == []
+
+
+def test_fields_restrict_the_keys(client: APIClient) -> None:
+    run = make_run(["passed"])
+
+    body = client.get(f"/api/runs/{run.pk}/?fields=verdict,id").json()
+
+    assert body == {"id": run.pk, "verdict": "passed"}
+
+
+def test_a_run_has_a_fixed_number_of_queries(
+    client: APIClient,
+    django_assert_num_queries: Any,
+) -> None:
+    run = make_run(["passed"] * 20)
+
+    with django_assert_num_queries(2):
+        client.get(f"/api/runs/{run.pk}/")
+
+
+@pytest.mark.parametrize("number", ["0", "999999", "9" * 40, "9" * 5000])
+@pytest.mark.parametrize("part", ["", "executions/"])
+def test_a_run_that_does_not_exist_is_not_found(client: APIClient, number: str, part: str) -> None:
+    response = client.get(f"/api/runs/{number}/{part}")
+
+    assert response.status_code == 404
+    assert response.json()["status"] == 404
+
+
+# Executions
+
+
+@pytest.fixture
+def run() -> Run:
+    return make_run({"A": ["passed", "failed"], "B": ["errored", "cancelled"], "C": ["not_run"]})
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param("", ["A1", "A2", "B1", "B2", "C1"], id="all"),
+        pytest.param("verdict=failed", ["A2"], id="verdict"),
+        pytest.param("verdict=errored&case=B", ["B1"], id="verdict and case"),
+        pytest.param("case=A", ["A1", "A2"], id="case"),
+        pytest.param("case=a", [], id="names are exact"),
+        pytest.param("cause=assertion", ["A2"], id="cause"),
+        pytest.param("status=cancelled", ["B2"], id="status"),
+    ],
+)
+def test_executions_are_listed_in_the_order_of_the_cases(
+    client: APIClient, run: Run, query: str, expected: list[str]
+) -> None:
+    make_run(["passed"])
+
+    rows = client.get(f"/api/runs/{run.pk}/executions/?{query}").json()["results"]
+
+    assert [f"{row['case']}{row['trial']}" for row in rows] == expected
+    assert all(row.keys() == ExecutionShape().get_fields().keys() for row in rows)
+
+
+def test_executions_come_page_by_page(client: APIClient) -> None:
+    run = make_run({"A": ["passed"] * 5, "B": ["passed"] * 2})
+
+    seen: list[str] = []
+    address: str | None = f"/api/runs/{run.pk}/executions/?page_size=2"
+    while address:
+        page = client.get(address).json()
+        seen += [f"{row['case']}{row['trial']}" for row in page["results"]]
+        address = page["next"]
+
+    assert seen == ["A1", "A2", "A3", "A4", "A5", "B1", "B2"]
+
+
+def test_a_list_of_executions_reads_no_transcripts(
+    client: APIClient,
+    run: Run,
+    django_assert_num_queries: Any,
+) -> None:
+    with django_assert_num_queries(3) as asked:  # the token, the run, the page
+        client.get(f"/api/runs/{run.pk}/executions/")
+
+    assert not any("transcript" in query["sql"] for query in asked)
+    assert not any("COUNT" in query["sql"] for query in asked)
+
+
+# Cancel, rerun
+
+
+def test_an_open_run_is_cancelled(client: APIClient) -> None:
+    run = start_talks()
+
+    response = client.post(f"/api/runs/{run.pk}/cancel/")
+
+    assert response.status_code == 200
+    assert response.json()["status"] == "cancelled"
+    assert response.json()["counts"]["cancelled"] == 2
+
+
+def test_a_run_that_has_ended_stays_as_it_is(client: APIClient) -> None:
+    run = make_run(["passed"])
+
+    response = client.post(f"/api/runs/{run.pk}/cancel/", {}, format="json")
+
+    assert response.status_code == 200
+    assert (response.json()["status"], response.json()["verdict"]) == ("finished", "passed")
+
+
+def test_a_body_that_cancel_would_ignore_is_refused(client: APIClient) -> None:
+    run = make_run(["queued"])
+
+    response = client.post(f"/api/runs/{run.pk}/cancel/", {"force": True}, format="json")
+
+    assert response.status_code == 400
+    assert Run.objects.get(pk=run.pk).stop_reason == ""
+
+
+@pytest.fixture
+def ended() -> Run:
+    """A run with a failed case and a passed one."""
+    run = start_talks()
+    first, second = Execution.objects.order_by("position")
+    finished = Execution.objects.filter(pk=first.pk)
+    finished.update(status="finished", verdict="failed", cause="assertion")
+    Execution.objects.filter(pk=second.pk).update(status="finished", verdict="passed")
+    Run.objects.update(status="finished", verdict="failed", failed=1, passed=1, not_run=0)
+    return run
+
+
+@pytest.mark.parametrize(
+    ("body", "total"),
+    [
+        pytest.param({"only": "failed"}, 1, id="failed"),
+        pytest.param({"only": "all"}, 2, id="all"),
+        pytest.param({}, 1, id="failed is what is meant"),
+    ],
+)
+def test_cases_are_run_again(
+    client: APIClient, ended: Run, body: dict[str, str], total: int
+) -> None:
+    response = client.post(f"/api/runs/{ended.pk}/rerun/", body, format="json")
+
+    assert response.status_code == 201
+    assert response.json()["rerun_of"] == ended.pk
+    assert response.json()["counts"]["total"] == total
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "expected"),
+    [
+        pytest.param({"only": "errored"}, 422, "has no errored", id="there are none"),
+        pytest.param({"only": "some"}, 400, "only", id="unknown word"),
+        pytest.param({"onyl": "all"}, 400, "Did you mean 'only'?", id="unknown key"),
+    ],
+)
+def test_a_rerun_that_makes_no_sense_is_refused(
+    client: APIClient, ended: Run, body: dict[str, str], status: int, expected: str
+) -> None:
+    response = client.post(f"/api/runs/{ended.pk}/rerun/", body, format="json")
+
+    assert response.status_code == status
+    assert expected in str(response.json())
+    assert Run.objects.count() == 1

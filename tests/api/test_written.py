@@ -1,0 +1,251 @@
+import json
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from evals_app.api.shapes import AgentShape, FixtureShape, ProviderShape, SuiteShape
+from evals_app.formats import SourceFile, write_native
+from evals_app.library import import_files
+from evals_app.models import Agent, Assertion, Case, Suite
+from tests.api.clients import make_client, send
+from tests.library.written import EVERYTHING, SUITE
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def everything() -> None:
+    import_files(EVERYTHING)
+
+
+@pytest.fixture
+def client() -> APIClient:
+    return make_client()
+
+
+def put(client: APIClient, slug: str, body: object) -> Any:
+    return client.put(f"/api/suites/{slug}/", body, format="json")
+
+
+@pytest.mark.parametrize(
+    ("noun", "slugs", "shape"),
+    [
+        ("suites", ["refunds"], SuiteShape),
+        ("agents", ["clerk", "strict", "shop"], AgentShape),
+        ("fixtures", ["orders"], FixtureShape),
+        ("providers", ["scripted", "anthropic"], ProviderShape),
+    ],
+)
+def test_what_is_written_is_listed(
+    client: APIClient,
+    noun: str,
+    slugs: list[str],
+    shape: Any,
+    django_assert_num_queries: Any,
+) -> None:
+    with django_assert_num_queries(2):  # the token, the page
+        rows = client.get(f"/api/{noun}/").json()["results"]
+
+    assert [row["slug"] for row in rows] == slugs
+    assert all(row.keys() == shape().get_fields().keys() for row in rows)
+
+
+def test_a_provider_tells_whether_it_has_a_key_and_never_which(
+    client: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = client.get("/api/providers/").json()["results"]
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
+    response = client.get("/api/providers/")
+
+    assert [each["has_key"] for each in before] == [None, False]
+    assert [each["has_key"] for each in response.json()["results"]] == [None, True]
+    assert "sk-secret" not in response.content.decode()
+
+
+@pytest.mark.parametrize("noun", ["agents", "fixtures"])
+def test_agents_and_fixtures_are_answered_as_specs(client: APIClient, noun: str) -> None:
+    slug = {"agents": "shop", "fixtures": "orders"}[noun]
+
+    body = client.get(f"/api/{noun}/{slug}/").json()
+
+    assert body["slug"] == slug
+    if noun == "fixtures":
+        assert body["relations"][0]["from"] == "order-1"
+        assert [each["slug"] for each in body["entity_types"]] == ["customer", "order"]
+    else:
+        assert body["rules"][0]["when"] == "refund"
+
+
+@pytest.mark.parametrize("path", ["suites", "agents", "fixtures"])
+def test_an_unknown_slug_is_not_found(client: APIClient, path: str) -> None:
+    assert client.get(f"/api/{path}/nothing/").status_code == 404
+    assert client.get(f"/api/{path}/nul%00/").status_code == 404
+
+
+def test_a_suite_that_is_written_as_it_was_read_does_not_change(client: APIClient) -> None:
+    spec = client.get("/api/suites/refunds/").json()
+
+    response = put(client, "refunds", spec)
+
+    assert response.status_code == 200, response.json()
+    assert response.json()["changes"] == [{"kind": "suite", "slug": "refunds", "what": "unchanged"}]
+
+
+def test_a_suite_is_written_whole(client: APIClient) -> None:
+    spec = client.get("/api/suites/refunds/").json()
+    spec["cases"] = [
+        {"name": "Only", "turns": [{"user": "Hi\u2028\U0001f600 \\ud83d", "assertions": []}]}
+    ]
+    spec["gates"] = {"max_p95_ms": 1e21}
+
+    response = put(client, "refunds", spec)
+
+    assert response.json()["changes"][0]["what"] == "updated"
+    suite = Suite.objects.get(slug="refunds")
+    assert suite.max_p95_ms == 1e21
+    assert suite.cases.get().turns.get().user == "Hi\u2028\U0001f600 \\ud83d"
+
+
+def test_a_suite_is_created(client: APIClient) -> None:
+    response = put(client, "new", {"suite": "New", "slug": "new", "agent": "shop", "cases": []})
+
+    assert response.status_code == 201
+    assert Suite.objects.filter(slug="new").exists()
+
+
+def test_a_suite_may_be_written_as_yaml(client: APIClient) -> None:
+    content = SUITE.content.replace(b"suite: Refunds", b"suite: Money back")
+
+    response = send(client, "PUT", "/api/suites/refunds/", content, "application/yaml")
+
+    assert response.status_code == 200, response.content
+    assert Suite.objects.get(slug="refunds").name == "Money back"
+
+
+@pytest.mark.parametrize(
+    ("change", "keys", "expected"),
+    [
+        pytest.param({"trails": 2}, "trails", "Did you mean 'trials'?", id="unknown key"),
+        pytest.param({"trials": "two"}, "trials", "whole number", id="text for a number"),
+        pytest.param({"agent": "shopp"}, "agent", "Did you mean 'shop'?", id="unknown agent"),
+        pytest.param({"slug": "other"}, "slug", "The address says 'refunds'", id="another slug"),
+        pytest.param({"cases": [{"turns": []}]}, "cases[0].turns", "At least one", id="no turns"),
+        pytest.param(
+            {"cases": [{"turns": [{"user": "x", "assertions": [{"type": "contain"}]}]}]},
+            "cases[0].turns[0].assertions[0].type",
+            "Did you mean 'contains'?",
+            id="unknown check",
+        ),
+        pytest.param({"suite": "a\0b"}, "suite", "NUL", id="null byte"),
+        pytest.param({"suite": "\ud800"}, "suite", "surrogate", id="half a pair"),
+        pytest.param({"gates": {"min_score": 7}}, "gates.min_score", "less than", id="range"),
+    ],
+)
+def test_what_is_wrong_with_a_suite_is_told_by_its_keys(
+    client: APIClient, change: dict[str, Any], keys: str, expected: str
+) -> None:
+    spec = client.get("/api/suites/refunds/").json() | change
+
+    response = send(client, "PUT", "/api/suites/refunds/", json.dumps(spec), "application/json")
+
+    assert response.status_code == 400
+    found = {each["keys"]: each["message"] for each in response.json()["errors"]}
+    assert expected in found[keys], found
+    assert Suite.objects.get(slug="refunds").name == "Refunds"
+
+
+def test_what_is_wrong_with_yaml_is_told_by_its_lines(client: APIClient) -> None:
+    content = SUITE.content.replace(b"trials: 2", b"trails: 2")
+
+    response = send(client, "PUT", "/api/suites/refunds/", content, "application/yaml")
+
+    error = response.json()["errors"][0]
+    assert (error["keys"], error["path"], error["line"]) == ("trails", "refunds.suite.yaml", 9)
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        pytest.param(b"", "application/json", 400, id="nothing"),
+        pytest.param(b"[]", "application/json", 400, id="list"),
+        pytest.param(b"null", "application/json", 400, id="null"),
+        pytest.param(b'{"a": NaN}', "application/json", 400, id="NaN"),
+        pytest.param(b'{"a": 1e999}', "application/json", 400, id="infinite"),
+        pytest.param(b'{"slug": "a", "slug": "b"}', "application/json", 400, id="key twice"),
+        pytest.param(b"[" * 100_000, "application/json", 400, id="deep"),
+        pytest.param(b"9" * 10_000, "application/json", 400, id="long number"),
+        pytest.param(b"\xff", "application/json", 400, id="no text"),
+        pytest.param(b"{", "application/yaml", 400, id="broken YAML"),
+        pytest.param(b"\xff\xfe", "text/yaml", 400, id="no text either"),
+        pytest.param(b"a=b", "application/x-www-form-urlencoded", 415, id="form"),
+        pytest.param(b"<a/>", "application/xml", 415, id="another type"),
+    ],
+)
+def test_a_body_that_is_no_spec_is_refused(
+    client: APIClient, body: bytes, content_type: str, status: int
+) -> None:
+    response = send(client, "PUT", "/api/suites/refunds/", body, content_type)
+
+    assert response.status_code == status, response.content
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert status != 415 or "Send application/json or application/yaml" in response.json()["detail"]
+
+
+def test_a_number_that_no_column_holds_is_refused(client: APIClient) -> None:
+    turn = {"user": "Hi", "assertions": []}
+    spec = {"suite": "N", "slug": "n", "agent": "shop"}
+    cases = [{"name": "a", "turns": [turn], "limits": {"max_time_ms": 10**30}}]
+
+    response = put(client, "n", spec | {"cases": cases})
+
+    assert response.status_code == 400
+    assert not Suite.objects.filter(slug="n").exists()
+
+
+def test_a_suite_is_exported_as_a_native_file(client: APIClient) -> None:
+    response = client.get("/api/suites/refunds/export/", headers={"Accept": "application/yaml"})
+
+    spec = Suite.objects.with_everything().get(slug="refunds").to_spec()
+    assert response.headers["Content-Type"] == "application/yaml"
+    assert "refunds.suite.yaml" in response.headers["Content-Disposition"]
+    assert response.content == write_native(spec)
+    report = import_files([SourceFile("refunds.suite.yaml", response.content)])
+    assert report.changes[0].what == "unchanged"
+
+
+def test_an_export_that_does_not_exist_is_a_problem_in_json(client: APIClient) -> None:
+    response = client.get("/api/suites/nothing/export/", headers={"Accept": "application/yaml"})
+
+    assert response.status_code == 404
+    assert json.loads(response.content)["status"] == 404
+
+
+@pytest.mark.parametrize("path", ["suites/refunds/", "suites/refunds/export/"])
+def test_a_suite_that_no_longer_validates_says_so(client: APIClient, path: str) -> None:
+    Assertion.objects.filter(type="contains").update(type="of an older version")
+
+    response = client.get(f"/api/{path}")
+
+    assert response.status_code == 409
+    assert "of an older version" in str(json.loads(response.content)["errors"])
+
+
+def test_a_suite_has_a_fixed_number_of_queries(
+    client: APIClient, django_assert_max_num_queries: Any
+) -> None:
+    suite = Suite.objects.get(slug="refunds")
+    for number in range(30):
+        case = Case.objects.create(suite=suite, name=f"more {number}")
+        case.turns.create(user="Hi")
+
+    with django_assert_max_num_queries(9):
+        assert len(client.get("/api/suites/refunds/").json()["cases"]) == 32
+
+
+def test_fields_restrict_a_spec(client: APIClient) -> None:
+    Agent.objects.filter(slug="clerk").update(description="Nice.")
+
+    body = client.get("/api/agents/clerk/?fields=description,slug").json()
+
+    assert body == {"slug": "clerk", "description": "Nice."}

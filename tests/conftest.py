@@ -1,0 +1,163 @@
+"""What all tests share: the site they run on, servers that may be missing, and the browser.
+
+The environment is set before Django reads its settings, and from nothing but this file: a test
+run neither sees the operator's data nor a key that costs money.
+"""
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import django
+import pytest
+from django.conf import settings
+from django.db import connection, connections
+from playwright.sync_api import Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent
+TEST_DATABASE = "TOUCHSTONE_TEST_DATABASE_URL"
+POSTGRES_ADDRESS = ("127.0.0.1", 5432)
+REDIS_ADDRESS = ("127.0.0.1", 6379)
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_ARGUMENTS = (
+    "--no-sandbox",  # it cannot nest in the containers that tests run in
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    # Chromium asks its maker's servers for this and that; a test run talks to nobody.
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+if settings.configured:
+    raise pytest.UsageError("Unset DJANGO_SETTINGS_MODULE: the tests set it after what it reads.")
+
+DATA = Path(tempfile.mkdtemp(prefix="touchstone-tests-"))
+for name in list(os.environ):
+    if name.startswith(("TOUCHSTONE_", "EVALS_", "ANTHROPIC_")) and name != TEST_DATABASE:
+        del os.environ[name]
+os.environ.pop("DATABASE_URL", None)
+if TEST_DATABASE in os.environ:
+    os.environ["DATABASE_URL"] = os.environ[TEST_DATABASE]
+os.environ["TOUCHSTONE_DATA_DIR"] = str(DATA)
+os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"
+
+DATABASE = settings.DATABASES["default"]
+IS_POSTGRESQL = DATABASE["ENGINE"] == "django.db.backends.postgresql"
+if IS_POSTGRESQL:
+    # Two test runs may share the server, and a kept connection would forbid dropping the database.
+    DATABASE |= {"TEST": {"NAME": f"test_touchstone_{os.getpid()}"}, "CONN_MAX_AGE": 0}
+else:
+    # A file, not memory: live servers and worker processes open the same database.
+    DATABASE["TEST"] = {"NAME": str(DATA / "test.sqlite3")}
+django.setup()
+
+from django.contrib.auth.hashers import PBKDF2PasswordHasher  # noqa: E402 - needs the settings
+
+# Hashing slowly is the point of a password hasher, and takes half a second for each test user.
+PBKDF2PasswordHasher.iterations = 1
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(DATA, ignore_errors=True)
+
+
+# What may be missing
+
+
+def _answers(address: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(address, timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _chromium() -> str | None:
+    return next(filter(None, map(shutil.which, CHROMIUMS)), None)
+
+
+def _reasons_to_leave_out() -> dict[str, str]:
+    """Give the marks whose tests cannot run here, each with the reason."""
+    reasons = {}
+    if _chromium() is None:
+        reasons["browser"] = f"no Chromium found (tried {', '.join(CHROMIUMS)})"
+    if not IS_POSTGRESQL:
+        host, port = POSTGRES_ADDRESS
+        reasons["postgres"] = (
+            f"this run is on SQLite; set {TEST_DATABASE} (make test runs them afterwards)"
+            if _answers(POSTGRES_ADDRESS)
+            else f"no PostgreSQL answers at {host}:{port}, and {TEST_DATABASE} is not set"
+        )
+    if not _answers(REDIS_ADDRESS):
+        host, port = REDIS_ADDRESS
+        reasons["redis"] = f"no Redis answers at {host}:{port}"
+    return reasons
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reasons = _reasons_to_leave_out()
+    for item in items:
+        for mark, reason in reasons.items():
+            if item.get_closest_marker(mark):
+                item.add_marker(pytest.mark.skip(reason=f"{mark}: {reason}"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    counts: dict[str, int] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = str(report.longrepr[-1]).removeprefix("Skipped: ")  # after path and line
+        counts[reason] = counts.get(reason, 0) + 1
+    for reason, number in sorted(counts.items()):
+        terminalreporter.write_line(f"Left out: {number} test(s), {reason}", yellow=True)
+
+
+@pytest.fixture
+def redis_url() -> str:
+    """A Redis database for a test marked `redis`; not the one that others use by default."""
+    host, port = REDIS_ADDRESS
+    return f"redis://{host}:{port}/15"
+
+
+# Processes beside the test
+
+
+@pytest.fixture
+def child_environment(transactional_db: None) -> dict[str, str]:
+    """The environment for `manage.py` in a child process that shares the test's database."""
+    name = connection.settings_dict["NAME"]  # the test database's, by now
+    if IS_POSTGRESQL:
+        address = urlsplit(os.environ[TEST_DATABASE])._replace(path="/" + quote(name)).geturl()
+    else:
+        address = f"sqlite:///{quote(str(name))}"
+    return {**os.environ, "DATABASE_URL": address}
+
+
+# Browser
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
+    """A page of a fresh Chromium, for tests marked `browser`.
+
+    Playwright starts and ends with each test: while it runs, its event loop holds the thread, and
+    neither a task nor the ORM would work in the tests that follow. What a browser test itself needs
+    done without that loop goes through `tests.elsewhere`.
+    """
+    # The test itself is synchronous; Django only sees the loop of Playwright in its thread.
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=_chromium(), args=list(CHROMIUM_ARGUMENTS)
+        )
+        page = browser.new_page()
+        page.set_default_timeout(10_000)
+        yield page
+        browser.close()
+        # While a loop runs, asgiref gives the thread connections of its own; nobody sees them later.
+        connections.close_all()

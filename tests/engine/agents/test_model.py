@@ -1,0 +1,512 @@
+"""The model driver, with the real SDK against a model API on this machine and a real world."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from evals_app.engine.agents.model import ModelSession
+from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.agents.toolbox import Toolbox
+from evals_app.engine.conversation import Conversation
+from evals_app.engine.errors import (
+    AgentError,
+    ConfigurationError,
+    ProviderError,
+    UnavailableError,
+)
+from evals_app.engine.llm.call import AssistantMessage, ModelCall, ModelReply, NativeTurn
+from evals_app.engine.trial import Attempt, Cause, Message, Trial, Usage
+from fixtures_app.tools import ToolWorld
+from tests.engine.llm.makers import FakeTime, make_models
+from tests.engine.makers import make_agent, make_case, make_model_agent, make_world
+from tests.model_server import Answer, Failure, ModelServer, Reply, ToolUse, last_text, tool_results
+
+pytestmark = pytest.mark.anyio
+
+STREAMED = pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
+FIND = ToolUse("entity_query", {"type": "order", "filters": {"number": "1042"}})
+
+
+async def hold(
+    server: ModelServer,
+    *messages: str,
+    world: ToolWorld | None = None,
+    agent: dict[str, Any] | None = None,
+    provider: dict[str, Any] | None = None,
+    fake_time: FakeTime | None = None,
+    **changes: Any,
+) -> Trial:
+    """Hold a whole conversation with the model behind the server."""
+    async with make_models(server, fake_time or FakeTime(), **(provider or {})) as models:
+        conversation = Conversation(
+            make_case(*messages, **changes),
+            number=1,
+            agent=make_model_agent(**(agent or {})),
+            world=world or make_world(),
+            complete=models.complete,
+        )
+        return await conversation.hold()
+
+
+@STREAMED
+async def test_a_conversation_of_several_turns_with_tools(
+    model_server: ModelServer, *, streaming: bool
+) -> None:
+    world = make_world()
+    change = ToolUse("entity_update", {"id": "order-1", "data": {"state": "refunded"}})
+    model_server.replies(
+        [
+            Reply("Let me see.", tools=(FIND,), thinking="I need the order."),
+            Reply("Order 1042 cost 24.50. Shall I refund it?"),
+            Reply(tools=(change,)),
+            Reply("Done.", cache_read=90),
+        ]
+    )
+
+    trial = await hold(
+        model_server,
+        "I want my money back for 1042.",
+        "Yes, please.",
+        world=world,
+        streaming=streaming,
+        agent={"system_prompt": "You are {{agentName}}."},
+    )
+
+    first, second = trial.turns
+    assert [turn.error for turn in trial.turns] == [None, None]
+    assert (first.reply, second.reply) == ("Order 1042 cost 24.50. Shall I refund it?", "Done.")
+    assert [message.text for message in first.messages] == ["Let me see.", first.reply]
+    (query,) = first.tool_calls
+    assert (query.name, query.args) == ("entity.query", FIND.input)
+    assert query.result["entities"][0]["data"]["total"] == 24.5
+    assert [call.name for call in second.tool_calls] == ["entity.update"]
+    assert (first.usage.prompt_tokens, first.usage.response_tokens) == (20, 10)
+    assert second.usage.prompt_tokens == 110
+    assert trial.usage.prompt_tokens == 130
+    assert first.model == "claude-haiku-5-5"
+    assert [turn.first_token_ms is not None for turn in trial.turns] == [streaming] * 2
+    assert trial.world_changes == world.changes()
+    assert [entry["id"] for entry in trial.world_journal] == ["order-1"]
+    assert not trial.is_scripted
+    body = model_server.bodies[-1]
+    assert body["system"] == "You are Juniper."
+    assert body.get("stream", False) is streaming
+    assert [tool["name"] for tool in body["tools"]] == [
+        "entity_query",
+        "entity_update",
+        "knowledge_search",
+    ]
+    assert [message["role"] for message in body["messages"]] == ["user", "assistant"] * 3 + ["user"]
+
+
+@STREAMED
+async def test_the_model_sees_what_its_tools_returned(
+    model_server: ModelServer, *, streaming: bool
+) -> None:
+    search = ToolUse("knowledge_search", {"query": "returned books"})
+    wrong = ToolUse("entity_query", {"type": "order", "limit": "many"})
+    model_server.replies([Reply(tools=(search, wrong)), Reply("Within 30 days.")])
+
+    trial = await hold(model_server, "How long?", streaming=streaming)
+
+    found, refused = tool_results(model_server.bodies[1])
+    assert json.loads(found["content"])["chunks"][0]["id"] == "returns"
+    assert "is_error" not in found
+    assert json.loads(refused["content"])["error"]["code"] == "invalid_arguments"
+    assert refused["is_error"] is True
+    calls = trial.turns[0].tool_calls
+    assert [chunk.id for chunk in calls[0].chunks] == ["returns"]
+    assert calls[1].error is not None
+
+
+@STREAMED
+async def test_malformed_arguments_are_answered_and_never_run(
+    model_server: ModelServer, *, streaming: bool
+) -> None:
+    world = make_world()
+    model_server.replies([Reply(tools=(ToolUse("entity_update", "{oops"),)), Reply("Sorry.")])
+
+    trial = await hold(model_server, "Hi", world=world, streaming=streaming)
+
+    (call,) = trial.turns[0].tool_calls
+    assert trial.turns[0].reply == "Sorry."
+    assert call.error is not None
+    assert call.error.startswith("The arguments are not a JSON object")
+    assert list(world.journal) == []
+    (result,) = tool_results(model_server.bodies[1])
+    assert json.loads(result["content"])["error"]["code"] == "malformed_arguments"
+
+
+async def test_a_tool_that_the_agent_does_not_have_is_answered_with_an_error(
+    model_server: ModelServer,
+) -> None:
+    model_server.replies([Reply(tools=(ToolUse("mail_send"),)), Reply("I cannot send mail.")])
+
+    trial = await hold(model_server, "Mail me.")
+
+    assert trial.turns[0].tool_calls[0].error == "There is no tool 'mail_send'."
+    assert trial.turns[0].error is None
+
+
+async def test_a_scripted_history_comes_first(model_server: ModelServer) -> None:
+    model_server.replies([Reply("Hello again.")])
+    history = [
+        {"role": "user", "content": "Hello, this is Inês."},
+        {"role": "assistant", "content": "Good morning!"},
+    ]
+
+    trial = await hold(model_server, "It is me.", history=history)
+
+    (body,) = model_server.bodies
+    assert [(each["role"], each["content"]) for each in body["messages"]] == [
+        ("user", "Hello, this is Inês."),
+        ("assistant", "Good morning!"),
+        ("user", "It is me."),
+    ]
+    assert trial.history == (
+        Message("user", "Hello, this is Inês."),
+        Message("assistant", "Good morning!"),
+    )
+
+
+async def test_what_is_expected_is_never_told(model_server: ModelServer) -> None:
+    model_server.answers(lambda _: Reply("Hello."))
+    turns = [{"user": "Hi", "expected": "SECRET one"}, {"user": "Bye", "expected": "SECRET two"}]
+
+    await hold(model_server, turns=turns)
+
+    assert len(model_server.bodies) == 2
+    assert "SECRET" not in json.dumps(model_server.bodies)
+
+
+@pytest.mark.parametrize(
+    ("agent", "sent"),
+    [
+        pytest.param({}, {"max_tokens": 4096}, id="default"),
+        pytest.param({"settings": {"max_output_tokens": 77}}, {"max_tokens": 77}, id="settings"),
+        pytest.param(
+            {
+                "model": {
+                    "provider": "anthropic",
+                    "name": "claude-haiku-5-5",
+                    "max_tokens": 33,
+                    "temperature": 0.5,
+                },
+                "settings": {"max_output_tokens": 77},
+            },
+            {"max_tokens": 33, "temperature": 0.5},
+            id="the model's own",
+        ),
+    ],
+)
+async def test_settings_are_sent(agent: dict[str, Any], sent: dict[str, Any]) -> None:
+    with ModelServer(refuses=()) as server:
+        server.replies([Reply("Hello.")])
+
+        await hold(server, "Hi", agent=agent)
+
+        assert server.bodies[0].items() >= sent.items()
+
+
+async def test_a_setting_that_the_model_refuses_is_noted_once(model_server: ModelServer) -> None:
+    model = {"provider": "anthropic", "name": "claude-haiku-5-5", "temperature": 0.0}
+    model_server.replies([Reply(tools=(FIND,)), Reply("Hello.")])
+
+    trial = await hold(model_server, "Hi", agent={"model": model})
+
+    assert trial.turns[0].notes == ("The model does not accept temperature; it was left out.",)
+
+
+# Replies that are none
+
+
+@STREAMED
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        pytest.param(
+            Reply(stop="refusal", category="cyber"),
+            "The model refused to answer (cyber).",
+            id="why",
+        ),
+        pytest.param(Reply(stop="refusal"), "The model refused to answer.", id="refused"),
+        pytest.param(Reply(""), "The agent said nothing.", id="nothing"),
+        pytest.param(Reply(" \n"), "The agent said nothing.", id="blank"),
+        pytest.param(
+            Reply(thinking="Hm.", stop="max_tokens"), "The agent said nothing.", id="only thoughts"
+        ),
+        pytest.param(
+            Reply("So", stop="model_context_window_exceeded"),
+            "The conversation is longer than the model can read.",
+            id="too long",
+        ),
+    ],
+)
+async def test_a_reply_that_is_none_fails_the_turn_and_the_next_one_is_held(
+    model_server: ModelServer, reply: Reply, error: str, *, streaming: bool
+) -> None:
+    model_server.replies([reply, Reply("Here I am.")])
+
+    trial = await hold(model_server, "Do it.", "Are you there?", streaming=streaming)
+
+    assert [turn.error for turn in trial.turns] == [error, None]
+    assert trial.turns[0].usage == Usage(10, 5)
+    assert trial.failure is None
+    # A turn that failed has left nothing in what the model reads next.
+    assert [message["content"] for message in model_server.bodies[1]["messages"]] == [
+        "Are you there?"
+    ]
+
+
+async def test_a_refusal_in_words_is_a_reply(model_server: ModelServer) -> None:
+    model_server.replies([Reply("I would rather not.", stop="refusal")])
+
+    trial = await hold(model_server, "Do it.")
+
+    assert (trial.turns[0].reply, trial.turns[0].error) == ("I would rather not.", None)
+
+
+@STREAMED
+async def test_a_reply_that_was_cut_is_taken_and_noted(
+    model_server: ModelServer, *, streaming: bool
+) -> None:
+    model_server.replies([Reply("It was a dark and", stop="max_tokens"), Reply("stormy night.")])
+
+    trial = await hold(model_server, "Tell.", "Go on.", streaming=streaming)
+
+    first, second = trial.turns
+    assert (first.reply, first.error) == ("It was a dark and", None)
+    assert first.notes == ("The reply was cut at the output limit of the agent's settings.",)
+    assert (second.reply, second.notes) == ("stormy night.", ())
+    assert model_server.bodies[1]["messages"][1]["content"][0]["text"] == "It was a dark and"
+
+
+@STREAMED
+async def test_calls_in_a_reply_that_was_cut_are_neither_run_nor_sent_back(
+    model_server: ModelServer, *, streaming: bool
+) -> None:
+    cut = Reply("Let me", tools=(ToolUse("entity_query", '{"type": "or'),), stop="max_tokens")
+    model_server.replies([cut, Reply("Hello.")])
+
+    trial = await hold(model_server, "Hi", "Go on.", streaming=streaming)
+
+    assert [turn.reply for turn in trial.turns] == ["Let me", "Hello."]
+    assert trial.tool_calls == ()
+    assert model_server.bodies[1]["messages"][1] == {"role": "assistant", "content": "Let me"}
+
+
+@pytest.mark.parametrize(
+    ("rounds", "limit", "is_fine"),
+    [(1, 1, True), (2, 2, True), (2, 1, False), (9, 3, False)],
+)
+async def test_tools_are_called_for_at_most_so_many_rounds(
+    model_server: ModelServer, rounds: int, limit: int, *, is_fine: bool
+) -> None:
+    model_server.replies([*[Reply(tools=(FIND,))] * rounds, Reply("Found.")])
+
+    trial = await hold(model_server, "Find it.", agent={"settings": {"max_tool_rounds": limit}})
+
+    error = None if is_fine else f"The agent still called tools after {limit} rounds."
+    assert trial.turns[0].error == error
+    assert len(trial.tool_calls) == min(rounds, limit)
+
+
+# Trouble with the provider
+
+
+@STREAMED
+async def test_a_provider_that_stays_away_ends_the_conversation(
+    model_server: ModelServer, *, streaming: bool
+) -> None:
+    answers: Iterable[Answer] = [Reply("Hello."), *[Failure(529)] * 6]
+    model_server.replies(answers)
+
+    trial = await hold(model_server, "Hi", "And now?", "Anyone?", streaming=streaming)
+
+    assert trial.failure is not None
+    assert trial.failure.cause is Cause.PROVIDER
+    assert "answered 529 (overloaded) 6 times" in trial.failure.message
+    assert [turn.error for turn in trial.turns] == [None, trial.failure.message]
+    assert len(trial.turns[1].attempts) == 6
+
+
+async def test_a_provider_that_comes_back_costs_the_agent_no_time(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.replies([Failure(429), Failure(500), Reply(tools=(FIND,)), Reply("At last.")])
+    exchange = Exchange(1, "Hi", 60, fake_time.clock)
+
+    async with make_models(model_server, fake_time) as models:
+        await run(make_session(models.complete), exchange)
+    record = exchange.record()
+
+    assert record.reply == "At last."
+    assert record.latency_ms < 2000
+    assert record.waited_ms == pytest.approx(34_000, abs=2000)
+    assert [attempt.waited_ms for attempt in record.attempts] == pytest.approx([30_000, 4_000])
+
+
+async def test_a_provider_that_stays_away_costs_the_agent_no_time_either(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.answers(lambda _: Failure(500))
+    exchange = Exchange(1, "Hi", 60, fake_time.clock)
+
+    async with make_models(model_server, fake_time) as models:
+        session = make_session(models.complete)
+        with pytest.raises(ProviderError):
+            await run(session, exchange)
+    record = exchange.record()
+
+    assert record.waited_ms == pytest.approx(62_000, abs=2000)
+    assert record.latency_ms < 1000
+
+
+@pytest.fixture
+def fake_time() -> FakeTime:
+    return FakeTime()
+
+
+async def run(session: ModelSession, exchange: Exchange) -> None:
+    """Let a session answer as in a turn."""
+    async with asyncio.timeout(exchange.timeout_s) as timer:
+        with exchange.timed(timer):
+            await session.respond(exchange)
+
+
+def make_session(complete: Callable[[ModelCall], Any], **changes: Any) -> ModelSession:
+    agent = make_model_agent(**changes)
+    return ModelSession(
+        agent,
+        setting=Setting("Be kind."),
+        toolbox=Toolbox(agent.tools, world=make_world()),
+        complete=complete,
+    )
+
+
+async def test_waiting_for_a_provider_does_not_use_up_the_turn() -> None:
+    async def busy(call: ModelCall) -> ModelReply:
+        with call.waiting():
+            await asyncio.sleep(0.2)
+        return ModelReply(text="At last.", waited_ms=200.0, native_turn=NativeTurn({}))
+
+    conversation = Conversation(
+        make_case("Hi", turn_timeout_s=0.1),
+        number=1,
+        agent=make_model_agent(),
+        world=make_world(),
+        complete=busy,
+    )
+
+    (turn,) = (await conversation.hold()).turns
+
+    assert (turn.reply, turn.error) == ("At last.", None)
+    assert turn.waited_ms == 200
+    assert turn.latency_ms < 100
+
+
+async def test_a_model_that_is_too_slow_is_the_agents_failure_and_costs_are_unknown(
+    model_server: ModelServer,
+) -> None:
+    def answer(request: dict[str, Any]) -> Reply:
+        if tool_results(request):
+            return Reply("Too late.", latency_s=30)
+        return Reply(tools=(FIND,)) if last_text(request) == "Hi" else Reply("Hello.")
+
+    model_server.answers(answer)
+
+    trial = await hold(model_server, "Hi", "Again?", turn_timeout_s=0.5)
+
+    first, second = trial.turns
+    assert first.error == "The agent did not answer within 0.5 s."
+    assert [call.name for call in first.tool_calls] == ["entity.query"]  # what it did is kept
+    assert first.usage == Usage()
+    assert first.latency_ms == pytest.approx(500, abs=200)
+    assert (second.reply, second.error) == ("Hello.", None)
+    assert trial.failure is None
+
+
+async def test_of_a_call_that_is_cut_off_only_the_pauses_were_not_the_agents() -> None:
+    async def slow(call: ModelCall) -> ModelReply:
+        with call.waiting():
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    exchange = Exchange(1, "Hi", 0.05)
+
+    with pytest.raises(TimeoutError):
+        await run(make_session(slow), exchange)
+    record = exchange.record()
+
+    assert record.waited_ms == pytest.approx(200, abs=60)
+    assert record.latency_ms == pytest.approx(50, abs=60)
+
+
+async def test_attempts_of_a_call_that_failed_are_for_the_conversation_to_keep() -> None:
+    async def away(call: ModelCall) -> ModelReply:
+        error = UnavailableError("It is away.")
+        error.attempts = (Attempt("answered 500", 0.0),)
+        raise error
+
+    exchange = Exchange(1, "Hi", 60)
+
+    with pytest.raises(ProviderError):
+        await make_session(away).respond(exchange)
+
+    assert exchange.attempts == []
+    assert exchange.usages == []
+
+
+# Alone
+
+
+async def test_a_reply_without_anything_to_send_back_is_kept_as_text() -> None:
+    asked: list[ModelCall] = []
+
+    async def plain(call: ModelCall) -> ModelReply:
+        asked.append(call)
+        return ModelReply(text="Hello.")
+
+    session = make_session(plain)
+    await session.respond(Exchange(1, "Hi", 60))
+    await session.respond(Exchange(2, "Bye", 60))
+
+    assert asked[1].messages[1] == AssistantMessage("Hello.")
+    assert (asked[1].purpose, asked[1].system, asked[1].timeout_s) == ("agent", "Be kind.", 60)
+
+
+async def test_an_error_of_the_agent_leaves_the_chat_as_it_was() -> None:
+    replies = iter([ModelReply(text="One."), ModelReply(stop="refusal"), ModelReply(text="Three.")])
+    asked: list[ModelCall] = []
+
+    async def complete(call: ModelCall) -> ModelReply:
+        asked.append(call)
+        return next(replies)
+
+    session = make_session(complete)
+    await session.respond(Exchange(1, "a", 60))
+    with pytest.raises(AgentError):
+        await session.respond(Exchange(2, "b", 60))
+    await session.respond(Exchange(3, "c", 60))
+
+    assert len(asked[2].messages) == 3
+
+
+def test_an_agent_without_a_model_cannot_be_driven() -> None:
+    agent = make_agent()
+
+    with pytest.raises(ConfigurationError, match="Agent echo has no model"):
+        ModelSession(
+            agent,
+            setting=Setting(""),
+            toolbox=Toolbox((), world=make_world()),
+            complete=_never,
+        )
+
+
+async def _never(call: ModelCall) -> ModelReply:
+    raise AssertionError

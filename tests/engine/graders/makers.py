@@ -1,0 +1,42 @@
+"""Small trials for the tests of graders and judges."""
+
+from typing import Any
+
+from evals_app.engine.trial import Chunk, Message, ToolCall, Trial, TurnRecord, View
+
+
+def make_call(name: str = "entity.query", /, **args: Any) -> ToolCall:
+    return ToolCall(name=name, args=args)
+
+
+def make_turn(
+    reply: str = "",
+    *,
+    user: str = "Hello",
+    calls: tuple[ToolCall, ...] = (),
+    index: int = 1,
+    error: str | None = None,
+) -> TurnRecord:
+    message = Message("assistant", reply, calls)
+    return TurnRecord(index=index, user=user, reply=reply, messages=(message,), error=error)
+
+
+def make_trial(*turns: TurnRecord, **changes: Any) -> Trial:
+    fields = {"case": "Refund", "number": 1, "planned_turns": len(turns), "agent": "support"}
+    return Trial(**{**fields, "turns": turns, **changes})
+
+
+def view_of(reply: str = "", *, expected: str | None = None, calls: Any = ()) -> View:
+    """Look at a conversation of one turn."""
+    turn = make_turn(reply, calls=tuple(calls))
+    return View(make_trial(turn), turn, expected_text=expected)
+
+
+def view_of_chunks(*ids: str) -> View:
+    """Look at a turn that fetched chunks, one search for each."""
+    return view_of(
+        calls=[
+            ToolCall("knowledge.search", {"query": each}, chunks=(Chunk(each, f"text of {each}"),))
+            for each in ids
+        ]
+    )

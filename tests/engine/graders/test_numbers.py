@@ -1,0 +1,287 @@
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from evals_app.engine.graders.base import MAX_TEXT_BYTES
+from evals_app.engine.graders.decimals import is_within, read_number
+from evals_app.engine.graders.numbers import Numeric
+from evals_app.engine.graders.prose_numbers import find_numbers
+from evals_app.engine.trial import Cause, GradeStatus
+from tests.engine.graders.makers import view_of
+
+
+@pytest.mark.parametrize(
+    ("options", "reply", "passes"),
+    [
+        pytest.param({"value": 60.94}, "60.94", True, id="the same"),
+        pytest.param({"value": 60.94}, " 60.94\n", True, id="trimmed"),
+        pytest.param({"value": 60.94}, "60.940001", True, id="default tolerance, included"),
+        pytest.param({"value": 60.94}, "60.9400011", False, id="just above it"),
+        pytest.param({"value": 60}, "6e1", True, id="exponent"),
+        pytest.param({"value": "-0.5"}, "-.5", True, id="sign, no leading zero"),
+        pytest.param({"value": 5}, "+5.", True, id="plus, trailing dot"),
+        pytest.param({"value": 5}, "5 dollars", False, id="not only a number"),
+        pytest.param({"value": 5}, "$5", False, id="currency"),
+        pytest.param({"value": 5}, "", False, id="empty"),
+        pytest.param({"value": 5}, "inf", False, id="infinity"),
+        pytest.param({"value": 5}, "nan", False, id="not a number"),
+        pytest.param({"value": 5}, "\u0665", False, id="digits of another script"),
+        pytest.param({"value": 1234}, "1,234", False, id="separators invalidate"),
+        pytest.param({"value": 1234}, "1_234", False, id="underscores invalidate"),
+        pytest.param(
+            {"value": 1234, "accept_thousands_separators": True}, "1,234", True, id="separators"
+        ),
+        pytest.param(
+            {"value": 1234, "accept_thousands_separators": True},
+            "1\u202f2\u00a03_4",
+            True,
+            id="separators anywhere",
+        ),
+        pytest.param({"value": 0.35}, "35%", False, id="percent invalidates"),
+        pytest.param({"value": 0.35, "accept_percent": True}, "35 %", True, id="percent"),
+        pytest.param({"value": "35%", "accept_percent": True}, "0.35", True, id="percent expected"),
+        pytest.param(
+            {"value": "1,234.5%", "accept_percent": True, "accept_thousands_separators": True},
+            "12.345",
+            True,
+            id="both, on the expected side",
+        ),
+        pytest.param({"value": 100, "absolute_tolerance": 0.5}, "100.5", True, id="at the limit"),
+        pytest.param({"value": 100, "absolute_tolerance": 0.5}, "100.51", False, id="above it"),
+        pytest.param({"value": 200, "relative_tolerance": 0.01}, "198", True, id="1 % less"),
+        pytest.param({"value": 200, "relative_tolerance": 0.01}, "197.9", False, id="more"),
+        pytest.param({"value": -200, "relative_tolerance": 0.01}, "-202", True, id="1 % of -200"),
+        pytest.param({"value": 0, "relative_tolerance": 0.5}, "0.1", False, id="a share of zero"),
+        pytest.param({"value": 0.1, "absolute_tolerance": 0.2}, "0.3", True, id="exact tenths"),
+        pytest.param({"value": 2**100, "absolute_tolerance": 0}, str(2**100), True, id="large"),
+        pytest.param(
+            {"value": 2**100, "absolute_tolerance": 0}, str(2**100 + 1), False, id="large, off by 1"
+        ),
+        pytest.param(
+            {"value": "1e999999999", "absolute_tolerance": 0}, "1e999999999", True, id="huge"
+        ),
+        pytest.param({"value": "1e999999999"}, "1", False, id="huge against small"),
+        pytest.param({"value": 1}, "1e-999999999999999999999", False, id="exponent out of range"),
+    ],
+)
+def test_the_whole_reply_is_the_number(
+    *, options: dict[str, object], reply: str, passes: bool
+) -> None:
+    grade = Numeric.model_validate(options).grade(view_of(reply))
+
+    assert (grade.passed, grade.score) == (passes, float(passes))
+
+
+def found(text: str, *, percent: bool = False) -> list[str]:
+    return [f"{each.value.normalize():f}" for each in find_numbers(text, percent=percent)]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        pytest.param("GPT-4 scored 91", ["4", "91"], id="a hyphen after a letter"),
+        pytest.param("takes 3-5 days", ["3", "5"], id="a hyphen after a digit"),
+        pytest.param("it is -5 today", ["-5"], id="minus"),
+        pytest.param("it is \u22125 today", ["-5"], id="true minus"),
+        pytest.param("by +5", ["5"], id="plus"),
+        pytest.param("was $25.14, up", ["25.14"], id="currency and comma"),
+        pytest.param("-$5 and $-6 and €7", ["-5", "-6", "7"], id="sign and currency"),
+        pytest.param("lost (1,200) in all", ["-1200"], id="brackets are negative"),
+        pytest.param("lost ($1,200.50)", ["-1200.5"], id="brackets with currency"),
+        pytest.param("(5 of 6)", ["5", "6"], id="brackets around more"),
+        pytest.param("1,234,567.89", ["1234567.89"], id="thousands"),
+        pytest.param("12\u202f000 and 12\u00a0000", ["12000", "12000"], id="narrow spaces"),
+        pytest.param("1_000", ["1000"], id="underscores"),
+        pytest.param("1,2,3", ["1", "2", "3"], id="a list is no group"),
+        pytest.param("in 2010,2011", ["2010", "2011"], id="four digits are no group"),
+        pytest.param("v2 and x1,2", ["2"], id="behind a letter"),
+        pytest.param("snake_5", [], id="behind an underscore"),
+        pytest.param("version 1.2.3 of 10.0.0.1", [], id="chains"),
+        pytest.param("Founded in 2010.", ["2010"], id="end of a sentence"),
+        pytest.param("just .5 of it", ["0.5"], id="no leading zero"),
+        pytest.param("wait...5", ["5"], id="after an ellipsis"),
+        pytest.param("6.02e23 and 1E-3", ["602000000000000000000000", "0.001"], id="exponents"),
+        pytest.param(
+            "5k, 2M, 3B, 4bn", ["5000", "2000000", "3000000000", "4000000000"], id="units"
+        ),
+        pytest.param("5kg and 7MB and 10ms", ["5", "7", "10"], id="other units"),
+        pytest.param("2024-01-05 at 10:30", ["2024", "1", "5", "10", "30"], id="date and time"),
+        pytest.param("up 3.5%", ["3.5"], id="percent is not asked for"),
+        pytest.param("none at all", [], id="no number"),
+        pytest.param("", [], id="empty"),
+    ],
+)
+def test_numbers_are_found_in_running_text(text: str, numbers: list[str]) -> None:
+    assert found(text) == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        pytest.param("up 3.5%, then 4 %", ["0.035", "0.04"], id="percent"),
+        pytest.param("(5%)", ["-0.05"], id="percent in brackets"),
+        pytest.param("3 of 4", ["3", "4"], id="no percent"),
+    ],
+)
+def test_percent_divides_where_it_is_asked_for(text: str, numbers: list[str]) -> None:
+    assert found(text, percent=True) == numbers
+
+
+@pytest.mark.parametrize(
+    ("extract", "reply", "passes"),
+    [
+        pytest.param("last", "From 80 down to 91", True, id="last is it"),
+        pytest.param("last", "It is 91, up from 80", False, id="last is another"),
+        pytest.param("last", "no idea", False, id="last of none"),
+        pytest.param("only", "It is 91.", True, id="only one"),
+        pytest.param("only", "It is 91, or 91", False, id="several, though equal"),
+        pytest.param("only", "no idea", False, id="only one of none"),
+        pytest.param("any", "91 of 100", True, id="any, first"),
+        pytest.param("any", "100, 91, 3", True, id="any, in the middle"),
+        pytest.param("any", "100, 92", False, id="any, none of them"),
+        pytest.param("any", "v91", False, id="any, no number"),
+        pytest.param("whole", "It is 91.", False, id="whole"),
+    ],
+)
+def test_the_number_is_taken_from_where_it_stands(
+    *, extract: str, reply: str, passes: bool
+) -> None:
+    grader = Numeric.model_validate({"value": 91, "extract": extract})
+
+    assert grader.grade(view_of(reply)).passed is passes
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        pytest.param("sixty", "is not a number", id="word"),
+        pytest.param("", "is not a number", id="empty"),
+        pytest.param("35%", "accept_percent", id="percent"),
+        pytest.param("1,234", "accept_thousands_separators", id="separators"),
+        pytest.param(float("nan"), "is not a number", id="nan"),
+        pytest.param(float("inf"), "is not a number", id="infinity"),
+        pytest.param(True, "Write a number", id="bool"),
+        pytest.param([60], "Write a number", id="list"),
+    ],
+)
+def test_an_expected_value_that_is_no_number_is_refused(value: object, advice: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        Numeric.model_validate({"value": value})
+
+    (error,) = refused.value.errors()
+    assert error["loc"] == ("value",)
+    assert advice in error["msg"]
+
+
+@pytest.mark.parametrize("tolerance", ["absolute_tolerance", "relative_tolerance"])
+@pytest.mark.parametrize("value", [-1, float("inf"), float("nan"), "1"])
+def test_a_tolerance_that_means_nothing_is_refused(tolerance: str, value: object) -> None:
+    with pytest.raises(ValidationError):
+        Numeric.model_validate({"value": 1, tolerance: value})
+
+
+@pytest.mark.parametrize("value", [60, 60.0, "60", "6e1", 10**50])
+def test_the_value_is_kept_as_it_was_written(value: float | str) -> None:
+    dumped = Numeric.model_validate({"value": value}).model_dump(exclude_unset=True)
+
+    assert repr(dumped) == repr({"value": value})
+
+
+def test_the_expected_text_of_the_turn_serves_without_a_value() -> None:
+    assert Numeric().grade(view_of("60.94", expected="60.94")).passed is True
+
+
+def test_an_expected_text_that_is_no_number_fails_and_says_so() -> None:
+    grade = Numeric().grade(view_of("60.94", expected="about sixty"))
+
+    assert (grade.passed, grade.cause) == (False, Cause.ASSERTION)
+    assert "“about sixty” is not a number" in grade.reason
+
+
+@pytest.mark.parametrize(
+    ("expected", "has_problem"),
+    [pytest.param("60.94", False, id="number"), pytest.param("sixty", True, id="word")],
+)
+def test_authors_can_be_told_about_an_expected_text(*, expected: str, has_problem: bool) -> None:
+    assert (Numeric().expected_problem(expected) is not None) is has_problem
+
+
+def test_a_miss_names_both_numbers_and_the_difference() -> None:
+    grade = Numeric(value=60.94, relative_tolerance=0.01).grade(view_of("55"))
+
+    assert grade.reason == "The reply gives 55, expected was 60.94 (±1 %); it is off by 5.94."
+
+
+def test_a_reply_that_is_too_long_is_an_error() -> None:
+    grade = Numeric(value=1).grade(view_of("1" * (MAX_TEXT_BYTES + 1)))
+
+    assert grade.status is GradeStatus.ERROR
+
+
+@pytest.mark.parametrize("extract", ["whole", "last", "only", "any"])
+@pytest.mark.parametrize(
+    "piece",
+    ["1", "1,", "1.", "1e", "1e1", "-", "$-", "(1", "1_000,", "9" * 50 + " ", "1,234", "%", "1k"],
+)
+def test_long_and_hostile_replies_are_read(extract: str, piece: str) -> None:
+    reply = (piece * MAX_TEXT_BYTES)[:MAX_TEXT_BYTES]
+
+    grade = Numeric.model_validate({"value": 12345, "extract": extract}).grade(view_of(reply))
+
+    assert grade.status is GradeStatus.OK
+    assert len(grade.reason) < 2_000
+
+
+number_texts = st.from_regex(r"\A[+-]?[0-9]{1,40}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,2})?\Z")
+
+
+@given(number_texts, number_texts, number_texts)
+def test_comparing_is_exact(left: str, right: str, tolerance: str) -> None:
+    actual, expected = read_number(left), read_number(right)
+    absolute = read_number(tolerance.lstrip("-"))
+    assert actual is not None
+    assert expected is not None
+    assert absolute is not None
+
+    is_close = is_within(actual, expected, absolute=absolute)
+
+    exact = abs(Fraction(actual) - Fraction(expected)) <= Fraction(absolute)
+    assert is_close is exact
+
+
+@given(st.text(max_size=100) | st.text("0123456789.,-+_()$%eEkMbn \u00a0\u2212", max_size=60))
+def test_no_text_makes_reading_numbers_raise(text: str) -> None:
+    for extract in ("whole", "last", "only", "any"):
+        grader = Numeric.model_validate(
+            {"value": 1, "extract": extract, "accept_percent": True, "relative_tolerance": 0.1}
+        )
+
+        assert grader.grade(view_of(text)).passed in (True, False)
+
+
+@given(st.integers() | st.decimals(allow_nan=False, allow_infinity=False, places=3))
+def test_a_number_in_a_sentence_is_found_again(number: int | Decimal) -> None:
+    written = f"{Decimal(number):f}"  # an int would be formatted through a float
+    found = [each.value for each in find_numbers(f"The answer is {written} today.")]
+
+    assert found == [number]
+
+
+@pytest.mark.parametrize(
+    ("grader", "sentence"),
+    [
+        pytest.param(Numeric(value=60.94), "Reply gives 60.94", id="value"),
+        pytest.param(Numeric(), "Reply gives the expected number", id="expected"),
+        pytest.param(
+            Numeric(value=5, absolute_tolerance=0.5, relative_tolerance=0.01),
+            "Reply gives 5 (±1 % or ±0.5)",
+            id="tolerances",
+        ),
+    ],
+)
+def test_a_closed_row_reads_as_a_sentence(grader: Numeric, sentence: str) -> None:
+    assert grader.summary() == sentence

@@ -1,0 +1,51 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evals_app.engine.graders.retrieval import ChunksFetched
+from tests.engine.graders.makers import view_of, view_of_chunks
+
+
+@pytest.mark.parametrize(
+    ("options", "fetched", "score", "passes"),
+    [
+        pytest.param({"chunks": ["a", "b"]}, ["b", "a"], 1.0, True, id="all"),
+        pytest.param({"chunks": ["a", "b"]}, ["a", "b", "c"], 1.0, True, id="others too"),
+        pytest.param({"chunks": ["a", "b"]}, ["a", "a"], 0.5, False, id="half"),
+        pytest.param({"chunks": ["a"]}, [], 0.0, False, id="nothing"),
+        pytest.param({"chunks": ["a", "a", "b"]}, ["a"], 0.5, False, id="listed twice"),
+        pytest.param({"chunks": ["a"], "exact": True}, ["a", "a"], 1.0, True, id="exactly"),
+        pytest.param({"chunks": ["a"], "exact": True}, ["a", "b"], 1.0, False, id="one too many"),
+        pytest.param({"chunks": ["a"]}, ["A"], 0.0, False, id="case counts"),
+    ],
+)
+def test_the_score_is_the_share_that_was_fetched(
+    *, options: dict[str, Any], fetched: list[str], score: float, passes: bool
+) -> None:
+    grade = ChunksFetched.model_validate(options).grade(view_of_chunks(*fetched))
+
+    assert (grade.score, grade.passed) == (score, passes)
+
+
+def test_a_miss_names_what_is_missing_and_what_was_fetched() -> None:
+    grade = ChunksFetched(chunks=["a", "b"], exact=True).grade(view_of_chunks("b", "c"))
+
+    assert grade.reason == (
+        "Fetched 1 of 2 expected chunks; missing: a; fetched: b, c; not expected: c."
+    )
+
+
+def test_without_any_tool_call_nothing_was_fetched() -> None:
+    assert "fetched: nothing" in ChunksFetched(chunks=["a"]).grade(view_of("a")).reason
+
+
+@pytest.mark.parametrize("chunks", [[], [""], "a", None])
+def test_chunks_that_cannot_be_fetched_are_refused(chunks: object) -> None:
+    with pytest.raises(ValidationError):
+        ChunksFetched.model_validate({"chunks": chunks})
+
+
+def test_a_closed_row_reads_as_a_sentence() -> None:
+    assert ChunksFetched(chunks=["a", "b"]).summary() == "Fetches a, b"
+    assert ChunksFetched(chunks=["a"], exact=True).summary() == "Fetches exactly a"

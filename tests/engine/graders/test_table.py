@@ -1,0 +1,79 @@
+"""What holds for every grader, and for the table that names them."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evals_app.engine.graders import ALIASES, GRADERS, NOT_YET, Grader
+from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
+
+every_grader = pytest.mark.parametrize(
+    ("kind", "grader"), [pytest.param(*row, id=row[0]) for row in GRADERS.items()]
+)
+
+
+@every_grader
+def test_an_example_validates_and_comes_back_as_written(kind: str, grader: type[Grader]) -> None:
+    spec = AssertionSpec.model_validate({"type": kind, **grader.example})
+
+    assert spec.model_dump(mode="json", exclude_unset=True) == {"type": kind, **grader.example}
+
+
+@every_grader
+def test_an_example_warns_of_nothing(kind: str, grader: type[Grader]) -> None:
+    assert grader.model_validate(grader.example).warnings() == []
+
+
+@every_grader
+def test_an_option_never_hides_a_common_key(kind: str, grader: type[Grader]) -> None:
+    assert not set(grader.model_fields) & set(COMMON_KEYS)
+
+
+@every_grader
+def test_every_option_has_a_title(kind: str, grader: type[Grader]) -> None:
+    assert [name for name, field in grader.model_fields.items() if not field.title] == []
+
+
+@every_grader
+def test_an_unknown_option_is_refused(kind: str, grader: type[Grader]) -> None:
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        grader.model_validate({**grader.example, "colour": "red"})
+
+
+@every_grader
+def test_a_closed_row_never_shows_code(kind: str, grader: type[Grader]) -> None:
+    summary = grader.model_validate(grader.example).summary()
+
+    assert summary
+    assert "\n" not in summary
+    assert "None" not in summary
+
+
+def test_names_are_never_both_known_and_not_yet_known() -> None:
+    assert not (set(GRADERS) | set(ALIASES)) & NOT_YET
+
+
+@pytest.mark.parametrize(("alias", "meant"), [(a, m) for a, (m, _) in ALIASES.items()])
+def test_an_alias_means_a_known_type(alias: str, meant: str) -> None:
+    assert meant in GRADERS
+    assert alias not in GRADERS
+
+
+@pytest.mark.parametrize("kind", sorted(NOT_YET))
+def test_a_later_type_is_refused_by_name(kind: str) -> None:
+    with pytest.raises(ValidationError, match="not available in this version"):
+        AssertionSpec.model_validate({"type": kind})
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        pytest.param({"type": "contain", "value": "x"}, "Did you mean 'contains'", id="type"),
+        pytest.param({"type": "contains", "vlue": "x"}, "Did you mean 'value'", id="option"),
+        pytest.param({"value": "x"}, "needs a type", id="no type"),
+    ],
+)
+def test_a_misspelt_word_is_refused_when_it_is_written(written: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        AssertionSpec.model_validate(written)

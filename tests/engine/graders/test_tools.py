@@ -1,0 +1,378 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.graders.tools import ToolCalled, ToolCalls, ToolNotCalled
+from evals_app.engine.trial import ToolCall
+from tests.engine.graders.makers import make_call, view_of
+
+QUERY_ORDERS = make_call("entity.query", type="order", limit=5)
+QUERY_CUSTOMERS = make_call("entity.query", type="customer")
+UPDATE = make_call("entity.update", id="order-123")
+FAILED = ToolCall("entity.delete", {"id": "x"}, error="not_found: no entity x")
+SEARCH = ToolCall("knowledge.search", {"query": "refund"}, result={"chunks": [{"id": "Policy-7"}]})
+
+
+@pytest.mark.parametrize(
+    ("options", "calls", "passes"),
+    [
+        pytest.param({"value": "entity.query"}, [QUERY_ORDERS], True, id="called"),
+        pytest.param({"value": "entity.query"}, [UPDATE], False, id="another was called"),
+        pytest.param({"value": "entity.query"}, [], False, id="none was called"),
+        pytest.param({"value": "entity"}, [QUERY_ORDERS], False, id="part of a name"),
+        pytest.param({"value": "Entity.query"}, [QUERY_ORDERS], False, id="case of the name"),
+        pytest.param(
+            {"value": "query", "name_match": "contains"}, [QUERY_ORDERS], True, id="name contains"
+        ),
+        pytest.param(
+            {"value": "entity.query", "args": {"type": "order"}}, [QUERY_ORDERS], True, id="subset"
+        ),
+        pytest.param(
+            {"value": "entity.query", "args": {"type": "order"}},
+            [QUERY_CUSTOMERS, QUERY_ORDERS],
+            True,
+            id="a later call counts",
+        ),
+        pytest.param(
+            {"value": "entity.query", "args": {"type": "order"}},
+            [QUERY_CUSTOMERS],
+            False,
+            id="another argument",
+        ),
+        pytest.param(
+            {"value": "entity.query", "args": {"type": "order"}, "args_match": "exact"},
+            [QUERY_ORDERS],
+            False,
+            id="exact refuses others",
+        ),
+        pytest.param(
+            {"value": "entity.query", "args": {"type": "customer"}, "args_match": "exact"},
+            [QUERY_CUSTOMERS],
+            True,
+            id="exact and complete",
+        ),
+        pytest.param(
+            {"value": "entity.query", "args": {"limit": {"any_of": [5, 10]}}},
+            [QUERY_ORDERS],
+            True,
+            id="matcher",
+        ),
+        pytest.param({"value": "entity.delete"}, [FAILED], True, id="a failed call is a call"),
+        pytest.param(
+            {"value": "entity.delete", "succeeded": True}, [FAILED], False, id="without an error"
+        ),
+        pytest.param({"value": "entity.update", "succeeded": True}, [UPDATE], True, id="succeeded"),
+        pytest.param(
+            {"value": "knowledge.search", "output": "policy-7"}, [SEARCH], True, id="output"
+        ),
+        pytest.param(
+            {"value": "knowledge.search", "output": "policy-8"}, [SEARCH], False, id="other output"
+        ),
+    ],
+)
+def test_tool_called_and_tool_not_called_never_agree(
+    *, options: dict[str, Any], calls: list[ToolCall], passes: bool
+) -> None:
+    grade = ToolCalled.model_validate(options).grade(view_of(calls=calls))
+    opposite = ToolNotCalled.model_validate(options).grade(view_of(calls=calls))
+
+    assert (grade.passed, grade.score) == (passes, float(passes))
+    assert (opposite.passed, opposite.score) == (not passes, float(not passes))
+
+
+@pytest.mark.parametrize(
+    ("counts", "number", "passes"),
+    [
+        pytest.param({}, 3, True, id="once or more"),
+        pytest.param({"min_count": 2}, 1, False, id="too few"),
+        pytest.param({"min_count": 2}, 2, True, id="just enough"),
+        pytest.param({"max_count": 2}, 2, True, id="just not too many"),
+        pytest.param({"max_count": 2}, 3, False, id="too many"),
+        pytest.param({"max_count": 2}, 0, False, id="none, though one is wanted"),
+        pytest.param({"min_count": 0, "max_count": 2}, 0, True, id="none is allowed"),
+        pytest.param({"min_count": 2, "max_count": 2}, 2, True, id="exactly"),
+    ],
+)
+def test_calls_are_counted(*, counts: dict[str, int], number: int, passes: bool) -> None:
+    grader = ToolCalled.model_validate({"value": "entity.query", **counts})
+
+    grade = grader.grade(view_of(calls=[QUERY_ORDERS] * number + [UPDATE]))
+
+    assert grade.passed is passes
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param({"max_count": 0}, "tool_not_called", id="at most none"),
+        pytest.param({"min_count": 0}, "whatever the agent does", id="at least none"),
+        pytest.param({"min_count": 3, "max_count": 2}, "less than", id="impossible"),
+        pytest.param({"min_count": -1}, "greater than", id="negative"),
+        pytest.param({"min_count": True}, "valid integer", id="bool"),
+        pytest.param({"args": {"type": {"regex": "("}}}, "not closed", id="bad matcher"),
+        pytest.param({"output": ""}, "at least 1", id="empty output"),
+        pytest.param({"value": ""}, "at least 1", id="empty name"),
+        pytest.param({"tool": "entity.query"}, "Extra inputs", id="unknown option"),
+    ],
+)
+def test_a_check_that_cannot_be_meant_is_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        ToolCalled.model_validate({"value": "entity.query", **options})
+
+    assert says in refused.value.errors()[0]["msg"]
+
+
+def test_a_bad_argument_is_refused_where_it_stands() -> None:
+    with pytest.raises(ValidationError) as refused:
+        ToolCalled.model_validate({"value": "entity.query", "args": {"type": {"regex": "("}}})
+
+    assert refused.value.errors()[0]["loc"] == ("args", "type")
+
+
+@pytest.mark.parametrize(
+    ("options", "calls", "reason"),
+    [
+        pytest.param(
+            {"value": "entity.query"},
+            [],
+            "Expected a call of entity.query; the agent called no tool.",
+            id="nothing was called",
+        ),
+        pytest.param(
+            {"value": "entity.qery"},
+            [QUERY_ORDERS, QUERY_ORDERS, UPDATE],
+            "Expected a call of entity.qery; the agent called entity.query (2 times),"
+            " entity.update. Did you mean 'entity.query'?",
+            id="a near name",
+        ),
+        pytest.param(
+            {"value": "entity.query", "args": {"type": "invoice", "limit": 5}},
+            [QUERY_CUSTOMERS, QUERY_ORDERS],
+            "entity.query was called 2 times, but never with type = invoice, limit = 5; nearest"
+            ' call: entity.query({"type": "order", "limit": 5}), where type is order.',
+            id="the nearest call",
+        ),
+        pytest.param(
+            {"value": "entity.delete", "succeeded": True},
+            [FAILED],
+            "entity.delete was called once, but never without an error; nearest call:"
+            ' entity.delete({"id": "x"}), where it failed: not_found: no entity x.',
+            id="a failed call",
+        ),
+        pytest.param(
+            {"value": "entity.query", "min_count": 3},
+            [QUERY_ORDERS],
+            "entity.query was called once; expected at least 3 times.",
+            id="too few",
+        ),
+        pytest.param(
+            {"value": "entity.query", "max_count": 1},
+            [QUERY_ORDERS, QUERY_ORDERS],
+            "entity.query was called 2 times; at most once is allowed.",
+            id="too many",
+        ),
+    ],
+)
+def test_a_miss_shows_what_was_called_instead(
+    options: dict[str, Any], calls: list[ToolCall], reason: str
+) -> None:
+    grade = ToolCalled.model_validate(options).grade(view_of(calls=calls))
+
+    assert grade.reason == reason
+
+
+def test_a_call_that_must_not_happen_is_shown() -> None:
+    grade = ToolNotCalled(value="entity.update").grade(view_of(calls=[UPDATE]))
+
+    assert grade.reason == (
+        'entity.update was called once, which must not happen: entity.update({"id": "order-123"}).'
+    )
+
+
+@pytest.mark.parametrize(
+    ("called", "subset", "exact", "ordered", "both"),
+    [
+        pytest.param("a b b", True, True, False, False, id="another order"),
+        pytest.param("b a b", True, True, True, True, id="as listed"),
+        pytest.param("b c a b", True, False, True, False, id="one between"),
+        pytest.param("b a", False, False, False, False, id="one too few"),
+        pytest.param("b a b b", True, False, True, False, id="one too many"),
+        pytest.param("a b", False, False, False, False, id="two of three"),
+        pytest.param("c", False, False, False, False, id="another"),
+        pytest.param("", False, False, False, False, id="none"),
+        pytest.param("a b b a b", True, False, True, False, id="order found later"),
+    ],
+)
+def test_a_trajectory_is_compared_in_four_ways(
+    *, called: str, subset: bool, exact: bool, ordered: bool, both: bool
+) -> None:
+    view = view_of(calls=[make_call(name) for name in called.split()])
+
+    def passes(**options: bool) -> bool | None:
+        return ToolCalls.model_validate({"tools": ["b", "a", "b"], **options}).grade(view).passed
+
+    assert passes() is subset
+    assert passes(exact=True) is exact
+    assert passes(ordered=True) is ordered
+    assert passes(exact=True, ordered=True) is both
+
+
+@pytest.mark.parametrize(
+    "calls", [[QUERY_ORDERS, QUERY_CUSTOMERS], [QUERY_CUSTOMERS, QUERY_ORDERS]]
+)
+@pytest.mark.parametrize("strict_first", [True, False])
+def test_a_loose_tool_does_not_take_the_call_of_a_strict_one(
+    *, calls: list[ToolCall], strict_first: bool
+) -> None:
+    tools: list[Any] = [{"name": "entity.query", "args": {"type": "order"}}, "entity.query"]
+    grader = ToolCalls.model_validate(
+        {"tools": tools if strict_first else tools[::-1], "exact": True}
+    )
+
+    assert grader.grade(view_of(calls=calls)).passed is True
+
+
+@pytest.mark.parametrize(
+    ("options", "calls", "says"),
+    [
+        pytest.param({}, [QUERY_CUSTOMERS], "entity.update is missing", id="missing"),
+        pytest.param(
+            {"tools": [{"name": "entity.query", "args": {"type": "order"}}]},
+            [QUERY_CUSTOMERS],
+            'nearest call: entity.query({"type": "customer"}), where type is customer',
+            id="nearest call",
+        ),
+        pytest.param({"tools": ["a", "a"]}, [make_call("a")], "expected 2 times", id="twice"),
+        pytest.param(
+            {"exact": True}, [QUERY_ORDERS, UPDATE, SEARCH], "Not expected: knowledge", id="extra"
+        ),
+        pytest.param({"ordered": True}, [UPDATE, QUERY_ORDERS], "but not after", id="out of order"),
+        pytest.param(
+            {"ordered": True, "exact": True}, [UPDATE], "Call 1 should be entity.query", id="first"
+        ),
+        pytest.param(
+            {"ordered": True, "exact": True},
+            [QUERY_ORDERS],
+            "Not called: entity.update",
+            id="short",
+        ),
+        pytest.param(
+            {"tools": [], "exact": True}, [UPDATE], "Expected no tool at all", id="none wanted"
+        ),
+    ],
+)
+def test_a_missed_trajectory_says_what_differs(
+    options: dict[str, Any], calls: list[ToolCall], says: str
+) -> None:
+    grader = ToolCalls.model_validate({"tools": ["entity.query", "entity.update"], **options})
+
+    grade = grader.grade(view_of(calls=calls))
+
+    assert grade.passed is False
+    assert says in grade.reason
+
+
+def test_an_empty_trajectory_passes_only_without_calls() -> None:
+    grader = ToolCalls(tools=[], exact=True)
+
+    assert grader.grade(view_of()).passed is True
+    assert grader.grade(view_of(calls=[UPDATE])).passed is False
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"tools": []}, id="nothing listed"),
+        pytest.param({"tools": "entity.query"}, id="not a list"),
+        pytest.param({"tools": [{"tool": "entity.query"}]}, id="unknown key"),
+        pytest.param({"tools": [5]}, id="a number"),
+        pytest.param({"tools": [""]}, id="an empty name"),
+        pytest.param({}, id="no tools"),
+    ],
+)
+def test_a_trajectory_that_says_nothing_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        ToolCalls.model_validate(options)
+
+
+def test_a_trajectory_is_written_back_as_it_was() -> None:
+    written = {"tools": ["a", {"name": "b", "args": {"x": {"fuzzy": 1}}}], "ordered": True}
+
+    dumped = ToolCalls.model_validate(written).model_dump(exclude_unset=True)
+
+    assert dumped == written
+
+
+names = st.lists(st.sampled_from("ab"), max_size=5)
+
+
+@given(names, names)
+def test_the_four_ways_imply_each_other(tools: list[str], called: list[str]) -> None:
+    if not tools:
+        return
+    view = view_of(calls=[make_call(name) for name in called])
+
+    def passes(**options: bool) -> bool:
+        return bool(ToolCalls.model_validate({"tools": tools, **options}).grade(view).passed)
+
+    assert passes(exact=True) is (sorted(tools) == sorted(called))
+    assert passes(exact=True, ordered=True) is (tools == called)
+    assert passes() is all(called.count(name) >= tools.count(name) for name in tools)
+    rest = iter(called)
+    assert passes(ordered=True) is all(name in rest for name in tools)
+
+
+def test_arguments_that_cannot_be_written_do_not_break_the_reason() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    call = make_call("a", x=deep, y=10**5_000)
+
+    grade = ToolCalled(value="a", args={"x": 1}, output="z").grade(view_of(calls=[call]))
+
+    assert grade.passed is False
+    assert len(grade.reason) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("grader", "sentence"),
+    [
+        pytest.param(
+            ToolCalled(value="entity.query", args={"type": "order"}),
+            "Calls entity.query with type = order",
+            id="arguments",
+        ),
+        pytest.param(
+            ToolCalled(value="query", name_match="contains", max_count=2),
+            "Calls a tool named …query…, at least once and at most 2 times",
+            id="counts",
+        ),
+        pytest.param(
+            ToolCalled(value="a", min_count=2, max_count=2, args_match="exact", succeeded=True),
+            "Calls a without arguments and without an error, exactly 2 times",
+            id="exact",
+        ),
+        pytest.param(ToolNotCalled(value="a"), "Does not call a", id="not"),
+        pytest.param(
+            ToolCalls.model_validate({"tools": ["a", "b"], "exact": True, "ordered": True}),
+            "Calls exactly in this order a, b",
+            id="trajectory",
+        ),
+        pytest.param(ToolCalls(tools=[], exact=True), "Calls no tool at all", id="none"),
+    ],
+)
+def test_a_closed_row_reads_as_a_sentence(grader: PlainGrader, sentence: str) -> None:
+    assert grader.summary() == sentence
+
+
+def test_doubled_backslashes_in_arguments_warn() -> None:
+    args = {"x": {"regex": r"\\d"}}
+
+    assert ToolCalled(value="a", args=args).warnings()
+    assert ToolNotCalled(value="a", args=args).warnings()
+    assert ToolCalls.model_validate({"tools": [{"name": "a", "args": args}]}).warnings()
+    assert not ToolCalled(value="a", args={"x": {"regex": r"\d"}}).warnings()

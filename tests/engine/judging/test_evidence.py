@@ -1,0 +1,65 @@
+import pytest
+
+from evals_app.engine.judging.evidence import check_quotes
+from evals_app.engine.judging.transcript import Piece
+
+PIECES = (
+    Piece(2, "assistant", "Your order ships on Friday.\nIt is packed in blue paper! Thank you."),
+    Piece(2, "tool result entity.get", '{"status": "packed"}'),
+    Piece(1, "user", "When does my order ship?"),
+    Piece(None, "user, before the conversation", "Good morning"),
+)
+
+
+@pytest.mark.parametrize(
+    ("quote", "turn", "is_verified"),
+    [
+        pytest.param("ships on Friday", 2, True, id="letter by letter"),
+        pytest.param("SHIPS on  friday.\nIt is", 2, True, id="case and spaces"),
+        pytest.param("\uff33hips on Friday", 2, True, id="full width"),
+        pytest.param('"status": "packed"', 2, True, id="tool result"),
+        pytest.param("When does my order ship?", 1, True, id="earlier turn"),
+        pytest.param("Good morning", None, True, id="before the first turn"),
+        pytest.param("Your order will ship on Friday.", 2, True, id="nearly a sentence"),
+        pytest.param(
+            "Your order ships Friday. It's packed in blue paper!",
+            2,
+            True,
+            id="nearly two sentences",
+        ),
+        pytest.param("Your order was lost on Monday.", None, False, id="made up"),
+        pytest.param("ships on Sunday", None, False, id="a part, changed"),
+        pytest.param("", None, False, id="empty"),
+        pytest.param(" \n", None, False, id="spaces"),
+    ],
+)
+def test_a_quote_is_looked_up_where_it_was_shown(
+    quote: str, turn: int | None, *, is_verified: bool
+) -> None:
+    (evidence,) = check_quotes([(quote, "date")], PIECES)
+
+    assert (evidence.turn, evidence.is_verified) == (turn, is_verified)
+    assert (evidence.quote, evidence.bears_on) == (quote, "date")
+
+
+def test_the_first_piece_counts() -> None:
+    pieces = [Piece(3, "assistant", "same"), Piece(1, "user", "same")]
+
+    (evidence,) = check_quotes([("same", "")], pieces)
+
+    assert evidence.turn == 3
+
+
+def test_each_quote_is_checked_by_itself() -> None:
+    checked = check_quotes([("blue paper", ""), ("red paper", "")], PIECES)
+
+    assert [each.is_verified for each in checked] == [True, False]
+
+
+def test_a_long_hostile_text_is_checked_in_bounded_time() -> None:
+    words = "ab ba " * 80
+    pieces = [Piece(1, "assistant", f"{words}. " * 250)]
+
+    (evidence,) = check_quotes([("ba ab " * 80 + "x", "")], pieces)
+
+    assert evidence.quote

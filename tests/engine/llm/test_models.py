@@ -1,0 +1,504 @@
+"""The loop around attempts: slots, waiting, retries, patience and keys."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import anyio
+import pytest
+
+from evals_app.engine.errors import (
+    AuthFailedError,
+    BadRequestError,
+    ConfigurationError,
+    ProviderError,
+    RateLimitedError,
+    UnavailableError,
+)
+from evals_app.engine.llm.models import MissingKey, Models, missing_keys
+from evals_app.engine.spec import ProviderSpec
+from tests.engine.llm.makers import KEY_VARIABLE, FakeTime, make_call, make_models, make_provider
+from tests.model_server import KEY, Answer, Cut, Failure, Hang, ModelServer, Reply
+
+pytestmark = pytest.mark.anyio
+
+
+def is_about(seconds: list[float]) -> object:
+    return pytest.approx(seconds, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("answers", "slept"),
+    [
+        pytest.param([Failure(500)], [2], id="one bad answer"),
+        pytest.param([Failure(500)] * 5, [2, 4, 8, 16, 32], id="the waits double"),
+        pytest.param([Cut(), Failure(529), Failure(503)], [2, 4, 8], id="mixed trouble"),
+        pytest.param([Failure(429)] * 2, [30, 30], id="rate limit"),
+        pytest.param(
+            [Failure(429, headers={"retry-after": "7"}), Failure(500)], [7, 4], id="as asked for"
+        ),
+        pytest.param(
+            [Failure(529, headers={"retry-after-ms": "1500"})], [1.5], id="as asked for in ms"
+        ),
+        pytest.param(
+            [Failure(503, headers={"retry-after": "Fri, 15 Jan 2027 08:00:20 GMT"})],
+            [20],
+            id="as asked for by date",
+        ),
+        pytest.param(
+            [Failure(400, headers={"x-should-retry": "true"})], [2], id="a 400 that asks for it"
+        ),
+        pytest.param([], [], id="no trouble"),
+    ],
+)
+async def test_trouble_is_waited_out_and_recorded(
+    model_server: ModelServer, fake_time: FakeTime, answers: list[Answer], slept: list[float]
+) -> None:
+    model_server.replies([*answers, Reply("At last.")])
+
+    async with make_models(model_server, fake_time) as models:
+        got = await models.complete(make_call())
+
+    assert got.text == "At last."
+    assert fake_time.slept == is_about(slept)
+    assert [each.waited_ms / 1000 for each in got.attempts] == is_about(slept)
+    assert got.waited_ms / 1000 == pytest.approx(sum(slept), abs=2.0)
+    assert got.latency_ms < 2000
+
+
+async def test_jitter_adds_up_to_a_tenth(model_server: ModelServer, fake_time: FakeTime) -> None:
+    model_server.replies([Failure(500), Failure(429), Reply("At last.")])
+
+    async with make_models(model_server, fake_time, jitter=1.0) as models:
+        await models.complete(make_call())
+
+    assert fake_time.slept == is_about([2.2, 33])
+
+
+async def test_after_five_retries_it_gives_up_and_says_so(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.answers(lambda _: Failure(529))
+
+    async with make_models(model_server, fake_time) as models:
+        with pytest.raises(UnavailableError) as caught:
+            await models.complete(make_call())
+
+    assert str(caught.value).startswith("Anthropic answered 529 (overloaded) 6 times in 62 s.")
+    assert caught.value.status == 529
+    assert len(model_server.requests) == 6
+    assert [each.error for each in caught.value.attempts] == [
+        "answered 529 (overloaded): Overloaded."
+    ] * 6
+    assert caught.value.attempts[-1].waited_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("answers", "patience_s", "requests"),
+    [
+        pytest.param(
+            [Failure(429, headers={"retry-after": "3600"})], 600, 1, id="asked for too long"
+        ),
+        pytest.param([Failure(429)] * 6, 70, 3, id="the third wait would be too long"),
+        pytest.param([Failure(500)] * 6, 20, 4, id="doubling"),
+        pytest.param([Failure(500)] * 6, 1, 1, id="hardly any patience"),
+    ],
+)
+async def test_it_gives_up_at_once_where_the_wait_would_pass_the_patience(
+    model_server: ModelServer,
+    fake_time: FakeTime,
+    answers: list[Answer],
+    patience_s: float,
+    requests: int,
+) -> None:
+    model_server.replies(answers)
+
+    async with make_models(model_server, fake_time) as models:
+        with pytest.raises(ProviderError, match=f"beyond the patience of {patience_s} s") as caught:
+            await models.complete(make_call(patience_s=patience_s))
+
+    assert len(model_server.requests) == requests
+    assert sum(fake_time.slept) <= patience_s
+    assert caught.value.retryable
+
+
+async def test_patience_is_not_lost_where_waiting_helps(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.replies([Failure(429, headers={"retry-after": "500"}), Reply("At last.")])
+
+    async with make_models(model_server, fake_time) as models:
+        got = await models.complete(make_call(patience_s=600))
+
+    assert got.text == "At last."
+
+
+async def test_an_error_after_retries_tells_the_whole_story(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.replies([Failure(529), Failure(401)])
+
+    async with make_models(model_server, fake_time) as models:
+        with pytest.raises(AuthFailedError) as caught:
+            await models.complete(make_call())
+
+    assert str(caught.value).startswith(
+        "Anthropic failed 2 times in 2 s; the last time it answered"
+    )
+    assert len(caught.value.attempts) == 2
+
+
+async def test_no_wait_is_added_after_an_error_that_is_not_retried(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.replies([Failure(402, headers={"x-should-retry": "true"}), Reply("Never.")])
+
+    async with make_models(model_server, fake_time) as models:
+        with pytest.raises(ProviderError):
+            await models.complete(make_call())
+        assert models.blocked() == {}
+
+    assert fake_time.slept == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "waits"),
+    [
+        pytest.param(Failure(429, headers={"retry-after": "50"}), 50, id="429"),
+        pytest.param(Failure(529), 2, id="529"),
+    ],
+)
+async def test_a_busy_provider_is_left_alone_by_every_caller(
+    model_server: ModelServer, fake_time: FakeTime, failure: Failure, waits: float
+) -> None:
+    model_server.replies([failure, Reply("Other.")])
+
+    async with make_models(model_server, fake_time) as models:
+        with pytest.raises(ProviderError):
+            await models.complete(make_call(patience_s=1))
+        blocked = models.blocked()
+        got = await models.complete(make_call())
+
+    assert blocked == {"anthropic": pytest.approx(waits, abs=0.5)}
+    assert fake_time.slept == is_about([waits])
+    assert got.attempts == ()
+    assert got.waited_ms / 1000 == pytest.approx(waits, abs=0.5)
+
+
+@pytest.mark.parametrize("failure", [Failure(500), Failure(503), Cut()], ids=repr)
+async def test_trouble_of_one_call_holds_back_nobody_else(
+    model_server: ModelServer, fake_time: FakeTime, failure: Answer
+) -> None:
+    model_server.replies([failure, Reply("Other.")])
+
+    async with make_models(model_server, fake_time) as models:
+        with pytest.raises(UnavailableError):
+            await models.complete(make_call(patience_s=1))
+        await models.complete(make_call())
+
+    assert fake_time.slept == []
+
+
+async def test_a_block_is_never_shortened(model_server: ModelServer, fake_time: FakeTime) -> None:
+    async with make_models(model_server, fake_time) as models:
+        models.block("anthropic", for_s=100)
+        models.block("anthropic", for_s=10)
+
+        assert models.blocked() == {"anthropic": pytest.approx(100, abs=0.5)}
+
+
+async def test_a_call_without_the_patience_for_a_block_sends_nothing(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    async with make_models(model_server, fake_time) as models:
+        models.block("anthropic", for_s=3600)
+        with pytest.raises(RateLimitedError) as caught:
+            await models.complete(make_call(patience_s=600))
+
+    assert str(caught.value) == (
+        "Anthropic wants to be left alone for another 3600 s; the patience of this call is 600 s."
+    )
+    assert caught.value.attempts == ()
+    assert model_server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("max_concurrency", "at_once"),
+    [pytest.param(2, 2, id="limit"), pytest.param(None, 8, id="no limit")],
+)
+async def test_as_many_calls_at_once_as_the_provider_takes(
+    model_server: ModelServer, fake_time: FakeTime, max_concurrency: int | None, at_once: int
+) -> None:
+    # Nobody is answered before so many are there: fewer would break the barrier.
+    meeting = threading.Barrier(at_once, timeout=20)
+
+    def answer(_: object) -> Reply:
+        meeting.wait()
+        return Reply("Fine.")
+
+    model_server.answers(answer)
+    calls = [make_call(timeout_s=30.0) for _ in range(8)]
+
+    async with make_models(model_server, fake_time, max_concurrency=max_concurrency) as models:
+        await asyncio.gather(*map(models.complete, calls))
+
+    assert (len(model_server.requests), model_server.most_at_once) == (8, at_once)
+
+
+async def test_a_call_that_waits_holds_no_slot(model_server: ModelServer) -> None:
+    asleep, wake = asyncio.Event(), asyncio.Event()
+
+    async def sleep(_: float) -> None:
+        asleep.set()
+        await wake.wait()
+
+    model_server.replies([Failure(500), Reply("The other."), Reply("The first.")])
+    provider = make_provider(model_server.url, max_concurrency=1)
+
+    async with Models([provider], sleep=sleep, environ={KEY_VARIABLE: KEY}) as models:
+        first = asyncio.create_task(models.complete(make_call()))
+        await asleep.wait()
+        other = await models.complete(make_call())
+        wake.set()
+
+        assert (other.text, (await first).text) == ("The other.", "The first.")
+
+
+async def test_whoever_stood_in_the_queue_when_the_provider_said_wait_waits_too(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.replies([Failure(429, headers={"retry-after": "60"}), Reply("A"), Reply("B")])
+
+    async with make_models(model_server, fake_time, max_concurrency=1) as models:
+        got = await asyncio.gather(models.complete(make_call()), models.complete(make_call()))
+
+    assert sorted(len(reply.attempts) for reply in got) == [0, 1]
+    assert fake_time.slept == is_about([60, 60])
+    assert len(model_server.requests) == 3
+
+
+async def test_a_call_can_be_cancelled_while_it_waits_and_gives_everything_back(
+    model_server: ModelServer,
+) -> None:
+    model_server.replies([Failure(429), Reply("Next.")])
+    provider = make_provider(model_server.url, max_concurrency=1)
+
+    async with Models([provider], environ={KEY_VARIABLE: KEY}) as models:
+        waiting = asyncio.create_task(models.complete(make_call()))
+        while not models.blocked():  # noqa: ASYNC110 - nothing tells when a block begins
+            await asyncio.sleep(0.01)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+        assert models.blocked() == {"anthropic": pytest.approx(30, abs=5)}
+
+
+async def test_a_call_can_be_cancelled_in_the_middle_of_an_attempt(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.replies([Hang(), Reply("Next.")])
+
+    async with make_models(model_server, fake_time, max_concurrency=1) as models:
+        hanging = asyncio.create_task(models.complete(make_call()))
+        while not model_server.requests:  # noqa: ASYNC110 - the server lives in another thread
+            await asyncio.sleep(0.01)
+        hanging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hanging
+        got = await models.complete(make_call())
+
+    assert got.text == "Next."
+
+
+SCRIPTED = ProviderSpec(provider="Scripted", slug="scripted", kind="scripted")
+
+
+@pytest.mark.parametrize(
+    ("environ", "missing"),
+    [
+        pytest.param({KEY_VARIABLE: "k", "ANTHROPIC_API_KEY": "k"}, [], id="all there"),
+        pytest.param(
+            {"ANTHROPIC_API_KEY": "k"}, [MissingKey("anthropic", KEY_VARIABLE)], id="not set"
+        ),
+        pytest.param(
+            {KEY_VARIABLE: " \n", "ANTHROPIC_API_KEY": "k"},
+            [MissingKey("anthropic", KEY_VARIABLE)],
+            id="blank",
+        ),
+        pytest.param(
+            {},
+            [MissingKey("anthropic", KEY_VARIABLE), MissingKey("plain", "ANTHROPIC_API_KEY")],
+            id="none at all; a provider that names no variable has the usual one",
+        ),
+    ],
+)
+def test_missing_keys_are_known_before_anything_is_sent(
+    environ: dict[str, str], missing: list[MissingKey]
+) -> None:
+    providers = [make_provider(), SCRIPTED, make_provider(slug="plain", api_key_env=None)]
+
+    assert missing_keys(providers, environ) == missing
+
+
+async def test_a_missing_key_is_named_by_its_variable_without_a_request(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    async with make_models(model_server, fake_time, environ={"ANTHROPIC_API_KEY": KEY}) as models:
+        with pytest.raises(AuthFailedError) as caught:
+            await models.complete(make_call())
+
+    assert str(caught.value) == (
+        "Provider 'anthropic' needs an API key: set the environment variable TEST_MODEL_KEY."
+    )
+    assert caught.value.attempts == ()
+    assert model_server.requests == []
+
+
+async def test_a_line_end_after_the_key_does_no_harm(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.replies([Reply("Fine.")])
+
+    async with make_models(model_server, fake_time, environ={KEY_VARIABLE: KEY + "\n"}) as models:
+        got = await models.complete(make_call())
+
+    assert got.text == "Fine."
+
+
+@pytest.mark.parametrize("key", ["sk-\x00key", "sk-\nkey", "sk-schlüssel"])
+async def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(
+    model_server: ModelServer, fake_time: FakeTime, key: str
+) -> None:
+    async with make_models(model_server, fake_time, environ={KEY_VARIABLE: key}) as models:
+        with pytest.raises(AuthFailedError) as caught:
+            await models.complete(make_call())
+
+    assert str(caught.value) == "The environment variable TEST_MODEL_KEY holds no usable API key."
+
+
+async def test_only_the_named_key_is_sent(
+    model_server: ModelServer, fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The SDK reads the real environment on its own account.
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "another-key")
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "a-token")
+    model_server.replies([Reply("Fine.")])
+
+    async with make_models(model_server, fake_time) as models:
+        await models.complete(make_call())
+
+    headers = repr(model_server.requests[0].headers)
+    assert KEY in headers
+    assert "another-key" not in headers
+    assert "a-token" not in headers
+
+
+async def test_without_a_base_url_the_sdks_own_environment_decides(
+    model_server: ModelServer, fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", model_server.url)
+    model_server.replies([Reply("Fine.")])
+
+    async with make_models(model_server, fake_time, base_url=None) as models:
+        got = await models.complete(make_call())
+
+    assert got.text == "Fine."
+
+
+async def test_a_misspelt_provider_is_named_with_its_neighbour(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    async with make_models(model_server, fake_time) as models:
+        with pytest.raises(ConfigurationError) as caught:
+            await models.complete(make_call(provider="antropic"))
+
+    assert str(caught.value) == (
+        "There is no provider 'antropic'. Did you mean 'anthropic'? Known: anthropic."
+    )
+
+
+async def test_a_scripted_provider_has_no_api() -> None:
+    async with Models([SCRIPTED]) as models:
+        with pytest.raises(ConfigurationError, match="has no model API to call"):
+            await models.complete(make_call(provider="scripted"))
+
+
+async def test_models_must_be_opened_first(model_server: ModelServer, fake_time: FakeTime) -> None:
+    models = make_models(model_server, fake_time)
+
+    with pytest.raises(ConfigurationError, match="must be opened first"):
+        await models.complete(make_call())
+
+
+def test_it_can_be_opened_again_in_another_event_loop(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.answers(lambda _: Reply("Fine."))
+    models = make_models(model_server, fake_time, max_concurrency=1)
+
+    async def hold() -> str:
+        async with models:
+            return (await models.complete(make_call())).text
+
+    assert [anyio.run(hold), anyio.run(hold)] == ["Fine.", "Fine."]
+
+
+async def test_two_providers_do_not_share_their_trouble(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    providers = [make_provider(model_server.url), make_provider(model_server.url, slug="other")]
+    model_server.replies([Failure(400), Reply("Fine.")])
+
+    async with Models(
+        providers, sleep=fake_time.sleep, clock=fake_time.clock, environ={KEY_VARIABLE: KEY}
+    ) as models:
+        models.block("other", for_s=100)
+        with pytest.raises(BadRequestError):
+            await models.complete(make_call())
+
+        assert fake_time.slept == []
+        assert (await models.complete(make_call(provider="other"))).text == "Fine."
+
+    assert len(fake_time.slept) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "loaded"),
+    [
+        pytest.param("import evals_app.engine.llm.models", "False", id="not by importing ours"),
+        pytest.param(
+            "from evals_app.engine.llm.anthropic import preload; preload()", "True", id="on demand"
+        ),
+    ],
+)
+def test_an_sdk_is_loaded_only_on_demand(code: str, loaded: str) -> None:
+    code = f"import sys\n{code}\nprint('anthropic' in sys.modules)"
+
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert printed.stdout.strip() == loaded
+
+
+async def test_the_callers_clock_stands_still_while_a_call_waits(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    paused: list[float] = []
+
+    @contextmanager
+    def waiting() -> Iterator[None]:
+        began = fake_time.clock()
+        yield
+        paused.append(fake_time.clock() - began)
+
+    model_server.replies([Failure(429, headers={"retry-after": "7"}), Reply("hello")])
+    async with make_models(model_server, fake_time) as models:
+        reply = await models.complete(make_call(waiting=waiting))
+
+    assert reply.text == "hello"
+    assert sum(paused) >= 7

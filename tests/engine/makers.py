@@ -1,0 +1,113 @@
+"""Small suites, agents and worlds for the tests of the engine."""
+
+from typing import Any
+
+from evals_app.engine.spec import AgentSpec
+from evals_app.engine.suite import CaseSpec, SuiteSpec
+from evals_app.engine.trial import (
+    Cause,
+    Family,
+    Grade,
+    GradedAssertion,
+    ToolCall,
+    Trial,
+    TurnRecord,
+    Usage,
+)
+from fixtures_app.spec import FixtureSpec
+from fixtures_app.tools import ToolWorld, open_world
+
+CLOCK = "2026-05-01T09:30:00+00:00"
+ENDLESS_MS = 3_600_000  # nobody waits for it: it is cancelled, or cut by a timeout
+
+SHOP = FixtureSpec.model_validate(
+    {
+        "name": "Shop",
+        "slug": "shop",
+        "entity_types": [{"slug": "order", "schema": {"type": "object"}}],
+        "entities": [
+            {"ref": "order-1", "type": "order", "data": {"number": "1042", "total": 24.5}},
+            {"ref": "order-2", "type": "order", "data": {"number": "1043", "total": 8}},
+        ],
+        "chunks": [
+            {"id": "returns", "text": "Books can be returned within 30 days.", "source": "policy"}
+        ],
+    }
+)
+
+
+def make_world(clock: str | None = None) -> ToolWorld:
+    return open_world([SHOP], {}, clock=clock or CLOCK)
+
+
+def make_agent(*rules: dict[str, Any], **changes: Any) -> AgentSpec:
+    """Write a scripted agent; without rules it repeats what it hears."""
+    written: dict[str, Any] = {
+        "agent": "Echo",
+        "slug": "echo",
+        "driver": "scripted",
+        "tools": ["entity.query", "entity.update", "knowledge.search"],
+        "rules": list(rules) or [{"reply": "You said: {{input}}"}],
+    }
+    return AgentSpec.model_validate(written | changes)
+
+
+def make_model_agent(**changes: Any) -> AgentSpec:
+    written: dict[str, Any] = {
+        "agent": "Juniper",
+        "slug": "support",
+        "model": "anthropic/claude-haiku-5-5",
+        "tools": ["entity.query", "entity.update", "knowledge.search"],
+    }
+    return AgentSpec.model_validate(written | changes)
+
+
+def make_case(*messages: str, contains: str | None = None, **changes: Any) -> CaseSpec:
+    """Write a case of one turn for each message, each checked for a word if one is given."""
+    checks = [] if contains is None else [{"type": "contains", "value": contains}]
+    turns = [{"user": message, "assertions": checks} for message in messages or ["hello"]]
+    return CaseSpec.model_validate({"name": "Greeting", "turns": turns} | changes)
+
+
+def make_suite(*cases: CaseSpec, **changes: Any) -> SuiteSpec:
+    written: dict[str, Any] = {"suite": "Greetings", "slug": "greetings", "agent": "echo"}
+    dumped = [case.model_dump(exclude_unset=True) for case in cases]
+    return SuiteSpec.model_validate(written | {"cases": dumped} | changes)
+
+
+def make_turn(reply: str = "Hello.", **changes: Any) -> TurnRecord:
+    fields: dict[str, Any] = {"index": 1, "user": "Hi", "reply": reply, "usage": Usage(10, 5)}
+    return TurnRecord(**(fields | changes))
+
+
+def make_trial(*turns: TurnRecord, **changes: Any) -> Trial:
+    fields: dict[str, Any] = {
+        "case": "Greeting",
+        "number": 1,
+        "planned_turns": len(turns),
+        "agent": "echo",
+    }
+    return Trial(**(fields | {"turns": turns} | changes))
+
+
+def make_call(name: str = "entity.query", **changes: Any) -> ToolCall:
+    return ToolCall(**({"name": name, "args": {}} | changes))
+
+
+def graded(grade: Grade, *, family: Family = "text", **changes: Any) -> GradedAssertion:
+    """Put a grade in its place."""
+    fields: dict[str, Any] = {
+        "type": "contains",
+        "label": "Says hello",
+        "turn": 1,
+        "position": 0,
+        "weight": 1.0,
+        "threshold": None,
+    }
+    return GradedAssertion(**(fields | {"family": family, "grade": grade} | changes))
+
+
+def graded_limit(*, is_kept: bool, name: str = "max_time_ms") -> GradedAssertion:
+    cause = None if is_kept else Cause.LIMIT
+    grade = Grade(None, is_kept, "Time (ms): 9, the limit is 5.", cause=cause)
+    return graded(grade, family="limit", type=name, label="Time (ms)", turn=None)

@@ -1,0 +1,241 @@
+"""Conversations with scripted agents; the model driver has its own tests."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from evals_app.engine.conversation import Conversation
+from evals_app.engine.errors import ConfigurationError, UnavailableError
+from evals_app.engine.llm.call import ModelCall, ModelReply
+from evals_app.engine.trial import Attempt, Cause, Failure, Trial, Usage
+from tests.engine.makers import (
+    CLOCK,
+    ENDLESS_MS,
+    make_agent,
+    make_case,
+    make_model_agent,
+    make_world,
+)
+
+pytestmark = pytest.mark.anyio
+
+LATE = {"when": "late", "reply": "At last.", "delay_ms": ENDLESS_MS}
+CRASH = {"when": "crash", "error": "It broke."}
+ECHO = {"reply": "You said: {{input}}"}
+
+
+async def never(call: ModelCall) -> ModelReply:
+    raise AssertionError
+
+
+def make_conversation(*messages: str, agent: Any = None, **changes: Any) -> Conversation:
+    own = {
+        name: changes.pop(name)
+        for name in ("complete", "world", "now", "number")
+        if name in changes
+    }
+    options: dict[str, Any] = {"number": 1, "world": make_world(), "complete": never} | own
+    return Conversation(
+        make_case(*messages, **changes), agent=agent or make_agent(LATE, CRASH, ECHO), **options
+    )
+
+
+async def hold(*messages: str, **changes: Any) -> Trial:
+    return await make_conversation(*messages, **changes).hold()
+
+
+async def test_the_agent_speaks_in_every_turn() -> None:
+    trial = await hold("one", "two", number=3)
+
+    assert [(turn.index, turn.user, turn.reply) for turn in trial.turns] == [
+        (1, "one", "You said: one"),
+        (2, "two", "You said: two"),
+    ]
+    assert (trial.case, trial.number, trial.planned_turns, trial.agent) == (
+        "Greeting",
+        3,
+        2,
+        "echo",
+    )
+    assert trial.is_scripted
+    assert not trial.ended_early
+    assert trial.failure is None
+    assert all(turn.latency_ms >= 0 for turn in trial.turns)
+
+
+@pytest.mark.parametrize(
+    ("messages", "errors"),
+    [
+        pytest.param(["a", "crash", "b"], [None, "It broke.", None], id="one error"),
+        pytest.param(
+            ["crash", "a", "crash", "b"], ["It broke.", None, "It broke.", None], id="not in a row"
+        ),
+        pytest.param(["a", "crash", "crash", "b"], [None, "It broke.", "It broke."], id="in a row"),
+        pytest.param(["crash", "crash"], ["It broke.", "It broke."], id="at the end"),
+        pytest.param(["crash", "crash", "a"], ["It broke.", "It broke."], id="at the beginning"),
+    ],
+)
+async def test_two_errors_in_a_row_end_a_conversation(
+    messages: list[str], errors: list[str | None]
+) -> None:
+    trial = await hold(*messages)
+
+    assert [turn.error for turn in trial.turns] == errors
+    assert trial.planned_turns == len(messages)
+    assert trial.failure is None  # it is the agent that failed, and not the execution
+
+
+async def test_a_turn_has_its_time() -> None:
+    trial = await hold("late", "still there?", turn_timeout_s=0.05)
+
+    first, second = trial.turns
+    assert (first.reply, first.error) == ("", "The agent did not answer within 0.05 s.")
+    assert 40 < first.latency_ms < 1000
+    assert (second.reply, second.error) == ("You said: still there?", None)
+
+
+@pytest.mark.parametrize("reply", ["", "   ", "\n\t", "{{result.1.nothing}}"])
+async def test_an_agent_that_says_nothing_has_failed(reply: str) -> None:
+    trial = await hold("hello", agent=make_agent({"reply": reply}))
+
+    assert trial.turns[0].error == "The agent said nothing."
+
+
+async def test_an_agent_without_a_rule_has_failed() -> None:
+    trial = await hold("hello", agent=make_agent(CRASH))
+
+    assert trial.turns[0].error == "No rule of the scripted agent matches this message."
+
+
+async def test_what_a_turn_cost_is_known_where_the_agent_says_so() -> None:
+    frugal = {"when": "a", "reply": "b", "usage": {"input_tokens": 7, "output_tokens": 2}}
+
+    trial = await hold("a", "x", agent=make_agent(frugal, ECHO))
+
+    assert [turn.usage for turn in trial.turns] == [Usage(7, 2), Usage()]
+    assert trial.usage == Usage()
+
+
+async def test_the_world_is_changed_and_the_changes_are_kept() -> None:
+    call = {"tool": "entity.update", "args": {"id": "order-1", "data": {"total": 0}}}
+    world = make_world()
+
+    trial = await hold(
+        "Refund!", agent=make_agent({"calls": [call], "reply": "Done."}), world=world
+    )
+
+    assert trial.world_changes == world.changes()
+    assert [entry["id"] for entry in trial.world_journal] == ["order-1"]
+    assert [call.name for call in trial.tool_calls] == ["entity.update"]
+
+
+async def test_a_conversation_that_changes_nothing_says_so() -> None:
+    trial = await hold("hello")
+
+    assert trial.world_journal == ()
+    assert trial.world_changes == make_world().changes()
+
+
+# Prompts
+
+
+async def test_the_prompt_is_filled_in_and_kept() -> None:
+    agent = make_agent(
+        system_prompt="{{agentName}} on {{threadContext.channel}} at {{datetime}}:"
+        " {{threadContext.params.who}}"
+    )
+
+    trial = await hold(
+        "hello", agent=agent, channel="widget", clock=CLOCK, context_params={"who": "Mateo"}
+    )
+
+    assert trial.system_prompt == f"Echo on widget at {CLOCK}: Mateo"
+    assert (trial.channel, trial.context_params) == ("widget", {"who": "Mateo"})
+    assert trial.warnings == ()
+
+
+async def test_without_a_frozen_clock_it_is_now() -> None:
+    moment = datetime(2026, 2, 3, 4, 5, tzinfo=UTC)
+
+    trial = await hold("hello", agent=make_agent(system_prompt="{{datetime}}"), now=lambda: moment)
+
+    assert trial.system_prompt == trial.started_at == "2026-02-03T04:05:00+00:00"
+
+
+async def test_a_frozen_clock_does_not_change_when_it_was_held() -> None:
+    moment = datetime(2026, 2, 3, 4, 5, tzinfo=UTC)
+
+    trial = await hold("hello", clock=CLOCK, now=lambda: moment)
+
+    assert trial.started_at == "2026-02-03T04:05:00+00:00"
+
+
+async def test_a_parameter_that_is_not_set_is_empty_and_warned_of() -> None:
+    trial = await hold("hello", agent=make_agent(system_prompt="[{{threadContext.params.who}}]"))
+
+    assert trial.system_prompt == "[]"
+    assert trial.warnings == (
+        "The prompt uses {{threadContext.params.who}}, which this case does not set: it is empty.",
+    )
+
+
+# Ends
+
+
+async def test_trouble_with_the_provider_ends_the_conversation() -> None:
+    async def away(call: ModelCall) -> ModelReply:
+        error = UnavailableError("Anthropic answered 500.")
+        error.attempts = (Attempt("answered 500", 0.0),)
+        raise error
+
+    trial = await hold("one", "two", agent=make_model_agent(), complete=away)
+
+    assert trial.failure == Failure(Cause.PROVIDER, "Anthropic answered 500.")
+    (turn,) = trial.turns
+    assert (turn.error, turn.attempts) == (
+        "Anthropic answered 500.",
+        (Attempt("answered 500", 0.0),),
+    )
+    assert not trial.is_scripted
+
+
+async def test_a_tool_that_does_not_exist_is_no_failure_of_the_agent() -> None:
+    agent = make_agent(tools=["mail.send"])
+
+    with pytest.raises(ConfigurationError, match=r"No such tool: mail\.send"):
+        await hold("hello", agent=agent)
+
+
+async def test_a_conversation_tells_what_has_happened_so_far() -> None:
+    is_second = asyncio.Event()
+
+    async def stuck_in_the_second(call: ModelCall) -> ModelReply:
+        if len(call.messages) == 1:
+            return ModelReply(text="Hello.", usage=Usage(3, 1))
+        is_second.set()
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    conversation = make_conversation(
+        "hello", "and?", agent=make_model_agent(), complete=stuck_in_the_second
+    )
+
+    before = conversation.trial()
+    task = asyncio.ensure_future(conversation.hold())
+    await is_second.wait()
+    during = conversation.trial()
+    task.cancel()
+    await asyncio.wait([task])
+    after = conversation.trial()
+
+    assert before.turns == ()
+    assert [turn.reply for turn in during.turns] == ["Hello."]
+    assert [(turn.user, turn.error) for turn in after.turns] == [
+        ("hello", None),
+        ("and?", "The turn was broken off."),
+    ]
+    assert after.turns[1].usage == Usage()  # perhaps billed, and nobody said how much
+    assert task.cancelled()
+    assert after.failure is None

@@ -1,0 +1,738 @@
+"""Many conversations at once: claiming, side by side, batches, and every way to end."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import pytest
+
+from evals_app.engine import execution
+from evals_app.engine.execution import (
+    Job,
+    Outcome,
+    Plan,
+    Signal,
+    execute,
+    execute_in_memory,
+    write_off,
+)
+from evals_app.engine.spec import AgentSpec, ModelSpec
+from evals_app.engine.suite import CaseSpec
+from evals_app.engine.trial import NO_USAGE, Cause, GradeStatus, Verdict, World
+from tests.engine.llm.makers import KEY_VARIABLE, make_provider
+from tests.engine.makers import (
+    CLOCK,
+    ENDLESS_MS,
+    make_agent,
+    make_case,
+    make_model_agent,
+    make_suite,
+    make_world,
+)
+from tests.model_server import KEY, Failure, ModelServer, Reply, last_text
+
+pytestmark = pytest.mark.anyio
+
+LATE = {"when": "late", "reply": "At last.", "delay_ms": ENDLESS_MS}
+CRASH = {"when": "crash", "error": "It broke."}
+ECHO = {"reply": "You said: {{input}}"}
+
+
+def cases_of(*messages: str, contains: str | None = "o") -> list[CaseSpec]:
+    """Write a case for each message, named after it."""
+    return [
+        make_case(message, name=f"{number} {message}", contains=contains)
+        for number, message in enumerate(messages, 1)
+    ]
+
+
+def make_plan(*cases: CaseSpec, agent: AgentSpec | None = None, **changes: Any) -> Plan:
+    suite = {name: changes.pop(name) for name in list(changes) if name in {"assertions", "trials"}}
+    options: dict[str, Any] = {
+        "suite": make_suite(*cases, **suite, **changes.pop("suite", {})),
+        "agent": agent or make_agent(LATE, CRASH, ECHO),
+        "open_world": make_world,
+    }
+    return Plan(**(options | changes))
+
+
+class Desk:
+    """The caller of `execute`: gives jobs out, and remembers what came back."""
+
+    def __init__(self, plan: Plan) -> None:
+        jobs = [
+            (case.name, trial)
+            for case in plan.suite.cases
+            for trial in range(1, plan.suite.trials_of(case) + 1)
+        ]
+        self.plan = plan
+        self.waiting = [Job(number, name, trial) for number, (name, trial) in enumerate(jobs)]
+        self.claims: list[int] = []
+        self.begun: list[list[int]] = []
+        self.batches: list[list[Outcome]] = []
+        self.signal = Signal.GO
+        self.refused: set[int] = set()
+        self.is_ours = True
+        self.on_begin: Callable[[], Awaitable[object]] | None = None
+        self.on_record: Callable[[], Awaitable[object]] | None = None
+
+    async def claim(self, count: int) -> Sequence[Job]:
+        self.claims.append(count)
+        found, self.waiting = self.waiting[:count], self.waiting[count:]
+        return found
+
+    async def begin(self, ids: Sequence[int]) -> set[int]:
+        self.begun.append(list(ids))
+        if self.on_begin is not None:
+            await self.on_begin()
+        return set(ids) - self.refused
+
+    async def record(self, outcomes: Sequence[Outcome]) -> bool:
+        self.batches.append(list(outcomes))
+        if self.on_record is not None:
+            await self.on_record()
+        return self.is_ours
+
+    async def pulse(self) -> Signal:
+        return self.signal
+
+    async def run(self, *, slots: int = 4, pulse_s: float = 0.005) -> None:
+        async with asyncio.timeout(30):  # a test that hangs says so
+            await execute(
+                self.plan,
+                slots=slots,
+                claim=self.claim,
+                begin=self.begin,
+                record=self.record,
+                pulse=self.pulse,
+                pulse_s=pulse_s,
+            )
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        recorded = [outcome for batch in self.batches for outcome in batch]
+        return sorted(recorded, key=lambda outcome: outcome.job.id)
+
+    @property
+    def verdicts(self) -> list[Verdict | None]:
+        return [each.decision.verdict if each.decision else None for each in self.outcomes]
+
+
+# In memory
+
+
+async def test_a_whole_suite_is_carried_out_in_memory() -> None:
+    plan = make_plan(*cases_of("hello", "bye", "crash"), trials=2)
+
+    outcomes = await execute_in_memory(plan)
+
+    assert [(each.job.case, each.job.trial) for each in outcomes] == [
+        ("1 hello", 1),
+        ("1 hello", 2),
+        ("2 bye", 1),
+        ("2 bye", 2),
+        ("3 crash", 1),
+        ("3 crash", 2),
+    ]
+    decisions = [each.decision for each in outcomes if each.decision]
+    assert [each.verdict for each in decisions] == ["passed"] * 4 + ["failed"] * 2
+    assert decisions[4].cause is Cause.AGENT
+    assert outcomes[0].trial.turns[0].reply == "You said: hello"
+    assert outcomes[0].graded[0].grade.passed is True
+    assert outcomes[0].summary["overall_passed"] is True
+    assert [each.trial.number for each in outcomes[:2]] == [1, 2]
+
+
+async def test_every_execution_has_a_world_of_its_own() -> None:
+    call = {"tool": "entity.update", "args": {"id": "order-1", "data": {"total": 1}}}
+    worlds: list[World] = []
+    clocks: list[str | None] = []
+
+    def open_world(clock: str | None) -> World:
+        clocks.append(clock)
+        worlds.append(make_world(clock))
+        return worlds[-1]
+
+    frozen = make_case("a", name="frozen", contains="o", clock=CLOCK)
+    plan = make_plan(
+        frozen,
+        make_case("b", contains="o"),
+        agent=make_agent({"calls": [call], "reply": "So."}),
+        open_world=open_world,
+    )
+
+    outcomes = await execute_in_memory(plan)
+
+    assert sorted(clocks, key=str) == [CLOCK, None]
+    assert [len(world.journal) for world in worlds] == [1, 1]
+    assert [len(each.trial.world_journal) for each in outcomes] == [1, 1]
+
+
+# Side by side
+
+
+async def test_slots_work_side_by_side_through_a_real_client(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    everybody = threading.Barrier(4)
+
+    def answer(request: dict[str, Any]) -> Reply:
+        everybody.wait(timeout=20)  # nobody is answered before all four have asked
+        return Reply(f"You said {last_text(request)}")
+
+    model_server.answers(answer)
+    plan = make_plan(
+        *cases_of("a", "b", "c", "d"),
+        agent=make_model_agent(),
+        providers=[make_provider(model_server.url)],
+    )
+    desk = Desk(plan)
+
+    await desk.run(slots=4)
+
+    assert desk.verdicts == [Verdict.PASSED] * 4
+    assert model_server.most_at_once == 4
+
+
+async def test_no_more_is_held_at_once_than_there_are_slots(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    model_server.answers(lambda _: Reply("So.", latency_s=0.02))
+    plan = make_plan(
+        *cases_of(*"abcdef"), agent=make_model_agent(), providers=[make_provider(model_server.url)]
+    )
+    desk = Desk(plan)
+
+    await desk.run(slots=2)
+
+    assert len(desk.outcomes) == 6
+    assert model_server.most_at_once == 2
+
+
+async def test_those_who_begin_at_the_same_time_share_one_question() -> None:
+    desk = Desk(make_plan(*cases_of(*"abcd")))
+
+    await desk.run(slots=4)
+
+    assert desk.begun == [[0, 1, 2, 3]]
+
+
+async def test_one_question_is_asked_at_a_time_and_meanwhile_the_next_one_fills_up() -> None:
+    desk = Desk(make_plan(*cases_of(*"abcdef")))
+    is_asked, all_claimed = asyncio.Event(), asyncio.Event()
+    asking = most_asking = 0
+
+    async def slow() -> None:
+        nonlocal asking, most_asking
+        asking += 1
+        most_asking = max(most_asking, asking)
+        is_asked.set()
+        await all_claimed.wait()
+        for _ in range(50):  # whoever would ask beside it has done so by then
+            await asyncio.sleep(0)
+        asking -= 1
+
+    async def claim_one(count: int) -> Sequence[Job]:
+        if len(desk.waiting) == 5:
+            await is_asked.wait()  # the first begins alone
+        if not desk.waiting:
+            all_claimed.set()
+        return await desk.claim(1)
+
+    desk.on_begin = slow
+    async with asyncio.timeout(30):
+        await execute(
+            desk.plan,
+            slots=6,
+            claim=claim_one,
+            begin=desk.begin,
+            record=desk.record,
+            pulse=desk.pulse,
+        )
+
+    assert desk.begun == [[0], [1, 2, 3, 4, 5]]
+    assert most_asking == 1
+
+
+async def test_what_is_no_longer_ours_is_not_held() -> None:
+    desk = Desk(make_plan(*cases_of(*"abc")))
+    desk.refused = {1}
+
+    await desk.run()
+
+    assert [each.job.id for each in desk.outcomes] == [0, 2]
+
+
+async def test_the_next_claim_does_not_wait_for_what_is_held() -> None:
+    desk = Desk(make_plan(*cases_of(*"abcdefgh")))
+    begun_at_claim: list[int] = []
+    is_claimed_again = asyncio.Event()
+
+    async def claim(count: int) -> Sequence[Job]:
+        begun_at_claim.append(len(desk.begun))
+        if len(begun_at_claim) > 1:
+            is_claimed_again.set()
+        return await desk.claim(count)
+
+    desk.on_begin = is_claimed_again.wait  # nobody begins before
+    async with asyncio.timeout(30):
+        await execute(
+            desk.plan, slots=4, claim=claim, begin=desk.begin, record=desk.record, pulse=desk.pulse
+        )
+
+    assert begun_at_claim[0] == 0
+    assert len(desk.outcomes) == 8
+    assert set(desk.claims) == {4}
+
+
+async def test_nothing_to_do_is_done_at_once() -> None:
+    desk = Desk(make_plan(*cases_of("a")))
+    desk.waiting = []
+
+    await desk.run()
+
+    assert (desk.claims, desk.begun, desk.batches) == ([4], [], [])
+
+
+# Batches
+
+
+def shrink(monkeypatch: pytest.MonkeyPatch, *, batch: int, after_s: float) -> None:
+    """Hundreds of conversations for every test would take long."""
+    monkeypatch.setattr(execution, "BATCH", batch)
+    monkeypatch.setattr(execution, "UNRECORDED", 2 * batch)
+    monkeypatch.setattr(execution, "BATCH_AFTER_S", after_s)
+
+
+def test_the_sizes_are_those_of_the_design() -> None:
+    assert (execution.BATCH, execution.UNRECORDED, execution.BATCH_AFTER_S) == (200, 400, 0.25)
+
+
+async def test_a_full_batch_is_recorded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch, batch=3, after_s=3600)
+    desk = Desk(make_plan(*cases_of(*"abcdefgh")))
+
+    await desk.run(slots=2)
+
+    assert [len(batch) for batch in desk.batches] == [3, 3, 2]
+
+
+async def test_a_batch_that_is_not_full_is_recorded_after_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shrink(monkeypatch, batch=100, after_s=0.02)
+    desk = Desk(make_plan(*cases_of("hello", "late")))
+
+    async def enough() -> None:
+        desk.signal = Signal.CANCEL
+
+    desk.on_record = enough
+    await desk.run()
+
+    # The neighbour would have taken an hour: its outcome was not waited for.
+    assert [[each.job.case for each in batch] for batch in desk.batches] == [
+        ["1 hello"],
+        ["2 late"],
+    ]
+
+
+async def test_slots_wait_while_too_much_is_unrecorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch, batch=2, after_s=0.001)
+    desk = Desk(make_plan(*cases_of(*"abcdefghijklmnop")))
+    is_blocked = asyncio.Event()
+    begun_while_recording: list[int] = []
+
+    async def slow() -> None:
+        if is_blocked.is_set():
+            return
+        is_blocked.set()
+        for _ in range(200):  # whoever may go on would have done so by then
+            await asyncio.sleep(0)
+        begun_while_recording.append(sum(map(len, desk.begun)))
+
+    desk.on_record = slow
+    await desk.run(slots=3)
+
+    # 4 unrecorded, 3 more in the hands of the slots at the moment they have to wait.
+    assert begun_while_recording[0] <= 4 + 3
+    assert len(desk.outcomes) == 16
+
+
+async def test_everything_is_recorded_exactly_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch, batch=7, after_s=0.001)
+    desk = Desk(make_plan(*cases_of(*"abcdefghij"), trials=10))
+
+    await desk.run(slots=16)
+
+    assert [each.job.id for each in desk.outcomes] == list(range(100))
+    assert all(len(batch) <= 7 for batch in desk.batches)
+
+
+# Ends
+
+
+async def stop_while_held(desk: Desk, signal: Signal) -> None:
+    """Give the signal as soon as the conversations have begun."""
+
+    async def now() -> None:
+        desk.signal = signal
+
+    desk.on_begin = now
+    await desk.run()
+
+
+async def test_finishing_claims_nothing_more_and_finishes_what_is_held() -> None:
+    slow = make_agent({"reply": "So.", "delay_ms": 60})
+    desk = Desk(make_plan(*cases_of(*"abcdefgh"), agent=slow))
+
+    async def now() -> None:
+        desk.signal = Signal.FINISH
+
+    desk.on_begin = now
+    await desk.run(slots=2)
+
+    assert desk.verdicts == [Verdict.PASSED] * 2
+    assert desk.begun == [[0, 1]]
+    assert desk.claims == [2, 2]  # the second was under way by then
+
+
+async def test_what_a_late_claim_brings_is_not_begun() -> None:
+    slow = make_agent({"reply": "So.", "delay_ms": 100})
+    desk = Desk(make_plan(*cases_of(*"abcd"), agent=slow))
+    is_heeded = asyncio.Event()
+    pulses = 0
+
+    async def pulse() -> Signal:
+        nonlocal pulses
+        pulses += 1
+        if pulses > 2:
+            is_heeded.set()
+        return Signal.FINISH
+
+    async def claim(count: int) -> Sequence[Job]:
+        if desk.claims:
+            await is_heeded.wait()
+        return await desk.claim(count)
+
+    async with asyncio.timeout(30):
+        await execute(
+            desk.plan,
+            slots=2,
+            claim=claim,
+            begin=desk.begin,
+            record=desk.record,
+            pulse=pulse,
+            pulse_s=0.005,
+        )
+
+    assert desk.claims == [2, 2]
+    assert desk.begun == [[0, 1]]
+
+
+async def test_cancelling_keeps_what_was_said() -> None:
+    desk = Desk(
+        make_plan(make_case("hello", "late", "more", contains="o"), *cases_of("hello again"))
+    )
+    done = asyncio.Event()
+
+    async def one_is_done() -> None:
+        desk.signal = Signal.CANCEL
+        done.set()
+
+    desk.on_record = one_is_done
+    await desk.run()
+
+    cancelled, finished = desk.outcomes
+    assert done.is_set()
+    assert finished.decision is not None
+    assert (cancelled.decision, cancelled.graded, dict(cancelled.summary)) == (None, (), {})
+    assert [(turn.user, turn.error) for turn in cancelled.trial.turns] == [
+        ("hello", None),
+        ("late", "The turn was broken off."),
+    ]
+    assert cancelled.judge_usage == NO_USAGE
+
+
+async def test_releasing_hands_back_what_is_held_and_records_what_is_done() -> None:
+    desk = Desk(make_plan(*cases_of("late", "hello", "late")))
+
+    async def one_is_done() -> None:
+        desk.signal = Signal.RELEASE
+
+    desk.on_record = one_is_done
+    await desk.run()
+
+    assert [each.job.case for each in desk.outcomes] == ["2 hello"]
+    assert sum(map(len, desk.begun)) == 3
+
+
+async def test_whoever_has_lost_the_work_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch, batch=100, after_s=3600)
+    desk = Desk(make_plan(*cases_of("hello", "late")))
+
+    await stop_while_held(desk, Signal.LOST)
+
+    assert desk.batches == []
+
+
+async def test_a_refused_batch_is_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch, batch=1, after_s=0.001)
+    desk = Desk(make_plan(*cases_of("a", "b", "c", "late")))
+    desk.is_ours = False
+
+    await desk.run()
+
+    assert len(desk.batches) == 1
+
+
+async def test_a_signal_is_never_taken_back() -> None:
+    desk = Desk(make_plan(*cases_of("late", "hello")))
+    signals = [Signal.FINISH, Signal.GO, Signal.FINISH, Signal.CANCEL]
+
+    async def pulse() -> Signal:
+        return signals.pop(0) if signals else Signal.GO
+
+    async with asyncio.timeout(30):
+        await execute(
+            desk.plan,
+            slots=2,
+            claim=desk.claim,
+            begin=desk.begin,
+            record=desk.record,
+            pulse=pulse,
+            pulse_s=0.002,
+        )
+
+    assert signals == []
+    assert desk.verdicts == [None, Verdict.PASSED]
+
+
+async def test_what_came_out_in_the_moment_of_a_cancellation_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shrink(monkeypatch, batch=1, after_s=0.001)
+    desk = Desk(make_plan(*cases_of(*"abcd")))
+
+    async def cancel_now() -> None:
+        desk.signal = Signal.CANCEL
+        await asyncio.sleep(0.05)
+
+    desk.on_record = cancel_now
+    await desk.run(slots=4)
+
+    # Each was either finished and recorded as such, or had been begun and is told to be cancelled.
+    assert [each.job.id for each in desk.outcomes] == [0, 1, 2, 3]
+
+
+# What goes wrong
+
+
+async def test_one_broken_execution_does_not_stop_its_neighbours() -> None:
+    cases = [
+        make_case("hello", name="fine", contains="o"),
+        make_case("hello", name="broken", contains="o", clock=CLOCK),
+    ]
+
+    def open_world(clock: str | None) -> World:
+        if clock is not None:
+            raise ValueError(clock)
+        return make_world()
+
+    fine, broken = await execute_in_memory(make_plan(*cases, open_world=open_world))
+
+    assert fine.decision is not None
+    assert fine.decision.verdict is Verdict.PASSED
+    assert broken.decision is not None
+    assert (broken.decision.verdict, broken.decision.cause) == (Verdict.ERRORED, Cause.HARNESS)
+    assert broken.decision.reason == f"ValueError: {CLOCK}"
+    assert [each.grade.status for each in broken.graded] == [GradeStatus.UNGRADED]
+
+
+async def test_an_agent_that_cannot_work_as_written_is_said_so_in_words() -> None:
+    (outcome,) = await execute_in_memory(
+        make_plan(*cases_of("a"), agent=make_agent(tools=["mail.send"]))
+    )
+
+    assert outcome.decision is not None
+    assert outcome.decision.cause is Cause.HARNESS
+    assert outcome.decision.reason.startswith("No such tool: mail.send.")
+
+
+async def test_an_execution_has_its_deadline() -> None:
+    cases = [make_case("hello", "late", "more", contains="o"), *cases_of("hello")]
+    plan = make_plan(*cases, execution_s=0.1)
+
+    late, fine = await execute_in_memory(plan)
+
+    assert fine.decision is not None
+    assert fine.decision.verdict is Verdict.PASSED
+    assert late.decision is not None
+    assert (late.decision.verdict, late.decision.cause) == (Verdict.ERRORED, Cause.HARNESS)
+    assert late.decision.reason == "Not finished within 0.1 s."
+    assert [turn.user for turn in late.trial.turns] == ["hello", "late"]
+    assert [each.grade.passed for each in late.graded] == [True, None, None]
+
+
+async def test_a_provider_that_refuses_is_an_error_of_this_execution_alone(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    model_server.answers(
+        lambda request: Failure(400) if last_text(request) == "bad" else Reply("So.")
+    )
+    plan = make_plan(
+        *cases_of("good", "bad"),
+        agent=make_model_agent(),
+        providers=[make_provider(model_server.url)],
+    )
+
+    good, bad = await execute_in_memory(plan)
+
+    assert good.decision is not None
+    assert good.decision.verdict is Verdict.PASSED
+    assert bad.decision is not None
+    assert (bad.decision.verdict, bad.decision.cause) == (Verdict.ERRORED, Cause.PROVIDER)
+
+
+async def test_what_the_caller_cannot_do_ends_everything() -> None:
+    desk = Desk(make_plan(*cases_of("late", "hello")))
+
+    async def broken() -> None:
+        message = "The database is gone."
+        raise OSError(message)
+
+    desk.on_record = broken
+    with pytest.raises(ExceptionGroup) as caught:
+        await desk.run()
+
+    assert caught.group_contains(OSError, match="The database is gone")
+
+
+async def test_a_job_that_is_given_up_is_an_error_of_ours_with_all_its_grades() -> None:
+    case = make_case("a", "b", contains="o", limits={"max_tool_calls": 1})
+    plan = make_plan(case)
+
+    outcome = await write_off(plan, Job(7, case.name, 2), reason="Its worker died 3 times.")
+
+    assert outcome.decision is not None
+    assert (outcome.decision.verdict, outcome.decision.cause) == (Verdict.ERRORED, Cause.HARNESS)
+    assert outcome.decision.reason == "Its worker died 3 times."
+    assert (outcome.job.id, outcome.trial.number, outcome.trial.planned_turns) == (7, 2, 2)
+    assert [each.grade.status for each in outcome.graded] == [GradeStatus.UNGRADED] * 3
+    assert outcome.summary["overall_passed"] is False
+
+
+# Judges
+
+POLITE = {"type": "llm_judge", "criteria": "Polite", "scale": "pass_fail"}
+JUDGE = AgentSpec.model_validate(
+    {
+        "agent": "Judge",
+        "slug": "judge",
+        "driver": "scripted",
+        "rules": [
+            {"when": "rude", "reply": "fail", "usage": {"input_tokens": 9, "output_tokens": 1}},
+            {"when": "odd", "error": "I am tired."},
+            {"reply": "pass"},
+        ],
+    }
+)
+SCRIPTED = ModelSpec(provider="scripted", name="judge")
+
+
+def judged(*messages: str, **changes: Any) -> Plan:
+    cases = cases_of(*messages, contains=None)
+    options: dict[str, Any] = {"judge": SCRIPTED, "scripted": {"judge": JUDGE}}
+    turns = [{"user": message, "assertions": [POLITE]} for message in messages]
+    written = [
+        case.model_copy(update={"turns": make_case(turns=[turn]).turns})
+        for case, turn in zip(cases, turns, strict=True)
+    ]
+    return make_plan(*written, **(options | changes))
+
+
+async def test_a_scripted_judge_judges_and_is_labelled() -> None:
+    good, bad, odd = await execute_in_memory(judged("nice", "rude", "odd"))
+
+    assert [each.decision.verdict for each in (good, bad, odd) if each.decision] == [
+        Verdict.PASSED,
+        Verdict.FAILED,
+        Verdict.ERRORED,
+    ]
+    assert good.is_scripted
+    assert bad.judge_usage.prompt_tokens == 9
+    assert bad.graded[0].grade.details["flags"] == ["scripted"]
+    assert odd.decision is not None
+    assert odd.decision.cause is Cause.JUDGE
+
+
+async def test_without_a_judge_an_execution_is_in_error() -> None:
+    (outcome,) = await execute_in_memory(judged("nice", judge=None))
+
+    assert outcome.decision is not None
+    assert (outcome.decision.verdict, outcome.decision.cause) == (Verdict.ERRORED, Cause.JUDGE)
+
+
+async def test_a_scripted_judge_that_is_missing_is_an_error_of_ours() -> None:
+    (outcome,) = await execute_in_memory(judged("nice", scripted={}))
+
+    assert outcome.decision is not None
+    assert outcome.decision.cause is Cause.HARNESS
+    assert "There is no scripted agent 'judge' to judge with." in outcome.decision.reason
+
+
+async def test_a_model_judges_through_the_provider(
+    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    answer = (
+        '{"evidence": [], "critique": "Not polite.", "injection_suspected": false,'
+        ' "verdict": "fail"}'
+    )
+    model_server.answers(lambda _: Reply(answer))
+    plan = judged(
+        "nice",
+        judge=ModelSpec(provider="anthropic", name="claude-haiku-5-5"),
+        providers=[make_provider(model_server.url)],
+        suite={"judge_context": "The shop is {{threadContext.params.shop}}."},
+    )
+
+    (outcome,) = await execute_in_memory(plan)
+
+    assert outcome.decision is not None
+    assert (outcome.decision.verdict, outcome.decision.cause) == (Verdict.FAILED, Cause.ASSERTION)
+    assert outcome.judge_usage.prompt_tokens == 10
+    assert outcome.is_scripted  # the agent is
+    (warning,) = outcome.trial.warnings
+    assert warning.startswith("The judge's context uses {{threadContext.params.shop}}, which")
+    assert "The shop is ." in str(model_server.bodies[0])
+
+
+@pytest.mark.parametrize(
+    ("own", "of_the_run", "expected"),
+    [
+        pytest.param(None, SCRIPTED, SCRIPTED, id="the run's"),
+        pytest.param("anthropic/b", SCRIPTED, ModelSpec(provider="anthropic", name="b"), id="own"),
+        pytest.param(
+            "agent",
+            SCRIPTED,
+            ModelSpec(provider="anthropic", name="claude-haiku-5-5"),
+            id="the agent's",
+        ),
+        pytest.param(None, None, None, id="none"),
+    ],
+)
+def test_which_model_judges(
+    own: str | None, of_the_run: ModelSpec | None, expected: ModelSpec | None
+) -> None:
+    plan = make_plan(
+        make_case(turns=[{"user": "a", "assertions": [POLITE | {"model": own}]}]),
+        agent=make_model_agent(),
+        judge=of_the_run,
+    )
+    (assertion,) = plan.suite.cases[0].turns[0].assertions or []
+
+    assert plan.judge_model(assertion) == expected

@@ -1,0 +1,272 @@
+"""What is accepted, and what is refused, of agents, models and providers."""
+
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from evals_app.engine.spec import (
+    AgentSpec,
+    JudgeRef,
+    ModelRef,
+    ModelSpec,
+    ProviderSpec,
+    ScriptedRule,
+    Slug,
+)
+
+MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
+JUDGE: TypeAdapter[Any] = TypeAdapter(JudgeRef)
+SLUG: TypeAdapter[str] = TypeAdapter(Slug)
+
+
+def problems(error: ValidationError) -> list[tuple[tuple[int | str, ...], str]]:
+    return [(each["loc"], each["msg"]) for each in error.errors()]
+
+
+@pytest.mark.parametrize("slug", ["a", "refund-flow", "row_1", "2026", "a-b-c"])
+def test_slugs(slug: str) -> None:
+    assert SLUG.validate_python(slug) == slug
+
+
+@pytest.mark.parametrize(
+    "slug", ["", "Refund", "a--b", "-a", "a-", "a b", "ä", "a/b", "a\n", "a" * 101]
+)
+def test_what_is_no_slug_is_refused(slug: str) -> None:
+    with pytest.raises(ValidationError):
+        SLUG.validate_python(slug)
+
+
+# Models
+
+
+@pytest.mark.parametrize(
+    ("written", "provider", "name"),
+    [
+        pytest.param("anthropic/claude-haiku-5-5", "anthropic", "claude-haiku-5-5", id="both"),
+        pytest.param("router/meta/llama", "router", "meta/llama", id="the first slash splits"),
+        pytest.param("claude-haiku-5-5", "anthropic", "claude-haiku-5-5", id="by its prefix"),
+        pytest.param("gpt-6", "openai", "gpt-6", id="by another prefix"),
+        pytest.param("gemini-4", "gemini", "gemini-4", id="by a third"),
+        pytest.param("scripted/judge", "scripted", "judge", id="scripted"),
+    ],
+)
+def test_a_model_is_named_by_its_provider_and_name(written: str, provider: str, name: str) -> None:
+    assert MODEL.validate_python(written) == ModelSpec(provider=provider, name=name)
+
+
+def test_a_model_with_settings_is_written_out() -> None:
+    written = {"provider": "anthropic", "name": "claude-haiku-5-5", "temperature": 0.0}
+
+    model = MODEL.validate_python(written)
+
+    assert model.temperature == 0.0
+    assert MODEL.dump_python(model) == written
+
+
+def test_a_model_without_settings_is_written_as_its_name() -> None:
+    model = MODEL.validate_python({"provider": "anthropic", "name": "claude-haiku-5-5"})
+
+    assert MODEL.dump_python(model) == str(model) == "anthropic/claude-haiku-5-5"
+    assert MODEL.validate_python(MODEL.dump_python(model)) == model
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        pytest.param("llama", "provider/model, for example anthropic/llama", id="unknown prefix"),
+        pytest.param("", "for example anthropic/claude-...", id="empty"),
+        pytest.param("/claude-haiku-5-5", "provider/model", id="no provider"),
+        pytest.param("anthropic/", "provider/model", id="no name"),
+        pytest.param("Open AI/gpt-6", "A slug has", id="provider is no slug"),
+        pytest.param({"provider": "a", "name": "b", "temperatur": 1}, "", id="misspelt setting"),
+        pytest.param({"provider": "a", "name": "b", "temperature": 3}, "", id="too hot"),
+        pytest.param({"provider": "a", "name": "b", "max_tokens": 0}, "", id="no tokens"),
+        pytest.param({"name": "b"}, "", id="provider is missing"),
+        pytest.param(3, "", id="a number"),
+    ],
+)
+def test_what_names_no_model_is_refused(written: object, words: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        MODEL.validate_python(written)
+
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "is_agent"),
+    [("agent", True), ("anthropic/claude-haiku-5-5", False), ("scripted/judge", False)],
+)
+def test_a_judge_is_a_model_or_the_agents_own(written: str, *, is_agent: bool) -> None:
+    judge = JUDGE.validate_python(written)
+
+    assert isinstance(judge, ModelSpec) is not is_agent
+    assert JUDGE.dump_python(judge) == written
+
+
+# Providers
+
+
+def make_provider(**changes: Any) -> ProviderSpec:
+    written = {"provider": "Ours", "slug": "ours", "kind": "anthropic"}
+    return ProviderSpec.model_validate(written | changes)
+
+
+def test_a_provider_needs_no_more_than_its_kind() -> None:
+    provider = make_provider(base_url=None, api_key_env=None)
+
+    assert (provider.base_url, provider.api_key_env, provider.max_concurrency) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        pytest.param({"base_url": "models.example.org"}, "Write the whole address", id="no scheme"),
+        pytest.param({"base_url": "http://a b"}, "Write the whole address", id="a space"),
+        pytest.param({"base_url": ""}, "Write the whole address", id="empty"),
+        pytest.param({"api_key_env": "sk-ant-123"}, "never a key", id="a key"),
+        pytest.param({"api_key_env": "1KEY"}, "name of an environment variable", id="a digit"),
+        pytest.param({"api_key_env": "KEY\n"}, "name of an environment variable", id="line end"),
+        pytest.param({"kind": "openai"}, "'anthropic' or 'scripted'", id="unknown kind"),
+        pytest.param({"max_concurrency": 0}, "", id="no calls at once"),
+        pytest.param({"requests_per_minute": 5}, "Extra inputs", id="not yet"),
+    ],
+)
+def test_a_provider_that_cannot_work_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        make_provider(**changes)
+
+    ((loc, message),) = problems(refused.value)
+    assert loc == tuple(changes)
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"base_url": "http://127.0.0.1:8080/v1"},
+        {"api_key_env": "_OUR_KEY_2"},
+        {"max_concurrency": 1},
+        {"kind": "scripted"},
+    ],
+)
+def test_a_provider_that_can_work(changes: dict[str, Any]) -> None:
+    assert make_provider(**changes).model_dump(include=set(changes)) == changes
+
+
+# Rules of scripted agents
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        pytest.param({}, "needs a reply or an error", id="says nothing"),
+        pytest.param({"reply": "a", "error": "b"}, "not both", id="replies and fails"),
+        pytest.param({"reply": "a", "turn": 0}, "", id="turns count from 1"),
+        pytest.param({"reply": "a", "delay_ms": -1}, "", id="back in time"),
+        pytest.param(
+            {"reply": "a", "when": "a("}, "pattern cannot be used (missing )", id="broken"
+        ),
+        pytest.param({"reply": "a", "when": "(?!x)"}, "(invalid perl operator", id="lookahead"),
+        pytest.param({"reply": "a", "usage": {"input_tokens": 1}}, "", id="half a usage"),
+        pytest.param({"reply": "a", "calls": [{"args": {}}]}, "", id="a call of nothing"),
+        pytest.param({"reply": "a", "whne": "x"}, "Extra inputs", id="misspelt"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(rule: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        ScriptedRule.model_validate(rule)
+
+    assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"reply": ""},
+        {"error": "It broke."},
+        {"reply": "a", "when": "(?i)order #[0-9]+", "turn": 2, "delay_ms": 5},
+        {"reply": "a", "usage": {"input_tokens": 0, "output_tokens": 7}},
+        {"error": "late", "calls": [{"tool": "entity.get", "args": {"id": "a"}}]},
+    ],
+)
+def test_a_rule_that_makes_sense(rule: dict[str, Any]) -> None:
+    assert ScriptedRule.model_validate(rule).model_dump(exclude_unset=True) == rule
+
+
+# Agents
+
+
+def test_an_agent_is_driven_as_it_says() -> None:
+    agent = AgentSpec.model_validate(
+        {"agent": "Juniper", "slug": "support", "model": "claude-haiku-5-5"}
+    )
+
+    assert (agent.driver, str(agent.model)) == ("model", "anthropic/claude-haiku-5-5")
+    assert agent.settings.max_tool_rounds == 25
+    assert agent.settings.provider_patience_s == 600
+
+
+@pytest.mark.parametrize(
+    ("changes", "loc", "words"),
+    [
+        pytest.param({}, (), "needs a model", id="no model"),
+        pytest.param(
+            {"model": "claude-haiku-5-5", "rules": [{"reply": "a"}]}, (), "rules belong", id="rules"
+        ),
+        pytest.param({"driver": "scripted"}, (), "at least one rule", id="no rules"),
+        pytest.param({"driver": "http"}, ("driver",), "'model' or 'scripted'", id="no such driver"),
+        pytest.param(
+            {
+                "driver": "scripted",
+                "tools": ["entity.get"],
+                "rules": [
+                    {"reply": "a"},
+                    {"reply": "b", "calls": [{"tool": "entity.query"}]},
+                ],
+            },
+            (),
+            "Rule 2 calls 'entity.query'",
+            id="a tool that is not its own",
+        ),
+        pytest.param(
+            {"model": "claude-haiku-5-5", "system_prompt": "Hi {{agentname}}"},
+            ("system_prompt",),
+            "Did you mean {{agentName}}?",
+            id="unknown variable",
+        ),
+        pytest.param(
+            {"model": "claude-haiku-5-5", "settings": {"max_tool_rounds": 0}},
+            ("settings", "max_tool_rounds"),
+            "",
+            id="no rounds",
+        ),
+        pytest.param(
+            {"model": "claude-haiku-5-5", "url": "http://a"}, ("url",), "Extra", id="not yet"
+        ),
+    ],
+)
+def test_an_agent_that_cannot_work_is_refused(
+    changes: dict[str, Any], loc: tuple[str, ...], words: str
+) -> None:
+    with pytest.raises(ValidationError) as refused:
+        AgentSpec.model_validate({"agent": "Juniper", "slug": "support"} | changes)
+
+    ((found, message),) = problems(refused.value)
+    assert found == loc
+    assert words in message
+
+
+def test_a_spec_cannot_be_changed() -> None:
+    agent = AgentSpec.model_validate({"agent": "J", "slug": "j", "model": "claude-haiku-5-5"})
+
+    with pytest.raises(ValidationError, match="frozen"):
+        agent.slug = "k"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("value", ["25", True, 25.5])
+def test_nothing_is_coerced(value: object) -> None:
+    written = {"agent": "J", "slug": "j", "model": "claude-haiku-5-5"}
+
+    with pytest.raises(ValidationError):
+        AgentSpec.model_validate(written | {"settings": {"max_tool_rounds": value}})

@@ -1,0 +1,104 @@
+"""Variables in prompts."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evals_app.engine.template import resolve, unknown_variable
+
+NOW = "2026-05-01T09:30:00+00:00"
+
+
+def filled(text: str, **changes: Any) -> str:
+    options = {"agent_name": "Lumi", "now": NOW, "channel": "whatsapp"} | changes
+    return resolve(text, **options).text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("I am {{agentName}}.", "I am Lumi.", id="name of the agent"),
+        pytest.param("On {{threadContext.channel}}", "On whatsapp", id="channel"),
+        pytest.param("It is {{datetime}}", f"It is {NOW}", id="time"),
+        pytest.param("{{threadContext.params.phone}}", "+56 9", id="parameter"),
+        pytest.param("{{  agentName\t}}", "Lumi", id="spaces inside"),
+        pytest.param("{{agentName}}{{agentName}}", "LumiLumi", id="twice"),
+        pytest.param("{{threadContext.params.n}}", "3", id="number"),
+        pytest.param("{{threadContext.params.vip}}", "true", id="true as files say it"),
+        pytest.param("{agentName} {{ {x} }", "{agentName} {{ {x} }", id="no variables"),
+        pytest.param("{{agent\nName}}", "{{agent\nName}}", id="not across lines"),
+        pytest.param("", "", id="nothing"),
+    ],
+)
+def test_variables_are_filled_in(text: str, expected: str) -> None:
+    assert filled(text, params={"phone": "+56 9", "n": 3, "vip": True}) == expected
+
+
+def test_a_value_is_text_even_where_it_looks_like_a_variable() -> None:
+    params = {"a": "{{agentName}}"}
+
+    assert filled("{{threadContext.params.a}}", params=params) == "{{agentName}}"
+
+
+def test_what_a_case_does_not_set_is_empty_and_named_once() -> None:
+    text = "[{{threadContext.params.a}}] {{threadContext.params.a}}{{threadContext.channel}}"
+
+    resolved = resolve(text, agent_name="Lumi", now=NOW, params={"b": 1})
+
+    assert resolved.text == "[] "
+    assert resolved.missing == ("threadContext.params.a", "threadContext.channel")
+    assert resolved.warnings("The prompt")[0] == (
+        "The prompt uses {{threadContext.params.a}}, which this case does not set: it is empty."
+    )
+
+
+@pytest.mark.parametrize("value", ["", 0, False])
+def test_an_empty_value_that_is_set_is_not_missing(value: object) -> None:
+    resolved = resolve(
+        "{{threadContext.params.a}}", agent_name="Lumi", now=NOW, params={"a": value}
+    )
+
+    assert resolved.missing == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{agentName}} {{datetime}} {{threadContext.channel}} {{threadContext.params.x_1}}",
+        "{{threadContext.params.with.dots}}",
+        "plain text with a { and a }",
+        "",
+    ],
+)
+def test_known_variables_are_fine(text: str) -> None:
+    assert unknown_variable(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("{{agentname}}", "Did you mean {{agentName}}?", id="spelling"),
+        pytest.param(
+            "{{threadContext.chanel}}", "Did you mean {{threadContext.channel}}?", id="part"
+        ),
+        pytest.param("{{threadContext.params.}}", "Known: {{threadContext.channel}}", id="no name"),
+        pytest.param(
+            "{{threadContext.params.NAME}} {{x}}", "variable {{x}}", id="behind a good one"
+        ),
+        pytest.param("{{ }}", "Unknown variable {{}}", id="empty"),
+    ],
+)
+def test_an_unknown_variable_is_named_with_the_known_ones(text: str, words: str) -> None:
+    problem = unknown_variable(text)
+
+    assert problem is not None
+    assert words in problem
+    assert problem.endswith("{{agentName}}, {{datetime}}.")
+
+
+@given(st.text())
+def test_whatever_is_not_refused_can_be_filled_in(text: str) -> None:
+    if unknown_variable(text) is None:
+        assert "{{agentName}}" not in filled(text)

@@ -1,0 +1,193 @@
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from evals_app.models import Agent, Provider, Suite, Worker
+from tests.makers import make_run, make_suite
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/admin/"
+
+
+def read(client: Client) -> str:
+    return client.get(PAGE).content.decode()
+
+
+def lines(client: Client) -> dict[str, Any]:
+    return {line.name: line for line in client.get(PAGE).context["suites"]}
+
+
+def test_an_empty_site_shows_three_ways_to_start(admin_client: Client) -> None:
+    text = read(admin_client)
+
+    for way in ("manage.py demo", "manage.py import_evals", "Write the first suite"):
+        assert way in text
+    assert "No worker is alive" not in text
+
+
+def test_a_site_with_a_suite_is_not_empty(admin_client: Client) -> None:
+    make_suite()
+
+    text = read(admin_client)
+
+    assert "manage.py demo" not in text
+    assert "Not run yet" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "last", "change"),
+    [
+        pytest.param(["passed", "failed"], ["passed"] * 2, "50 points up", id="better"),
+        pytest.param(["passed"] * 2, ["passed", "failed"], "50 points down", id="worse"),
+        pytest.param(["passed"], ["passed"] * 3, "same as before", id="same"),
+        pytest.param(["errored"], ["passed"], "", id="before unknown"),
+    ],
+)
+def test_a_suite_shows_its_last_run_and_the_change(
+    admin_client: Client, before: list[str], last: list[str], change: str
+) -> None:
+    make_run(before)
+    run = make_run(last)
+
+    line = lines(admin_client)["Refunds"]
+
+    assert line.last.run_id == run.pk
+    assert line.change == change
+
+
+def test_runs_tried_by_hand_and_open_ones_are_kept_out_of_trends(admin_client: Client) -> None:
+    run = make_run(["passed"])
+    make_run(["failed"], is_tryout=True)
+    make_run(["queued"])
+
+    line = lines(admin_client)["Refunds"]
+
+    assert [point.run_id for point in line.points] == [run.pk]
+
+
+def test_the_chart_and_the_table_show_the_same_numbers(admin_client: Client) -> None:
+    make_run(["passed", "failed"])
+    make_run(["passed"])
+
+    context = admin_client.get(PAGE).context
+    chart = json.loads(context["trend_chart"])
+
+    (line,) = context["trend"]
+    shown = [None if point is None else point.shown for point in line.padded]
+    assert chart["datasets"][0]["data"][-2:] == [50.0, 100.0]
+    assert [text and text.replace("\u00a0", " ") for text in shown[-2:]] == ["50 %", "100 %"]
+    assert len(chart["labels"]) == len(shown) == len(context["trend_heads"]) == 10
+
+
+def test_a_single_run_is_no_trend(admin_client: Client) -> None:
+    make_run(["passed"])
+
+    assert admin_client.get(PAGE).context["trend"] == []
+
+
+def test_scripted_verdicts_are_labelled(admin_client: Client) -> None:
+    make_run(["failed"])
+
+    text = read(admin_client)
+
+    assert text.count("Scripted</span>") == 2  # the suite's last run, the latest failure
+
+
+def test_open_runs_and_latest_failures_are_listed(admin_client: Client) -> None:
+    run = make_run(["running", "passed"])
+    failed = make_run(["failed"]).executions.get()
+
+    context = admin_client.get(PAGE).context
+
+    assert [each["run"].pk for each in context["open_runs"]] == [run.pk]
+    assert [each["execution"].pk for each in context["failures"]] == [failed.pk]
+
+
+def test_it_warns_when_no_worker_is_alive(admin_client: Client) -> None:
+    make_suite()
+    without = read(admin_client)
+    Worker.objects.create(host="a", pid=1, version="1", processes=3)
+
+    assert "No worker is alive" in without
+    assert "No worker is alive" not in read(admin_client)
+
+
+@pytest.mark.parametrize(
+    ("model", "is_set", "warned"),
+    [
+        pytest.param("acme/large", False, True, id="used and missing"),
+        pytest.param("acme/large", True, False, id="used and set"),
+        pytest.param("other/large", False, False, id="not used"),
+        pytest.param("", False, False, id="no model"),
+    ],
+)
+def test_it_warns_when_an_agents_provider_has_no_key(
+    admin_client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    is_set: bool,  # noqa: FBT001 - a column of the table above
+    warned: bool,  # noqa: FBT001 - a column of the table above
+) -> None:
+    Provider.objects.create(slug="acme", name="Acme", kind="anthropic", api_key_env="ACME_KEY")
+    Agent.objects.create(slug="a", name="A", model=model)
+    if is_set:
+        monkeypatch.setenv("ACME_KEY", "made-up")
+
+    text = read(admin_client)
+
+    assert ("Acme has no key" in text) == warned
+    assert "made-up" not in text
+
+
+def test_a_bare_model_name_tells_its_provider(admin_client: Client) -> None:
+    Provider.objects.filter(slug="anthropic").delete()
+    Provider.objects.create(
+        slug="anthropic", name="Anthropic", kind="anthropic", api_key_env="NOT_SET_ANYWHERE"
+    )
+    Agent.objects.create(slug="a", name="A", model="claude-haiku-5-5")
+
+    assert "Anthropic has no key" in read(admin_client)
+
+
+@pytest.mark.parametrize("suites", [2, 8])
+def test_it_takes_a_fixed_number_of_queries(
+    admin_client: Client, django_assert_num_queries: Callable[..., Any], suites: int
+) -> None:
+    for number in range(suites):
+        agent = Agent.objects.create(slug=f"agent-{number}", name="A", model=f"acme/{number}")
+        suite = make_suite(f"suite-{number}", agent=agent)
+        make_run(["passed", "failed"], suite=suite)
+        make_run(["running"], suite=suite)
+
+    # session, user, suites, ids of runs, runs, open runs, failed, errored, worker, agents, providers
+    with django_assert_num_queries(11):
+        admin_client.get(PAGE)
+
+
+def test_who_may_see_nothing_sees_no_results(client: Client) -> None:
+    make_run(["failed"])
+    user = User.objects.create_user("newcomer", is_staff=True)
+    client.force_login(user)
+
+    text = read(client)
+
+    assert Suite.objects.exists()
+    assert "Refunds" not in text
+    assert "case 1" not in text
+    assert "manage.py demo" not in text
+
+
+def test_who_may_see_runs_sees_suites_only_with_that_right_too(client: Client) -> None:
+    make_run(["failed"])
+    user = User.objects.create_user("newcomer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_run"))
+    client.force_login(user)
+
+    context = client.get(PAGE).context
+
+    assert context["suites"] == context["failures"] == []

@@ -1,0 +1,236 @@
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from evalsite import environment
+
+HERE = Path("/srv/touchstone")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param("value", "value", id="as given"),
+        pytest.param("  value ", "value", id="without surrounding blanks"),
+        pytest.param("", "default", id="empty counts as not set"),
+        pytest.param("  ", "default", id="blank counts as not set"),
+    ],
+)
+def test_a_text(monkeypatch: pytest.MonkeyPatch, given: str, expected: str) -> None:
+    monkeypatch.setenv("SETTING", given)
+
+    assert environment.text("SETTING", "default") == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param("1", True, id="1"),
+        pytest.param("True", True, id="any case"),
+        pytest.param("on", True, id="on"),
+        pytest.param("0", False, id="0"),
+        pytest.param("no", False, id="no"),
+        pytest.param("", False, id="empty"),
+    ],
+)
+def test_a_flag(monkeypatch: pytest.MonkeyPatch, given: str, expected: bool) -> None:  # noqa: FBT001
+    monkeypatch.setenv("SETTING", given)
+
+    assert environment.flag("SETTING") is expected
+
+
+def test_a_flag_that_is_neither_yes_nor_no_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SETTING", "maybe")
+
+    with pytest.raises(ImproperlyConfigured, match=r"SETTING is 'maybe'; expected one of 1, true"):
+        environment.flag("SETTING")
+
+
+def test_a_list_is_split_at_commas_and_forgives_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SETTING", " a.example, b.example,, ")
+
+    assert environment.names("SETTING") == ["a.example", "b.example"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        pytest.param("2", 2.0, id="whole"),
+        pytest.param("0.5", 0.5, id="fraction"),
+        pytest.param("", 45.0, id="default"),
+    ],
+)
+def test_a_duration(monkeypatch: pytest.MonkeyPatch, given: str, expected: float) -> None:
+    monkeypatch.setenv("EVALS_LEASE_S", given)
+
+    assert environment.seconds("EVALS_LEASE_S", 45) == expected
+
+
+@pytest.mark.parametrize("given", ["soon", "0", "-1", "inf", "nan", "4,5"])
+def test_a_bad_duration_is_refused_with_its_name(
+    monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.setenv("EVALS_LEASE_S", given)
+
+    with pytest.raises(ImproperlyConfigured, match=rf"EVALS_LEASE_S is '{given}'.* such as 45\."):
+        environment.seconds("EVALS_LEASE_S", 45)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [pytest.param("1", 1, id="least"), pytest.param("", 3, id="default")]
+)
+def test_a_count(monkeypatch: pytest.MonkeyPatch, given: str, expected: int) -> None:
+    monkeypatch.setenv("SETTING", given)
+
+    assert environment.count("SETTING", 3) == expected
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "2.5", "many", "²"])
+def test_a_bad_count_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("TOUCHSTONE_WORKERS", given)
+
+    with pytest.raises(ImproperlyConfigured, match=rf"TOUCHSTONE_WORKERS is '{given}'"):
+        environment.count("TOUCHSTONE_WORKERS", 3)
+
+
+def test_a_log_level_may_be_written_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SETTING", "debug")
+
+    assert environment.log_level("SETTING", "INFO") == "DEBUG"
+
+
+def test_an_unknown_log_level_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SETTING", "LOUD")
+
+    with pytest.raises(ImproperlyConfigured, match=r"SETTING is 'LOUD'; expected one of DEBUG"):
+        environment.log_level("SETTING", "INFO")
+
+
+# Databases
+
+
+@pytest.mark.parametrize(
+    ("address", "file"),
+    [
+        pytest.param("", "/data/default.sqlite3", id="default"),
+        pytest.param("sqlite:///evals.sqlite3", "/srv/touchstone/evals.sqlite3", id="relative"),
+        pytest.param("sqlite:////tmp/evals.sqlite3", "/tmp/evals.sqlite3", id="absolute"),  # noqa: S108
+        pytest.param("sqlite:///my%20evals", "/srv/touchstone/my evals", id="percent-encoded"),
+    ],
+)
+def test_a_sqlite_address(monkeypatch: pytest.MonkeyPatch, address: str, file: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", address)
+
+    database = environment.database(
+        "DATABASE_URL", default=Path("/data/default.sqlite3"), relative_to=HERE
+    )
+
+    assert database["NAME"] == file
+    assert database["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
+
+
+def test_a_postgresql_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(
+        "DATABASE_URL",
+        "postgresql://eva:p%40ss%2Fword@db.example:6432/my%20evals?sslmode=require&application_name=a",
+    )
+
+    database = environment.database("DATABASE_URL", default=HERE, relative_to=HERE)
+
+    assert database == {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": "my evals",
+        "USER": "eva",
+        "PASSWORD": "p@ss/word",
+        "HOST": "db.example",
+        "PORT": "6432",
+        "OPTIONS": {"sslmode": "require", "application_name": "a"},
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+def test_a_postgresql_address_may_leave_out_all_but_the_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres:///evals")
+
+    database = environment.database("DATABASE_URL", default=HERE, relative_to=HERE)
+
+    assert [database[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")] == [
+        "evals",
+        "",
+        "",
+        "",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        pytest.param(
+            "postgre://eva:secret@db/evals",
+            r"unknown scheme 'postgre'; expected one of sqlite://, postgres://, postgresql://\. "
+            r"Did you mean postgres://\?",
+            id="misspelt scheme",
+        ),
+        pytest.param("mysql://eva:secret@db/evals", "unknown scheme 'mysql'", id="unknown scheme"),
+        pytest.param("evals.sqlite3", "has no scheme", id="no scheme"),
+        pytest.param("postgres://eva:secret@db", "names no database", id="no name"),
+        pytest.param("postgres://eva:secret@db:none/evals", "host or port is malformed", id="port"),
+        pytest.param("postgres://eva:secret@[db/evals", "host or port is malformed", id="host"),
+        pytest.param("sqlite://", "names no file", id="no file"),
+        pytest.param("sqlite:///:memory:", "names no file", id="memory"),
+        pytest.param("sqlite://evals.sqlite3", "names no file", id="two slashes"),
+    ],
+)
+def test_a_bad_address_is_refused_without_repeating_its_password(
+    monkeypatch: pytest.MonkeyPatch, address: str, message: str
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", address)
+
+    with pytest.raises(ImproperlyConfigured, match=f"^DATABASE_URL .*{message}") as caught:
+        environment.database("DATABASE_URL", default=HERE, relative_to=HERE)
+
+    assert "secret" not in str(caught.value)
+
+
+# The secret key
+
+
+def test_a_given_key_is_used_and_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY", "given")
+
+    assert environment.secret_key("KEY", kept_in=tmp_path / "key") == "given"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
+    first = environment.secret_key("KEY", kept_in=tmp_path / "key")
+    second = environment.secret_key("KEY", kept_in=tmp_path / "key")
+
+    assert len(first) >= 50
+    assert second == first
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+
+
+def test_processes_that_start_at_once_agree_on_the_key(tmp_path: Path) -> None:
+    def read(_: int) -> str:
+        return environment.secret_key("KEY", kept_in=tmp_path / "key")
+
+    with ThreadPoolExecutor(16) as executor:
+        keys = set(executor.map(read, range(64)))
+
+    assert len(keys) == 1
+
+
+def test_an_empty_key_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "key").touch()
+
+    with pytest.raises(ImproperlyConfigured, match="is empty; remove it to get a new key"):
+        environment.secret_key("KEY", kept_in=tmp_path / "key")

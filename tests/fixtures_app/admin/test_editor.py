@@ -1,0 +1,32 @@
+import pytest
+from django.http import QueryDict
+
+from fixtures_app.admin.editor import with_plain_newlines
+from fixtures_app.admin.rows import read_position
+
+
+@pytest.mark.parametrize(
+    ("posted", "position"),
+    [
+        (0, 0),
+        ("7", 7),
+        ("", 0),
+        (None, 0),
+        ("-1", 0),
+        ("1.5", 0),
+        ("x", 0),
+        ("\u0661", 0),
+        ("9" * 5000, 2**31 - 1),
+    ],
+)
+def test_a_position_is_read_whatever_was_posted(posted: object, position: int) -> None:
+    assert read_position(posted) == position
+
+
+def test_lines_end_as_in_files() -> None:
+    posted = QueryDict("a=1%0D%0A2&a=3%0D4&b=5%0A6")
+
+    plain = with_plain_newlines(posted)
+
+    assert plain.getlist("a") == ["1\n2", "3\r4"]
+    assert plain["b"] == "5\n6"

@@ -1,0 +1,241 @@
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from fixtures_app.library import save_fixture
+from fixtures_app.models import Entity, EntityType, Fixture
+from fixtures_app.spec import FixtureSpec
+from tests.page_form import PageForm, open_page
+
+pytestmark = pytest.mark.django_db
+
+ORDER = {
+    "type": "object",
+    "properties": {"total": {"type": "number"}, "to": {"properties": {"city": {"type": "string"}}}},
+    "required": ["total"],
+}
+RICH: dict[str, Any] = {
+    "name": "Shop",
+    "slug": "shop",
+    "description": "Two\nlines\n",
+    "entities": [
+        {"ref": "b", "type": "order", "data": {"total": 1.5, "to": {"city": "Ulm"}}},
+        {"ref": "a", "type": "order", "data": {"total": 2}, "status": "gone"},
+        {"ref": "c", "type": "note", "data": {}},
+    ],
+    "relations": [
+        {"from": "a", "to": "b", "type": "follows", "metadata": {"since": 2020}},
+        {"from": "b", "to": "c", "type": "has"},
+    ],
+    "chunks": [
+        {"id": "refunds", "text": "Within\n30 days.\n", "source": "faq.md", "metadata": {"n": 1}},
+        {"id": "x", "text": "y"},
+    ],
+    "entity_types": [{"slug": "order", "schema": ORDER}, {"slug": "note", "schema": {}}],
+}
+
+
+def write_fixture(**changes: Any) -> Fixture:
+    save_fixture(FixtureSpec.model_validate(RICH | changes))
+    return Fixture.objects.get()
+
+
+def spec_of(fixture: Fixture) -> FixtureSpec:
+    return Fixture.objects.with_everything().get(pk=fixture.pk).to_spec()
+
+
+def page_of(client: Client, fixture: Fixture) -> PageForm:
+    return open_page(client, f"/admin/fixtures_app/fixture/{fixture.pk}/change/")
+
+
+def test_saving_a_fixture_as_it_is_changes_nothing(admin_client: Client) -> None:
+    fixture = write_fixture()
+    before = spec_of(fixture)
+    keys = set(Entity.objects.values_list("pk", flat=True))
+
+    saved = page_of(admin_client, fixture).post()
+
+    assert saved.is_saved, saved.problems
+    assert spec_of(fixture) == before
+    assert set(Entity.objects.values_list("pk", flat=True)) == keys
+    assert LogEntry.objects.get().get_change_message() == "No fields changed."
+
+
+def test_a_fixture_is_written_from_nothing(admin_client: Client) -> None:
+    EntityType.objects.create(slug="order", schema=ORDER)
+    page = open_page(admin_client, "/admin/fixtures_app/fixture/add/")
+    page.row("entities", ref="one", kind="order", status="active", content='{"total": 1}')
+    page.row("entities", ref="two", kind="order", status="new", content='{"total": 2}')
+    page.row("relations", source="one", target="two", type="next", metadata="")
+    page.row("chunks", chunk_id="k", text="Known.", source="", metadata="")
+
+    saved = page.post(name="New", slug="new")
+
+    assert saved.is_saved, saved.problems
+    dumped = spec_of(Fixture.objects.get()).model_dump(mode="json", exclude_defaults=True)
+    assert dumped == {
+        "name": "New",
+        "slug": "new",
+        "entities": [
+            {"ref": "one", "type": "order", "data": {"total": 1}},
+            {"ref": "two", "type": "order", "data": {"total": 2}, "status": "new"},
+        ],
+        "relations": [{"from": "one", "to": "two", "type": "next"}],
+        "chunks": [{"id": "k", "text": "Known."}],
+    }
+
+
+def test_names_can_be_swapped_between_rows(admin_client: Client) -> None:
+    fixture = write_fixture()
+
+    saved = page_of(admin_client, fixture).post(entities__0__ref="a", entities__1__ref="b")
+
+    assert saved.is_saved, saved.problems
+    assert [entity.ref for entity in spec_of(fixture).entities] == ["a", "b", "c"]
+    assert spec_of(fixture).entities[0].data["total"] == 1.5
+
+
+def test_an_entity_is_removed_with_its_relations_and_its_name_used_again(
+    admin_client: Client,
+) -> None:
+    fixture = write_fixture()
+    page = page_of(admin_client, fixture)
+    page.row("entities", ref="b", kind="note", status="active", content="")
+
+    saved = page.post(entities__0__DELETE="on", relations__1__DELETE="on")
+
+    assert saved.is_saved, saved.problems
+    spec = spec_of(fixture)
+    assert [(each.ref, each.type) for each in spec.entities] == [
+        ("a", "order"),
+        ("c", "note"),
+        ("b", "note"),
+    ]
+    assert [(each.from_, each.to) for each in spec.relations] == [("a", "b")]
+
+
+def test_rows_are_saved_in_the_order_of_the_screen(admin_client: Client) -> None:
+    fixture = write_fixture()
+
+    page_of(admin_client, fixture).post(entities__0__position=2, entities__2__position=0)
+
+    assert [entity.ref for entity in spec_of(fixture).entities] == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        pytest.param(
+            {"relations__0__source": "bb"},
+            "Relation 1, from: No entity has the ref 'bb'.",
+            id="unknown entity",
+        ),
+        pytest.param(
+            {"entities__0__ref": "a", "relations__0__target": "a", "relations__1__source": "a"},
+            "Entity 2, name: ref 'a' is already used by entity 1.",
+            id="name twice",
+        ),
+        pytest.param(
+            {"chunks__1__chunk_id": "refunds"},
+            "Text 2, name: id 'refunds' is already used by chunk 1.",
+            id="text twice",
+        ),
+        pytest.param(
+            {"entities__0__content": '{"total": "many"}'},
+            "Entity 1, data: The data does not fit entity type 'order': total: 'many' is not of",
+            id="off its schema",
+        ),
+        pytest.param(
+            {"entities__0__content": '{"total": 1, "to": {"city": 5}}'},
+            "Entity 1, data: The data does not fit entity type 'order': to.city: 5 is not of",
+            id="deep",
+        ),
+        pytest.param(
+            {"entities__0__content": "{'total': 1}"},
+            "Entity 1, data: This is not valid JSON: line 1, column 2: texts stand in double quotes",
+            id="JSON",
+        ),
+        pytest.param(
+            {"entities__0__content": "[1]"}, "Entity 1, data: Write an object in { }.", id="list"
+        ),
+        pytest.param(
+            {"entities__0__kind": "order2"}, "Entity 1, type: Select a valid choice.", id="type"
+        ),
+        pytest.param({"chunks__0__text": ""}, "Text 1, text: This field is required.", id="text"),
+        pytest.param({"slug": "Shop"}, "Slug: A slug has lower-case letters", id="slug"),
+        pytest.param({"name": ""}, "Name: This field is required.", id="name"),
+    ],
+)
+def test_what_does_not_hold_together_is_refused_with_its_place(
+    admin_client: Client, changes: dict[str, Any], problem: str
+) -> None:
+    fixture = write_fixture()
+    before = spec_of(fixture)
+
+    refused = page_of(admin_client, fixture).post(**changes)
+
+    assert len(refused.problems) == 1, refused.problems
+    assert refused.problems[0].startswith(problem)
+    assert spec_of(fixture) == before
+
+
+def test_the_history_names_changed_rows(admin_client: Client) -> None:
+    page = page_of(admin_client, write_fixture())
+    page.row("chunks", chunk_id="new", text="x")
+
+    page.post(entities__1__status="back", relations__0__DELETE="on")
+
+    message = LogEntry.objects.get().get_change_message()
+    assert "Changed Status for entity “a”." in message
+    assert "Added text “new”." in message
+    assert "Deleted relation" in message
+
+
+def test_the_page_says_who_uses_the_fixture(admin_client: Client) -> None:
+    assert "Used by Nothing yet" in page_of(admin_client, write_fixture()).text
+
+
+def test_a_save_over_somebody_elses_is_refused(admin_client: Client) -> None:
+    fixture = write_fixture()
+    page = page_of(admin_client, fixture)
+    fixture.save()
+
+    assert page.post().problems[0].startswith("Somebody saved this at ")
+
+
+def test_who_may_only_look_cannot_change() -> None:
+    fixture = write_fixture()
+    user = User.objects.create_user("reader", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_fixture"))
+    client = Client()
+    client.force_login(user)
+
+    page = page_of(client, fixture)
+
+    assert page.fields.keys() <= {"csrfmiddlewaretoken", "version"}
+    assert client.post(page.url, {}).status_code == 403
+
+
+def test_the_page_asks_the_same_however_many_rows_it_has(
+    admin_client: Client, django_assert_num_queries: Any
+) -> None:
+    entities = [{"ref": str(n), "type": "note", "data": {}} for n in range(40)]
+    relations = [{"from": str(n), "to": str(n + 1), "type": "next"} for n in range(39)]
+    fixture = write_fixture(entities=entities, relations=relations)
+    page_of(admin_client, fixture)
+
+    with django_assert_num_queries(12):
+        page_of(admin_client, fixture)
+
+
+def test_the_list_counts_entities(admin_client: Client, django_assert_num_queries: Any) -> None:
+    write_fixture()
+    admin_client.get("/admin/fixtures_app/fixture/")
+
+    with django_assert_num_queries(3):
+        text = admin_client.get("/admin/fixtures_app/fixture/").content.decode()
+
+    assert "Shop" in text

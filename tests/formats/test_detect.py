@@ -1,0 +1,93 @@
+from typing import Any
+
+import pytest
+
+from evals_app.formats.detect import (
+    EVAL_SUFFIXES,
+    is_eval_file,
+    is_native_fixture,
+    kind_of,
+    suite_dialect,
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param("a/refunds.suite.yaml", True, id="suite"),
+        pytest.param("support.agent.yaml", True, id="agent"),
+        pytest.param("shop.fixture.yaml", True, id="fixture"),
+        pytest.param("ours.provider.yml", True, id="provider, short ending"),
+        pytest.param("evals/x.eval.yaml", True, id="Struere"),
+        pytest.param("compose.yaml", False, id="other YAML"),
+        pytest.param("suite.yaml", False, id="no name before the kind"),
+        pytest.param("x.suite.json", False, id="other ending"),
+        pytest.param("x.suite.yaml.bak", False, id="backup"),
+    ],
+)
+def test_files_of_a_folder_are_found_by_name(path: str, *, expected: bool) -> None:
+    assert is_eval_file(path) is expected
+
+
+def test_every_suffix_names_a_kind() -> None:
+    assert all(kind_of(f"x{suffix}", None) is not None for suffix in EVAL_SUFFIXES)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        pytest.param({"suite": "A", "agent": "b", "cases": []}, "suite", id="suite"),
+        pytest.param({"cases": []}, "suite", id="cases alone"),
+        pytest.param({"name": "A", "entities": []}, "fixture", id="fixture"),
+        pytest.param({"entity_types": []}, "fixture", id="entity types"),
+        pytest.param({"provider": "A", "kind": "anthropic"}, "provider", id="provider"),
+        pytest.param({"agent": "A", "driver": "model"}, "agent", id="agent"),
+        pytest.param({"agent": "A"}, None, id="too little"),
+        pytest.param({"services": {}}, None, id="something else"),
+        pytest.param([1], None, id="list"),
+        pytest.param("text", None, id="text"),
+    ],
+)
+def test_other_yaml_is_told_by_its_keys(data: Any, kind: str | None) -> None:
+    assert kind_of("x.yaml", data) == kind
+
+
+def test_the_name_wins_over_the_keys() -> None:
+    assert kind_of("x.agent.yaml", {"suite": "A", "cases": []}) == "agent"
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "dialect"),
+    [
+        pytest.param("x.eval.yaml", {"trials": 2}, "struere", id="name of Struere"),
+        pytest.param("x.suite.yaml", {"judgeModel": "m"}, "native", id="native name"),
+        pytest.param("x.yaml", {"judgeModel": "m"}, "struere", id="camelCase"),
+        pytest.param("x.yaml", {"judge_model": "m"}, "native", id="snake_case"),
+        pytest.param("x.yaml", {"cases": [{"limits": {}}]}, "native", id="native key of a case"),
+        pytest.param(
+            "x.yaml", {"cases": [{"turns": [{"expected": "x"}]}]}, "native", id="of a turn"
+        ),
+        pytest.param(
+            "x.yaml", {"cases": [{"finalAssertions": []}]}, "struere", id="camelCase case"
+        ),
+        pytest.param("x.yaml", {"suite": "A", "cases": []}, "struere", id="keys of both"),
+        pytest.param("x.yaml", {"cases": [3, {"turns": "x"}]}, "struere", id="misshapen"),
+    ],
+)
+def test_the_dialect_of_a_suite_is_told_by_name_then_keys(
+    path: str, data: dict[str, Any], dialect: str
+) -> None:
+    assert suite_dialect(path, data) == dialect
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param({"chunks": []}, True, id="chunks"),
+        pytest.param({"entity_types": []}, True, id="entity types"),
+        pytest.param({"entities": [], "relations": []}, False, id="keys of both"),
+        pytest.param([], False, id="list"),
+    ],
+)
+def test_a_fixture_with_native_keys_is_native(data: Any, *, expected: bool) -> None:
+    assert is_native_fixture(data) is expected

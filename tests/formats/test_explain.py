@@ -1,0 +1,190 @@
+from typing import Any
+
+import pytest
+
+from evals_app.engine.spec import AgentSpec
+from evals_app.engine.suite import SuiteSpec
+from evals_app.formats.explain import allows, annotation_at
+from evals_app.formats.native import read_native
+from evals_app.formats.problems import Loc
+from evals_app.formats.yaml_source import read_yaml
+
+CASE = "  - name: c\n    turns: [{user: hi}]\n"
+SUITE = f"suite: A\nslug: a\nagent: b\ncases:\n{CASE}"
+
+
+def errors_in(content: str) -> list[str]:
+    draft = read_native(read_yaml("x.suite.yaml", content.encode()), "suite")
+    return [
+        f"{each.line}:{each.column} {each.keys}: {each.message}"
+        for each in draft.problems
+        if each.level == "error"
+    ]
+
+
+def only_error_in(content: str) -> str:
+    found = errors_in(content)
+    assert len(found) == 1, found
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        pytest.param("suite: 12", 'Expected text, found a number; quote it: "12".', id="number"),
+        pytest.param("suite: 012", 'Expected text, found a number; quote it: "012".', id="octal"),
+        pytest.param("suite: [a]", "Expected text, found a list.", id="list"),
+        pytest.param("suite:", "Expected text, found nothing.", id="nothing"),
+        pytest.param('suite: ""', "This text must not be empty.", id="empty"),
+        pytest.param(f"suite: {'x' * 201}", "at most 200 characters", id="too long"),
+        pytest.param("slug: Refund Flow", "A slug has lower-case letters", id="slug"),
+        pytest.param(
+            'trials: "3"',
+            "Expected a whole number, found text; remove the quotes.",
+            id="quoted number",
+        ),
+        pytest.param("trials: 1.5", "Expected a whole number, found a number.", id="fraction"),
+        pytest.param(
+            "trials: many", "Expected a whole number, found text.", id="word for a number"
+        ),
+        pytest.param("trials: 0", "greater than or equal to 1", id="too small"),
+        pytest.param("tags: money", "Expected a list, found text; begin each entry", id="one tag"),
+        pytest.param(
+            "pass_rule: al", "Did you mean 'all'? Write one of: all, score.", id="unknown choice"
+        ),
+        pytest.param("pass_rule: 1", "Write one of: all, score.", id="choice that is no text"),
+        pytest.param("gates: {min_scor: 1}", "Did you mean 'min_score'?", id="nested key"),
+        pytest.param("gates: []", "Expected keys with values, found a list.", id="list for keys"),
+        pytest.param("judge_model: gpt", "Write the model as provider/model", id="model name"),
+        pytest.param("judge_model: {provider: x}", "The key `name` is missing", id="half a model"),
+        pytest.param("judgeModel: agent", "Did you mean 'judge_model'?", id="camelCase"),
+        pytest.param("rubric: '- x'", "`rubric` is not available in this version", id="later"),
+        pytest.param(
+            "gates: {max_cost_usd: 1}",
+            "`max_cost_usd` is not available in this",
+            id="later, nested",
+        ),
+        pytest.param("colour: red", "Unknown key `colour`. Known keys: suite, slug", id="unknown"),
+    ],
+)
+def test_a_mistake_of_the_suite_is_explained_once(line: str, message: str) -> None:
+    key = line.partition(":")[0]
+    rest = "".join(
+        each for each in SUITE.splitlines(keepends=True) if not each.startswith(f"{key}:")
+    )
+
+    found = only_error_in(f"{line}\n{rest}")
+
+    assert found.startswith("1:")
+    assert message in found
+
+
+@pytest.mark.parametrize(
+    ("assertion", "place", "message"),
+    [
+        pytest.param("{type: contains, value: 1}", "value", 'quote it: "1"', id="number for text"),
+        pytest.param("{type: contains, value: no}", "value", "YAML reads an unquoted no", id="no"),
+        pytest.param(
+            "{type: contains, value: x, weight: -1}", "weight", "or equal to 0", id="weight"
+        ),
+        pytest.param("{type: contains, vaule: x}", "vaule", "Did you mean 'value'", id="option"),
+        pytest.param("{type: contians}", "type", "Did you mean 'contains'", id="type"),
+        pytest.param("{value: x}", "", "A check needs a type", id="no type"),
+        pytest.param("{type: bleu}", "type", "not available in this version", id="later type"),
+        pytest.param("{type: llm_judge}", "criteria", "`criteria` is missing", id="missing option"),
+        pytest.param(
+            "{type: llm_judge, criteria: x, scale: 1-6}", "scale", "Did you mean '1-5'", id="choice"
+        ),
+        pytest.param(
+            "{type: tool_calls, tools: [{name: x, arg: 1}]}",
+            "tools[0].arg",
+            "Did you mean 'args'",
+            id="key inside an option",
+        ),
+        pytest.param(
+            "{type: contains}", "", "needs a value, or a turn with", id="nothing expected"
+        ),
+        pytest.param("{type: matches, value: '(?=x)'}", "value", "Lookahead", id="pattern"),
+        pytest.param(
+            "{type: contains, value: x, model: agent}", "model", "asks no judge", id="misfit"
+        ),
+        pytest.param("contains", "", "Expected keys with values, found text", id="text"),
+    ],
+)
+def test_a_mistake_of_an_assertion_is_explained_once(
+    assertion: str, place: str, message: str
+) -> None:
+    content = f"{SUITE}    final_assertions:\n      - {assertion}\n"
+
+    found = only_error_in(content)
+
+    keys = "cases[0].final_assertions[0]" + (f".{place}" if place else "")
+    assert found.startswith("8:")
+    assert f" {keys}: " in found
+    assert message in found
+
+
+def test_a_union_is_one_mistake_however_many_branches_it_has() -> None:
+    found = only_error_in(f"{SUITE}    context_params: {{x: [1]}}\n")
+
+    assert found.endswith("Expected text, a number or true or false, found a list.")
+
+
+def test_a_missing_key_is_placed_where_it_should_stand() -> None:
+    found = only_error_in(
+        "suite: A\nslug: a\nagent: b\ncases:\n  - name: c\n    turns:\n      - {}\n"
+    )
+
+    assert found == "7:9 cases[0].turns[0].user: The key `user` is missing."
+
+
+def test_a_missing_key_is_described_where_a_description_exists() -> None:
+    found = only_error_in("slug: a\nagent: b\ncases: []\n")
+
+    assert found == "1:1 suite: The key `suite` is missing: Name shown to people."
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "loc", "kind", "expected"),
+    [
+        pytest.param(SuiteSpec, {}, ("trials",), int, True, id="number"),
+        pytest.param(SuiteSpec, {}, ("trials",), str, False, id="number is no text"),
+        pytest.param(SuiteSpec, {}, ("judge_prompt",), str, True, id="text"),
+        pytest.param(SuiteSpec, {}, ("slug",), str, True, id="annotated text"),
+        pytest.param(SuiteSpec, {}, ("gates", "min_score"), float, True, id="number or nothing"),
+        pytest.param(
+            SuiteSpec,
+            {"assertions": [{"type": "contains"}]},
+            ("assertions", 0, "case_sensitive"),
+            bool,
+            True,
+            id="option of a grader",
+        ),
+        pytest.param(
+            SuiteSpec,
+            {"assertions": [{"type": "regex"}]},
+            ("assertions", 0, "case_sensitive"),
+            bool,
+            True,
+            id="option of a grader under its other name",
+        ),
+        pytest.param(
+            SuiteSpec,
+            {"assertions": [{"type": "contains"}]},
+            ("assertions", 0, "weight"),
+            float,
+            True,
+            id="common key",
+        ),
+    ],
+)
+def test_the_declared_type_of_a_place_is_known(
+    model: type[SuiteSpec], data: dict[str, Any], loc: Loc, kind: type, *, expected: bool
+) -> None:
+    assert allows(annotation_at(model, loc, data), kind) is expected
+
+
+def test_free_data_allows_anything() -> None:
+    data = {"rules": [{"calls": [{"args": {"x": 1}}]}]}
+
+    assert annotation_at(AgentSpec, ("rules", 0, "calls", 0, "args", "x"), data) is Any

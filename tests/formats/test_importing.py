@@ -1,0 +1,445 @@
+import pytest
+
+from evals_app.formats import FormatError, Imported, Known, Problem, SourceFile, read_files
+from evals_app.formats.detect import Dialect
+
+AGENT = "agent: Support\nslug: support\nmodel: anthropic/claude-haiku-5-5\ntools: [entity.query]\n"
+SCRIPTED = "agent: Judge\nslug: judge\ndriver: scripted\nrules: [{reply: pass}]\n"
+SUITE = """\
+suite: Refunds
+slug: refunds
+agent: support
+cases:
+  - name: c
+    turns:
+      - user: hi
+        assertions:
+          - {type: contains, value: hello}
+"""
+FIXTURE = """\
+name: Shop
+slug: shop
+entity_types: [{slug: order, schema: {type: object, required: [total]}}]
+entities:
+  - {ref: first, type: order, data: {total: 3}}
+"""
+EVAL = SUITE.replace(
+    "          - {type: contains, value: hello}",
+    "          - type: contains\n            value: hello",
+)
+
+
+def read(
+    files: dict[str, str], *, dialect: Dialect | None = None, known: Known | None = None
+) -> Imported:
+    sources = [SourceFile(path, text.encode()) for path, text in files.items()]
+    return read_files(sources, dialect=dialect, known=known)
+
+
+def errors(
+    files: dict[str, str], *, dialect: Dialect | None = None, known: Known | None = None
+) -> list[Problem]:
+    with pytest.raises(FormatError) as caught:
+        read(files, dialect=dialect, known=known)
+    return [each for each in caught.value.problems if each.level == "error"]
+
+
+def test_everything_of_an_import_is_given_with_its_place() -> None:
+    provider = "provider: Ours\nslug: ours\nkind: anthropic\n"
+
+    found = read(
+        {
+            "a/p.provider.yaml": provider,
+            "a/support.agent.yaml": AGENT,
+            "a/refunds.suite.yaml": "# first\n" + SUITE + "fixtures: shop\n",
+            "a/shop.fixture.yaml": FIXTURE,
+        }
+    )
+
+    assert [each.spec.slug for each in found.providers] == ["ours"]
+    assert [each.spec.slug for each in found.agents] == ["support"]
+    assert [each.spec.fixtures for each in found.suites] == [["shop"]]
+    assert [(each.path, each.line) for each in found.suites] == [("a/refunds.suite.yaml", 2)]
+    assert [each.spec.slug for each in found.fixtures] == ["shop"]
+    assert [(each.spec.slug, each.line) for each in found.entity_types] == [("order", 3)]
+    assert found.warnings == []
+
+
+def test_what_exists_already_may_be_named() -> None:
+    known = Known(
+        agents={"support": "model", "judge": "scripted"},
+        fixtures=frozenset({"shop"}),
+        entity_types={"order": {}},
+    )
+
+    found = read(
+        {
+            "a.suite.yaml": SUITE + "fixtures: [shop]\njudge_model: scripted/judge\n",
+            "b.fixture.yaml": "name: B\nslug: b\nchunks: []\nentities: [{ref: r, type: order, data: {}}]\n",
+        },
+        known=known,
+    )
+
+    assert [each.spec.slug for each in found.suites] == ["refunds"]
+    assert found.warnings == []
+
+
+TEN_MISTAKES = """\
+suite: 12
+slug: Refund Flow
+agent: suport
+trails: 3
+cases:
+  - name: first
+    channel: no
+    turns:
+      - user: hi
+        assertions:
+          - type: contians
+            value: x
+          - type: contains
+            value: x
+            weight: -1
+      - user: 5
+  - name: first
+    turns: []
+"""
+
+
+def test_ten_mistakes_in_one_file_give_ten_places() -> None:
+    known = Known(agents={"support": "model"})
+
+    found = errors({"x.suite.yaml": TEN_MISTAKES}, known=known)
+
+    assert [(each.line, each.keys) for each in found] == [
+        (1, "suite"),
+        (2, "slug"),
+        (3, "agent"),
+        (4, "trails"),
+        (7, "cases[0].channel"),
+        (11, "cases[0].turns[0].assertions[0].type"),
+        (15, "cases[0].turns[0].assertions[1].weight"),
+        (16, "cases[0].turns[1].user"),
+        (17, "cases[1].name"),
+        (18, "cases[1].turns"),
+    ]
+    assert all(each.path == "x.suite.yaml" and each.column > 0 for each in found)
+
+
+def test_the_mistakes_of_all_files_are_reported_in_one_go() -> None:
+    found = errors(
+        {
+            "a.suite.yaml": SUITE.replace("suite: Refunds", "suite: 1"),
+            "b.agent.yaml": AGENT + "colour: red\n",
+            "c.fixture.yaml": "name: [",
+            "d.txt": "hello",
+        }
+    )
+
+    assert [each.path for each in found] == [
+        "a.suite.yaml",
+        "b.agent.yaml",
+        "c.fixture.yaml",
+        "d.txt",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "place", "message"),
+    [
+        pytest.param(
+            {"s.suite.yaml": SUITE.replace("support", "suport"), "a.agent.yaml": AGENT},
+            ("s.suite.yaml", 3, "agent"),
+            "Did you mean 'support'?",
+            id="agent",
+        ),
+        pytest.param(
+            {
+                "s.suite.yaml": SUITE + "fixtures: [shpo]\n",
+                "f.fixture.yaml": FIXTURE,
+                "a.agent.yaml": AGENT,
+            },
+            ("s.suite.yaml", 10, "fixtures[0]"),
+            "Did you mean 'shop'?",
+            id="fixture",
+        ),
+        pytest.param(
+            {
+                "s.suite.yaml": SUITE + "fixtures: shpo\n",
+                "f.fixture.yaml": FIXTURE,
+                "a.agent.yaml": AGENT,
+            },
+            ("s.suite.yaml", 10, "fixtures"),
+            "Did you mean 'shop'?",
+            id="fixture as a single word",
+        ),
+        pytest.param(
+            {"s.suite.yaml": SUITE + "judge_model: openai/gpt-5\n", "a.agent.yaml": AGENT},
+            ("s.suite.yaml", 10, "judge_model"),
+            "No provider 'openai' exists",
+            id="provider of the judge",
+        ),
+        pytest.param(
+            {
+                "s.suite.yaml": SUITE + "judge_model: scripted/juge\n",
+                "a.agent.yaml": AGENT,
+                "j.agent.yaml": SCRIPTED,
+            },
+            ("s.suite.yaml", 10, "judge_model"),
+            "Did you mean 'judge'?",
+            id="scripted judge",
+        ),
+        pytest.param(
+            {"s.suite.yaml": SUITE + "judge_model: scripted/support\n", "a.agent.yaml": AGENT},
+            ("s.suite.yaml", 10, "judge_model"),
+            "'support' has driver model",
+            id="judge that is not scripted",
+        ),
+        pytest.param(
+            {"a.agent.yaml": AGENT.replace("entity.query", "entity.qury")},
+            ("a.agent.yaml", 4, "tools[0]"),
+            "Did you mean 'entity.query'?",
+            id="tool",
+        ),
+        pytest.param(
+            {"a.agent.yaml": AGENT.replace("anthropic/", "antropic/")},
+            ("a.agent.yaml", 3, "model"),
+            "Did you mean 'anthropic'?",
+            id="provider of an agent",
+        ),
+        pytest.param(
+            {
+                "f.fixture.yaml": FIXTURE.replace(
+                    "ref: first, type: order", "ref: first, type: oder"
+                )
+            },
+            ("f.fixture.yaml", 5, "entities[0].type"),
+            "Did you mean 'order'?",
+            id="entity type",
+        ),
+        pytest.param(
+            {"f.fixture.yaml": FIXTURE.replace("total: 3", "price: 3")},
+            ("f.fixture.yaml", 5, "entities[0].data"),
+            "'total' is a required property",
+            id="data off the schema",
+        ),
+        pytest.param(
+            {"a.agent.yaml": AGENT, "b.agent.yaml": AGENT},
+            ("b.agent.yaml", 2, "slug"),
+            "already in a.agent.yaml:2",
+            id="same slug twice",
+        ),
+    ],
+)
+def test_names_that_do_not_exist_are_refused(
+    files: dict[str, str], place: tuple[str, int, str], message: str
+) -> None:
+    (found,) = errors(files)
+
+    assert (found.path, found.line, found.keys) == place
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"a.agent.yaml": AGENT + "colour: red\n"}, id="not sound"),
+        pytest.param({"support.agent.yaml": "agent: [\n"}, id="no YAML"),
+    ],
+)
+def test_a_broken_agent_is_not_reported_as_missing_too(files: dict[str, str]) -> None:
+    found = errors({"s.suite.yaml": SUITE, **files})
+
+    assert {each.path for each in found} == set(files)
+
+
+def test_types_of_a_broken_fixture_are_not_reported_as_missing_too() -> None:
+    other = "name: B\nslug: b\nchunks: []\nentities: [{ref: r, type: order, data: {}}]\n"
+
+    found = errors({"a.fixture.yaml": FIXTURE + "colour: red\n", "b.fixture.yaml": other})
+
+    assert [each.path for each in found] == ["a.fixture.yaml"]
+
+
+def test_suites_and_agents_may_share_a_slug() -> None:
+    found = read(
+        {"a.agent.yaml": AGENT, "s.suite.yaml": SUITE.replace("slug: refunds", "slug: support")}
+    )
+
+    assert [each.spec.slug for each in found.suites] == ["support"]
+
+
+def test_two_fixtures_may_declare_the_same_type() -> None:
+    found = read(
+        {"a.fixture.yaml": FIXTURE, "b.fixture.yaml": FIXTURE.replace("slug: shop", "slug: b")}
+    )
+
+    assert [each.spec.slug for each in found.entity_types] == ["order"]
+
+
+def test_two_fixtures_cannot_declare_different_types_under_one_slug() -> None:
+    other = FIXTURE.replace("slug: shop", "slug: b").replace("required: [total]", "required: []")
+
+    (found,) = errors({"a.fixture.yaml": FIXTURE, "b.fixture.yaml": other})
+
+    assert (found.path, found.line) == ("b.fixture.yaml", 3)
+    assert "has another schema in a.fixture.yaml:3" in found.message
+
+
+def test_a_check_of_a_tool_that_nobody_has_is_warned_of() -> None:
+    suite = SUITE.replace(
+        "{type: contains, value: hello}", "{type: tool_not_called, value: entity.delet}"
+    )
+
+    found = read({"a.agent.yaml": AGENT, "s.suite.yaml": suite})
+
+    assert [(each.line, each.level) for each in found.warnings] == [(9, "warning")]
+    assert "Did you mean 'entity.delete'?" in found.warnings[0].message
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        pytest.param("{type: tool_called, value: entity.delete}", id="tool that exists"),
+        pytest.param(
+            "{type: tool_called, value: entity, name_match: contains}", id="part of a name"
+        ),
+    ],
+)
+def test_a_check_of_a_known_tool_is_not_warned_of(assertion: str) -> None:
+    suite = SUITE.replace("{type: contains, value: hello}", assertion)
+
+    assert read({"a.agent.yaml": AGENT, "s.suite.yaml": suite}).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        pytest.param("notes.txt", "hello", id="text"),
+        pytest.param("package.json", "{}", id="json"),
+        pytest.param("compose.yaml", "services: {}\n", id="other YAML"),
+        pytest.param("list.yaml", "- 1\n", id="YAML that is a list"),
+    ],
+)
+def test_a_file_that_is_no_eval_file_says_what_was_expected(path: str, content: str) -> None:
+    (found,) = errors({path: content})
+
+    assert "*.suite.yaml" in found.message
+    assert "*.eval.yaml" in found.message
+
+
+def test_no_files_make_an_empty_import() -> None:
+    assert read({}) == Imported()
+
+
+PLAIN_FIXTURE = "name: P\nslug: plain\nentities: [{ref: r, type: pupil, data: {}}]\n"
+KNOWN = Known(agents={"support": "model"})
+
+
+def test_a_struere_suite_gets_every_fixture_of_its_project_and_no_other() -> None:
+    found = read(
+        {
+            "one/evals/x.eval.yaml": EVAL,
+            "one/fixtures/b.fixture.yaml": PLAIN_FIXTURE,
+            "one/fixtures/a.fixture.yaml": FIXTURE,
+            "two/fixtures/c.fixture.yaml": PLAIN_FIXTURE.replace("slug: plain", "slug: other"),
+        },
+        known=KNOWN,
+    )
+
+    assert [each.spec.fixtures for each in found.suites] == [["plain", "shop"]]
+
+
+@pytest.mark.parametrize(
+    ("suite", "fixture", "is_shared"),
+    [
+        pytest.param("evals/x.eval.yaml", "fixtures/a.fixture.yaml", True, id="project"),
+        pytest.param("evals/deep/x.eval.yaml", "fixtures/a.fixture.yaml", True, id="deeper evals"),
+        pytest.param("p/evals/x.eval.yaml", "q/fixtures/a.fixture.yaml", False, id="other project"),
+        pytest.param(
+            "p/evals/x.eval.yaml", "p/q/fixtures/a.fixture.yaml", False, id="nested project"
+        ),
+        pytest.param("x.eval.yaml", "a.fixture.yaml", True, id="flat folder"),
+        pytest.param("p/x.eval.yaml", "p/fixtures/a.fixture.yaml", True, id="no evals folder"),
+        pytest.param("p/x.eval.yaml", "a.fixture.yaml", True, id="same root"),
+        pytest.param("p/x.eval.yaml", "q/a.fixture.yaml", False, id="other folder"),
+        pytest.param("pq/x.eval.yaml", "p/a.fixture.yaml", False, id="folder with a longer name"),
+        pytest.param(
+            "C:\\p\\evals\\x.eval.yaml", "C:\\p\\fixtures\\a.fixture.yaml", True, id="Windows"
+        ),
+    ],
+)
+def test_a_project_is_the_folder_of_evals_and_fixtures(
+    suite: str, fixture: str, *, is_shared: bool
+) -> None:
+    found = read({suite: EVAL, fixture: PLAIN_FIXTURE}, known=KNOWN)
+
+    assert [each.spec.fixtures for each in found.suites] == [["plain"] if is_shared else []]
+
+
+def test_undeclared_types_become_open_in_struere_projects() -> None:
+    found = read(
+        {"evals/x.eval.yaml": EVAL, "fixtures/p.fixture.yaml": PLAIN_FIXTURE},
+        known=Known(agents={"support": "model"}, entity_types={"pupils": {}}),
+    )
+
+    assert [(each.spec.slug, each.spec.json_schema, each.line) for each in found.entity_types] == [
+        ("pupil", {}, 3)
+    ]
+    assert [each.line for each in found.warnings] == [3]
+    assert "Did you mean 'pupils'?" in found.warnings[0].message
+
+
+def test_a_type_is_opened_once_however_often_it_is_used() -> None:
+    twice = "name: P\nslug: p\nentities:\n  - {ref: a, type: x, data: {}}\n  - {ref: b, type: x, data: {}}\n"
+
+    found = read({"fixtures/p.fixture.yaml": twice})
+
+    assert [each.line for each in found.warnings] == [4]
+
+
+def test_an_opened_type_needs_a_slug_that_works() -> None:
+    (found,) = errors({"p.fixture.yaml": PLAIN_FIXTURE.replace("type: pupil", "type: 'my pupil'")})
+
+    assert (found.line, found.keys) == (3, "entities[0].type")
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"f.fixture.yaml": PLAIN_FIXTURE + "chunks: []\n"}, id="native keys"),
+        pytest.param({"f.fixture.yaml": PLAIN_FIXTURE, "s.suite.yaml": SUITE}, id="native suite"),
+        pytest.param({"f.fixture.yaml": PLAIN_FIXTURE, "a.agent.yaml": AGENT}, id="native agent"),
+    ],
+)
+def test_undeclared_types_are_errors_in_native_imports(files: dict[str, str]) -> None:
+    (found,) = errors(files, known=KNOWN)
+
+    assert found.keys == "entities[0].type"
+
+
+def test_types_that_another_file_declares_are_not_opened() -> None:
+    declared = FIXTURE.replace("slug: order", "slug: pupil").replace("type: order", "type: pupil")
+
+    found = read(
+        {
+            "p/evals/x.eval.yaml": EVAL,
+            "p/fixtures/a.fixture.yaml": declared,
+            "p/fixtures/b.fixture.yaml": PLAIN_FIXTURE.replace("data: {}", "data: {total: 1}"),
+        },
+        known=KNOWN,
+    )
+
+    assert found.warnings == []
+
+
+def test_a_chosen_dialect_wins_over_the_content() -> None:
+    (found,) = errors({"x.yaml": EVAL + "trials: 2\n"}, dialect="struere", known=KNOWN)
+
+    assert found.keys == "trials"
+
+
+def test_agents_are_native_whatever_the_dialect() -> None:
+    found = read({"a.agent.yaml": AGENT, "evals/x.eval.yaml": EVAL}, dialect="struere")
+
+    assert [each.spec.slug for each in found.agents] == ["support"]

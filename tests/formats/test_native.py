@@ -1,0 +1,366 @@
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from evals_app.engine.spec import AgentSpec, ProviderSpec
+from evals_app.engine.suite import SuiteSpec
+from evals_app.formats.draft import Kind
+from evals_app.formats.native import file_name, read_native, write_native
+from evals_app.formats.yaml_source import read_yaml
+from fixtures_app.spec import FixtureSpec
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
+FULL_TEXT = TEXT.filter(bool)
+NAME = FULL_TEXT
+SLUG = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,8})?", fullmatch=True)
+NUMBER = st.floats(0, 1) | st.integers(0, 1)
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+OBJECT = st.dictionaries(TEXT, JSON, max_size=3)
+
+
+def mapping(required: dict[str, Any], **optional: Any) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(required, optional=optional)
+
+
+def spoken_in_turn(texts: list[str]) -> list[dict[str, str]]:
+    roles = ("user", "assistant")
+    return [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
+
+
+COMMON = {
+    "name": NAME,
+    "weight": st.floats(0, 100),
+    "threshold": NUMBER,
+    "enabled": st.booleans(),
+    "fail_on_error": st.booleans(),
+}
+JUDGE = st.sampled_from(["agent", "anthropic/claude-haiku-5-5", "claude-haiku-5-5"]) | st.just(
+    {"provider": "anthropic", "name": "claude", "temperature": 0.5, "max_tokens": 12}
+)
+ASSERTION = st.one_of(
+    mapping(
+        {"type": st.sampled_from(["contains", "not_contains"]), "value": FULL_TEXT},
+        case_sensitive=st.booleans(),
+        scope=st.sampled_from(["turn", "conversation"]),
+        **COMMON,
+    ),
+    mapping(
+        {"type": st.sampled_from(["matches", "regex"]), "value": st.just(r"order #\d+")}, **COMMON
+    ),
+    mapping(
+        {"type": st.just("tool_called"), "value": NAME},
+        args=st.dictionaries(TEXT, st.integers() | TEXT, max_size=2),
+        min_count=st.integers(1, 3),
+        **COMMON,
+    ),
+    mapping(
+        {"type": st.sampled_from(["llm_judge", "llm-rubric"]), "criteria": FULL_TEXT},
+        model=JUDGE,
+        **COMMON,
+    ),
+)
+ASSERTIONS = st.lists(ASSERTION, max_size=3)
+COUNT = st.integers(0, 2_147_483_647)
+LIMITS = mapping({}, max_prompt_tokens=COUNT, max_time_ms=COUNT)
+TURN = mapping({"user": FULL_TEXT}, expected=TEXT, assertions=ASSERTIONS) | mapping(
+    {"user": FULL_TEXT, "assertions": st.lists(ASSERTION, min_size=1)}, inherit=st.booleans()
+)
+CASE = mapping(
+    {"turns": st.lists(TURN, min_size=1, max_size=3)},
+    name=NAME,
+    description=TEXT,
+    tags=st.lists(NAME, max_size=2),
+    channel=NAME,
+    context_params=st.dictionaries(
+        TEXT, TEXT | st.integers() | st.booleans() | st.none(), max_size=2
+    ),
+    clock=st.just("2026-05-01T09:30:00+00:00"),
+    limits=LIMITS,
+    turn_timeout_s=st.integers(1, 100) | st.floats(0.5, 100),
+    streaming=st.booleans(),
+    trials=st.integers(1, 9),
+    history=st.lists(FULL_TEXT, max_size=3).map(spoken_in_turn),
+    final_assertions=ASSERTIONS,
+)
+SUITE = mapping(
+    {
+        "suite": NAME,
+        "slug": SLUG,
+        "agent": SLUG,
+        "cases": st.lists(CASE, max_size=3, unique_by=lambda case: case.get("name", id(case))),
+    },
+    description=TEXT,
+    tags=st.lists(NAME, max_size=2),
+    fixtures=st.lists(SLUG, max_size=2) | SLUG,
+    trials=st.integers(1, 9),
+    pass_rule=st.sampled_from(["all", "score"]),
+    pass_threshold=NUMBER,
+    score_scale=st.sampled_from(["0-1", "1-5"]),
+    judge_model=JUDGE,
+    judge_prompt=TEXT,
+    assertions=ASSERTIONS,
+    gates=mapping({}, min_score=NUMBER, max_p95_ms=st.integers(0, 10**6)),
+)
+RULE = mapping(
+    {"reply": TEXT},
+    when=st.just("refund"),
+    turn=st.integers(1, 5),
+    calls=st.lists(mapping({"tool": st.just("entity.query")}, args=OBJECT), max_size=2),
+    usage=mapping({"input_tokens": COUNT, "output_tokens": COUNT}),
+)
+AGENT = mapping(
+    {
+        "agent": NAME,
+        "slug": SLUG,
+        "driver": st.just("scripted"),
+        "tools": st.just(["entity.query"]),
+        "rules": st.lists(RULE, min_size=1, max_size=3),
+    },
+    description=TEXT,
+    settings=mapping({}, max_tool_rounds=st.integers(1, 200), provider_patience_s=st.floats(1, 9)),
+)
+ENTITY_DATA = OBJECT
+FIXTURE = mapping(
+    {
+        "name": NAME,
+        "slug": SLUG,
+        "entities": st.lists(
+            mapping({"ref": NAME, "type": st.just("thing"), "data": ENTITY_DATA}, status=NAME),
+            max_size=3,
+            unique_by=lambda entity: entity["ref"],
+        ),
+        "entity_types": st.just([{"slug": "thing", "schema": {"type": "object"}}]),
+    },
+    description=TEXT,
+    chunks=st.lists(
+        mapping({"id": NAME, "text": FULL_TEXT}, source=TEXT, metadata=OBJECT),
+        max_size=2,
+        unique_by=lambda chunk: chunk["id"],
+    ),
+)
+
+
+def reread(written: bytes, kind: Kind) -> Any:
+    draft = read_native(read_yaml(f"x.{kind}.yaml", written), kind)
+    assert [each for each in draft.problems if each.level == "error"] == []
+    return draft.spec
+
+
+def assert_round_trip(spec: BaseModel, kind: Kind) -> None:
+    written = write_native(spec)
+    again = reread(written, kind)
+    assert again == spec
+    assert write_native(again) == written
+
+
+relaxed = settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+
+
+@relaxed
+@given(SUITE)
+def test_a_suite_survives_export_and_import(data: dict[str, Any]) -> None:
+    assert_round_trip(SuiteSpec.model_validate(data), "suite")
+
+
+@relaxed
+@given(AGENT)
+def test_an_agent_survives_export_and_import(data: dict[str, Any]) -> None:
+    assert_round_trip(AgentSpec.model_validate(data), "agent")
+
+
+@relaxed
+@given(FIXTURE)
+def test_a_fixture_survives_export_and_import(data: dict[str, Any]) -> None:
+    assert_round_trip(FixtureSpec.model_validate(data), "fixture")
+
+
+def test_a_provider_survives_export_and_import() -> None:
+    provider = ProviderSpec(
+        provider="Ours",
+        slug="ours",
+        kind="anthropic",
+        base_url="https://m.example",
+        max_concurrency=3,
+    )
+
+    assert_round_trip(provider, "provider")
+
+
+SMALL_SUITE = """\
+suite: Refunds
+slug: refunds
+agent: support
+tags:
+  - money
+cases:
+  - name: Asks first
+    turns:
+      - user: |
+          I want my money back.
+          Now!
+        assertions:
+          - type: contains
+            name: Asks
+            value: "no"
+            weight: 2
+          - type: tool_called
+            value: entity.query
+            args:
+              amount: 2.0
+    final_assertions:
+      - type: llm_judge
+        criteria: Polite
+        scale: pass_fail
+"""
+
+
+def test_export_keeps_a_tidy_file_byte_for_byte() -> None:
+    suite = reread(SMALL_SUITE.encode(), "suite")
+
+    assert write_native(suite).decode() == SMALL_SUITE
+
+
+def test_export_orders_keys_as_the_spec_does() -> None:
+    suite = reread(b"cases: []\nagent: b\nslug: a\nsuite: A\n", "suite")
+
+    assert write_native(suite).decode() == "suite: A\nslug: a\nagent: b\ncases: []\n"
+
+
+def test_export_names_rows_that_had_no_name() -> None:
+    suite = reread(b"suite: A\nslug: a\nagent: b\ncases: [{turns: [{user: hi}]}]\n", "suite")
+
+    assert b"name: row-0001" in write_native(suite)
+
+
+def test_export_says_which_driver_an_agent_has() -> None:
+    agent = reread(b"agent: A\nslug: a\nmodel: anthropic/claude-haiku-5-5\n", "agent")
+
+    assert write_native(agent).decode() == (
+        "agent: A\nslug: a\ndriver: model\nmodel: anthropic/claude-haiku-5-5\n"
+    )
+
+
+def test_no_assertions_and_an_empty_list_stay_different() -> None:
+    content = (
+        b"suite: A\nslug: a\nagent: b\ncases:\n  - name: c\n    turns:\n"
+        b"      - user: x\n      - user: y\n        assertions: []\n"
+    )
+    suite = reread(content, "suite")
+
+    assert write_native(suite) == content
+
+
+def test_a_file_is_named_after_slug_and_kind() -> None:
+    assert file_name(reread(SMALL_SUITE.encode(), "suite")) == "refunds.suite.yaml"
+
+
+def warnings_of(content: str, kind: Kind = "suite") -> list[str]:
+    draft = read_native(read_yaml("x.yaml", content.encode()), kind)
+    assert {each.level for each in draft.problems} <= {"warning"}
+    return [f"{each.line}: {each.message}" for each in draft.problems]
+
+
+def suite_with(case: str) -> str:
+    return f"suite: A\nslug: a\nagent: b\ncases:\n  - name: c\n{case}"
+
+
+CONTAINS = "    turns: [{user: hi, assertions: [{type: contains, value: x}]}]\n"
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        pytest.param("    turns: [{user: hi}]\n", "5: Nothing is asserted", id="nothing asserted"),
+        pytest.param(
+            "    turns: [{user: hi, assertions: [{type: contains, value: x, weight: 0}]}]\n",
+            "5: Nothing is asserted",
+            id="only a weight of 0",
+        ),
+        pytest.param(
+            f"    turn_timeout_s: 1500\n{CONTAINS[:-2]}, {{user: more}}]\n",
+            "6: The turns of case 'c' may take 3000 s",
+            id="turns that take too long together",
+        ),
+        pytest.param(
+            "    turns:\n      - user: hi\n        assertions:\n"
+            "          - type: matches\n            value: '\\\\d'\n",
+            "10: The pattern holds",
+            id="doubled backslash",
+        ),
+        pytest.param(
+            f"    context_params: {{country: no}}\n{CONTAINS}",
+            "6: YAML reads the unquoted no as false",
+            id="no where text may be meant",
+        ),
+        pytest.param(f"    trials: 010\n{CONTAINS}", "6: YAML reads the unquoted 010", id="octal"),
+        pytest.param(
+            "    turns:\n      - user: hi\n        expected: many\n"
+            "        assertions: [{type: numeric}]\n",
+            "8: numeric",
+            id="expected text that is no number",
+        ),
+    ],
+)
+def test_what_is_hardly_meant_is_warned_of(case: str, words: str) -> None:
+    found = warnings_of(suite_with(case))
+
+    assert len(found) == 1
+    assert found[0].startswith(words)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(CONTAINS, id="a check"),
+        pytest.param("    turns: [{user: hi}]\n    limits: {max_tool_calls: 1}\n", id="a limit"),
+        pytest.param(f"    streaming: yes\n{CONTAINS}", id="yes where true is meant"),
+        pytest.param(f'    context_params: {{country: "no"}}\n{CONTAINS}', id="quoted no"),
+        pytest.param(f"    turn_timeout_s: 1500\n{CONTAINS}", id="one long turn"),
+    ],
+)
+def test_what_is_meant_is_not_warned_of(case: str) -> None:
+    assert warnings_of(suite_with(case)) == []
+
+
+def test_an_unquoted_word_in_data_is_warned_of() -> None:
+    content = (
+        "name: A\nslug: a\nentity_types: [{slug: t, schema: {}}]\n"
+        "entities: [{ref: r, type: t, data: {country: no}}]\n"
+    )
+
+    assert warnings_of(content, "fixture")[0].startswith("4: YAML reads the unquoted no")
+
+
+def test_a_rule_with_a_broken_pattern_is_an_error() -> None:
+    content = b"agent: A\nslug: a\ndriver: scripted\nrules:\n  - {when: 'a(', reply: x}\n"
+
+    problem = read_native(read_yaml("a.agent.yaml", content), "agent").problems[0]
+
+    assert (problem.level, problem.line, problem.keys) == ("error", 5, "rules[0].when")
+
+
+def test_equal_case_names_are_reported_beside_other_mistakes() -> None:
+    content = suite_with(CONTAINS) + "  - name: c\n    turns: []\n"
+
+    found = read_native(read_yaml("x.yaml", content.encode()), "suite").problems
+
+    assert [each.keys for each in found] == ["cases[1].turns", "cases[1].name"]
+
+
+def test_equal_case_names_are_reported_once() -> None:
+    content = suite_with(CONTAINS) + f"  - name: c\n{CONTAINS}"
+
+    found = read_native(read_yaml("x.yaml", content.encode()), "suite").problems
+
+    assert [each.keys for each in found] == ["cases[1].name"]

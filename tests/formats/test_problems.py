@@ -1,0 +1,56 @@
+import pytest
+
+from evals_app.formats.problems import FormatError, Loc, Problem, keys_text, shown
+
+
+def test_a_problem_reads_as_place_keys_message_and_value() -> None:
+    problem = Problem("a.suite.yaml", 3, 7, "cases[0].name", "12", "Expected text.")
+
+    assert str(problem) == "a.suite.yaml:3:7: cases[0].name: Expected text. (found 12)"
+
+
+def test_a_problem_of_a_whole_file_has_no_line() -> None:
+    assert str(Problem("a.txt", 0, 0, "", "", "No eval file.")) == "a.txt: No eval file."
+
+
+def test_an_error_holds_its_problems_in_the_order_of_files_and_lines() -> None:
+    late = Problem("b.yaml", 1, 1, "", "", "third")
+    early = [Problem("a.yaml", 9, 1, "", "", "second"), Problem("a.yaml", 2, 5, "", "", "first")]
+
+    error = FormatError([late, *early])
+
+    assert [each.message for each in error.problems] == ["first", "second", "third"]
+    assert str(error).splitlines()[0] == "a.yaml:2:5: first"
+
+
+@pytest.mark.parametrize(
+    ("loc", "text"),
+    [
+        pytest.param((), "", id="whole document"),
+        pytest.param(("cases", 2, "turns", 0, "user"), "cases[2].turns[0].user", id="nested"),
+        pytest.param((0, "a"), "[0].a", id="list at the top"),
+        pytest.param(("data", "two words"), 'data["two words"]', id="key with a blank"),
+        pytest.param(("data", ""), 'data[""]', id="empty key"),
+        pytest.param(("fail-on_error",), "fail-on_error", id="hyphen and underscore"),
+    ],
+)
+def test_keys_are_written_as_a_path(loc: Loc, text: str) -> None:
+    assert keys_text(loc) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param("no", '"no"', id="text"),
+        pytest.param(None, "null", id="nothing"),
+        pytest.param(True, "true", id="true"),
+        pytest.param({"a": 1}, "", id="mapping"),
+        pytest.param("é", '"é"', id="accent"),
+    ],
+)
+def test_values_are_shown_as_yaml_has_them(value: object, text: str) -> None:
+    assert shown(value) == text
+
+
+def test_a_long_value_is_shortened() -> None:
+    assert len(shown("x" * 10_000)) < 100

@@ -1,0 +1,160 @@
+"""Snapshots: one text for one content, and read back as they were."""
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evals_app.engine.spec import AgentSpec, ModelSpec, ProviderSpec
+from evals_app.engine.suite import SuiteSpec
+from evals_app.formats.snapshot import SCHEMA_VERSION, SnapshotSpec, sha256_of
+from fixtures_app.spec import EntityTypeSpec, FixtureSpec
+
+SUITE: dict[str, Any] = {
+    "suite": "Größe",
+    "slug": "s",
+    "agent": "a",
+    "fixtures": ["shop"],
+    "judge_model": {"provider": "anthropic", "name": "claude-haiku-5-5", "temperature": 0},
+    "cases": [
+        {
+            "name": "c",
+            "context_params": {"n": 1, "x": 1.5, "yes": True, "none": None},
+            "turn_timeout_s": 30,
+            "turns": [
+                {
+                    "user": "Hi",
+                    "assertions": [
+                        {"type": "contains", "value": "x"},
+                        {"type": "llm-rubric", "criteria": "Kind", "model": "agent"},
+                        {"type": "tool_called", "value": "entity.query", "args": {"n": 2}},
+                    ],
+                }
+            ],
+        }
+    ],
+}
+AGENT: dict[str, Any] = {"agent": "A", "slug": "a", "model": "claude-haiku-5-5"}
+FIXTURE: dict[str, Any] = {
+    "name": "Shop",
+    "slug": "shop",
+    "entities": [
+        {"ref": "o", "type": "order", "data": {"total": 8, "rate": 0.5}},
+        {"ref": "p", "type": "order", "data": {}},
+    ],
+    "relations": [{"from": "o", "to": "p", "type": "next"}],
+}
+ORDER = EntityTypeSpec.model_validate({"slug": "order", "schema": {"type": "object"}})
+
+
+def make_snapshot(
+    *, suite: dict[str, Any] | None = None, agent: dict[str, Any] | None = None
+) -> SnapshotSpec:
+    return SnapshotSpec(
+        suite=SuiteSpec.model_validate(SUITE | (suite or {})),
+        agent=AgentSpec.model_validate(AGENT | (agent or {})),
+        judge=ModelSpec(provider="scripted", name="judge"),
+        scripted=[
+            AgentSpec.model_validate(
+                {"agent": "J", "slug": "judge", "driver": "scripted", "rules": [{"reply": "5"}]}
+            )
+        ],
+        fixtures=[FixtureSpec.model_validate(FIXTURE)],
+        entity_types=[ORDER],
+        providers=[ProviderSpec(provider="Anthropic", slug="anthropic", kind="anthropic")],
+    )
+
+
+def test_a_snapshot_is_read_back_as_it_was() -> None:
+    snapshot = make_snapshot()
+
+    again = SnapshotSpec.read(snapshot.canonical())
+
+    assert again == snapshot
+    assert again.canonical() == snapshot.canonical()
+
+
+def test_everything_is_written_out_defaults_included() -> None:
+    written = json.loads(make_snapshot().canonical())
+
+    assert written["schema_version"] == SCHEMA_VERSION == 1
+    assert written["suite"]["concurrency"] == 10
+    assert written["agent"]["settings"]["max_tool_rounds"] == 25
+    assert written["judge"] == "scripted/judge"
+    assert written["entity_types"] == [{"slug": "order", "schema": {"type": "object"}}]
+    assert written["fixtures"][0]["relations"][0]["from"] == "o"
+    (contains, judged, _) = written["suite"]["cases"][0]["turns"][0]["assertions"]
+    assert contains["case_sensitive"] is False
+    assert (judged["type"], judged["scale"], judged["model"]) == ("llm_judge", "pass_fail", "agent")
+
+
+def test_the_text_is_canonical() -> None:
+    text = make_snapshot().canonical()
+
+    assert text == json.dumps(
+        json.loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+    assert "Größe" in text
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"suite": {"trials": 1, "concurrency": 10}}, id="a default that is written"),
+        pytest.param({"suite": {"fixtures": "shop"}}, id="one or several"),
+        pytest.param({"agent": {"model": "anthropic/claude-haiku-5-5"}}, id="a name in full"),
+        pytest.param({"suite": dict(reversed(SUITE.items()))}, id="another order of keys"),
+        pytest.param({"suite": {"min_pass_rate": 1}}, id="a whole number for a fraction"),
+    ],
+)
+def test_the_same_content_has_the_same_text(changes: dict[str, Any]) -> None:
+    assert make_snapshot(**changes).canonical() == make_snapshot().canonical()
+
+
+@pytest.mark.parametrize(
+    ("part", "check"),
+    [
+        ("weight", {"type": "contains", "value": "x", "weight": 1}),
+        ("enabled", {"type": "contains", "value": "x", "enabled": True}),
+        ("alias", {"type": "contains", "value": "x", "name": None}),
+    ],
+)
+def test_a_default_of_a_check_that_is_written_changes_nothing(
+    part: str, check: dict[str, Any]
+) -> None:
+    plain = make_snapshot(suite={"assertions": [{"type": "contains", "value": "x"}]})
+
+    assert make_snapshot(suite={"assertions": [check]}).canonical() == plain.canonical()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"suite": {"trials": 2}},
+        {"suite": {"cases": [SUITE["cases"][0] | {"name": "d"}]}},
+        {"agent": {"system_prompt": "Be kind."}},
+    ],
+)
+def test_another_content_has_another_text(changes: dict[str, Any]) -> None:
+    changed, plain = make_snapshot(**changes).canonical(), make_snapshot().canonical()
+
+    assert sha256_of(changed) != sha256_of(plain)
+
+
+def test_it_is_known_by_the_hash_of_its_text() -> None:
+    assert sha256_of("Größe") == hashlib.sha256("Größe".encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("schema_version", 2), ("schema_version", "1"), ("surprise", 1), ("suite", None)],
+)
+def test_a_snapshot_of_another_make_is_refused(key: str, value: object) -> None:
+    written = json.loads(make_snapshot().canonical()) | {key: value}
+
+    with pytest.raises(ValidationError) as refused:
+        SnapshotSpec.read(json.dumps(written))
+
+    assert refused.value.errors()[0]["loc"] == (key,)

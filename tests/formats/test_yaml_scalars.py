@@ -1,0 +1,59 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evals_app.formats.yaml_scalars import character_fault, is_surprising, resolved
+
+
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        pytest.param("0x_", "0x_", id="hexadecimal without digits"),
+        pytest.param("0b", "0b", id="binary without digits"),
+        pytest.param("0b101", 5, id="binary"),
+        pytest.param("+012", 10, id="octal with a sign"),
+        pytest.param("089", "089", id="leading zero, no octal"),
+        pytest.param("1__0", 10, id="underscores"),
+        pytest.param("._1", "._1", id="no float"),
+        pytest.param("3.", 3.0, id="float without decimals"),
+        pytest.param("-.5", -0.5, id="float without a whole part"),
+        pytest.param("1.2.3", "1.2.3", id="version"),
+        pytest.param("2024-01-01", "2024-01-01", id="date"),
+        pytest.param("٣", "٣", id="digit of another script"),
+        pytest.param("NULL", None, id="null in capitals"),
+        pytest.param("nUll", "nUll", id="null in odd case"),
+        pytest.param("On", True, id="on"),
+        pytest.param("y", "y", id="y is text"),
+    ],
+)
+def test_a_plain_scalar_is_read_as_yaml_does(raw: str, value: object) -> None:
+    found = resolved(raw)
+
+    assert (found, type(found)) == (value, type(value))
+
+
+@given(st.text("0123456789+-._xbABF~ynofNOF", max_size=12))
+def test_every_scalar_is_json(raw: str) -> None:
+    value = resolved(raw)
+
+    assert value is None or isinstance(value, str | bool | int | float)
+    assert is_surprising(raw, value) in {True, False}
+
+
+@pytest.mark.parametrize("raw", [".nan", "-.inf", "+.INF", "1.0e+999", "1" * 1001])
+def test_numbers_that_json_does_not_have_are_refused(raw: str) -> None:
+    with pytest.raises(ValueError, match="quote"):
+        resolved(raw)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_faulty"),
+    [
+        pytest.param("plain", False, id="plain"),
+        pytest.param("tab\tand\x07bell", False, id="control characters"),
+        pytest.param("a\0b", True, id="NUL"),
+        pytest.param("a\ud800", True, id="half a character"),
+    ],
+)
+def test_texts_that_cannot_be_stored_are_named(text: str, *, is_faulty: bool) -> None:
+    assert bool(character_fault(text)) is is_faulty

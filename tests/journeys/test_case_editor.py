@@ -1,0 +1,365 @@
+"""A person writes a case in a browser: by mouse, by keyboard, on a phone."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Dialog, Locator, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from evals_app.models import Assertion, Case, Run, Turn
+from tests.authored import a_case, write_case, write_suite
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def sign_in(page: Page, live_server: LiveServer, user: User) -> None:
+    client = Client()
+    client.force_login(user)
+    address = urlsplit(live_server.url)
+    cookie = client.cookies["sessionid"].value
+    page.context.add_cookies(
+        [{"name": "sessionid", "value": cookie, "domain": address.hostname or "", "path": "/"}]
+    )
+
+
+@pytest.fixture
+def complaints(page: Page) -> list[str]:
+    """What the browser complains about while the test runs."""
+    found: list[str] = []
+    page.on("pageerror", lambda error: found.append(str(error)))
+    page.on(
+        "console",
+        lambda said: found.append(said.text) if "Content Security Policy" in said.text else None,
+    )
+    return found
+
+
+@pytest.fixture
+def open_case(page: Page, live_server: LiveServer, admin_user: User, complaints: list[str]) -> Any:
+    sign_in(page, live_server, admin_user)
+
+    def open_it(case: Case | None = None, query: str = "") -> Page:
+        name, args = ("change", [case.pk]) if case else ("add", [])
+        page.goto(live_server.url + reverse(f"admin:evals_app_case_{name}", args=args) + query)
+        return page
+
+    return open_it
+
+
+def turns(page: Page) -> Locator:
+    return page.locator(".ts-turn")
+
+
+def checks(within: Locator) -> Locator:
+    return within.locator(".ts-check-row")
+
+
+def add_check(within: Locator, kind: str) -> Locator:
+    within.get_by_role("button", name="Add a check").last.click()
+    row = checks(within).last
+    row.get_by_label("Kind of check").select_option(label=kind)
+    return row
+
+
+def save(page: Page) -> None:
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_load_state()
+
+
+def save_and_stay(page: Page) -> None:
+    page.get_by_role("button", name="Save and continue editing").click()
+    page.wait_for_load_state()
+
+
+def order(page: Page) -> list[str]:
+    return [area.input_value() for area in page.get_by_label("User message").all()]
+
+
+def test_a_case_is_written_with_turns_and_checks(
+    page: Page, open_case: Any, complaints: list[str]
+) -> None:
+    suite = write_suite()
+    open_case(query=f"?suite={suite.pk}")
+    page.get_by_label("Name", exact=False).first.fill("Refund")
+    page.get_by_role("button", name="Add a turn").click()
+    first = turns(page).first
+    expect(first.get_by_label("User message")).to_be_focused()
+    first.get_by_label("User message").fill("Where is my order?")
+    first.get_by_label("Expected answer").fill("It has shipped.")
+    contains = add_check(first, "Reply contains text")
+    contains.get_by_label("Text to look for").fill("shipped")
+    called = add_check(first, "Tool was called")
+    called.locator("[name$=opt-value]").fill("entity.query")
+    called.get_by_label("Argument", exact=True).fill("type")
+    called.get_by_label("Value", exact=True).fill("order")
+    page.get_by_role("button", name="Add a turn").click()
+    turns(page).nth(1).get_by_label("User message").fill("Thanks")
+    final = add_check(page.locator("#final_assertions-group"), "A judge finds criteria met")
+    final.get_by_label("Criteria").fill("Stays polite")
+
+    save_and_stay(page)
+
+    expect(page.locator(".ts-turn .ts-title").first).to_have_text("Reply contains “shipped”")
+    expect(page.locator(".ts-turn .ts-title").nth(1)).to_contain_text("Calls entity.query with")
+    expect(page.locator("#final_assertions-group .ts-title")).to_have_text("Judge: Stays polite")
+    spec = Case.objects.get().to_spec()
+    assert [turn.user for turn in spec.turns] == ["Where is my order?", "Thanks"]
+    assert complaints == []
+
+
+def test_only_the_inputs_of_the_chosen_kind_exist_and_switching_back_loses_nothing(
+    page: Page, open_case: Any
+) -> None:
+    open_case(write_case())
+    row = add_check(turns(page).first, "Reply contains text")
+    row.get_by_label("Text to look for").fill("kept")
+
+    row.get_by_label("Kind of check").select_option(label="A judge finds criteria met")
+    expect(row.get_by_label("Text to look for")).to_have_count(0)
+    row.get_by_text("More", exact=True).click()
+    expect(row.get_by_label("Judge model")).to_be_visible()
+    row.get_by_label("Kind of check").select_option(label="Tool was not called")
+    expect(row.get_by_label("Judge model")).to_be_hidden()
+    row.get_by_label("Kind of check").select_option(label="Reply contains text")
+
+    expect(row.get_by_label("Text to look for")).to_have_value("kept")
+
+
+def test_a_stored_check_can_change_its_kind_and_back(page: Page, open_case: Any) -> None:
+    open_case(write_case())
+    row = checks(turns(page).first).first
+    row.locator("summary").first.click()
+
+    row.get_by_label("Kind of check").select_option(label="Reply gives a number")
+    row.get_by_label("Kind of check").select_option(label="Reply contains text")
+
+    expect(row.get_by_label("Text to look for")).to_have_value("shipped")
+
+
+def test_turns_move_by_buttons_and_keep_the_focus(page: Page, open_case: Any) -> None:
+    case = write_case(turns=[{"user": text, "assertions": []} for text in ("one", "two", "three")])
+    open_case(case)
+
+    up = turns(page).nth(2).get_by_role("button", name="Move turn up")
+    up.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+
+    assert order(page) == ["three", "one", "two"]
+    expect(turns(page).first.get_by_role("button", name="Move turn up")).to_be_focused()
+    expect(page.locator("[data-announce]")).to_have_text("Turn is now number 1.")
+    save(page)
+    saved = Turn.objects.order_by("position").values_list("user", flat=True)
+    assert list(saved) == ["three", "one", "two"]
+
+
+def test_rows_that_are_not_saved_yet_can_be_dragged(page: Page, open_case: Any) -> None:
+    open_case(write_case(turns=[{"user": "one", "assertions": []}]))
+    page.get_by_role("button", name="Add a turn").click()
+    turns(page).nth(1).get_by_label("User message").fill("new")
+
+    handle = turns(page).nth(1).locator(".ts-turn-drag").bounding_box()
+    target = turns(page).first.bounding_box()
+    assert handle is not None
+    assert target is not None
+    page.mouse.move(handle["x"] + 8, handle["y"] + 8)
+    page.mouse.down()
+    page.mouse.move(target["x"] + 200, target["y"] + 40, steps=12)
+    page.mouse.move(target["x"] + 200, target["y"] + 5, steps=6)
+    page.mouse.up()
+
+    expect(page.get_by_label("User message").first).to_have_value("new")
+    save(page)
+    saved = Turn.objects.order_by("position").values_list("user", flat=True)
+    assert list(saved) == ["new", "one"]
+
+
+def test_a_removed_row_can_be_brought_back(page: Page, open_case: Any) -> None:
+    open_case(write_case())
+    row = checks(turns(page).first).first
+
+    row.get_by_role("button", name="Remove check").click()
+    undo = row.get_by_role("button", name="Undo")
+    expect(undo).to_be_focused()
+    expect(row.locator(".ts-title")).to_be_hidden()
+    page.keyboard.press("Enter")
+    expect(row.locator(".ts-title")).to_be_visible()
+    save_and_stay(page)
+    assert Assertion.objects.count() == 1
+
+    row.get_by_role("button", name="Remove check").click()
+    save_and_stay(page)
+    assert Assertion.objects.count() == 0
+
+
+def test_errors_are_listed_as_links_and_nothing_typed_is_lost(page: Page, open_case: Any) -> None:
+    open_case(write_case())
+    page.get_by_role("button", name="Add a turn").click()
+    second = turns(page).nth(1)
+    second.get_by_label("User message").fill("Second")
+    second.get_by_role("button", name="Move turn up").click()
+    row = add_check(turns(page).first, "Reply matches a pattern")
+    row.get_by_label("Pattern").fill("order (")
+
+    save(page)
+
+    problem = page.locator("a[data-problem]")
+    expect(problem).to_have_count(1)
+    expect(problem).to_contain_text("Turn 1, check 1, pattern: ")
+    expect(page.get_by_label("Pattern")).to_be_focused()
+    assert order(page) == ["Second", "Where is my order?"]
+    expect(page.get_by_text("Needs fixing").first).to_be_visible()
+    page.get_by_label("Pattern").fill("order [0-9]+")
+    save(page)
+    assert Turn.objects.order_by("position").first().user == "Second"  # type: ignore[union-attr]
+
+
+def test_a_problem_under_more_is_opened_by_its_link(page: Page, open_case: Any) -> None:
+    open_case(write_case())
+    row = checks(turns(page).first).first
+    row.locator("summary").first.click()
+    row.get_by_text("More", exact=True).click()
+    row.get_by_label("Weight").fill("-1")
+    save(page)
+
+    row.locator("summary").first.click()
+    page.locator("a[data-problem]").click()
+
+    expect(row.get_by_label("Weight")).to_be_focused()
+
+
+def test_enter_in_a_row_never_saves_and_adds_a_line_in_a_list(page: Page, open_case: Any) -> None:
+    open_case(write_case())
+    address = page.url
+    row = add_check(turns(page).first, "Tools were called")
+
+    row.get_by_label("Tool", exact=True).first.fill("entity.query")
+    page.keyboard.press("Enter")
+    page.keyboard.type("entity.get")
+    row.get_by_text("More", exact=True).click()
+    row.get_by_label("Label").fill("In order")
+    page.keyboard.press("Enter")
+
+    assert page.url == address
+    expect(row.locator("[data-line]")).to_have_count(2)
+    save_and_stay(page)
+    check = Assertion.objects.get(type="tool_calls")
+    assert check.options == {"tools": ["entity.query", "entity.get"]}
+
+
+def test_a_case_is_written_by_keyboard_alone(page: Page, open_case: Any) -> None:
+    open_case(write_case())
+    page.get_by_role("button", name="Add a turn").focus()
+
+    page.keyboard.press("Enter")
+    page.keyboard.type("By hand")
+    page.keyboard.press("Tab")
+    page.keyboard.type("An answer")
+    for _ in range(2):
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # Add a check
+    page.keyboard.type("Reply contains t")
+    page.keyboard.press("Tab")
+    page.keyboard.type("hand")
+    save(page)
+
+    turn = Turn.objects.get(user="By hand")
+    assert turn.expected == "An answer"
+    assert [check.options for check in turn.assertions.all()] == [{"value": "hand"}]
+
+
+def test_the_first_tab_stop_leads_past_the_navigation(page: Page, open_case: Any) -> None:
+    open_case(write_case())
+
+    page.keyboard.press("Tab")
+
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('#content') !== null")
+
+
+def test_leaving_with_unsaved_rows_asks_first(page: Page, open_case: Any) -> None:
+    open_case(write_case())
+    asked: list[str] = []
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page.on("dialog", answer)
+
+    turns(page).first.get_by_role("button", name="Remove check").click()
+    page.goto(page.url.split("/admin/")[0] + "/admin/")
+
+    assert asked == ["beforeunload"]
+
+
+def test_run_now_is_confirmed_and_leads_to_the_run(page: Page, open_case: Any) -> None:
+    suite = write_suite([a_case("Order"), a_case("Order again")])
+    open_case(suite.cases.get(name="Order"))
+
+    page.get_by_role("link", name="Run now").click()
+    page.get_by_role("button", name="Run now").click()
+    page.wait_for_url("**/evals_app/run/**")
+
+    assert [each.case for each in Run.objects.get().executions.all()] == ["Order"]
+
+
+def test_somebody_elses_save_is_not_overwritten_unless_one_decides_to(
+    page: Page, open_case: Any
+) -> None:
+    case = write_case()
+    open_case(case)
+    Case.objects.get().save()
+    page.get_by_label("User message").fill("Mine")
+
+    save(page)
+
+    expect(page.locator(".ts-problems")).to_contain_text("Somebody saved this at")
+    expect(page.get_by_label("User message")).to_have_value("Mine")
+    page.get_by_role("button", name="Save mine over it").click()
+    page.wait_for_load_state()
+    assert Turn.objects.get().user == "Mine"
+
+
+def test_who_may_only_look_sees_a_page_without_tools(
+    page: Page, live_server: LiveServer, complaints: list[str]
+) -> None:
+    case = write_case()
+    user = User.objects.create_user("reader", password="secret", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_case"))
+    sign_in(page, live_server, user)
+
+    page.goto(live_server.url + reverse("admin:evals_app_case_change", args=[case.pk]))
+
+    expect(page.get_by_label("User message")).to_be_disabled()
+    expect(page.get_by_role("button", name="Remove check")).to_have_count(0)
+    expect(page.get_by_role("button", name="Add a check")).to_have_count(0)
+    expect(page.get_by_role("button", name="Save", exact=True)).to_have_count(0)
+    page.locator(".ts-check-row summary").first.click()
+    expect(page.get_by_label("Text to look for")).to_have_value("shipped")
+    assert complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_scrolls_only_up_and_down(page: Page, open_case: Any, scheme: Any) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 390, "height": 844})
+    args = {"type": "order", "a_rather_long_name_of_an_argument": {"any_of": ["x" * 40, "y" * 40]}}
+    check = {"type": "tool_called", "value": "entity.query", "args": args}
+    open_case(write_case(turns=[{"user": "word " * 40, "assertions": [check]}]))
+    for summary in page.locator(".ts-row details > summary").all():
+        if summary.is_visible():
+            summary.click()
+
+    width = page.evaluate("document.documentElement.scrollWidth")
+
+    assert width <= 390
+    row = checks(turns(page).first).first
+    row.get_by_role("button", name="Remove check").click()
+    expect(row.get_by_role("button", name="Undo")).to_be_visible()

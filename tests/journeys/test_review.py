@@ -1,0 +1,212 @@
+"""A person watches a run, reads what went wrong, and repeats it: in a real browser."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+from playwright.sync_api import Page, ViewportSize, expect
+from pytest_django.live_server_helper import LiveServer
+
+from evals_app.engine.trial import JudgeCall
+from evals_app.models import Execution, Run
+from evals_app.runs import start_run
+from evals_app.runs.drain import drain
+from tests.elsewhere import elsewhere
+from tests.makers import make_execution, make_grade, make_run, make_trial
+from tests.runs.suites import make_suite
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PHONE: ViewportSize = {"width": 390, "height": 844}
+
+
+@pytest.fixture
+def site(page: Page, live_server: LiveServer) -> Iterator[str]:
+    """The address of the site, with an administrator signed in; the page must not complain."""
+    User.objects.create_superuser("admin", password="secret")
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    # Violations of the content security policy are errors of the console.
+    page.on(
+        "console",
+        lambda message: (
+            complaints.append(message.text)
+            if message.type == "error" and "favicon" not in message.location.get("url", "")
+            else None
+        ),
+    )
+    page.goto(f"{live_server.url}/admin/login/")
+    page.fill("[name=username]", "admin")
+    page.fill("[name=password]", "secret")
+    page.click("[type=submit]")
+    page.wait_for_url("**/admin/")
+    yield live_server.url
+    assert complaints == []
+
+
+def open_run(page: Page, site: str, run: Run) -> None:
+    page.goto(site + reverse("admin:evals_app_run_change", args=[run.pk]))
+
+
+def open_execution(page: Page, site: str, execution: Execution) -> None:
+    page.goto(site + reverse("admin:evals_app_execution_change", args=[execution.pk]))
+
+
+def test_the_result_comes_by_itself_and_leaves_the_focus_alone(page: Page, site: str) -> None:
+    run = elsewhere(lambda: start_run(make_suite(["hello", "bye"])))
+    open_run(page, site, run)
+    expect(page.get_by_text("Waiting for a worker")).to_be_visible()
+    expect(page.get_by_text("python manage.py worker")).to_be_visible()
+    page.evaluate("window.notReloaded = true")
+    link = page.get_by_role("link", name="All executions")
+    link.focus()
+
+    elsewhere(lambda: drain(run.pk))
+
+    expect(page.get_by_role("heading", name="What went wrong")).to_be_visible()
+    expect(page.get_by_text("1 of 2 cases failed.")).to_be_visible()
+    expect(page.get_by_role("status")).to_have_text("Finished: failed. 1 passed, 1 failed.")
+    expect(link).to_be_focused()
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    assert page.evaluate("window.notReloaded")
+    assert page.locator("[hx-trigger='every 2s']").count() == 0
+
+
+def test_from_a_failure_to_its_reason_and_a_rerun_by_keyboard(page: Page, site: str) -> None:
+    run = elsewhere(lambda: start_run(make_suite(["hello", "bye"])))
+    elsewhere(lambda: drain(run.pk))
+    open_run(page, site, run)
+
+    page.locator(".review-cause").get_by_role("link", name="case 2").press("Enter")
+    expect(page.get_by_text("A check did not pass.")).to_be_visible()
+    expect(page.locator(".bubble.is-user")).to_contain_text("bye")
+    expect(page.locator(".bubble.is-agent")).to_contain_text("You said: bye")
+    page.get_by_role("link", name=f"Run {run.pk}", exact=True).press("Enter")
+    page.get_by_role("button", name="Re-run 1 failed").press("Enter")
+    dialog = page.get_by_role("dialog", name="Re-run 1 failed?")
+    expect(dialog).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(dialog.get_by_role("button", name="Hold 1 conversation")).to_be_focused()
+    page.keyboard.press("Enter")
+
+    page.wait_for_url(lambda url: f"/run/{run.pk}/" not in url)
+    expect(page.get_by_role("link", name=f"run {run.pk}")).to_be_visible()
+    again = elsewhere(lambda: Run.objects.get(rerun_of=run))
+    assert (again.total, again.status) == (1, "queued")
+
+
+def test_cancelling_asks_first_and_escape_lets_it_go_on(page: Page, site: str) -> None:
+    run = elsewhere(lambda: start_run(make_suite(["hello", "bye"])))
+    open_run(page, site, run)
+    cancel = page.get_by_role("button", name="Cancel", exact=True)
+
+    cancel.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(cancel).to_be_focused()
+    cancel.press("Enter")
+    page.get_by_role("button", name="Cancel the run").click()
+
+    expect(page.get_by_text("This run was cancelled by a person.")).to_be_visible()
+    expect(page.locator(".review-counters")).to_contain_text("Cancelled")
+    assert elsewhere(lambda: Run.objects.get().cancelled) == 2
+
+
+def talk() -> Execution:
+    quotes = [
+        {"quote": "on  ITS way", "turn": 2, "bears_on": "", "is_verified": True},
+        {"quote": "never said", "turn": None, "bears_on": "", "is_verified": False},
+    ]
+    call = JudgeCall("verdict", "scripted/mild", "Judge <this>.", "It is fine.", is_scripted=True)
+    grade = make_grade(2, family="judged", evidence=quotes, calls=[call.to_json()])
+    run = make_run(["passed", "failed"])
+    return make_execution(run, "talk", trial=make_trial(turns=2), grades=[grade])
+
+
+def test_evidence_is_highlighted_and_the_judges_words_are_loaded(page: Page, site: str) -> None:
+    open_execution(page, site, elsewhere(talk))
+
+    page.get_by_role("button", name="on ITS way").press("Enter")
+    expect(page.locator("mark.shown-quote")).to_have_text("on its way")
+    expect(page.locator("#turn-2 mark.shown-quote")).to_be_in_viewport()
+    expect(page.get_by_role("status")).to_have_text("Highlighted in turn 2.")
+    page.get_by_role("button", name="never said").press("Enter")
+    expect(page.locator("mark.shown-quote")).to_have_count(0)
+    page.get_by_text("What the judge was asked").click()
+
+    expect(page.get_by_text("Judge <this>.")).to_be_visible()
+    expect(page.get_by_text("It is fine.")).to_be_visible()
+
+
+def test_j_and_k_step_through_executions_but_not_while_typing(page: Page, site: str) -> None:
+    open_execution(page, site, elsewhere(lambda: talk().run.executions.get(case="case 2")))
+    title = page.locator(".review-title")
+
+    page.keyboard.press("j")
+    expect(title).to_have_text("talk")
+    page.keyboard.press("k")
+    expect(title).to_have_text("case 2")
+    page.keyboard.press("Control+j")
+    page.evaluate("document.querySelector('.review').append(document.createElement('textarea'))")
+    page.locator(".review textarea").press_sequentially("jk")
+
+    expect(page.locator(".review textarea")).to_have_value("jk")
+    expect(title).to_have_text("case 2")
+
+
+def test_a_long_conversation_is_folded_and_a_quote_opens_its_turn(page: Page, site: str) -> None:
+    quote = {"quote": "is on its way", "turn": 150, "bears_on": "", "is_verified": True}
+
+    def long() -> Execution:
+        grades = [make_grade(None, evidence=[quote])]
+        return make_execution(make_run(), trial=make_trial(turns=200), grades=grades)
+
+    open_execution(page, site, elsewhere(long))
+    assert page.locator("details.turn[open]").count() == 0
+
+    page.get_by_role("button", name="is on its way").click()
+
+    expect(page.locator("#turn-150[open] mark.shown-quote")).to_be_in_viewport()
+    assert page.locator("details.turn[open]").count() == 1
+
+
+def test_an_execution_that_ends_shows_its_result_by_itself(page: Page, site: str) -> None:
+    run = elsewhere(lambda: start_run(make_suite(["hello"])))
+    open_execution(page, site, elsewhere(run.executions.get))
+    expect(page.get_by_text("This conversation has not begun.")).to_be_visible()
+
+    elsewhere(lambda: drain(run.pk))
+
+    expect(page.locator(".bubble.is-agent")).to_contain_text("You said: hello")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_is_wider_than_a_phone(
+    page: Page, site: str, theme: Literal["light", "dark"]
+) -> None:
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme=theme)
+
+    def results() -> tuple[Run, Run, Execution]:
+        execution = talk()
+        long = make_execution(execution.run, "x" * 190, state="failed", reason="y" * 300)
+        make_run(["passed"] * 2)
+        return execution.run, make_run(["running", "queued"]), long
+
+    run, running, execution = elsewhere(results)
+
+    for address in (
+        reverse("admin:index"),
+        reverse("admin:evals_app_run_changelist"),
+        reverse("admin:evals_app_run_change", args=[run.pk]),
+        reverse("admin:evals_app_run_change", args=[running.pk]),
+        reverse("admin:evals_app_execution_changelist"),
+        reverse("admin:evals_app_execution_change", args=[execution.pk]),
+    ):
+        page.goto(site + address)
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= PHONE["width"], address

@@ -1,0 +1,223 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evals_app.engine.spec import AgentSpec, ProviderSpec
+from evals_app.engine.suite import SuiteSpec
+from evals_app.formats import Known, read_files
+from evals_app.library import import_files, save_agent, save_provider, save_suite
+from evals_app.library.saving import same
+from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
+from tests.library.written import AGENT, EVERYTHING, JUDGE
+
+pytestmark = pytest.mark.django_db
+
+SUITE: dict[str, Any] = {
+    "suite": "Talks",
+    "slug": "talks",
+    "agent": "shop",
+    "assertions": [{"type": "not_contains", "value": "sorry"}],
+    "cases": [
+        {
+            "name": "first",
+            "context_params": {"count": 1},
+            "turns": [
+                {"user": "Hello", "assertions": [{"type": "contains", "value": "hello"}]},
+                {"user": "Bye"},
+            ],
+            "final_assertions": [{"type": "contains", "value": "bye"}],
+        },
+        {"name": "second", "turns": [{"user": "One"}]},
+        {"name": "third", "turns": [{"user": "Two"}]},
+    ],
+}
+
+
+def make_spec(change: Callable[[dict[str, Any]], object] | None = None) -> SuiteSpec:
+    data = SuiteSpec.model_validate(SUITE).model_dump(mode="json")
+    if change is not None:
+        change(data)
+    return SuiteSpec.model_validate(data)
+
+
+@pytest.fixture(autouse=True)
+def agents() -> None:
+    import_files([AGENT, JUDGE])
+
+
+def whole(slug: str = "talks") -> Suite:
+    return Suite.objects.with_everything().get(slug=slug)
+
+
+def test_every_key_of_a_suite_comes_back_from_its_rows() -> None:
+    import_files(EVERYTHING)
+
+    spec = read_files(EVERYTHING, known=Known()).suites[0].spec
+    assert whole("refunds").to_spec() == spec
+    assert same(whole("refunds").to_spec(), spec)
+
+
+@pytest.mark.parametrize("slug", ["shop", "strict", "clerk"])
+def test_every_key_of_an_agent_comes_back_from_its_row(slug: str) -> None:
+    import_files(EVERYTHING)
+
+    specs = {each.spec.slug: each.spec for each in read_files(EVERYTHING).agents}
+    assert Agent.objects.get(slug=slug).to_spec() == specs[slug]
+
+
+def test_every_key_of_a_provider_comes_back_from_its_row() -> None:
+    spec = ProviderSpec(
+        provider="Proxy",
+        slug="proxy",
+        kind="anthropic",
+        base_url="https://proxy.example",
+        api_key_env="PROXY_KEY",
+        max_concurrency=3,
+    )
+
+    assert save_provider(spec) == "created"
+    assert save_provider(spec) == "unchanged"
+    assert Provider.objects.get(slug="proxy").to_spec() == spec
+
+
+def test_an_agent_that_differs_is_updated_in_place() -> None:
+    spec = Agent.objects.get(slug="shop").to_spec()
+    row = Agent.objects.get(slug="shop")
+
+    saved = save_agent(spec.model_copy(update={"agent": "Corner shop"}))
+
+    assert saved == "updated"
+    assert Agent.objects.get(pk=row.pk).name == "Corner shop"
+
+
+CHANGES = [
+    pytest.param(lambda s: s.update(suite="Chats"), id="name"),
+    pytest.param(lambda s: s.update(agent="strict"), id="agent"),
+    pytest.param(lambda s: s["gates"].update(min_pass_rate=0.5), id="gate"),
+    pytest.param(lambda s: s["assertions"][0].update(value="excuse"), id="default assertion"),
+    pytest.param(lambda s: s.update(assertions=[]), id="no default assertions"),
+    pytest.param(lambda s: s["cases"].reverse(), id="order of cases"),
+    pytest.param(lambda s: s["cases"].pop(0), id="a case less"),
+    pytest.param(lambda s: s["cases"][0].update(name="new"), id="a case renamed"),
+    pytest.param(
+        lambda s: s["cases"].insert(0, {"name": "zero", "turns": [{"user": "0"}]}),
+        id="a case more",
+    ),
+    pytest.param(lambda s: s["cases"][1].update(tags=["slow"]), id="a case's column"),
+    pytest.param(lambda s: s["cases"][0]["context_params"].update(count=1.0), id="1 to 1.0"),
+    pytest.param(lambda s: s["cases"][0]["context_params"].update(count=True), id="1 to true"),
+    pytest.param(lambda s: s["cases"][0]["turns"].reverse(), id="order of turns"),
+    pytest.param(lambda s: s["cases"][0]["turns"][1].update(expected=""), id="expected empty"),
+    pytest.param(lambda s: s["cases"][0]["turns"][0].update(inherit=True), id="inherit"),
+    pytest.param(lambda s: s["cases"][0]["turns"][0].update(assertions=[]), id="unscored"),
+    pytest.param(
+        lambda s: s["cases"][0]["turns"][0]["assertions"][0].update(case_sensitive=True),
+        id="option",
+    ),
+    pytest.param(lambda s: s["cases"][0].update(final_assertions=[]), id="no final assertions"),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_differs_is_written_and_only_once(change: Callable[[dict[str, Any]], object]) -> None:
+    save_suite(make_spec())
+    wanted = make_spec(change)
+
+    first, second = save_suite(wanted), save_suite(wanted)
+
+    assert (first, second) == ("updated", "unchanged")
+    assert same(whole().to_spec(), wanted)
+
+
+SAME = [
+    pytest.param(dict.copy, id="nothing"),
+    pytest.param(lambda s: s["cases"][0].pop("description"), id="a default left out"),
+    pytest.param(lambda s: s["cases"][0]["turns"][0]["assertions"][0].update(weight=1), id="int"),
+    pytest.param(lambda s: s.update(fixtures=[], tags=[]), id="empty lists"),
+    pytest.param(lambda s: s["cases"][0].update(limits={}), id="no limits"),
+]
+
+
+@pytest.mark.parametrize("change", SAME)
+def test_what_says_the_same_is_not_written(change: Callable[[dict[str, Any]], object]) -> None:
+    save_suite(make_spec())
+    before = whole().updated_at
+
+    saved = save_suite(make_spec(change))
+
+    assert saved == "unchanged"
+    assert whole().updated_at == before
+
+
+def test_cases_keep_their_rows_by_name_and_others_stay_untouched() -> None:
+    save_suite(make_spec())
+    before = {case.name: case for case in Case.objects.all()}
+    turns = set(Turn.objects.filter(case__name="second").values_list("pk", flat=True))
+
+    save_suite(make_spec(lambda s: s["cases"][0]["turns"][0].update(user="Hi")))
+
+    after = {case.name: case for case in Case.objects.all()}
+    assert {name: case.pk for name, case in after.items()} == {
+        name: case.pk for name, case in before.items()
+    }
+    assert after["first"].updated_at > before["first"].updated_at
+    assert after["second"].updated_at == before["second"].updated_at
+    assert set(Turn.objects.filter(case__name="second").values_list("pk", flat=True)) == turns
+
+
+def test_removed_cases_leave_nothing_behind() -> None:
+    save_suite(make_spec())
+
+    save_suite(make_spec(lambda s: s.update(cases=s["cases"][1:2], assertions=[])))
+
+    assert Case.objects.count() == 1
+    assert Turn.objects.count() == 1
+    assert not Assertion.objects.exists()
+
+
+def test_rows_that_no_longer_validate_are_replaced() -> None:
+    save_suite(make_spec())
+    Assertion.objects.filter(turn__isnull=False).update(type="of an older version")
+
+    saved = save_suite(make_spec())
+
+    assert saved == "updated"
+    assert same(whole().to_spec(), make_spec())
+
+
+def test_a_suite_for_an_agent_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="names the agent 'nobody'"):
+        save_suite(make_spec(lambda s: s.update(agent="nobody")))
+
+    assert not Suite.objects.exists()
+
+
+def test_a_suite_with_a_fixture_that_does_not_exist_leaves_nothing_behind() -> None:
+    with pytest.raises(ValueError, match="names fixtures that do not exist: orders"):
+        save_suite(make_spec(lambda s: s.update(fixtures=["orders"])))
+
+    assert not Suite.objects.exists()
+
+
+def test_the_number_of_queries_does_not_grow_with_the_cases(
+    django_assert_max_num_queries: Any,
+) -> None:
+    cases = [
+        {
+            "name": f"case {n}",
+            "turns": [{"user": "Hi", "assertions": [{"type": "contains", "value": "x"}]}],
+        }
+        for n in range(200)
+    ]
+
+    with django_assert_max_num_queries(30):
+        save_suite(make_spec(lambda s: s.update(cases=cases)))
+    with django_assert_max_num_queries(12):
+        assert save_suite(make_spec(lambda s: s.update(cases=cases))) == "unchanged"
+
+
+def test_an_agent_spec_with_defaults_stores_no_defaults() -> None:
+    save_agent(AgentSpec(agent="Plain", slug="plain", model="anthropic/claude-haiku-5-5"))  # type: ignore[arg-type]
+
+    assert Agent.objects.get(slug="plain").settings == {}

@@ -1,0 +1,132 @@
+"""Files as people write them, for tests of importing."""
+
+from textwrap import dedent
+
+from evals_app.formats import SourceFile
+
+
+def written(path: str, text: str) -> SourceFile:
+    return SourceFile(path, dedent(text).lstrip("\n").encode())
+
+
+AGENT = written(
+    "shop.agent.yaml",
+    """
+    agent: Shop
+    slug: shop
+    driver: scripted
+    tools: [entity.query]
+    rules:
+      - when: refund
+        calls:
+          - tool: entity.query
+            args: {type: order}
+        reply: Your refund is on its way.
+        usage: {input_tokens: 12, output_tokens: 5}
+      - reply: Hello!
+        delay_ms: 5
+    """,
+)
+JUDGE = written(
+    "strict.agent.yaml",
+    """
+    agent: Strict judge
+    slug: strict
+    driver: scripted
+    rules:
+      - reply: '{"verdict": 5}'
+    """,
+)
+MODEL_AGENT = written(
+    "clerk.agent.yaml",
+    """
+    agent: Clerk
+    slug: clerk
+    description: Knows everything.
+    driver: model
+    model: {provider: anthropic, name: claude-haiku-5-5, temperature: 0.5}
+    system_prompt: You are {{agentName}}.
+    settings: {max_tool_rounds: 3}
+    """,
+)
+FIXTURE = written(
+    "orders.fixture.yaml",
+    """
+    name: Orders
+    slug: orders
+    entity_types:
+      - slug: order
+        schema:
+          type: object
+          properties: {total: {type: number}}
+          required: [total]
+      - slug: customer
+        schema: {}
+    entities:
+      - {ref: order-1, type: order, data: {total: 12.5}}
+      - {ref: order-2, type: order, data: {total: 3}, status: closed}
+    relations:
+      - {from: order-1, to: order-2, type: replaces, metadata: {why: broken}}
+    chunks:
+      - {id: policy, text: Refunds take five days., source: handbook}
+    """,
+)
+SUITE = written(
+    "refunds.suite.yaml",
+    """
+    suite: Refunds
+    slug: refunds
+    agent: shop
+    description: |
+      Money back.
+      In two lines.
+    tags: [money, smoke]
+    fixtures: orders
+    trials: 2
+    min_pass_rate: 0.5
+    pass_rule: score
+    pass_threshold: 0.7
+    run_rule: gates
+    score_scale: 1-5
+    concurrency: 4
+    judge_model: scripted/strict
+    judge_prompt: Be strict.
+    judge_context: A refund takes five days.
+    assertions:
+      - {type: not_contains, value: sorry}
+    gates: {min_score: 0.8, min_pass_rate: 0.9, max_p95_ms: 1500}
+    cases:
+      - name: Asks for a refund
+        description: The usual one.
+        tags: [happy]
+        channel: whatsapp
+        context_params: {name: Ada, vip: true, visits: 1, share: 1.0, nothing: null}
+        clock: "2026-05-01T09:30:00+00:00"
+        limits:
+          {max_prompt_tokens: 100, max_response_tokens: 50, max_time_ms: 4000, max_tool_calls: 0}
+        turn_timeout_s: 7.5
+        streaming: true
+        trials: 3
+        history:
+          - {role: user, content: Hi}
+          - {role: assistant, content: Hello}
+        turns:
+          - user: I want a refund
+            expected: on its way
+            inherit: true
+            assertions:
+              - {type: contains, name: Says so, weight: 2, threshold: 0.5}
+              - {type: matches, value: '\\bway\\b', enabled: false, scope: conversation}
+              - type: tool_called
+                value: entity.query
+                args: {type: {any_of: [order, 1, true]}}
+              - {type: llm-rubric, criteria: Is polite, model: {provider: scripted, name: strict}}
+          - user: Thanks
+          - user: Bye
+            assertions: []
+        final_assertions:
+          - {type: llm_judge, criteria: Is kind, fail_on_error: true, weight: 0, model: agent}
+      - turns: [{user: Hello, assertions: [{type: contains, value: hello}]}]
+    """,
+)
+EVERYTHING = [AGENT, JUDGE, MODEL_AGENT, FIXTURE, SUITE]

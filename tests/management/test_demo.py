@@ -1,0 +1,107 @@
+"""The demo and the server, as real processes."""
+
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import get_user_model
+
+from evals_app.models import Run, Worker
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PATIENCE_S = 60.0
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def demo(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "manage.py", "demo", "--no-serve"]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_the_demo_ends_as_the_examples_declare_and_can_be_repeated(
+    child_environment: dict[str, str],
+) -> None:
+    first = demo(child_environment)
+    second = demo(child_environment)
+
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert "Sign in as admin with the password" in first.stdout
+    assert "no" not in [line.split()[-1] for line in first.stdout.splitlines() if " of " in line]
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert "password" not in second.stdout
+    assert "Examples: 0 of" in second.stdout
+    assert get_user_model().objects.count() == 1
+    counts = Run.objects.order_by("suite_slug", "pk").values_list(
+        "suite_slug", "passed", "failed", "errored"
+    )
+    assert list(counts)[::2] == list(counts)[1::2]
+    assert ("order-desk", 8, 2, 2) in counts
+
+
+def test_the_demo_says_so_when_an_example_ends_otherwise(
+    child_environment: dict[str, str], tmp_path: Path
+) -> None:
+    # A deadline that nothing can meet: executions end as the harness's errors.
+    done = demo(child_environment | {"EVALS_EXECUTION_S": "0.000001"})
+
+    assert done.returncode == 1, done.stdout
+    assert "should have passed, but it errored" in done.stdout
+
+
+def test_serve_answers_and_has_a_worker_until_it_is_told_to_stop(
+    child_environment: dict[str, str],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [sys.executable, "manage.py", "serve", "--bind", address]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=child_environment, text=True, stdout=subprocess.PIPE
+    )
+    try:
+        answer = _fetch(f"http://{address}/healthz")
+        has_worker = Worker.objects.exists()
+    finally:
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=PATIENCE_S)
+
+    assert answer == 200
+    assert has_worker
+    assert process.returncode == 0
+    assert f"Touchstone is on http://{address}/" in output
+
+
+def test_serve_says_so_when_its_address_is_taken(child_environment: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        command = [sys.executable, "manage.py", "serve", "--bind", address]
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=child_environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+
+    assert done.returncode == 1
+    assert "already in use?" in done.stderr
+    assert "Traceback" not in done.stderr.split("CommandError")[-1]
+
+
+def _fetch(url: str) -> int:
+    give_up = time.monotonic() + PATIENCE_S
+    while time.monotonic() < give_up:
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310 - of our own
+            return int(response.status)
+        time.sleep(0.2)
+    return 0

@@ -1,0 +1,339 @@
+"""A model API on this machine: Anthropic's Messages API as real SDKs see it, scripted by tests.
+
+    with ModelServer() as server:
+        server.replies([Reply("Hello."), Failure(529)])       # in order, then nothing is left
+        server.answers(lambda request: Reply(f"You said {last_text(request)}"))
+
+It refuses what the real API refuses, remembers every request, and answers slowly, brokenly or not
+at all on demand. Standard library only.
+"""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from types import TracebackType
+from typing import Any, Self
+
+from tests.messages_api import (
+    SAMPLING,
+    Failure,
+    Json,
+    Reply,
+    ToolUse,
+    is_speech,
+    last_text,
+    problem_with,
+    to_error,
+    to_events,
+    to_message,
+    tool_results,
+)
+
+__all__ = [
+    "KEY",
+    "Answer",
+    "Cut",
+    "Failure",
+    "Garbage",
+    "Hang",
+    "ModelServer",
+    "Received",
+    "Reply",
+    "ToolUse",
+    "last_text",
+    "tool_results",
+]
+
+KEY = "test-key-7f3a"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The connection breaks: at once, or in a stream after so many events of `reply`.
+
+    `is_clean` ends the stream properly although the message is not complete.
+    """
+
+    after_events: int = 0
+    is_clean: bool = False
+    reply: Reply = field(default_factory=lambda: Reply("It broke in the middle of a sentence."))
+
+
+@dataclass(frozen=True)
+class Hang:
+    """No answer until the client gives up or the server closes."""
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """Any body at all."""
+
+    body: str
+    status: int = 200
+    content_type: str = "application/json"
+
+
+Answer = Reply | Failure | Cut | Hang | Garbage
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request as it arrived."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Json
+
+
+class ModelServer:
+    """Serves until closed; `url` is the base URL, `requests` what arrived, in order.
+
+    `refuses` are sampling settings that the model does not accept; older ones accept all.
+    An exception in a handler is answered with a 500 and raised when the server closes.
+    """
+
+    def __init__(
+        self, *, key: str = KEY, latency_s: float = 0.0, refuses: Iterable[str] = SAMPLING
+    ) -> None:
+        self.key = key
+        self.latency_s = latency_s
+        self.refuses = frozenset(refuses)
+        self.requests: list[Received] = []
+        self.most_at_once = 0
+        self._at_once = 0
+        self._answer: Callable[[Json], Answer] = lambda _: _nothing_left()
+        self._problems: list[Exception] = []
+        self._signatures: set[str] = set()
+        self._numbers = count(1)
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._server = _Server(("127.0.0.1", 0), self)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def bodies(self) -> list[Json]:
+        with self._lock:
+            return [received.body for received in self.requests]
+
+    def replies(self, answers: Iterable[Answer]) -> None:
+        """Answer with these, one per request; then every request is a 400."""
+        left = list(answers)
+
+        def next_answer(_: Json) -> Answer:
+            with self._lock:
+                return left.pop(0) if left else _nothing_left()
+
+        self._answer = next_answer
+
+    def answers(self, handler: Callable[[Json], Answer]) -> None:
+        """Let a function answer every request; it may be called from several threads at once."""
+        self._answer = handler
+
+    def close(self) -> None:
+        self._closing.set()
+        self._server.shutdown()
+        self._server.close_connections()
+        self._server.server_close()
+        self._thread.join()
+        if self._problems:
+            raise self._problems[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # What the connection handler uses, from its threads.
+
+    def new_id(self, prefix: str) -> str:
+        return f"{prefix}_{next(self._numbers):06}"
+
+    def message(self, reply: Reply, request: Json) -> Json:
+        return to_message(reply, model=request["model"], new_id=self.new_id, sign=self._sign)
+
+    def begin(self, received: Received) -> None:
+        with self._lock:
+            self.requests.append(received)
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+
+    def end(self) -> None:
+        with self._lock:
+            self._at_once -= 1
+
+    def answer(self, received: Received) -> Answer:
+        refusal = self._refusal(received)
+        if refusal is not None:
+            return refusal
+        try:
+            return self._answer(received.body)
+        except Exception as error:  # noqa: BLE001 - raised again in the test's own thread
+            self._problems.append(error)
+            return Failure(500, message=f"The test's handler failed: {error!r}")
+
+    def pause(self, seconds: float) -> None:
+        self._closing.wait(seconds)
+
+    def _sign(self) -> str:
+        signature = self.new_id("signature")
+        self._signatures.add(signature)
+        return signature
+
+    def _refusal(self, received: Received) -> Failure | None:
+        given = received.headers.get("x-api-key") or received.headers.get("authorization", "")
+        if given.removeprefix("Bearer ") != self.key:
+            return Failure(401, message="invalid x-api-key")
+        if "anthropic-version" not in received.headers:
+            return Failure(400, message="anthropic-version: header is required")
+        if received.path != "/v1/messages":
+            return Failure(404, message=f"Not found: {received.path}")
+        for name in SAMPLING:
+            if name in received.body and name in self.refuses:
+                return Failure(400, message=f"`{name}` is deprecated for this model.")
+        problem = problem_with(received.body, signatures=self._signatures)
+        return Failure(400, message=problem) if problem else None
+
+
+def _nothing_left() -> Failure:
+    return Failure(400, message="The test has no reply left for this request.")
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], owner: ModelServer) -> None:
+        self.owner = owner
+        self._open: set[socket.socket] = set()
+        super().__init__(address, _Connection)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: a client that gives up is what many tests are about."""
+
+    def close_connections(self) -> None:
+        for connection in list(self._open):
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue  # gone already
+
+
+class _Connection(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Server
+
+    def do_POST(self) -> None:
+        owner = self.server.owner
+        text = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        received = Received(self.path, headers, json.loads(text or b"{}"))
+        owner.begin(received)
+        try:
+            self._answer(owner.answer(received), received.body)
+        finally:
+            owner.end()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Say nothing; `requests` remembers."""
+
+    def _answer(self, answer: Answer, request: Json) -> None:
+        owner = self.server.owner
+        is_stream = request.get("stream") is True
+        match answer:
+            case Hang():
+                owner.pause(60)
+                self._break()
+            case Garbage():
+                self._send(answer.status, answer.body, content_type=answer.content_type)
+            case Failure() if is_stream and answer.after_events:
+                self._stream(Cut().reply, request, events=answer.after_events)
+                self._event("error", to_error(answer))
+                self._end_stream()
+            case Failure():
+                self._send(answer.status, json.dumps(to_error(answer)), headers=answer.headers)
+            case Cut() if is_stream and answer.after_events:
+                self._stream(answer.reply, request, events=answer.after_events)
+                if answer.is_clean:
+                    self._end_stream()
+                else:
+                    self._break()
+            case Cut():
+                self._break()
+            case Reply():
+                owner.pause(owner.latency_s + answer.latency_s)
+                if is_stream:
+                    self._stream(answer, request)
+                    self._end_stream()
+                else:
+                    self._send(200, json.dumps(owner.message(answer, request)))
+
+    def _send(
+        self,
+        status: int,
+        body: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> None:
+        raw = body.encode()
+        self.send_response(status)
+        for name, value in {
+            "content-type": content_type,
+            "content-length": str(len(raw)),
+            "request-id": self.server.owner.new_id("req"),
+            **(headers or {}),
+        }.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def _stream(self, reply: Reply, request: Json, *, events: int | None = None) -> None:
+        owner = self.server.owner
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream; charset=utf-8")
+        self.send_header("transfer-encoding", "chunked")
+        self.send_header("request-id", owner.new_id("req"))
+        self.end_headers()
+        has_spoken = False
+        for event in list(to_events(owner.message(reply, request)))[:events]:
+            if not has_spoken and is_speech(event):
+                has_spoken = True
+                owner.pause(reply.thinking_s)
+            self._event(event["type"], event)
+
+    def _end_stream(self) -> None:
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _event(self, name: str, data: Json) -> None:
+        raw = f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()
+        self.wfile.write(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
+
+    def _break(self) -> None:
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,57 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evals_app.engine.graders import ALIASES, GRADERS, NOT_YET, Grader
+from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
+from evals_app.reports.assertions import COMMON, assertions_reference
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "assertions.md"
+
+
+def test_the_page_is_what_the_graders_say() -> None:
+    written = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+
+    assert written == assertions_reference(), (
+        "write it anew: python -m evals_app.reports.assertions > docs/assertions.md"
+    )
+
+
+@pytest.mark.parametrize("grader", GRADERS.values(), ids=GRADERS)
+def test_every_grader_explains_itself(grader: type[Grader]) -> None:
+    assert (grader.__doc__ or "").startswith("Pass when")
+    assert grader.label
+    assert grader.model_validate(grader.example)
+
+
+def test_every_common_key_is_explained() -> None:
+    assert set(COMMON) == set(COMMON_KEYS)
+
+
+@pytest.mark.parametrize("name", [*GRADERS, *ALIASES, *NOT_YET])
+def test_every_name_is_on_the_page(name: str) -> None:
+    assert f"`{name}`" in assertions_reference()
+
+
+def test_every_example_on_the_page_is_valid() -> None:
+    blocks = assertions_reference().split("```yaml\n")[1:]
+    examples = [yaml.safe_load(block.partition("```")[0]) for block in blocks]
+    written = [
+        assertion
+        for example in examples
+        for assertion in (example["assertions"] if isinstance(example, dict) else example)
+    ]
+
+    checked = [AssertionSpec.model_validate(each) for each in written]
+
+    assert {spec.type for spec in checked} == set(GRADERS)
+
+
+def test_no_cell_breaks_its_table() -> None:
+    width = 0
+    for line in assertions_reference().splitlines():
+        columns = line.replace("\\|", "").count("|")
+        if line.startswith("|"):
+            assert width in (0, columns), line
+        width = columns if line.startswith("|") else 0

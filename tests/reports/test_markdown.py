@@ -1,0 +1,148 @@
+from typing import Any
+
+import pytest
+
+from evals_app.reports.markdown import escaped, run_markdown
+
+
+def run(**changes: Any) -> dict[str, Any]:
+    counts = {"total": 2, "passed": 1, "failed": 1, "errored": 0, "cancelled": 0, "not_run": 0}
+    return {
+        "id": 7,
+        "suite": "Refunds",
+        "agent": "Shop agent",
+        "model": None,
+        "judge": None,
+        "is_scripted": False,
+        "status": "finished",
+        "verdict": "failed",
+        "stop_reason": None,
+        "score": 0.5,
+        "counts": counts,
+        "pass_rate": 0.5,
+        "median_ms": 850.0,
+        "p95_ms": 3100.0,
+        "cases": [],
+        "gates": [],
+        "tokens": {
+            "agent": {"prompt": 1200, "response": None},
+            "judge": {"prompt": 0, "response": 0},
+        },
+        "started_at": None,
+        "duration_ms": 90_000.0,
+    } | changes
+
+
+def execution(**changes: Any) -> dict[str, Any]:
+    return {
+        "case": "Angry customer",
+        "trial": 1,
+        "status": "finished",
+        "verdict": "failed",
+        "cause": "assertion",
+        "reason": "It does not say “refund”.",
+        "score": 0.25,
+        "duration_ms": 850.0,
+    } | changes
+
+
+def test_a_run_is_told_from_its_verdict_down_to_each_execution() -> None:
+    gate = {"name": "min_pass_rate", "limit": 0.9, "actual": 0.5, "passed": False}
+    case = {"name": "Angry customer", "verdict": "failed", "pass_rate": 0.0, "score": 0.25}
+
+    text = run_markdown(run(gates=[gate], cases=[case], url="https://host/run/7"), [execution()])
+
+    assert text.startswith("# Refunds: run 7\n\n**❌ failed**: 1 passed, 1 failed, 0 errored,")
+    assert "| Agent tokens | 1,200 prompt, unknown response |" in text
+    assert "| Page | <https://host/run/7> |" in text
+    assert "| At least 90.0 % of the cases pass | 50.0 % | ❌ missed |" in text
+    assert "### ❌ failed, cause assertion (1)\n\n- Angry customer: It does not say" in text
+    assert "| Angry customer | ❌ failed | 0.0 % | 0.25 |" in text
+    assert "| Angry customer | 1 | ❌ failed | 0.25 | 850 ms |" in text
+
+
+def test_failures_come_before_what_errored() -> None:
+    errored = execution(case="Silent", verdict="errored", cause="provider")
+
+    text = run_markdown(run(), [errored, execution()])
+
+    assert text.index("cause assertion") < text.index("cause provider")
+
+
+def test_a_run_that_passed_has_no_section_about_what_went_wrong() -> None:
+    passed = execution(verdict="passed", cause=None, reason=None)
+
+    text = run_markdown(run(verdict="passed"), [passed])
+
+    assert "What went wrong" not in text
+    assert "## Gates" not in text
+
+
+def test_scores_stand_on_the_scale_of_the_suite() -> None:
+    text = run_markdown(run(score_scale="1-5"), [execution(score=0.0)])
+
+    assert "| Score | 3.0 of 5 |" in text
+    assert "1.0 of 5" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        pytest.param({"is_scripted": True}, "> Scripted: the agent", id="scripted agent"),
+        pytest.param({"judge": "scripted/mild"}, "> The judge follows a script", id="judge"),
+        pytest.param({"stop_reason": "cancelled"}, "> Stopped early: cancelled", id="cancelled"),
+        pytest.param({"stop_reason": "deadline"}, "> Stopped early: out of time", id="deadline"),
+        pytest.param({}, "", id="nothing to note"),
+    ],
+)
+def test_what_makes_a_verdict_mean_less_is_said(changes: dict[str, Any], note: str) -> None:
+    quotes = [line for line in run_markdown(run(**changes), []).splitlines() if line[:1] == ">"]
+
+    assert len(quotes) == bool(note)
+    assert not note or quotes[0].startswith(note)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "shown"),
+    [
+        pytest.param("failed", "not run", id="the run has ended"),
+        pytest.param(None, "queued", id="the run goes on"),
+    ],
+)
+def test_what_waits_in_a_run_that_has_ended_was_not_run(verdict: str | None, shown: str) -> None:
+    waits = execution(status="queued", verdict=None, cause=None, reason=None, score=None)
+    status = "finished" if verdict else "running"
+
+    text = run_markdown(run(verdict=verdict, status=status), [waits])
+
+    assert f"| Angry customer | 1 | … {shown} | — |" in text
+
+
+def test_a_trial_is_named_and_linked() -> None:
+    text = run_markdown(run(), [execution(trial=2, url="https://host/execution/3")])
+
+    assert "- [Angry customer (trial 2)](<https://host/execution/3>): It" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("plain text.", "plain text.", id="plain"),
+        pytest.param("a | b", "a \\| b", id="cell"),
+        pytest.param("one\n\n# two", "one \\# two", id="lines and headings"),
+        pytest.param("<img src=x>", "\\<img src=x\\>", id="tags"),
+        pytest.param("[x](y)", "\\[x\\](y)", id="links"),
+        pytest.param("**b** `c` ~d~", "\\*\\*b\\*\\* \\`c\\` \\~d\\~", id="emphasis"),
+        pytest.param("https://x.test", "https\u200b://x.test", id="address"),
+        pytest.param("www.x.test", "www\u200b.x.test", id="bare address"),
+    ],
+)
+def test_what_others_wrote_is_no_markup(text: str, expected: str) -> None:
+    assert escaped(text) == expected
+
+
+def test_a_long_reason_is_cut() -> None:
+    text = run_markdown(run(), [execution(reason="x" * 600)])
+
+    assert "x" * 500 + "…" in text
+    assert "x" * 501 not in text

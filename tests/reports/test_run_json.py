@@ -1,0 +1,240 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from evals_app.reports.run_json import (
+    document,
+    documents,
+    execution_json,
+    execution_row_json,
+    run_details_json,
+    run_json,
+)
+
+START = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
+
+
+def make_run(**changes: Any) -> dict[str, Any]:
+    return {
+        "id": 7,
+        "suite_slug": "refunds",
+        "agent_slug": "shop",
+        "model": "",
+        "judge": "",
+        "is_scripted": True,
+        "is_tryout": False,
+        "status": "finished",
+        "verdict": "passed",
+        "stop_reason": "",
+        "score": 0.5,
+        "rerun_of_id": None,
+        "concurrency": 4,
+        "total": 3,
+        "passed": 1,
+        "failed": 1,
+        "errored": 0,
+        "cancelled": 0,
+        "not_run": 1,
+        "agent_prompt_tokens": 10,
+        "agent_response_tokens": None,
+        "judge_prompt_tokens": 0,
+        "judge_response_tokens": 2,
+        "created_at": START,
+        "started_at": START,
+        "finished_at": START + timedelta(seconds=1.5),
+        "summary": {},
+    } | changes
+
+
+def make_execution(**changes: Any) -> dict[str, Any]:
+    return {
+        "id": 1,
+        "run_id": 7,
+        "case": "Refund",
+        "position": 0,
+        "trial": 1,
+        "status": "finished",
+        "verdict": "failed",
+        "cause": "assertion",
+        "reason": "No.",
+        "score": 0.0,
+        "summary": {"overall_passed": False},
+        "is_scripted": True,
+        "attempts": 1,
+        "started_at": START,
+        "finished_at": START + timedelta(seconds=2),
+        "prompt_tokens": None,
+        "response_tokens": None,
+        "time_ms": 12.5,
+        "tool_calls": 0,
+    } | changes
+
+
+def make_grade(**changes: Any) -> dict[str, Any]:
+    return {
+        "execution_id": 1,
+        "type": "contains",
+        "label": "Reply contains “way”",
+        "family": "text",
+        "turn": 1,
+        "score": 0.0,
+        "passed": False,
+        "status": "ok",
+        "cause": "assertion",
+        "weight": 1.0,
+        "threshold": None,
+        "reason": "It does not.",
+        "evidence": [],
+        "details": {},
+    } | changes
+
+
+def test_a_run_says_what_it_is_and_null_where_it_does_not_know() -> None:
+    found = run_json(make_run())
+
+    assert (found["id"], found["suite"], found["agent"], found["model"]) == (
+        *(7, "refunds", "shop", None),
+    )
+    assert found["counts"] == {
+        "total": 3,
+        "passed": 1,
+        "failed": 1,
+        "errored": 0,
+        "cancelled": 0,
+        "not_run": 1,
+    }
+    assert found["progress"] == {"done": 2, "total": 3}
+    assert found["tokens"] == {
+        "agent": {"prompt": 10, "response": None},
+        "judge": {"prompt": 0, "response": 2},
+    }
+    assert found["duration_ms"] == 1500.0
+    assert found["cost_usd"] is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"finished_at": None}, id="not finished"),
+        pytest.param({"started_at": None, "finished_at": None}, id="not started"),
+        pytest.param({"started_at": None}, id="ended before it started"),
+    ],
+)
+def test_a_duration_needs_both_ends(changes: dict[str, Any]) -> None:
+    assert run_json(make_run(**changes))["duration_ms"] is None
+
+
+def test_cases_and_gates_come_with_the_summary() -> None:
+    empty = run_details_json({})
+    whole = run_details_json({"cases": [{"name": "a"}], "gates": [], "p95_ms": 3.0, "score": 1})
+
+    assert empty == {"pass_rate": None, "median_ms": None, "p95_ms": None, "cases": [], "gates": []}
+    assert whole["cases"] == [{"name": "a"}]
+    assert whole["p95_ms"] == 3.0
+
+
+def test_an_open_execution_has_neither_verdict_nor_summary() -> None:
+    found = execution_row_json(
+        make_execution(
+            status="queued", verdict="", cause="", reason="", summary={}, finished_at=None
+        )
+    )
+
+    assert [found[key] for key in ("verdict", "cause", "reason", "summary", "duration_ms")] == [
+        None
+    ] * 5
+
+
+def test_limits_tell_what_was_measured_whether_or_not_they_are_set() -> None:
+    grade = make_grade(
+        family="limit", type="max_time_ms", passed=True, details={"limit": 20, "actual": 12.5}
+    )
+
+    limits = execution_json(make_execution(), grades=[grade], trial=None)["limits"]
+
+    assert limits == {
+        "max_prompt_tokens": {"limit": None, "actual": None, "passed": None},
+        "max_response_tokens": {"limit": None, "actual": None, "passed": None},
+        "max_time_ms": {"limit": 20, "actual": 12.5, "passed": True},
+        "max_tool_calls": {"limit": None, "actual": 0, "passed": None},
+    }
+
+
+def test_grades_go_by_their_labels() -> None:
+    (found,) = execution_json(make_execution(), grades=[make_grade()], trial=None)["grades"]
+
+    assert {key: found[key] for key in ("type", "name", "turn", "passed", "reason")} == {
+        "type": "contains",
+        "name": "Reply contains “way”",
+        "turn": 1,
+        "passed": False,
+        "reason": "It does not.",
+    }
+
+
+def test_messages_and_calls_tell_their_turn_and_each_other() -> None:
+    call: dict[str, Any] = {
+        "name": "entity.get",
+        "args": {"id": "x"},
+        "result": None,
+        "error": "not found",
+        "duration_ms": 1.0,
+        "chunks": [],
+    }
+    turn = {
+        "index": 1,
+        "user": "Hello",
+        "reply": "Bye",
+        "messages": [
+            {"role": "assistant", "text": "", "tool_calls": [call]},
+            {"role": "assistant", "text": "Bye", "tool_calls": []},
+        ],
+        "error": None,
+        "latency_ms": 5.0,
+        "waited_ms": 0.0,
+        "first_token_ms": None,
+        "model": None,
+        "attempts": [],
+        "notes": ["Note."],
+    }
+    trial = {
+        "history": [{"role": "assistant", "text": "Welcome", "tool_calls": []}],
+        "turns": [turn],
+        "world_changes": {"created": []},
+        "warnings": ["Careful."],
+    }
+
+    found = execution_json(make_execution(), grades=[], trial=trial)
+
+    assert found["messages"] == [
+        {"role": "assistant", "content": "Welcome", "turn": None},
+        {"role": "user", "content": "Hello", "turn": 1},
+        {"role": "assistant", "content": "", "turn": 1},
+        {"role": "assistant", "content": "Bye", "turn": 1},
+    ]
+    assert found["tool_calls"] == [
+        {
+            "turn": 1,
+            "message": 2,
+            "name": "entity.get",
+            "args": {"id": "x"},
+            "result": None,
+            "error": "not found",
+            "duration_ms": 1.0,
+        }
+    ]
+    assert found["turns"][0]["notes"] == ["Note."]
+    assert (found["world_changes"], found["warnings"]) == ({"created": []}, ["Careful."])
+
+
+def test_a_document_holds_run_and_executions_and_several_share_one_version() -> None:
+    one = document(make_run(), [{"id": 1}])
+    both = documents([one, one])
+
+    assert one.keys() == {"schema_version", "run", "executions"}
+    assert one["run"]["cases"] == []
+    assert both == {
+        "schema_version": 1,
+        "runs": [{"run": one["run"], "executions": [{"id": 1}]}] * 2,
+    }

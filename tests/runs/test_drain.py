@@ -1,0 +1,350 @@
+"""A run, from its start to its end, in one process."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+from django.test import TestCase
+from django_q.models import OrmQ
+
+from evals_app.engine.execution import Outcome, Signal
+from evals_app.engine.scoring import Decision
+from evals_app.engine.trial import Grade, GradedAssertion, Trial, TurnRecord, Verdict
+from evals_app.models import Execution, GradeResult, Lease, Run, Transcript
+from evals_app.runs import CannotStartError, cancel_run, rerun, start_run
+from evals_app.runs.drain import Heart, drain
+from evals_app.runs.lease import open_lease
+from evals_app.runs.reap import reap
+from tests.runs.suites import make_agent, make_suite
+
+pytestmark = pytest.mark.django_db
+
+
+def start(suite: Any, **options: Any) -> Run:
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        return start_run(suite, **options)
+
+
+def counters(run: Run) -> dict[str, int]:
+    run.refresh_from_db()
+    names = ("total", "passed", "failed", "errored", "cancelled", "not_run")
+    return {name: getattr(run, name) for name in names if getattr(run, name)}
+
+
+def test_a_run_ends_with_one_result_per_execution() -> None:
+    run = start(make_suite(["hello", "bye", "crash"]))
+
+    drain(run.pk)
+
+    assert counters(run) == {"total": 3, "passed": 1, "failed": 2}
+    assert (run.status, run.verdict) == ("finished", "failed")
+    rows = run.executions.order_by("position").values_list("verdict", "cause", "reason")
+    assert list(rows) == [
+        ("passed", "", ""),
+        ("failed", "assertion", "The reply does not contain “hello”; it says “You said: bye”."),
+        ("failed", "agent", "The agent crashed."),
+    ]
+    assert Transcript.objects.count() == GradeResult.objects.count() == 3
+    assert not Lease.objects.exists()
+
+
+def test_trials_are_counted_from_one_and_summed_up_per_case() -> None:
+    run = start(make_suite(["hello"], trials=3))
+
+    drain(run.pk)
+
+    assert counters(run) == {"total": 3, "passed": 3}
+    assert sorted(run.executions.values_list("trial", flat=True)) == [1, 2, 3]
+    (case,) = run.summary["cases"]
+    assert case["pass_rate"] == 1.0
+    assert case["pass_hat_k"] == [1.0, 1.0, 1.0]
+
+
+def test_starting_issues_a_ticket_for_each_drainer_and_leaves_one_process_free() -> None:
+    run = start(make_suite(cases=20))
+
+    assert run.status == "queued"
+    assert OrmQ.objects.count() == 2  # of three workers
+
+
+def test_a_run_of_concurrency_one_has_one_drainer() -> None:
+    start(make_suite(concurrency=1))
+
+    assert OrmQ.objects.count() == 1
+
+
+def test_a_later_edit_does_not_reach_a_run() -> None:
+    suite = make_suite(["hello"])
+    run = start(suite)
+    suite.cases.get().turns.update(user="bye")
+
+    drain(run.pk)
+
+    assert counters(run) == {"total": 1, "passed": 1}
+
+
+def test_equal_content_is_stored_once() -> None:
+    suite = make_suite()
+
+    first, second = start(suite), start(suite)
+
+    assert first.snapshot_id == second.snapshot_id
+
+
+def test_what_the_database_cannot_store_is_replaced_not_lost() -> None:
+    run = start(make_suite(["hello"]))
+    held = open_lease(run.pk)
+    assert held is not None
+    (job,) = held.claim(1)
+    said = TurnRecord(1, "hello", "NUL \x00 and half a pair \ud800")
+    trial = Trial("case 1", 1, 1, "echo", turns=(said,))
+
+    assert held.record([Outcome(job, trial, (), Decision(Verdict.PASSED, 1.0))])
+
+    assert counters(run) == {"total": 1, "passed": 1}
+    stored = Transcript.objects.get().trial["turns"][0]["reply"]
+    assert stored == "NUL \ufffd and half a pair \ufffd"
+
+
+def test_a_result_that_is_refused_does_not_take_its_neighbours_along() -> None:
+    run = start(make_suite(cases=2))
+    held = open_lease(run.pk)
+    assert held is not None
+    good, bad = held.claim(2)
+    trial = Trial("case", 1, 1, "echo")
+    passed = Decision(Verdict.PASSED, 1.0)
+    off_the_scale = Grade(7.0, True, "Impossible.")  # noqa: FBT003 - score, verdict
+    graded = GradedAssertion("contains", "", "text", 1, 0, 1.0, None, off_the_scale)
+
+    held.record([Outcome(bad, trial, (graded,), passed), Outcome(good, trial, (), passed)])
+
+    assert counters(run) == {"total": 2, "passed": 1, "errored": 1}
+    row = run.executions.get(pk=bad.id)
+    assert (row.cause, row.grades.count()) == ("harness", 0)
+    assert "could not be stored" in row.reason
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        pytest.param({"cases": ["cse 1"]}, "Did you mean 'case 1'?", id="case"),
+        pytest.param({"tags": ["smoke"]}, "No case of greetings has the tag 'smoke'.", id="tag"),
+        pytest.param({"model": "anthropic/claude-haiku-5-5"}, "scripted", id="model of a script"),
+    ],
+)
+def test_a_start_that_makes_no_sense_is_refused_in_words(
+    options: dict[str, Any], complaint: str
+) -> None:
+    suite = make_suite()
+
+    with pytest.raises(CannotStartError) as caught:
+        start_run(suite, **options)
+
+    assert complaint in str(caught.value)
+    assert not Run.objects.exists()
+
+
+def test_an_agent_whose_key_is_missing_does_not_start() -> None:
+    agent = make_agent("claude", driver="model", rules=[], model="anthropic/claude-haiku-5-5")
+    suite = make_suite(agent=agent)
+
+    with pytest.raises(CannotStartError, match="ANTHROPIC_API_KEY is not set"):
+        start_run(suite, environ={})
+
+
+def test_a_part_of_a_suite_can_be_run() -> None:
+    run = start(make_suite(cases=12), cases=["CASE 1"])
+
+    assert sorted(run.executions.values_list("case", flat=True)) == [
+        "case 1",
+        "case 10",
+        "case 11",
+        "case 12",
+    ]
+
+
+def test_names_are_taken_exactly() -> None:
+    run = start(make_suite(cases=12), names=["case 1"])
+
+    assert run.executions.get().case == "case 1"
+
+
+def test_cancelling_a_queued_run_ends_it_at_once() -> None:
+    run = start(make_suite())
+
+    assert cancel_run(run)
+    assert not cancel_run(run)
+
+    assert counters(run) == {"total": 3, "cancelled": 3}
+    assert (run.status, run.verdict) == ("cancelled", "inconclusive")
+
+
+def test_a_drainer_stops_what_is_being_said_when_the_run_is_cancelled(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EVALS_PULSE_S = 0.3
+    run = start(make_suite(["hello", "very late"], concurrency=1, contains="o"))
+
+    class SomebodyClicks(Heart):
+        def beat(self) -> Signal:
+            run.cancel()
+            return super().beat()
+
+    # The click has to come while the conversations are held, in this very thread.
+    monkeypatch.setattr("evals_app.runs.drain.Heart", SomebodyClicks)
+    drain(run.pk)
+
+    assert counters(run) == {"total": 2, "passed": 1, "cancelled": 1}
+    assert (run.status, run.verdict) == ("cancelled", "inconclusive")
+    stopped = run.executions.get(status="cancelled")
+    assert [turn["user"] for turn in stopped.transcript.trial["turns"]] == ["very late"]
+
+
+def test_a_ticket_for_a_cancelled_run_ends_it() -> None:
+    run = start(make_suite())
+    run.cancel()
+
+    drain(run.pk)
+
+    assert counters(run) == {"total": 3, "cancelled": 3}
+
+
+def test_a_deadline_leaves_the_rest_not_run() -> None:
+    run = start(make_suite())
+    Run.objects.filter(pk=run.pk).update(deadline_at=Now() - timedelta(seconds=1))
+
+    reap()
+
+    assert counters(run) == {"total": 3, "not_run": 3}
+    assert (run.status, run.verdict, run.stop_reason) == ("finished", "inconclusive", "deadline")
+
+
+def test_rerun_takes_the_failed_cases_with_all_their_trials() -> None:
+    run = start(make_suite(["hello", "bye"], trials=2))
+    drain(run.pk)
+
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        again = rerun(run, only="failed")
+
+    assert again.rerun_of == run
+    assert again.snapshot_id == run.snapshot_id
+    assert sorted(again.executions.values_list("case", "trial")) == [("case 2", 1), ("case 2", 2)]
+
+
+def test_nothing_failed_means_nothing_to_rerun() -> None:
+    run = start(make_suite(["hello"]))
+    drain(run.pk)
+
+    with pytest.raises(CannotStartError, match="no failed executions"):
+        rerun(run, only="failed")
+
+
+# Deaths
+
+
+def die(run: Run, *, begun: bool) -> Lease:
+    """Leave a run as a worker does that is killed: a lease over rows, and nobody to renew it."""
+    held = open_lease(run.pk)
+    assert held is not None
+    jobs = held.claim(10)
+    if begun:
+        held.begin([job.id for job in jobs])
+    Lease.objects.filter(pk=held.token).update(until=Now() - timedelta(seconds=1))
+    return Lease.objects.get(pk=held.token)
+
+
+def test_what_a_dead_worker_held_is_held_again() -> None:
+    run = start(make_suite())
+    die(run, begun=True)
+    OrmQ.objects.all().delete()
+
+    assert reap() == 1
+
+    assert set(run.executions.values_list("status", "attempts")) == {("queued", 1)}
+    assert OrmQ.objects.exists()  # asked for again at once
+    drain(run.pk)
+    assert counters(run) == {"total": 3, "passed": 3}
+
+
+def test_a_death_before_the_conversation_began_does_not_count() -> None:
+    run = start(make_suite())
+    die(run, begun=False)
+
+    reap()
+
+    assert set(run.executions.values_list("status", "attempts")) == {("queued", 0)}
+
+
+def test_the_third_death_makes_an_execution_errored() -> None:
+    run = start(make_suite(cases=2))
+    for _ in range(3):
+        die(run, begun=True)
+        reap()
+
+    assert counters(run) == {"total": 2, "errored": 2}
+    assert (run.status, run.verdict) == ("finished", "inconclusive")
+    row = run.executions.first()
+    assert row is not None
+    assert (row.verdict, row.cause) == ("errored", "harness")
+    assert "died 3 times" in row.reason
+    assert row.grades.get().status == "ungraded"
+
+
+def test_a_lease_is_reaped_once() -> None:
+    run = start(make_suite())
+    die(run, begun=True)
+
+    assert reap() == 1
+    assert reap() == 0
+
+
+def test_a_late_worker_writes_nothing() -> None:
+    run = start(make_suite(cases=1))
+    held = open_lease(run.pk)
+    assert held is not None
+    (job,) = held.claim(1)
+    held.begin([job.id])
+    Lease.objects.filter(pk=held.token).update(until=Now() - timedelta(seconds=1))
+    reap()
+    drain(run.pk)
+    verdict = run.executions.values_list("finished_at", flat=True).get()
+
+    assert held.begin([job.id]) == set()
+    assert not held.renew(activity={})
+    assert not held.record([])
+    held.release()
+
+    assert run.executions.values_list("finished_at", flat=True).get() == verdict
+    assert counters(run) == {"total": 1, "passed": 1}
+
+
+def test_release_hands_back_what_we_stopped_ourselves_as_if_never_begun() -> None:
+    run = start(make_suite())
+    held = open_lease(run.pk)
+    assert held is not None
+    jobs = held.claim(2)
+    held.begin([jobs[0].id])
+
+    held.release()
+
+    assert set(run.executions.values_list("status", "attempts")) == {("queued", 0)}
+
+
+def test_drainers_share_the_slots_of_a_run() -> None:
+    run = start(make_suite(cases=20, concurrency=10))
+
+    first, second, third = open_lease(run.pk), open_lease(run.pk), open_lease(run.pk)
+
+    assert first is not None
+    assert second is not None
+    assert (first.slots, second.slots, third) == (5, 5, None)
+
+
+def test_an_execution_row_cannot_finish_without_a_verdict() -> None:
+    from django.db import IntegrityError, transaction  # noqa: PLC0415
+
+    run = start(make_suite(cases=1))
+
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Execution.objects.filter(run=run).update(status="finished")

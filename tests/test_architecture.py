@@ -1,0 +1,176 @@
+"""What holds for the source as a whole: direction of imports, tables, commands, files."""
+
+import importlib.metadata
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import BaseCommand, call_command, get_commands, load_command_class
+from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+
+from evals_app import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("evalsite", "evals_app", "fixtures_app")
+TOP_LEVEL = {
+    # folders
+    ".ci",
+    "benchmarks",
+    "docs",
+    "evals_app",
+    "evalsite",
+    "examples",
+    "fixtures_app",
+    "templates",
+    "tests",
+    # files
+    ".gitignore",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "manage.py",
+    "pyproject.toml",
+    "requirements.lock",
+}
+# Tests of many modules at once, and what they are written with.
+WITHOUT_SOURCE = ("journeys/", "benchmarks/")
+
+
+def files_of_the_repository() -> list[Path]:
+    """List what git keeps or would keep, relative to the root."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    # The checkout may belong to somebody else, as it does in a container that mounts it.
+    git = ["git", "-c", "safe.directory=*"]
+    listed = subprocess.run(
+        [*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # A file deleted but not yet committed is still listed.
+    return [Path(name) for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
+
+
+def our_commands() -> Iterator[tuple[str, BaseCommand]]:
+    for name, app in sorted(get_commands().items()):
+        if isinstance(app, str) and app.split(".", maxsplit=1)[0] in SOURCES:
+            yield name, load_command_class(app, name)
+
+
+def documentation() -> str:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return "\n".join(page.read_text() for page in pages if page.exists())
+
+
+def test_imports_follow_the_contracts(capsys: pytest.CaptureFixture[str]) -> None:
+    status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
+
+    assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out
+
+
+@pytest.mark.django_db
+def test_no_migration_is_missing() -> None:
+    output = StringIO()
+
+    try:
+        call_command("makemigrations", "--check", "--dry-run", stdout=output)
+    except SystemExit:
+        pytest.fail(f"manage.py makemigrations would write:\n{output.getvalue()}")
+
+
+@pytest.mark.django_db
+def test_the_system_check_finds_nothing() -> None:
+    call_command("check", "--fail-level", "WARNING")
+
+
+def test_every_command_explains_itself() -> None:
+    silent = [name for name, command in our_commands() if not command.help.strip()]
+
+    assert silent == []
+
+
+def test_every_command_is_documented() -> None:
+    text = documentation()
+
+    missing = [name for name, _ in our_commands() if f"manage.py {name}" not in text]
+
+    assert missing == [], "write `manage.py NAME` into README.md or a page of docs/"
+
+
+def test_every_test_mirrors_a_module() -> None:
+    modules = {
+        path.with_suffix("").relative_to(folder).as_posix()
+        for path in files_of_the_repository()
+        if path.suffix == ".py"
+        # tests/models/test_runs.py is for evals_app/models/runs.py
+        for folder in (Path(), Path("evals_app"))
+        if path.parts[0] in SOURCES and path.is_relative_to(folder)
+    }
+    folders = {Path(module).parent.as_posix() for module in modules}
+
+    strays = [
+        path.as_posix()
+        for path in files_of_the_repository()
+        if path.parts[0] == "tests"
+        and len(path.parts) > 2  # tests/test_architecture.py is for all of them
+        and path.name.startswith("test_")
+        and path.suffix == ".py"
+        and not path.relative_to("tests").as_posix().startswith(WITHOUT_SOURCE)
+        and path.parent.relative_to("tests").as_posix() not in folders | modules
+    ]
+
+    assert strays == []
+
+
+def test_the_top_level_holds_only_what_belongs_there() -> None:
+    strays = {path.parts[0] for path in files_of_the_repository()} - TOP_LEVEL
+
+    assert strays == set()
+
+
+def test_no_file_is_larger_than_a_megabyte() -> None:
+    large = [
+        path.as_posix()
+        for path in files_of_the_repository()
+        if (ROOT / path).stat().st_size > 1_000_000
+    ]
+
+    assert large == []
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert project["version"] == __version__
+
+
+def test_unfold_is_pinned_to_the_release_that_our_templates_were_written_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pinned = f"django-unfold=={importlib.metadata.version('django-unfold')}"
+
+    assert pinned in project["dependencies"]
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "tests/requirements.lock"])
+def test_a_lock_file_names_no_place_to_download_from(lock: str) -> None:
+    lines = (ROOT / lock).read_text().splitlines()
+
+    options = [line for line in lines if line.startswith("-") or "://" in line]
+
+    assert options == []
+
+
+def test_the_tests_run_with_the_versions_of_the_product() -> None:
+    def versions(lock: str) -> set[str]:
+        lines = (ROOT / lock).read_text().splitlines()
+        return {line.split()[0] for line in lines if "==" in line and not line.startswith("#")}
+
+    assert versions("requirements.lock") <= versions("tests/requirements.lock")

@@ -1,0 +1,47 @@
+"""Settings under which runs could be lost are refused."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings as site
+
+from evals_app.checks import queue_settings
+
+
+def ids() -> list[str | None]:
+    return [each.id for each in queue_settings(None)]
+
+
+def test_the_settings_as_they_stand_are_sound() -> None:
+    assert ids() == []
+
+
+@pytest.mark.parametrize(
+    ("queue", "own", "complaint"),
+    [
+        pytest.param({"timeout": 1800}, {}, "evals_app.E001", id="timeout too short"),
+        pytest.param({"retry": 4200}, {}, "evals_app.E002", id="retry too short"),
+        pytest.param(
+            {"queue_limit": 1, "workers": 3}, {}, "evals_app.E003", id="more workers than places"
+        ),
+        pytest.param({"max_attempts": 0}, {}, "evals_app.E004", id="endless attempts"),
+        pytest.param({"ack_failures": False}, {}, "evals_app.E004", id="failures come back"),
+        pytest.param({}, {"EVALS_EXECUTION_S": 1800.0}, "evals_app.E001", id="long executions"),
+    ],
+)
+def test_deadlines_out_of_order_are_refused(
+    settings: Any, queue: dict[str, Any], own: dict[str, float], complaint: str
+) -> None:
+    settings.Q_CLUSTER = site.Q_CLUSTER | queue
+    for name, value in own.items():
+        setattr(settings, name, value)
+
+    assert ids() == [complaint]
+
+
+def test_a_lease_that_a_locked_database_outlasts_is_refused(settings: Any) -> None:
+    settings.IS_SQLITE = True
+    settings.DATABASES["default"].setdefault("OPTIONS", {})
+    settings.EVALS_LEASE_S = 10.0
+
+    assert ids() == ["evals_app.E005"]

@@ -1,0 +1,62 @@
+import json
+from typing import Any
+
+import pytest
+
+from evals_app import documents
+from evals_app.documents import execution_details, run_details, run_document, runs_document
+from tests.makers import make_execution, make_grade, make_run, make_trial
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_document_holds_every_execution_in_order_with_its_grades() -> None:
+    run = make_run({"B": ["passed", "failed"], "A": ["errored"]})
+    make_execution(
+        run, "C", trial=make_trial(reply="Last."), grades=[make_grade(), make_grade(None)]
+    )
+
+    found = run_document(run)
+
+    assert found["schema_version"] == 1
+    assert found["run"] == run_details(run.pk)
+    assert [(each["case"], each["trial"]) for each in found["executions"]] == [
+        *(("B", 1), ("B", 2), ("A", 1), ("C", 1)),
+    ]
+    assert found["executions"][3]["messages"][-1]["content"] == "Last."
+    assert [len(each["grades"]) for each in found["executions"]] == [0, 0, 0, 2]
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_executions_of_other_runs_stay_out() -> None:
+    make_run(["failed"])
+    run = make_run(["passed"])
+
+    assert [each["verdict"] for each in run_document(run)["executions"]] == ["passed"]
+
+
+def test_a_large_run_is_read_in_chunks(
+    monkeypatch: pytest.MonkeyPatch,
+    django_assert_num_queries: Any,
+) -> None:
+    run = make_run(["passed"] * 5)
+    monkeypatch.setattr(documents, "CHUNK", 2)
+
+    # The run, the ids, and for each of three chunks the rows, their grades, their transcripts.
+    with django_assert_num_queries(2 + 3 * 3):
+        found = run_document(run)
+
+    assert [each["case"] for each in found["executions"]] == [f"case {n}" for n in range(1, 6)]
+
+
+def test_several_runs_share_a_document() -> None:
+    runs = [make_run(["passed"]), make_run(["failed"])]
+
+    found = runs_document(runs)
+
+    assert [each["run"]["verdict"] for each in found["runs"]] == ["passed", "failed"]
+
+
+def test_what_does_not_exist_is_none() -> None:
+    assert run_details(1) is None
+    assert execution_details(1) is None
