@@ -344,7 +344,7 @@ class EntityTypeSpec(Spec):
     The key in files is `schema`; the attribute is `json_schema`, because pydantic owns the other.
     """
 
-    slug: TypeSlug
+    slug: Annotated[TypeSlug, Field(description="How entities name it.")]
     json_schema: Annotated[
         JsonObject,
         AfterValidator(_as_schema),
@@ -355,10 +355,12 @@ class EntityTypeSpec(Spec):
 class EntitySpec(Spec):
     """A thing that exists in the world, under a name of this file (`ref`)."""
 
-    ref: Name
+    ref: Annotated[Name, Field(description="Its name in this file, and its id for agents.")]
     type: Annotated[Name, Field(description="Slug of an entity type.")]
-    data: JsonObject
-    status: Name = "active"
+    data: Annotated[JsonObject, Field(description="Must fit the JSON Schema of its type.")]
+    status: Annotated[Name, Field(description="A word of your own, for example archived.")] = (
+        "active"
+    )
 
 
 class RelationSpec(Spec):
@@ -366,29 +368,37 @@ class RelationSpec(Spec):
 
     from_: Annotated[Name, Field(alias="from", description="Ref of an entity.")]
     to: Annotated[Name, Field(description="Ref of an entity.")]
-    type: Name
-    metadata: JsonObject = Field(default_factory=dict)
+    type: Annotated[Name, Field(description="What the link means, for example teaches.")]
+    metadata: JsonObject = Field(default_factory=dict, description="More about the link.")
 
 
 class ChunkSpec(Spec):
     """A piece of knowledge that agents find by searching."""
 
-    id: Name
-    text: Annotated[str, Field(min_length=1), AfterValidator(_as_text)]
-    source: Text = ""
-    metadata: JsonObject = Field(default_factory=dict)
+    id: Annotated[Name, Field(description="What `chunks_fetched` names.")]
+    text: Annotated[
+        str, Field(min_length=1, description="What agents find and read."), AfterValidator(_as_text)
+    ]
+    source: Annotated[Text, Field(description="Where it comes from.")] = ""
+    metadata: JsonObject = Field(default_factory=dict, description="More about the text.")
 
 
 class FixtureSpec(Spec):
     """A data set: entities, their relations, and chunks of knowledge."""
 
     name: Annotated[Name, Field(description="Name shown to people.")]
-    slug: Slug
-    description: Text = ""
-    entities: list[EntitySpec]
-    relations: list[RelationSpec] = Field(default_factory=list)
-    chunks: list[ChunkSpec] = Field(default_factory=list)
-    entity_types: list[EntityTypeSpec] = Field(default_factory=list)
+    slug: Annotated[Slug, Field(description="How suites name it.")]
+    description: Annotated[Text, Field(description="For people.")] = ""
+    entities: Annotated[list[EntitySpec], Field(description="What exists; may be empty.")]
+    relations: list[RelationSpec] = Field(
+        default_factory=list, description="Links between entities of this file."
+    )
+    chunks: list[ChunkSpec] = Field(
+        default_factory=list, description="What `knowledge.search` can find."
+    )
+    entity_types: list[EntityTypeSpec] = Field(
+        default_factory=list, description="Types declared here; the whole site shares them."
+    )
 
     @model_validator(mode="wrap")
     @classmethod

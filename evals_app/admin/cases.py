@@ -251,7 +251,7 @@ class CaseAdmin(ChecksEditor):
     list_display = ["name", "suite", "show_tags", "turn_count", "updated_at"]
     list_select_related = ["suite"]
     list_filter = ["suite"]
-    search_fields = ["name", "description", "suite__name"]
+    search_fields = ["name", "description", "tags", "suite__name"]
     ordering = ["suite", "position", "pk"]
     actions_detail = ["run_now", "duplicate"]
     actions_submit_line = ["save_and_run"]
@@ -281,10 +281,6 @@ class CaseAdmin(ChecksEditor):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Case]:
         rows: QuerySet[Case] = super().get_queryset(request)
         return rows.annotate(turn_count=Count("turns"))
-
-    @display(description="Tags")
-    def show_tags(self, case: Case) -> str:
-        return ", ".join(case.tags)
 
     @display(description="Turns", ordering="turn_count")
     def turn_count(self, case: Any) -> int:  # noqa: ANN401 - annotated in get_queryset

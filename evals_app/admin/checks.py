@@ -7,8 +7,10 @@ that forms, files and REST refuse the same things.
 from typing import Any
 
 from django import forms
+from django.db.models import Model
 from django.http import HttpRequest
 from pydantic import ValidationError
+from unfold.decorators import display
 
 from evals_app.admin.options_form import (
     OptionsForm,
@@ -288,6 +290,21 @@ class ChecksEditor(Editor):
     class Media:
         js = ["evals_app/case_editor.js"]
         css = {"all": ["evals_app/case_editor.css"]}
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
+        fieldsets: list[Any] = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        # Who may only look reads tags as words, not as the list that is stored.
+        shown = {"tags": "show_tags"}
+        return [
+            (title, {**each, "fields": [shown.get(name, name) for name in each["fields"]]})
+            for title, each in fieldsets
+        ]
+
+    @display(description="Tags")
+    def show_tags(self, row: Any) -> str:  # noqa: ANN401 - a suite or a case
+        return ", ".join(row.tags)
 
     def checks_context(self, request: HttpRequest) -> dict[str, Any]:
         """Give the blank row, and the options of every kind."""

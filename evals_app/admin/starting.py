@@ -40,6 +40,10 @@ class RunForm(BaseDialogForm):
         help_text="Blank: as the suite and its cases say.",
     )
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # The page behind the dialog has fields of the same names.
+        super().__init__(*args, auto_id="run_%s", **kwargs)
+
     def get_after_template_context(
         self, request: HttpRequest, object_id: int | str | None = None
     ) -> dict[str, Any]:

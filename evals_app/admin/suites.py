@@ -203,10 +203,6 @@ class SuiteAdmin(ChecksEditor):
         verdict = suite.last_run_verdict
         return (verdict, Run.Verdict(verdict).label) if verdict else None
 
-    @display(description="Tags")
-    def show_tags(self, suite: Suite) -> str:
-        return ", ".join(suite.tags)
-
     # The page
 
     def get_prepopulated_fields(

@@ -1,47 +1,64 @@
 """People and groups, in Unfold's look."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
+from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from evals_app.admin.choices import Choices
 
+if TYPE_CHECKING:
+    from django import forms
+    from django.db.models import ManyToManyField
+
+Rights: TypeAlias = "ManyToManyField[Any, Any]"
+
 admin.site.unregister(User)
 admin.site.unregister(Group)
 
 
-class ChecksRights:
-    """Rights as check boxes: Django's two boxes are wider than a phone, and need a mouse."""
-
-    filter_horizontal = ()
-
-    def formfield_for_manytomany(self, *args: Any, **kwargs: Any) -> forms.Field | None:
-        django: Any = super()
-        field: forms.Field | None = django.formfield_for_manytomany(
-            *args, **{"widget": Choices(), **kwargs}
-        )
-        if field is not None:
-            # "Hold down Control" is not how check boxes work.
-            field.help_text = ""
-        return field
+def explained(
+    field: "forms.ModelMultipleChoiceField[Any] | None",
+) -> "forms.ModelMultipleChoiceField[Any] | None":
+    """Leave out the advice to hold down Control, which check boxes do not need."""
+    if field is not None:
+        field.help_text = ""
+    return field
 
 
 @admin.register(User)
-class UserAdmin(ChecksRights, DjangoUserAdmin, ModelAdmin):
+class UserAdmin(DjangoUserAdmin, ModelAdmin):
     """Django's, with Unfold's forms."""
 
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     show_full_result_count = False
+    # Rights as check boxes: Django's two boxes are wider than a phone, and need a mouse.
+    filter_horizontal = ()
+
+    def formfield_for_manytomany(
+        self, db_field: Rights, request: HttpRequest | None = None, **kwargs: Any
+    ) -> "forms.ModelMultipleChoiceField[Any] | None":
+        django: Any = super()
+        kwargs["widget"] = Choices()
+        return explained(django.formfield_for_manytomany(db_field, request, **kwargs))
 
 
 @admin.register(Group)
-class GroupAdmin(ChecksRights, DjangoGroupAdmin, ModelAdmin):
+class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
     """Django's, in Unfold's look."""
+
+    filter_horizontal = ()
+
+    def formfield_for_manytomany(
+        self, db_field: Rights, request: HttpRequest | None = None, **kwargs: Any
+    ) -> "forms.ModelMultipleChoiceField[Any] | None":
+        django: Any = super()
+        kwargs["widget"] = Choices()
+        return explained(django.formfield_for_manytomany(db_field, request, **kwargs))

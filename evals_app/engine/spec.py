@@ -88,11 +88,15 @@ PREFIXES = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "gemini"}
 class ModelSpec(Spec):
     """A model of a provider, with sampling settings that are sent only where accepted."""
 
-    provider: Slug
-    name: Name
-    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
-    max_tokens: Annotated[int | None, Field(ge=1)] = None
-    top_p: Annotated[float | None, Field(ge=0, le=1)] = None
+    provider: Annotated[Slug, Field(description="Slug of a provider.")]
+    name: Annotated[Name, Field(description="The model, as its provider calls it.")]
+    temperature: Annotated[
+        float | None, Field(description="Sent only to models that accept it.", ge=0, le=2)
+    ] = None
+    max_tokens: Annotated[int | None, Field(description="Most tokens of one answer.", ge=1)] = None
+    top_p: Annotated[
+        float | None, Field(description="Sent only to models that accept it.", ge=0, le=1)
+    ] = None
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"
@@ -126,8 +130,8 @@ class ProviderSpec(Spec):
     not_yet = frozenset({"requests_per_minute"})
 
     provider: Name = Field(description="Name shown to people.")
-    slug: Slug
-    kind: Literal["anthropic", "scripted"]
+    slug: Annotated[Slug, Field(description="How models name it: slug/model.")]
+    kind: Annotated[Literal["anthropic", "scripted"], Field(description="Which API it speaks.")]
     base_url: Annotated[
         Url | None, Field(description="Blank follows the SDK's own environment.")
     ] = None
@@ -143,23 +147,35 @@ class ProviderSpec(Spec):
 class AgentSettings(Spec):
     """How the agent's model is driven."""
 
-    max_tool_rounds: Annotated[int, Field(ge=1, le=200)] = 25
-    max_output_tokens: Annotated[int, Field(ge=1)] = 4096
-    provider_patience_s: Annotated[float, Field(gt=0, le=3600)] = 600.0
+    max_tool_rounds: Annotated[
+        int,
+        Field(description="Rounds of tool calls in one turn; then it has failed.", ge=1, le=200),
+    ] = 25
+    max_output_tokens: Annotated[int, Field(description="Most tokens of one answer.", ge=1)] = 4096
+    provider_patience_s: Annotated[
+        float,
+        Field(
+            description="Seconds that a call may wait for its provider, retries included.",
+            gt=0,
+            le=3600,
+        ),
+    ] = 600.0
 
 
 class ScriptedUsage(Spec):
     """Tokens that a scripted rule reports, so that limits can be tried offline."""
 
-    input_tokens: Annotated[int, Field(ge=0)]
-    output_tokens: Annotated[int, Field(ge=0)]
+    input_tokens: Annotated[int, Field(description="Prompt tokens.", ge=0)]
+    output_tokens: Annotated[int, Field(description="Response tokens.", ge=0)]
 
 
 class ScriptedCall(Spec):
     """A tool call that a scripted rule makes."""
 
-    tool: Name
-    args: dict[str, Any] = Field(default_factory=dict)
+    tool: Annotated[Name, Field(description="One of the agent's tools.")]
+    args: dict[str, Any] = Field(
+        default_factory=dict, description="May hold {{input}} and {{result.N.path}}."
+    )
 
 
 class ScriptedRule(Spec):
@@ -170,13 +186,28 @@ class ScriptedRule(Spec):
     the N-th result of this turn.
     """
 
-    when: Pattern | None = None
-    turn: Annotated[int | None, Field(ge=1)] = None
-    calls: list[ScriptedCall] = Field(default_factory=list)
-    reply: str | None = None
-    delay_ms: Annotated[int, Field(ge=0, le=3_600_000)] = 0
-    error: str | None = None
-    usage: ScriptedUsage | None = None
+    when: Annotated[
+        Pattern | None,
+        Field(
+            description="RE2 pattern searched in the message, in any case; left out: every message."
+        ),
+    ] = None
+    turn: Annotated[int | None, Field(description="Only in this turn, counted from 1.", ge=1)] = (
+        None
+    )
+    calls: list[ScriptedCall] = Field(
+        default_factory=list, description="Tool calls, made in this order."
+    )
+    reply: Annotated[
+        str | None, Field(description="What it says; may hold {{input}} and {{result.N.path}}.")
+    ] = None
+    delay_ms: Annotated[int, Field(description="How long it takes.", ge=0, le=3_600_000)] = 0
+    error: Annotated[str | None, Field(description="What it fails with, instead of a reply.")] = (
+        None
+    )
+    usage: Annotated[
+        ScriptedUsage | None, Field(description="Tokens it reports; left out: unknown.")
+    ] = None
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -195,14 +226,28 @@ class AgentSpec(Spec):
     not_yet = frozenset({"url", "headers", "protocol", "callable", "command"})
 
     agent: Name = Field(description="Name shown to people; {{agentName}} in prompts.")
-    slug: Slug
-    description: str = ""
-    driver: Literal["model", "scripted"] = "model"
+    slug: Annotated[Slug, Field(description="How suites and commands name it.")]
+    description: Annotated[str, Field(description="For people.")] = ""
+    driver: Annotated[
+        Literal["model", "scripted"],
+        Field(description="How it is made to answer: by a model with tools, or by rules."),
+    ] = "model"
     model: Annotated[ModelRef | None, Field(description="provider/model")] = None
-    system_prompt: Template = ""
-    tools: list[Name] = Field(default_factory=list)
-    settings: AgentSettings = AgentSettings()
-    rules: list[ScriptedRule] = Field(default_factory=list)
+    system_prompt: Annotated[
+        Template,
+        Field(
+            description="May hold {{threadContext.channel}}, {{threadContext.params.NAME}}, {{agentName}} and {{datetime}}."
+        ),
+    ] = ""
+    tools: list[Name] = Field(
+        default_factory=list, description="Names of the world's tools that it may call."
+    )
+    settings: Annotated[AgentSettings, Field(description="How its model is driven.")] = (
+        AgentSettings()
+    )
+    rules: list[ScriptedRule] = Field(
+        default_factory=list, description="For driver scripted: the first rule that matches acts."
+    )
 
     @model_validator(mode="after")
     def _fits_its_driver(self) -> Self:

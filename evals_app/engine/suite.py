@@ -161,10 +161,18 @@ class LimitsSpec(Spec):
 
     not_yet = frozenset({"max_cost_usd"})
 
-    max_prompt_tokens: Annotated[int | None, Field(ge=0, le=MOST)] = None
-    max_response_tokens: Annotated[int | None, Field(ge=0, le=MOST)] = None
-    max_time_ms: Annotated[int | None, Field(ge=0, le=MOST)] = None
-    max_tool_calls: Annotated[int | None, Field(ge=0, le=MOST)] = None
+    max_prompt_tokens: Annotated[
+        int | None, Field(description="Tokens sent, over all turns.", ge=0, le=MOST)
+    ] = None
+    max_response_tokens: Annotated[
+        int | None, Field(description="Tokens answered, over all turns.", ge=0, le=MOST)
+    ] = None
+    max_time_ms: Annotated[
+        int | None, Field(description="The agent's own time, over all turns.", ge=0, le=MOST)
+    ] = None
+    max_tool_calls: Annotated[
+        int | None, Field(description="Tool calls, over all turns.", ge=0, le=MOST)
+    ] = None
 
 
 class GatesSpec(Spec):
@@ -172,16 +180,23 @@ class GatesSpec(Spec):
 
     not_yet = frozenset({"max_cost_per_call_usd", "max_cost_usd", "max_regressions"})
 
-    min_score: Annotated[float | None, Field(ge=0, le=1)] = None
-    min_pass_rate: Annotated[float | None, Field(ge=0, le=1)] = None
-    max_p95_ms: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    min_score: Annotated[float | None, Field(description="Least score of the run.", ge=0, le=1)] = (
+        None
+    )
+    min_pass_rate: Annotated[
+        float | None, Field(description="Least share of cases that pass.", ge=0, le=1)
+    ] = None
+    max_p95_ms: Annotated[
+        float | None,
+        Field(description="Most time that 95 % of all turns take.", ge=0, allow_inf_nan=False),
+    ] = None
 
 
 class HistoryMessage(Spec):
     """A message that was said before the first turn."""
 
-    role: Literal["user", "assistant"]
-    content: Annotated[str, Field(min_length=1)]
+    role: Annotated[Literal["user", "assistant"], Field(description="Who said it.")]
+    content: Annotated[str, Field(description="What was said.", min_length=1)]
 
 
 class TurnSpec(Spec):
@@ -193,10 +208,17 @@ class TurnSpec(Spec):
 
     not_yet = frozenset({"context", "files", "retrieval_context", "config"})
 
-    user: Annotated[str, Field(min_length=1)]
-    expected: str | None = None
-    inherit: bool = False
-    assertions: list[AssertionSpec] | None = None
+    user: Annotated[str, Field(description="What the user says.", min_length=1)]
+    expected: Annotated[
+        str | None, Field(description="The expected answer. The agent never sees it.")
+    ] = None
+    inherit: Annotated[
+        bool, Field(description="Adds the turn's own assertions to the suite's.")
+    ] = False
+    assertions: Annotated[
+        list[AssertionSpec] | None,
+        Field(description="Left out: the suite's; []: unscored; a list: these instead."),
+    ] = None
 
     @model_validator(mode="after")
     def _inherits_beside_its_own(self) -> Self:
@@ -209,19 +231,43 @@ class TurnSpec(Spec):
 class CaseSpec(Spec):
     """One conversation to hold, with its limits, channel and context parameters."""
 
-    name: Name
-    description: str = ""
-    tags: list[Name] = Field(default_factory=list)
-    channel: Name | None = None
-    context_params: dict[str, str | int | FiniteFloat | bool | None] = Field(default_factory=dict)
-    clock: Annotated[str, Field(max_length=40), AfterValidator(_iso_time)] | None = None
-    limits: LimitsSpec = LimitsSpec()
-    turn_timeout_s: Annotated[float, Field(gt=0, le=1500)] = 60.0
-    streaming: bool = False
-    trials: Annotated[int | None, Field(ge=1, le=100)] = None
-    history: list[HistoryMessage] = Field(default_factory=list)
-    turns: Annotated[list[TurnSpec], Field(min_length=1)]
-    final_assertions: list[AssertionSpec] = Field(default_factory=list)
+    name: Annotated[
+        Name,
+        Field(description="Unique in the suite; a case without one is called row-0001 and so on."),
+    ]
+    description: Annotated[str, Field(description="For people.")] = ""
+    tags: list[Name] = Field(default_factory=list, description="A run can ask for one of them.")
+    channel: Annotated[Name | None, Field(description="{{threadContext.channel}} in prompts.")] = (
+        None
+    )
+    context_params: dict[str, str | int | FiniteFloat | bool | None] = Field(
+        default_factory=dict, description="{{threadContext.params.NAME}} in prompts."
+    )
+    clock: Annotated[
+        Annotated[str, Field(max_length=40), AfterValidator(_iso_time)] | None,
+        Field(description="Freezes {{datetime}} and the time of the world."),
+    ] = None
+    limits: Annotated[LimitsSpec, Field(description="Hard limits, each optional.")] = LimitsSpec()
+    turn_timeout_s: Annotated[
+        float, Field(description="Seconds the agent has for one turn.", gt=0, le=1500)
+    ] = 60.0
+    streaming: Annotated[
+        bool,
+        Field(
+            description="Calls the model in streaming mode and measures the time to the first token."
+        ),
+    ] = False
+    trials: Annotated[
+        int | None,
+        Field(description="How often the case is held; left out: as the suite says.", ge=1, le=100),
+    ] = None
+    history: list[HistoryMessage] = Field(
+        default_factory=list, description="What was said before the first turn."
+    )
+    turns: Annotated[list[TurnSpec], Field(description="The conversation, in order.", min_length=1)]
+    final_assertions: list[AssertionSpec] = Field(
+        default_factory=list, description="Graded at the end, on the whole conversation."
+    )
 
     @model_validator(mode="after")
     def _holds_together(self) -> Self:
@@ -267,26 +313,51 @@ class SuiteSpec(Spec):
     not_yet = frozenset({"rubric", "rubric_weight"})
 
     suite: Name = Field(description="Name shown to people.")
-    slug: Slug
-    agent: Slug
-    description: str = ""
-    tags: list[Name] = Field(default_factory=list)
+    slug: Annotated[Slug, Field(description="How commands, REST and imports name it.")]
+    agent: Annotated[Slug, Field(description="Slug of the agent that is tested.")]
+    description: Annotated[str, Field(description="For people.")] = ""
+    tags: list[Name] = Field(default_factory=list, description="Every case has them too.")
     fixtures: Annotated[list[Slug], BeforeValidator(_one_or_many), AfterValidator(_unique)] = Field(
-        default_factory=list
+        default_factory=list,
+        description="Slugs of the fixtures whose copies conversations work on.",
     )
-    trials: Annotated[int, Field(ge=1, le=100)] = 1
-    min_pass_rate: Annotated[float, Field(gt=0, le=1)] = 1.0
-    pass_rule: Literal["all", "score"] = "all"  # noqa: S105 - no password
-    pass_threshold: Annotated[float, Field(ge=0, le=1)] = 0.8
-    run_rule: Literal["all_cases", "gates"] = "all_cases"
-    score_scale: Literal["0-1", "1-5"] = "0-1"
-    concurrency: Annotated[int, Field(ge=1, le=1000)] = 10
-    judge_model: JudgeRef | None = None
-    judge_prompt: str = ""
-    judge_context: Template = ""
-    assertions: list[AssertionSpec] = Field(default_factory=list)
-    gates: GatesSpec = GatesSpec()
-    cases: list[CaseSpec]
+    trials: Annotated[int, Field(description="How often each case is held.", ge=1, le=100)] = 1
+    min_pass_rate: Annotated[
+        float, Field(description="Least share of a case's trials that must pass.", gt=0, le=1)
+    ] = 1.0
+    pass_rule: Annotated[
+        Literal["all", "score"],
+        Field(description="What makes an execution pass: all of its checks, or its score."),
+    ] = "all"  # noqa: S105 - no password
+    pass_threshold: Annotated[
+        float, Field(description="Least score, where the score decides.", ge=0, le=1)
+    ] = 0.8
+    run_rule: Annotated[
+        Literal["all_cases", "gates"],
+        Field(description="What makes a run pass: all cases and gates, or the gates alone."),
+    ] = "all_cases"
+    score_scale: Annotated[Literal["0-1", "1-5"], Field(description="How scores are shown.")] = (
+        "0-1"
+    )
+    concurrency: Annotated[
+        int, Field(description="Conversations held at the same time.", ge=1, le=1000)
+    ] = 10
+    judge_model: Annotated[
+        JudgeRef | None,
+        Field(description="provider/model, agent for the agent's own, or scripted/AGENT."),
+    ] = None
+    judge_prompt: Annotated[
+        str, Field(description="How strict the judge is to be, and what to look at.")
+    ] = ""
+    judge_context: Annotated[
+        Template,
+        Field(description="Facts that the judge may rely on; may hold the variables of prompts."),
+    ] = ""
+    assertions: list[AssertionSpec] = Field(
+        default_factory=list, description="For every turn that has none of its own."
+    )
+    gates: Annotated[GatesSpec, Field(description="Conditions on the whole run.")] = GatesSpec()
+    cases: Annotated[list[CaseSpec], Field(description="The conversations to hold.")]
 
     @model_validator(mode="before")
     @classmethod

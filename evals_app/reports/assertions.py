@@ -4,17 +4,14 @@
 """
 
 import inspect
-import json
 import sys
-import types
-from collections.abc import Iterator
-from typing import Any, Literal, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from evals_app.engine.graders import ALIASES, GRADERS, NOT_YET, Grader
+from evals_app.reports.fields import cell, field_table
 
 _INTRODUCTION = """\
 # Assertions
@@ -113,7 +110,7 @@ def assertions_reference() -> str:
 
 def _overview() -> str:
     rows = [
-        f"| {_names(kind)} | {_cell(_docstring(grader)[0])} |" for kind, grader in GRADERS.items()
+        f"| {_names(kind)} | {cell(_docstring(grader)[0])} |" for kind, grader in GRADERS.items()
     ]
     return "\n".join(
         ["## Types", "", "| type (other names) | what it checks |", "|---|---|", *rows]
@@ -121,8 +118,15 @@ def _overview() -> str:
 
 
 def _common_keys() -> str:
-    rows = [f"| `{key}` | {default} | {_cell(text)} |" for key, (default, text) in COMMON.items()]
+    rows = [f"| `{key}` | {default} | {cell(text)} |" for key, (default, text) in COMMON.items()]
     return "\n".join(["## Common keys", "", "| key | default | meaning |", "|---|---|---|", *rows])
+
+
+def _default(model: type[BaseModel], field: FieldInfo) -> str | None:
+    """Name the default of a `value` that a turn's expected text stands in for."""
+    takes_expected = issubclass(model, Grader) and model.uses_expected
+    is_value = takes_expected and field is model.model_fields.get("value")
+    return "the turn's expected text" if is_value and not field.is_required() else None
 
 
 def _section(kind: str, grader: type[Grader]) -> str:
@@ -133,56 +137,8 @@ def _section(kind: str, grader: type[Grader]) -> str:
     parts = [f"### {kind}", f"{grader.label}. {first}", rest]
     if other := _aliases(kind):
         parts.append(f"Other names: {', '.join(other)}.")
-    parts += [_options(grader), f"```yaml\n{example}```"]
+    parts += [field_table(grader, default=_default), f"```yaml\n{example}```"]
     return "\n\n".join(part for part in parts if part)
-
-
-def _options(grader: type[BaseModel]) -> str:
-    rows = list(_option_rows(grader, ""))
-    return "\n".join(["| option | type | default | meaning |", "|---|---|---|---|", *rows])
-
-
-def _option_rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        meaning = f"{field.title}." if field.title else ""
-        meaning = f"{meaning} {field.description or ''}".strip()
-        kind, default = _kind(field.annotation), _default(model, field)
-        yield f"| `{prefix}{name}` | {kind} | {default} | {_cell(meaning)} |"
-        (item, *_) = get_args(field.annotation) or (None,)
-        if isinstance(item, type) and issubclass(item, BaseModel):
-            yield from _option_rows(item, f"{prefix}{name}[].")
-
-
-def _default(model: type[BaseModel], field: FieldInfo) -> str:
-    if field.is_required():
-        return "required"
-    value = field.get_default(call_default_factory=True)
-    if value is None:
-        takes_expected = issubclass(model, Grader) and model.uses_expected
-        is_value = takes_expected and field is model.model_fields.get("value")
-        return "the turn's expected text" if is_value else "none"
-    return f"`{json.dumps(value)}`"
-
-
-def _kind(annotation: Any) -> str:  # noqa: ANN401 - whatever a field is annotated with
-    """Name a type for people who write YAML."""
-    names = {str: "text", bool: "true or false", int: "whole number", float: "number"}
-    if annotation in names:
-        return names[annotation]
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Literal:
-        return ", ".join(f"`{each}`" for each in arguments)
-    if origin in (Union, types.UnionType):
-        kinds = [_kind(each) for each in arguments if each is not type(None)]
-        # A number is written either way.
-        return " or ".join(k for k in kinds if k != "whole number" or "number" not in kinds)
-    if origin is list:
-        return "list of texts" if _kind(arguments[0]) == "text" else "list"
-    if origin is dict:
-        return "mapping"
-    if hasattr(annotation, "__metadata__"):
-        return _kind(arguments[0])
-    return "value"
 
 
 def _names(kind: str) -> str:
@@ -204,10 +160,6 @@ def _aliases(kind: str) -> list[str]:
 def _docstring(grader: type[Grader]) -> tuple[str, str]:
     first, _, rest = inspect.cleandoc(grader.__doc__ or "").partition("\n")
     return first, rest.strip()
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 if __name__ == "__main__":

@@ -539,12 +539,13 @@ def test_the_history_names_changes_inside_turns(admin_client: Client) -> None:
 
 
 def test_who_may_only_look_sees_a_readable_page_that_cannot_be_changed() -> None:
-    case = write_case()
+    case = write_case(tags=["orders", "smoke"])
     client = client_who_may("view_case")
 
     page = page_of(client, case)
 
     assert "Where is my order?" in page.html
+    assert "orders, smoke" in page.text
     assert page.fields.keys() <= {"csrfmiddlewaretoken", "version"}
     assert "Save" not in page.text
     assert "Run now" not in page.text
@@ -718,7 +719,7 @@ def test_the_list_asks_the_same_however_many_cases_there_are(
 
 
 def test_the_list_can_be_searched_and_filtered(admin_client: Client) -> None:
-    write_suite([a_case("Refund late"), a_case("Greeting")])
+    write_suite([a_case("Refund late"), a_case("Greeting", tags=["smoke"])])
     other = write_suite([a_case("Refund early")], slug="other")
 
     def names(query: str) -> set[str]:
@@ -727,5 +728,6 @@ def test_the_list_can_be_searched_and_filtered(admin_client: Client) -> None:
 
     assert names("q=refund") == {"Refund late", "Refund early", "Greeting"}
     assert names("q=late") == {"Refund late"}
+    assert names("q=smoke") == {"Greeting"}
     assert names(f"suite__id__exact={other.pk}") == {"Refund early"}
     assert Suite.objects.count() == 2

@@ -92,7 +92,7 @@ async def test_a_turn_has_its_time() -> None:
 
     first, second = trial.turns
     assert (first.reply, first.error) == ("", "The agent did not answer within 0.05 s.")
-    assert 40 < first.latency_ms < 1000
+    assert 40 < first.latency_ms < 5000
     assert (second.reply, second.error) == ("You said: still there?", None)
 
 

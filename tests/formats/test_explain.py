@@ -135,7 +135,7 @@ def test_a_missing_key_is_placed_where_it_should_stand() -> None:
         "suite: A\nslug: a\nagent: b\ncases:\n  - name: c\n    turns:\n      - {}\n"
     )
 
-    assert found == "7:9 cases[0].turns[0].user: The key `user` is missing."
+    assert found == "7:9 cases[0].turns[0].user: The key `user` is missing: What the user says."
 
 
 def test_a_missing_key_is_described_where_a_description_exists() -> None:

@@ -1,29 +1,18 @@
 """A person writes a case in a browser: by mouse, by keyboard, on a phone."""
 
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Dialog, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evals_app.models import Assertion, Case, Run, Turn
 from tests.authored import a_case, write_case, write_suite
+from tests.signed_in import sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-def sign_in(page: Page, live_server: LiveServer, user: User) -> None:
-    client = Client()
-    client.force_login(user)
-    address = urlsplit(live_server.url)
-    cookie = client.cookies["sessionid"].value
-    page.context.add_cookies(
-        [{"name": "sessionid", "value": cookie, "domain": address.hostname or "", "path": "/"}]
-    )
 
 
 @pytest.fixture

@@ -1,16 +1,14 @@
 """A person arranges and runs a suite in a browser."""
 
-from urllib.parse import urlsplit
-
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evals_app.models import Run
 from tests.authored import a_case, write_suite
+from tests.signed_in import sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -19,11 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def suite_page(page: Page, live_server: LiveServer, admin_user: User) -> Page:
     cases = [a_case("Order late", tags=["slow"]), a_case("Order"), a_case("Hello")]
     suite = write_suite(cases, trials=2)
-    client = Client()
-    client.force_login(admin_user)
-    cookie = client.cookies["sessionid"].value
-    host = urlsplit(live_server.url).hostname or ""
-    page.context.add_cookies([{"name": "sessionid", "value": cookie, "domain": host, "path": "/"}])
+    sign_in(page, live_server, admin_user)
     page.goto(live_server.url + reverse("admin:evals_app_suite_change", args=[suite.pk]))
     return page
 

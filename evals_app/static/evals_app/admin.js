@@ -7,8 +7,9 @@
     for (const icon of root.querySelectorAll(".material-symbols-outlined")) icon.setAttribute("aria-hidden", "true");
   }
 
-  /** A dialog takes the focus, and says that it is one. */
+  /** A dialog takes the focus, and says that it is one; unless it does so itself. */
   function enter(dialog) {
+    if (!dialog || dialog.hasAttribute("role")) return;
     const title = dialog.querySelector("h1, h2");
     if (title) title.id ||= "dialog-title";
     dialog.setAttribute("role", "dialog");
@@ -22,6 +23,7 @@
   hush(document);
   document.addEventListener("htmx:afterSwap", (event) => {
     hush(event.target);
-    if (event.target.id === "modal-content") enter(event.target);
+    // What Unfold shows in the middle of the page.
+    if (event.target.id === "modal-content") enter(event.target.querySelector("#dialog"));
   });
 })();

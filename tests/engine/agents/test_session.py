@@ -91,7 +91,7 @@ async def test_a_pause_stops_the_timer_and_not_the_latency(clock: Clock) -> None
     await run(exchange, work)
     record = exchange.record()
 
-    assert left == [None, pytest.approx(60, abs=1)]
+    assert left == [None, pytest.approx(60, abs=5)]
     assert exchange.paused_s == 500
     assert (record.latency_ms, record.waited_ms) == (500_000, 0)
 

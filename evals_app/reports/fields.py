@@ -1,0 +1,85 @@
+"""Tables of a model's fields, for the reference pages."""
+
+import json
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from evals_app.engine.spec import ModelSpec
+
+Default = Callable[[type[BaseModel], FieldInfo], str | None]
+
+
+def field_table(
+    model: type[BaseModel],
+    *,
+    heading: str = "option",
+    default: Default = lambda _model, _field: None,
+    apart: tuple[type[BaseModel], ...] = (),
+) -> str:
+    """Write a Markdown table of the fields, those of listed models beneath the list.
+
+    `default` may put a default into words of its own; models in `apart` have tables elsewhere.
+    """
+    head = [f"| {heading} | type | default | meaning |", "|---|---|---|---|"]
+    return "\n".join([*head, *_rows(model, "", default, apart)])
+
+
+def _rows(
+    model: type[BaseModel], prefix: str, default: Default, apart: tuple[type[BaseModel], ...]
+) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        meaning = f"{field.title}." if field.title else ""
+        meaning = f"{meaning} {field.description or ''}".strip()
+        key = f"{prefix}{field.alias or name}"
+        shown = default(model, field) or _default(field)
+        yield f"| `{key}` | {_kind(field.annotation)} | {shown} | {cell(meaning)} |"
+        (item, *_) = get_args(field.annotation) or (None,)
+        if isinstance(item, type) and issubclass(item, BaseModel) and item not in apart:
+            yield from _rows(item, f"{key}[].", default, apart)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if value is None or isinstance(value, BaseModel):
+        return "none"
+    return f"`{json.dumps(value)}`"
+
+
+def _kind(annotation: Any) -> str:  # noqa: ANN401 - whatever a field is annotated with
+    """Name a type for people who write YAML."""
+    names: dict[Any, str] = {
+        str: "text",
+        bool: "true or false",
+        int: "whole number",
+        float: "number",
+        ModelSpec: "`provider/model` or a mapping",
+    }
+    if annotation in names:
+        return names[annotation]
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return ", ".join(f"`{each}`" for each in arguments)
+    if origin in (Union, types.UnionType):
+        kinds = [_kind(each) for each in arguments if each is not type(None)]
+        # A number is written either way.
+        return " or ".join(k for k in kinds if k != "whole number" or "number" not in kinds)
+    if origin is list:
+        return "list of texts" if _kind(arguments[0]) == "text" else "list"
+    if origin is dict:
+        return "mapping"
+    if hasattr(annotation, "__metadata__"):
+        return _kind(arguments[0])
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "mapping"
+    return "value"
+
+
+def cell(text: str) -> str:
+    """Write a text so that it stays in its cell."""
+    return text.replace("|", "\\|")

@@ -1,0 +1,86 @@
+"""The reference of native files, written from the specs themselves.
+
+`python -m evals_app.reports.files > docs/files.md` writes the page anew.
+"""
+
+import inspect
+import sys
+
+from pydantic import BaseModel
+
+from evals_app.engine.spec import (
+    AgentSettings,
+    AgentSpec,
+    ModelSpec,
+    ProviderSpec,
+    ScriptedRule,
+    Spec,
+)
+from evals_app.engine.suite import (
+    AssertionSpec,
+    CaseSpec,
+    GatesSpec,
+    LimitsSpec,
+    SuiteSpec,
+    TurnSpec,
+)
+from evals_app.reports.fields import field_table
+from fixtures_app.spec import FixtureSpec
+
+_INTRODUCTION = """\
+# Files
+
+Native files are YAML: `*.suite.yaml`, `*.agent.yaml`, `*.fixture.yaml` and `*.provider.yaml`. A file
+holds one object; unknown keys, wrong types and repeated keys are refused with file, line and column.
+`examples/` has files of every kind. `python manage.py import_evals PATH...` reads them,
+`python manage.py export_evals --dir DIR` writes them; what was exported imports unchanged.
+
+Struere projects are read as they are: `*.eval.yaml` beside `*.fixture.yaml`, with Struere's own
+camelCase keys. Their suites show scores from 1 to 5, are judged by
+`anthropic/claude-haiku-4-5-20251001` unless they name another judge, and use every fixture of their
+project folder. All of that is written out when they are imported, so that an export shows it.
+
+Assertions have a page of their own: [assertions](assertions.md)."""
+
+# File, title, specs in the order of their sections.
+_FILES: tuple[tuple[str, str, tuple[type[BaseModel], ...]], ...] = (
+    ("*.suite.yaml", "Suites", (SuiteSpec, CaseSpec, TurnSpec, LimitsSpec, GatesSpec)),
+    ("*.agent.yaml", "Agents", (AgentSpec, ModelSpec, AgentSettings, ScriptedRule)),
+    ("*.fixture.yaml", "Fixtures", (FixtureSpec,)),
+    ("*.provider.yaml", "Providers", (ProviderSpec,)),
+)
+_TITLES: dict[type[BaseModel], str] = {
+    CaseSpec: "A case",
+    TurnSpec: "A turn",
+    LimitsSpec: "Limits of a case",
+    GatesSpec: "Gates",
+    ModelSpec: "A model with settings",
+    AgentSettings: "Settings",
+    ScriptedRule: "A rule of a scripted agent",
+}
+_APART: tuple[type[BaseModel], ...] = (*_TITLES, AssertionSpec)
+
+
+def files_reference() -> str:
+    """Write the page: a section for each kind of file, a table for each part of it."""
+    parts = [_INTRODUCTION]
+    for suffix, title, specs in _FILES:
+        parts.append(f"## {title}: `{suffix}`")
+        parts += [part for spec in specs for part in _section(spec)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(spec: type[BaseModel]) -> list[str]:
+    heading = [f"### {_TITLES[spec]}"] if spec in _TITLES else []
+    later = sorted(spec.not_yet) if issubclass(spec, Spec) else []
+    refused = ", ".join(f"`{key}`" for key in later)
+    return [
+        *heading,
+        inspect.cleandoc(spec.__doc__ or ""),
+        field_table(spec, heading="key", apart=_APART),
+        *([f"Not in this version, and refused by name: {refused}."] if later else []),
+    ]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(files_reference())
