@@ -10,7 +10,7 @@ PYTHONS := python3.11 python3.12 python3.13 python3
 INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --require-hashes
 
 # Tests that touch the database run on SQLite and, where a server answers, on PostgreSQL too.
-BOTH := $(wildcard tests/models tests/runs tests/api)
+BOTH := tests/models tests/runs tests/api tests/library
 POSTGRESQL := postgresql://postgres@127.0.0.1:5432/postgres
 
 .PHONY: demo serve test lint

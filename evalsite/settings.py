@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 from evals_app import __version__
@@ -198,6 +199,14 @@ UNFOLD = {
     "SITE_HEADER": "Touchstone",
     "SITE_URL": reverse_lazy("admin:index"),
     "DASHBOARD_CALLBACK": "evalsite.dashboard.dashboard",
+    "SIDEBAR": {"navigation": "evals_app.admin.navigation.navigation"},
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda _request: static("evals_app/favicon.svg"),
+        }
+    ],
 }
 
 # Logging

@@ -182,12 +182,12 @@ def _save_relations(fixture: Fixture, spec: FixtureSpec) -> bool:
         for position, each in enumerate(spec.relations)
     }
     # Positions typed into a form may repeat; then one row of each is kept.
-    rows = fixture.relations.order_by("position", "pk")
+    rows = list(fixture.relations.order_by("position", "pk"))
     stored = {row.position: row for row in reversed(rows)}
-    doubles = fixture.relations.exclude(pk__in=[row.pk for row in stored.values()])
-    has_doubles = bool(doubles.delete()[0])
+    doubles = [row.pk for row in rows if stored[row.position] is not row]
+    _delete(Relation, doubles)
     columns = ("source_id", "target_id", "type", "metadata")
-    return _sync(Relation, stored, wanted, columns=columns) or has_doubles
+    return _sync(Relation, stored, wanted, columns=columns) or bool(doubles)
 
 
 def _sync(
@@ -207,12 +207,17 @@ def _sync(
                 setattr(row, column, getattr(wanted[key], column))
             changed.append(row)
     manager = model._default_manager  # noqa: SLF001 - how Django names it
-    for start in range(0, len(surplus), BATCH):
-        manager.filter(pk__in=surplus[start : start + BATCH]).delete()
+    _delete(model, surplus)
     names = [column.removesuffix("_id") for column in columns]
     manager.bulk_update(changed, names, batch_size=BATCH)
     manager.bulk_create(new, batch_size=BATCH)
     return bool(surplus or new or changed)
+
+
+def _delete(model: type[models.Model], ids: Sequence[int]) -> None:
+    manager = model._default_manager  # noqa: SLF001 - how Django names it
+    for start in range(0, len(ids), BATCH):
+        manager.filter(pk__in=ids[start : start + BATCH]).delete()
 
 
 def _values(row: models.Model, columns: Sequence[str]) -> str:

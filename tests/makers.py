@@ -88,6 +88,7 @@ def make_run(
             "agent_slug": suite.agent.slug,
             "agent_name": suite.agent.name,
             "is_scripted": suite.agent.is_scripted,
+            "score_scale": suite.score_scale,
             "status": _run_status(flat),
             "verdict": "" if is_open else "inconclusive",
             "stop_reason": "cancelled" if "cancelled" in flat and not is_open else "",

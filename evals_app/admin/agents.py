@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextareaWid
 
 from evals_app.admin.choices import Choices
 from evals_app.admin.words import field_of
-from evals_app.engine.graders.patterns import pattern_problem
+from evals_app.engine.patterns import pattern_problem
 from evals_app.engine.spec import PREFIXES, AgentSettings, AgentSpec
 from evals_app.formats.explain import explain
 from evals_app.formats.problems import FormatError, Loc, Problem, keys_text
@@ -237,6 +237,10 @@ class AgentAdmin(Editor):
     list_filter = ["driver"]
     search_fields = ["name", "slug", "model", "description"]
     ordering = ["name"]
+    when_empty = (
+        'An agent is what you test: a model with its prompt and tools, or rules that '
+        'answer without a model.'
+    )
     prepopulated_fields = {"slug": ["name"]}
     fieldsets = [
         (None, {"fields": ["name", "slug", "driver", "description"]}),

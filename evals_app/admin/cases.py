@@ -142,6 +142,7 @@ class TurnInline(RowsInline):
     list_class = "ts-turns"
     handle = "ts-turn-drag"
     add_label = "Add a turn"
+    opens_with_row = True  # a conversation without a turn is none
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         checks = Assertion.objects.order_by("position", "pk")
@@ -253,6 +254,10 @@ class CaseAdmin(ChecksEditor):
     list_filter = ["suite"]
     search_fields = ["name", "description", "tags", "suite__name"]
     ordering = ["suite", "position", "pk"]
+    when_empty = (
+        'A case is one conversation: what the user says, and what must hold of the '
+        'answers. It belongs to a suite.'
+    )
     actions_detail = ["run_now", "duplicate"]
     actions_submit_line = ["save_and_run"]
     fieldsets = [

@@ -82,6 +82,9 @@ class ExecutionAdmin(ModelAdmin):
     show_facets = admin.ShowFacets.NEVER  # each would count the table
     list_per_page = 50
     change_form_template = "admin/evals_app/execution/review.html"
+    when_empty = (
+        "An execution is one conversation of a run, with its verdict. Open a suite and press Run."
+    )
 
     class Media:
         css = {"all": ["evals_app/review.css"]}

@@ -60,7 +60,7 @@ CAUSES = {
 }
 
 SUMMARY_LABELS = {
-    "overall_passed": "Passed overall",
+    "overall_passed": "Overall",
     "prompt_tokens_passed": "Prompt tokens within the limit",
     "response_tokens_passed": "Response tokens within the limit",
     "time_passed": "Time within the limit",

@@ -76,6 +76,7 @@ class RunAdmin(ModelAdmin):
     show_facets = admin.ShowFacets.NEVER  # each would count the table
     list_per_page = 50
     change_form_template = "admin/evals_app/run/page.html"
+    when_empty = "A run holds the cases of a suite. Open a suite and press Run."
 
     class Media:
         css = {"all": ["evals_app/review.css"]}

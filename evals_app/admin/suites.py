@@ -40,6 +40,10 @@ from evals_app.models import Case, Run, Suite
 from evals_app.models.agents import model_reference
 from fixtures_app.admin.editor import VersionedForm
 
+_NO_GATE = (
+    "Only gates decide whether a run passes, and none is set: such a run could not fail. Fill in "
+    f"one of these three, or choose “{Suite.RunRule.ALL_CASES.label}”."
+)
 _VERDICTS = {"passed": "success", "failed": "danger", "inconclusive": "warning"}
 
 
@@ -109,6 +113,10 @@ class SuiteForm(VersionedForm):
         cleaned = super().clean()
         if any(name in self.errors for name in self.fields):
             return cleaned
+        gates = [cleaned[name] for name in ("gate_pass_rate", "min_score", "max_p95_ms")]
+        if cleaned["run_rule"] == Suite.RunRule.GATES and gates == [None] * len(gates):
+            self.add_error("gate_pass_rate", _NO_GATE)
+            return cleaned
         same_judge = cleaned["judge_model"] == self.initial.get("judge_model")
         # The settings of a judge came with it from a file, and go with it.
         settings = self.instance.judge_settings if same_judge else {}
@@ -157,6 +165,10 @@ class SuiteAdmin(ChecksEditor):
     list_filter = ["agent"]
     search_fields = ["name", "slug", "description"]
     ordering = ["name"]
+    when_empty = (
+        'A suite is a set of cases for one agent: conversations, and what must hold of '
+        'the answers. It needs an agent first.'
+    )
     prepopulated_fields = {"slug": ["name"]}
     change_form_outer_before_template = "admin/evals_app/suite_cases.html"
     actions_detail = [
@@ -172,11 +184,14 @@ class SuiteAdmin(ChecksEditor):
         (
             "What passes",
             {
-                "fields": ["pass_rule", "pass_threshold", "run_rule", "score_scale"],
+                "fields": ["pass_rule", "pass_threshold", "score_scale"],
                 "classes": ["collapse"],
             },
         ),
-        ("Gates of a run", {"fields": ["gate_pass_rate", "min_score", "max_p95_ms"]}),
+        (
+            "Gates of a run",
+            {"fields": ["run_rule", "gate_pass_rate", "min_score", "max_p95_ms"]},
+        ),
         (
             "Judge",
             {"fields": ["judge_model", "judge_prompt", "judge_context"], "classes": ["collapse"]},

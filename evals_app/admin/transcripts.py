@@ -22,6 +22,7 @@ from evals_app.engine.trial import ToolCall, Trial, TurnRecord
 from evals_app.models import Execution, GradeResult
 
 OPEN_TURNS = 20  # a longer conversation opens folded
+LONG_EXPECTED = 400  # characters; a longer expected answer is folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,16 @@ class TurnLine:
     user: str
     opening: str
     messages: tuple[MessageLine, ...]
+    expected: str | None
     error: str
     facts: tuple[str, ...]
     retries: tuple[str, ...]
     grades: tuple[GradeLine, ...]
     is_open: bool
+
+    @property
+    def is_expected_long(self) -> bool:
+        return len(self.expected or "") > LONG_EXPECTED
 
     @property
     def missed(self) -> int:
@@ -126,6 +132,7 @@ def _turn_line(
             user="",
             opening="This turn was not held.",
             messages=(),
+            expected=None,
             error="",
             facts=(),
             retries=(),
@@ -141,6 +148,7 @@ def _turn_line(
             MessageLine(each.text, tuple(_call_line(call) for call in each.tool_calls))
             for each in record.messages
         ),
+        expected=record.expected,
         error=record.error or "",
         facts=_turn_facts(record),
         retries=tuple(

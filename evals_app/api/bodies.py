@@ -86,7 +86,7 @@ def _error(error: Any, model: type[Spec]) -> Error:  # noqa: ANN401 - ErrorDetai
     if kind == "missing":
         return error_at(keys, "This key is missing.")
     message = str(error["msg"]).removeprefix("Value error, ")
-    return error_at(keys, message, shown(error["input"]) or None)
+    return error_at(keys, message, shown(error["input"], tuple(loc)) or None)
 
 
 def _sentence(errors: list[Error]) -> str:

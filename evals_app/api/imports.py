@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from evals_app.api.bodies import ImportFiles, read_body
 from evals_app.api.endpoint import Endpoint, answers, flag
-from evals_app.api.parsers import YAML_PARSERS, JsonParser, read_bounded
+from evals_app.api.parsers import MAX_BODY, YAML_PARSERS, JsonParser, TooLargeError
 from evals_app.api.permissions import Need, Scope, require_changes
 from evals_app.api.problems import RefusedError, error_at, file_error, unknown
 from evals_app.api.shapes import ImportShape
@@ -97,13 +97,29 @@ def _files(request: Request) -> list[SourceFile]:
         message = "path belongs to a body that is one YAML file; here each file has its own."
         raise RefusedError(message, errors=[error_at("path", message)])
     if request.FILES:
+        _refuse_fields(request)
+        uploads = [(name, each) for name, parts in request.FILES.lists() for each in parts]
+        if sum(upload.size for _, upload in uploads) > MAX_BODY:
+            raise TooLargeError
         return [
-            SourceFile(_printable(_path(name, upload.name)), read_bounded(upload))
-            for name, uploads in request.FILES.lists()
-            for upload in uploads
+            SourceFile(_printable(_path(name, upload.name)), upload.read())
+            for name, upload in uploads
         ]
     body = read_body(ImportFiles, request.data)
     return [SourceFile(_printable(each.path), each.content.encode()) for each in body.files]
+
+
+def _refuse_fields(request: Request) -> None:
+    """Refuse parts without a file: a `dry_run` among them would be no dry run."""
+    errors = [
+        error_at(
+            _printable(name), "This part of the upload is no file; options stand in the query."
+        )
+        for name in request.data
+        if name not in request.FILES
+    ]
+    if errors:
+        raise RefusedError(f"{errors[0]['keys']}: {errors[0]['message']}", errors=errors)
 
 
 def _path(name: str, file_name: str) -> str:

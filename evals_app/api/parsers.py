@@ -1,7 +1,6 @@
 """What is sent: JSON with the same safety as the YAML of files, YAML as it is, uploads."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -102,23 +101,3 @@ def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(msg)
         found[key] = value
     return found
-
-
-# A text, or a number with an exponent: YAML wants a point in the latter.
-_TEXT_OR_EXPONENT = re.compile(r'"(?:[^"\\]|\\.)*"|(-?\d+)(\.\d+)?[eE]([-+]?)(\d+)')
-
-
-def yaml_of_json(data: Any) -> bytes:  # noqa: ANN401 - JSON
-    """Write JSON so that the reader of YAML files reads the same data.
-
-    JSON is nearly YAML. What differs: line breaks of Unicode fold inside quotes, characters beyond
-    the basic plane are not pairs, and numbers with exponents have a point and a sign.
-    """
-    text = _TEXT_OR_EXPONENT.sub(_as_yaml, json.dumps(data, ensure_ascii=False))
-    return re.sub(r"[^\x20-\x7e]", lambda found: f"\\U{ord(found[0]):08x}", text).encode()
-
-
-def _as_yaml(found: re.Match[str]) -> str:
-    if found[1] is None:
-        return found[0]
-    return f"{found[1]}{found[2] or '.0'}e{found[3] or '+'}{found[4]}"

@@ -21,7 +21,7 @@ from evals_app.api.endpoint import (
     wanted_fields,
 )
 from evals_app.api.imports import import_json
-from evals_app.api.parsers import YAML_PARSERS, JsonParser, yaml_of_json
+from evals_app.api.parsers import YAML_PARSERS, JsonParser
 from evals_app.api.permissions import Need, Scope, require_changes
 from evals_app.api.problems import INVALID_FILES, RefusedError, error_at, stale
 from evals_app.api.shapes import (
@@ -33,7 +33,7 @@ from evals_app.api.shapes import (
 )
 from evals_app.engine.spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import FormatError, SourceFile, file_name, write_native
+from evals_app.formats import FormatError, SourceData, SourceFile, file_name, write_native
 from evals_app.library import ImportReport, import_files
 from evals_app.models import Agent, Provider, Suite
 from fixtures_app.library import fixture_specs
@@ -136,8 +136,9 @@ class SuiteDetails(SpecEndpoint):
     )
     def put(self, request: Request, slug: str) -> Response:
         body: Any = request.data
+        path = f"{slug}.suite.yaml"
         is_yaml = isinstance(body, bytes)
-        content = body if is_yaml else yaml_of_json(body)
+        source = SourceFile(path, body) if is_yaml else SourceData(path, body)
 
         def approve(report: ImportReport) -> None:
             written = report.changes[0].slug
@@ -147,9 +148,7 @@ class SuiteDetails(SpecEndpoint):
             require_changes(request, report)
 
         try:
-            report = import_files(
-                [SourceFile(f"{slug}.suite.yaml", content)], dialect="native", approve=approve
-            )
+            report = import_files([source], dialect="native", approve=approve)
         except FormatError as exc:
             if is_yaml:
                 raise
@@ -159,7 +158,7 @@ class SuiteDetails(SpecEndpoint):
 
 
 def _without_lines(exc: FormatError) -> RefusedError:
-    """Name keys only: the lines are those of a text that the client never saw."""
+    """Name keys only: what came as JSON is no file."""
     errors = [
         error_at(each.keys, each.message, each.value or None)
         for each in exc.problems

@@ -63,12 +63,14 @@ class Conversation:
         )
         for index, turn in enumerate(self._case.turns, 1):
             exchange = Exchange(index, turn.user, self._case.turn_timeout_s)
-            await self._hold_turn(session, exchange)
+            await self._hold_turn(session, exchange, expected=turn.expected)
             if self._failure or self._has_given_up():
                 break
         return self.trial()
 
-    async def _hold_turn(self, session: Session, exchange: Exchange) -> None:
+    async def _hold_turn(
+        self, session: Session, exchange: Exchange, *, expected: str | None
+    ) -> None:
         error: str | None = "The turn was broken off."  # unless it comes to an end of its own
         try:
             async with asyncio.timeout(exchange.timeout_s) as timer:
@@ -84,7 +86,7 @@ class Conversation:
             exchange.attempts.extend(exc.attempts)
             self._failure = Failure(Cause.PROVIDER, error)
         finally:
-            self._turns.append(exchange.record(error=error))
+            self._turns.append(exchange.record(error=error, expected=expected))
 
     def trial(self) -> Trial:
         """Give what has happened so far."""

@@ -342,6 +342,7 @@ class _Crew:
             judge_context=context,
             secret=self._plan.secret,
             is_scripted=is_scripted,
+            effort="low",  # reading against criteria needs no long thought, and cases are many
         )
 
     # Heeding and handing over.

@@ -7,7 +7,6 @@ They are frozen, refuse unknown keys and coerce nothing.
 import re
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-import re2
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -18,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from evals_app.engine.patterns import pattern_problem
 from evals_app.engine.template import unknown_variable
 
 
@@ -60,15 +60,8 @@ def _variable(value: str) -> str:
 
 
 def _pattern(value: str) -> str:
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        re2.compile(value, options)
-    except re2.error as exc:
-        found = exc.args[0]
-        found = found.decode("utf-8", "replace") if isinstance(found, bytes) else found
-        msg = f"The pattern cannot be used ({found})."
-        raise ValueError(msg) from None
+    if problem := pattern_problem(value):
+        raise ValueError(problem)
     return value
 
 

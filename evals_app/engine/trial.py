@@ -127,7 +127,8 @@ class Attempt:
 class TurnRecord:
     """One exchange: the user's message, what the agent did, its reply.
 
-    `messages` are the agent's, in order; `reply` is the text of the last one. `latency_ms` is the
+    `messages` are the agent's, in order; `reply` is the text of the last one. `expected` is what the
+    case expects: kept for people, never shown to the agent. `latency_ms` is the
     agent's own time; waiting for a provider is in `waited_ms`.
     """
 
@@ -143,6 +144,7 @@ class TurnRecord:
     model: str | None = None
     attempts: tuple[Attempt, ...] = ()
     notes: tuple[str, ...] = ()
+    expected: str | None = None
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

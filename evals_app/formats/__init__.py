@@ -6,7 +6,7 @@ and with what exists (`references`). `write_native` is the way out.
 """
 
 from evals_app.formats.detect import DIALECTS, EVAL_SUFFIXES, Dialect, is_eval_file
-from evals_app.formats.importing import Imported, Located, SourceFile, read_files
+from evals_app.formats.importing import Imported, Located, SourceData, SourceFile, read_files
 from evals_app.formats.native import file_name, write_native
 from evals_app.formats.problems import FormatError, Problem
 from evals_app.formats.references import Known
@@ -20,6 +20,7 @@ __all__ = [
     "Known",
     "Located",
     "Problem",
+    "SourceData",
     "SourceFile",
     "file_name",
     "is_eval_file",

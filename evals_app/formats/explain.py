@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.graders import ALIASES, GRADERS
 from evals_app.engine.suite import COMMON_KEYS, AssertionSpec, near
-from evals_app.formats.problems import Loc, Problem, holds
+from evals_app.formats.problems import Loc, Problem, holds, is_secret
 from evals_app.formats.yaml_source import Document
 
 _EXPECTED = {
@@ -118,7 +118,8 @@ def _sentences(
         also = f", or {' or '.join(expected)}" if expected else ""
         yield f"Unknown value.{hint} Write one of: {', '.join(choices)}{also}.", False
         return
-    yield _wrong_type(expected, value, document.raw(loc)), False
+    raw = None if is_secret(loc) else document.raw(loc)
+    yield _wrong_type(expected, value, raw), False
 
 
 def _said(error: Mapping[str, Any]) -> str:

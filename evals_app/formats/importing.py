@@ -32,7 +32,7 @@ from evals_app.formats.references import (
     open_types,
     unsound_types,
 )
-from evals_app.formats.yaml_source import Document, read_yaml
+from evals_app.formats.yaml_source import Document, json_document, read_yaml
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 S = TypeVar("S", bound=BaseModel)
@@ -44,6 +44,14 @@ class SourceFile:
 
     path: str
     content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceData:
+    """What a program sends instead of a file, JSON already; the path tells what it describes."""
+
+    path: str
+    data: Any = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,10 @@ class _File:
 
 
 def read_files(
-    files: Sequence[SourceFile], *, dialect: Dialect | None = None, known: Known | None = None
+    files: Sequence[SourceFile | SourceData],
+    *,
+    dialect: Dialect | None = None,
+    known: Known | None = None,
 ) -> Imported:
     """Read files into specs; `known` is what exists already and may be referred to.
 
@@ -105,7 +116,7 @@ def read_files(
 
 
 def _classified(
-    files: Sequence[SourceFile],
+    files: Sequence[SourceFile | SourceData],
     dialect: Dialect | None,
     problems: list[Problem],
     unread: dict[Kind, list[str]],
@@ -118,7 +129,11 @@ def _classified(
             problems.append(Problem(file.path, 0, 0, "", "", message))
             continue
         try:
-            document = read_yaml(file.path, file.content)
+            document = (
+                read_yaml(file.path, file.content)
+                if isinstance(file, SourceFile)
+                else json_document(file.path, file.data)
+            )
         except FormatError as error:
             problems += error.problems
             if guess := kind_of(file.path, None):

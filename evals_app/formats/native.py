@@ -5,7 +5,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from evals_app.engine.graders.patterns import pattern_problem
 from evals_app.engine.spec import AgentSpec, ProviderSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats.draft import (
@@ -42,8 +41,6 @@ def read_native(document: Document, kind: Kind) -> Draft:
     spec, problems = validated(model, data, document)
     if spec is None and kind == "suite":
         problems += _repeated_names(document, problems)
-    if kind == "agent":
-        problems += _broken_patterns(document)
     problems += surprises(document, model)
     if isinstance(spec, SuiteSpec):
         problems += suite_warnings(spec, document.problem)
@@ -122,16 +119,6 @@ def _rows(data: dict[str, Any], key: str, loc: Loc) -> Iterator[tuple[dict[str, 
             yield row, (*loc, key, n)
 
 
-def _broken_patterns(document: Document) -> Iterator[Problem]:
-    """Find rules whose pattern cannot be searched for."""
-    if not isinstance(document.data, dict):
-        return
-    for rule, loc in _rows(document.data, "rules", ()):
-        when = rule.get("when")
-        if isinstance(when, str) and (problem := pattern_problem(when)):
-            yield document.problem((*loc, "when"), problem)
-
-
 def _repeated_names(document: Document, problems: list[Problem]) -> list[Problem]:
     """Find cases with the same name; pydantic looks only if everything else is right."""
     if not isinstance(document.data, dict):
@@ -145,5 +132,5 @@ def _repeated_names(document: Document, problems: list[Problem]) -> list[Problem
             if known != position:
                 message = f"Case {known + 1} has the same name; a case is known by its name."
                 found.append(document.problem((*loc, "name"), message))
-    places = {(each.line, each.column) for each in problems}
-    return [each for each in found if (each.line, each.column) not in places]
+    said = {each.keys for each in problems}
+    return [each for each in found if each.keys not in said]

@@ -1,6 +1,7 @@
 """What is wrong with a file, and where: every reader reports in these words."""
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -8,6 +9,16 @@ from typing import Any, Literal
 Loc = tuple[str | int, ...]
 
 _SHOWN = 80
+_HIDDEN = "***"
+
+# Words of a key under which somebody may have put a secret instead of the name of its variable.
+_SECRETIVE = {
+    *("key", "apikey", "secret", "token", "password", "passwd", "credential", "credentials"),
+    *("authorization", "auth"),
+}
+# Name and password in an address.
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +72,29 @@ def holds(data: Any, step: str | int) -> bool:  # noqa: ANN401 - JSON
     return isinstance(data, dict) and step in data
 
 
-def shown(value: Any) -> str:  # noqa: ANN401 - whatever was written
+def is_secret(loc: Loc) -> bool:
+    """Whether what stands here may be a secret: no message repeats it."""
+    return any(
+        word.lower() in _SECRETIVE
+        for step in loc
+        if isinstance(step, str)
+        for word in _WORDS.findall(step)
+    )
+
+
+def shown(value: Any, loc: Loc = ()) -> str:  # noqa: ANN401 - whatever was written
     """Write a value for an error message, shortened; empty for lists and mappings."""
     if isinstance(value, list | dict):
         return ""  # the place says enough
     # JSON is what YAML calls it: true, null, "text".
-    return shortened(json.dumps(value, ensure_ascii=False, default=str))
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return shortened(text, () if value is None else loc)
 
 
-def shortened(text: str) -> str:
-    """Leave out the middle of a long text."""
+def shortened(text: str, loc: Loc = ()) -> str:
+    """Leave out the middle of a long text, and all of one that may be a secret."""
+    if is_secret(loc):
+        return _HIDDEN
+    text = _CREDENTIALS.sub(_HIDDEN, text)
     half = _SHOWN // 2
     return text if len(text) <= _SHOWN else f"{text[:half]} ... {text[-half // 2 :]}"

@@ -117,7 +117,7 @@ class Document:
     ) -> Problem:
         """Make a Problem for a place in this file; the value is looked up unless given."""
         line, column = self.place(loc, at_key=at_key)
-        found = shown(_value_at(self.data, loc)) if value is None else value
+        found = shown(_value_at(self.data, loc), loc) if value is None else value
         return Problem(self.path, line, column, keys_text(loc), found, message, level)
 
 
@@ -154,6 +154,24 @@ def read_yaml(path: str, content: bytes) -> Document:
     surprises: list[Surprise] = []
     data = _data(builder.root, (), surprises)
     return Document(path, data, builder.root, tuple(surprises))
+
+
+def json_document(path: str, data: Any) -> Document:  # noqa: ANN401 - JSON
+    """Make a document of JSON that a program sent: it has keys and no lines.
+
+    Raises:
+        FormatError: it holds too many values.
+    """
+    waiting, count = [data], 0
+    while waiting:
+        count += 1
+        if count > MAX_NODES:
+            message = f"The body holds more than {MAX_NODES} values; split it."
+            raise FormatError([Problem(path, 0, 0, "", "", message)])
+        value = waiting.pop()
+        if isinstance(value, dict | list):
+            waiting += value.values() if isinstance(value, dict) else value
+    return Document(path, data, _Node(0, 0))
 
 
 def _decoded(path: str, content: bytes) -> str:
@@ -230,16 +248,22 @@ class _Builder:
 
     def _problem(self, event: yaml.Event, message: str, value: str = "") -> None:
         line, column = _mark(event)
-        self.problems.append(Problem(self.path, line, column, self._keys(), value, message))
+        loc = self._loc()
+        found = shortened(value, loc) if value else ""
+        self.problems.append(Problem(self.path, line, column, keys_text(loc), found, message))
 
-    def _keys(self) -> str:
+    def _key_problem(self, key: _Node, message: str, value: str = "") -> None:
+        keys = keys_text(self._loc())
+        self.problems.append(Problem(self.path, key.line, key.column, keys, value, message))
+
+    def _loc(self) -> Loc:
         steps: list[str | int] = []
         for node in self._stack:
             if node.items is not None:
                 steps.append(len(node.items))
             elif node.key is not None:
                 steps.append(str(node.key.scalar))
-        return keys_text(tuple(steps))
+        return tuple(steps)
 
     def _node(self, event: yaml.NodeEvent) -> _Node:
         self._count += 1
@@ -268,7 +292,7 @@ class _Builder:
         try:
             node.scalar = resolved(text)
         except ValueError as error:
-            self._problem(event, str(error), shortened(text))
+            self._problem(event, str(error), text)
         return node
 
     def _open(self, event: yaml.CollectionStartEvent) -> None:
@@ -335,9 +359,7 @@ class _Builder:
             found = node.raw
         else:
             message, found = "A key is missing before this colon.", ""
-        self.problems.append(
-            Problem(self.path, node.line, node.column, self._keys(), found, message)
-        )
+        self._key_problem(node, message, found)
         return _Node(node.line, node.column, scalar=node.raw or "")
 
     def _put(self, parent: _Node, key: _Node, value: _Node) -> None:
@@ -349,18 +371,12 @@ class _Builder:
             if all(each.entries is not None for each in sources):
                 parent.merged += sources
                 return
-            message = "<< merges a mapping, or a list of mappings, into this one."
-            self.problems.append(
-                Problem(self.path, key.line, key.column, self._keys(), "", message)
-            )
+            self._key_problem(key, "<< merges a mapping, or a list of mappings, into this one.")
             return
         name = key.scalar
         if name in entries:
             first = entries[name][0].line
-            message = f"The key {name!r} stands twice; the first is on line {first}."
-            self.problems.append(
-                Problem(self.path, key.line, key.column, self._keys(), "", message)
-            )
+            self._key_problem(key, f"The key {name!r} stands twice; the first is on line {first}.")
             return
         entries[name] = (key, value)
         self._grow(parent, value)
@@ -386,13 +402,12 @@ def _data(node: _Node, loc: Loc, surprises: list[Surprise]) -> Any:  # noqa: ANN
 
 def surprise_warnings(document: Document, *, among: Iterator[Surprise]) -> list[Problem]:
     """Warn of scalars that were perhaps meant as text."""
-    return [
-        document.problem(
-            each.loc,
-            f"YAML reads the unquoted {shortened(each.raw)} as {shown(each.value)}; write "
-            f'"{shortened(each.raw)}" in quotes if text is meant, else {shown(each.value)}.',
-            value=shortened(each.raw),
-            level="warning",
+    problems = []
+    for each in among:
+        written, read = shortened(each.raw, each.loc), shown(each.value, each.loc)
+        message = (
+            f'YAML reads the unquoted {written} as {read}; write "{written}" in quotes if text is '
+            f"meant, else {read}."
         )
-        for each in among
-    ]
+        problems.append(document.problem(each.loc, message, value=written, level="warning"))
+    return problems

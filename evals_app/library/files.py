@@ -17,6 +17,7 @@ from evals_app.formats import (
     Imported,
     Known,
     Problem,
+    SourceData,
     SourceFile,
     file_name,
     read_files,
@@ -58,7 +59,7 @@ class ImportReport:
 
 
 def import_files(
-    files: Sequence[SourceFile],
+    files: Sequence[SourceFile | SourceData],
     *,
     dry_run: bool = False,
     dialect: Dialect | None = None,
@@ -84,7 +85,8 @@ def import_files(
                 transaction.set_rollback(True)
     except (DataError, OverflowError) as error:
         # The last net; the specs bound what columns hold.
-        message = f"The database cannot store a value of this import: {str(error).strip()}"
+        reason = str(error).partition("\n")[0]  # what follows may quote the value
+        message = f"The database cannot store a value of this import: {reason}"
         raise FormatError([Problem("", 0, 0, "", "", message)]) from error
     return report
 

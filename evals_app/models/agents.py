@@ -58,22 +58,24 @@ class Agent(models.Model):
     def is_scripted(self) -> bool:
         return self.driver == self.Driver.SCRIPTED
 
+    def written(self) -> dict[str, Any]:
+        """Give what a file would say."""
+        return {
+            "agent": self.name,
+            "slug": self.slug,
+            "description": self.description,
+            "driver": self.driver,
+            "model": model_reference(self.model, self.model_settings),
+            "system_prompt": self.system_prompt,
+            "tools": self.tools,
+            "settings": self.settings,
+            "rules": self.rules,
+        }
+
     def to_spec(self) -> AgentSpec:
         """Give the spec.
 
         Raises:
             pydantic.ValidationError: the row holds what no longer validates.
         """
-        return AgentSpec.model_validate(
-            {
-                "agent": self.name,
-                "slug": self.slug,
-                "description": self.description,
-                "driver": self.driver,
-                "model": model_reference(self.model, self.model_settings),
-                "system_prompt": self.system_prompt,
-                "tools": self.tools,
-                "settings": self.settings,
-                "rules": self.rules,
-            }
-        )
+        return AgentSpec.model_validate(self.written())

@@ -5,16 +5,18 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 from pydantic import TypeAdapter, ValidationError
 
-from evals_app.engine.spec import AgentSpec, ModelRef, ModelSpec, ProviderSpec
+from evals_app.engine.spec import AgentSpec, ModelRef, ModelSpec, ProviderSpec, Spec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.formats.explain import explain
 from evals_app.formats.snapshot import SCHEMA_VERSION, SnapshotSpec, sha256_of
+from evals_app.formats.yaml_source import read_yaml
 from evals_app.models import Agent, Execution, Provider, Run, Snapshot, Suite
 from evals_app.runs.select import select_cases
 from evals_app.runs.tickets import drainers_for, issue_tickets
@@ -23,6 +25,8 @@ from fixtures_app.tools import TOOLS
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+
+S = TypeVar("S", bound=Spec)
 
 _MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
 
@@ -159,12 +163,8 @@ def freeze(
     Raises:
         CannotStartError: see `start_run`.
     """
-    try:
-        suite_spec = _whole(suite).to_spec()
-        agent_spec = (agent or suite.agent).to_spec()
-    except ValidationError as exc:
-        problems = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in exc.errors()]
-        raise CannotStartError(problems) from exc
+    suite_spec = _read(SuiteSpec, _whole(suite).written())
+    agent_spec = _read(AgentSpec, (agent or suite.agent).written())
     if model:
         agent_spec = _with_model(agent_spec, model)
     providers = {row.slug: row.to_spec() for row in Provider.objects.all()}
@@ -191,6 +191,17 @@ def freeze(
     )
 
 
+def _read(spec: type[S], written: dict[str, Any]) -> S:
+    """Validate what rows hold: a check may be of a kind that is gone, an agent half written."""
+    try:
+        return spec.model_validate(written)
+    except ValidationError as exc:
+        nowhere = read_yaml("", b"{}")  # rows have no lines to point at
+        found = explain(exc, model=spec, data=written, document=nowhere)
+        problems = [f"{each.keys}: {each.message}" for each in found]
+        raise CannotStartError(problems) from exc
+
+
 def _whole(suite: Suite) -> Suite:
     return Suite.objects.with_everything().get(pk=suite.pk)
 
@@ -202,7 +213,8 @@ def _with_model(agent: AgentSpec, model: str) -> AgentSpec:
     try:
         return agent.model_copy(update={"model": _MODEL.validate_python(model)})
     except ValidationError as exc:
-        raise CannotStartError([error["msg"] for error in exc.errors()]) from exc
+        problems = [error["msg"].removeprefix("Value error, ") for error in exc.errors()]
+        raise CannotStartError(problems) from exc
 
 
 def _nothing_chosen(suite: SuiteSpec, *, cases: Sequence[str], tags: Sequence[str]) -> str:

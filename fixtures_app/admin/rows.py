@@ -188,6 +188,7 @@ class RowsInline(KeepsTexts, StackedInline):
     add_label = "Add a row"
     handle = "ts-drag"  # class of what a row is dragged by
     list_class = ""
+    opens_with_row = False  # whether an empty list shows a blank row from the start
     shared_blank = ""  # name of a blank row that several lists of the page share
 
     def _may(self, request: HttpRequest, action: str) -> bool:

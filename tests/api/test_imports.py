@@ -4,6 +4,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
+from evals_app.api import imports
 from evals_app.models import Agent, Suite
 from fixtures_app.models import Fixture
 from tests.api.clients import make_client, send
@@ -144,6 +145,40 @@ def test_a_file_without_a_name_is_refused(client: APIClient) -> None:
 def test_an_upload_of_nothing_is_refused(client: APIClient) -> None:
     assert client.post("/api/import/", {}, format="multipart").status_code == 400
     assert client.post("/api/import/", {"files": "text"}, format="multipart").status_code == 400
+
+
+def test_an_option_among_the_files_is_refused(client: APIClient) -> None:
+    upload = SimpleUploadedFile(AGENT.path, AGENT.content)
+
+    response = client.post(
+        "/api/import/", {"files": [upload], "dry_run": "true"}, format="multipart"
+    )
+
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["keys"] == "dry_run"
+    assert not Agent.objects.exists()
+
+
+def test_files_that_are_too_large_together_are_refused(
+    client: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "MAX_BODY", 100)  # the true one would take seconds
+    uploads = [SimpleUploadedFile(f"{n}.agent.yaml", b"x" * 60) for n in range(2)]
+
+    response = client.post("/api/import/", {"files": uploads}, format="multipart")
+
+    assert response.status_code == 413
+
+
+@pytest.mark.parametrize("shown", ["api_key_env: sk-ant-1", "api_key: sk-ant-1"])
+def test_a_key_in_the_wrong_place_is_not_repeated(client: APIClient, shown: str) -> None:
+    provider = f"provider: P\nslug: p\nkind: anthropic\n{shown}\n"
+
+    response = post(client, {"files": [{"path": "p.provider.yaml", "content": provider}]})
+
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["value"] == "***"
+    assert "sk-ant" not in response.content.decode()
 
 
 def test_too_many_files_are_refused(client: APIClient) -> None:

@@ -1,53 +1,11 @@
-import json
 from io import BytesIO
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rest_framework.exceptions import APIException
 
 from evals_app.api import parsers
-from evals_app.api.parsers import JsonParser, YamlParser, yaml_of_json
-from evals_app.formats.yaml_source import read_yaml
-
-TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**40), 10**40)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | TEXTS,
-    lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner),
-    max_leaves=20,
-)
-
-
-@given(JSON)
-def test_the_reader_of_yaml_reads_the_same_json(data: Any) -> None:
-    found = read_yaml("x.yaml", yaml_of_json({"data": data})).data["data"]
-
-    assert json.dumps(found) == json.dumps(data)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        pytest.param("no", id="a word of YAML"),
-        pytest.param("12", id="digits"),
-        pytest.param('say "1e5" \\ 1e5', id="a number in a text"),
-        pytest.param("\\ud83d\\ude00", id="escapes that are none"),
-        pytest.param("a\u2028b\x85c\x7f\ufeff", id="line breaks and what cannot be printed"),
-        pytest.param("\U0001f600", id="beyond the basic plane"),
-        pytest.param(1e-07, id="small float"),
-        pytest.param(1e22, id="large float"),
-        pytest.param(-1.5e-9, id="negative float"),
-        pytest.param({"<<": {"a": 1}, "*x": "&y"}, id="signs of YAML"),
-        pytest.param({"": ""}, id="empty"),
-    ],
-)
-def test_what_differs_between_json_and_yaml_is_written_out(data: Any) -> None:
-    assert json.dumps(read_yaml("x.yaml", yaml_of_json([data])).data) == json.dumps([data])
+from evals_app.api.parsers import JsonParser, YamlParser
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,14 @@
 import pytest
 
-from evals_app.formats import FormatError, Imported, Known, Problem, SourceFile, read_files
+from evals_app.formats import (
+    FormatError,
+    Imported,
+    Known,
+    Problem,
+    SourceData,
+    SourceFile,
+    read_files,
+)
 from evals_app.formats.detect import Dialect
 
 AGENT = "agent: Support\nslug: support\nmodel: anthropic/claude-haiku-5-5\ntools: [entity.query]\n"
@@ -443,3 +451,74 @@ def test_agents_are_native_whatever_the_dialect() -> None:
     found = read({"a.agent.yaml": AGENT, "evals/x.eval.yaml": EVAL}, dialect="struere")
 
     assert [each.spec.slug for each in found.agents] == ["support"]
+
+
+SECRET = "sk-ant-0123456789"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        pytest.param("p.provider.yaml", "api_key_env: SECRET", id="instead of a variable"),
+        pytest.param("p.provider.yaml", "api_key_env: SECRET-" + "x" * 120, id="too long"),
+        pytest.param("p.provider.yaml", "api_key_env: [SECRET]", id="in a list"),
+        pytest.param("p.provider.yaml", "api_key: SECRET", id="unknown key"),
+        pytest.param("p.provider.yaml", "secrets: {any: SECRET}", id="unknown mapping"),
+        pytest.param("p.provider.yaml", "apiKey: !SECRET x", id="tag"),
+        pytest.param("p.provider.yaml", "base_url: ftp://me:SECRET@host", id="in an address"),
+        pytest.param("a.agent.yaml", "headers: {Authorization: SECRET}", id="header"),
+        pytest.param("a.agent.yaml", "settings: {api_key: SECRET}", id="setting"),
+        pytest.param("a.agent.yaml", "model: {provider: p, name: n, token: SECRET}", id="model"),
+        pytest.param("s.suite.yaml", "judge_model: {password: SECRET}", id="judge"),
+        pytest.param("s.eval.yaml", "apiKey: SECRET", id="struere"),
+    ],
+)
+def test_a_secret_in_the_wrong_place_is_never_repeated(path: str, text: str) -> None:
+    content = text.replace("SECRET", SECRET).encode()
+
+    with pytest.raises(FormatError) as caught:
+        read_files([SourceFile(path, content)])
+
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("written", ["12345678", "0123", "1_2"])
+def test_digits_in_the_place_of_a_secret_are_never_repeated(written: str) -> None:
+    content = f"provider: P\nslug: p\nkind: scripted\napi_key_env: {written}\n".encode()
+
+    with pytest.raises(FormatError) as caught:
+        read_files([SourceFile("p.provider.yaml", content)])
+
+    assert "Expected text" in str(caught.value)
+    assert written not in str(caught.value)
+
+
+def test_json_is_read_as_it_is() -> None:
+    key = "k" * 2000  # YAML takes no such key, unless a question mark stands before it
+    turn = {"user": "no\u2028\U0001f600", "assertions": []}
+    case = {"name": "a", "context_params": {key: "1e5"}, "turns": [turn]}
+    data = {"suite": "S", "slug": "s", "agent": "a", "gates": {"max_p95_ms": 1e21}, "cases": [case]}
+
+    imported = read_files(
+        [SourceData("s.suite.yaml", data)], dialect="native", known=Known(agents={"a": "model"})
+    )
+
+    (suite,) = imported.suites
+    assert suite.spec.model_dump(exclude_unset=True) == data
+    assert (suite.path, suite.line) == ("s.suite.yaml", 0)
+
+
+def test_what_is_wrong_with_json_is_told_by_its_keys() -> None:
+    case = {"name": "a", "turns": [{"user": 1}]}
+
+    with pytest.raises(FormatError) as caught:
+        read_files([SourceData("s.suite.yaml", {"trails": 2, "cases": [case, case]})])
+
+    keys = {each.keys for each in caught.value.problems}
+    assert {"trails", "agent", "cases[0].turns[0].user", "cases[1].name"} <= keys
+    assert {(each.line, each.column) for each in caught.value.problems} == {(0, 0)}
+
+
+def test_json_with_too_many_values_is_refused() -> None:
+    with pytest.raises(FormatError, match="more than 500000 values"):
+        read_files([SourceData("s.suite.yaml", {"cases": [[0] * 1000] * 1000})])

@@ -1,6 +1,6 @@
 import pytest
 
-from evals_app.formats.problems import FormatError, Loc, Problem, keys_text, shown
+from evals_app.formats.problems import FormatError, Loc, Problem, is_secret, keys_text, shown
 
 
 def test_a_problem_reads_as_place_keys_message_and_value() -> None:
@@ -54,3 +54,44 @@ def test_values_are_shown_as_yaml_has_them(value: object, text: str) -> None:
 
 def test_a_long_value_is_shortened() -> None:
     assert len(shown("x" * 10_000)) < 100
+
+
+@pytest.mark.parametrize(
+    ("loc", "expected"),
+    [
+        pytest.param(("api_key_env",), True, id="name of a variable"),
+        pytest.param(("apiKey",), True, id="camel case"),
+        pytest.param(("APIKey",), True, id="capitals"),
+        pytest.param(("OPENAI_API_KEY",), True, id="a variable"),
+        pytest.param(("headers", "X-Api-Key"), True, id="header"),
+        pytest.param(("headers", "Authorization"), True, id="authorization"),
+        pytest.param(("secrets", 0, "password", "value"), True, id="below such a key"),
+        pytest.param(("access_token",), True, id="token"),
+        pytest.param((), False, id="whole document"),
+        pytest.param(("max_tokens",), False, id="number of tokens"),
+        pytest.param(("limits", "max_prompt_tokens"), False, id="limit"),
+        pytest.param(("keywords", 0), False, id="keywords"),
+        pytest.param(("monkey",), False, id="part of a word"),
+        pytest.param(("author",), False, id="beginning of a word"),
+        pytest.param(("cases", 2, "name"), False, id="name"),
+    ],
+)
+def test_secrets_are_known_by_the_words_of_their_keys(loc: Loc, expected: bool) -> None:  # noqa: FBT001
+    assert is_secret(loc) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param("sk-ant-1", "***", id="text"),
+        pytest.param(12345678, "***", id="number"),
+        pytest.param(None, "null", id="nothing"),
+        pytest.param([], "", id="list"),
+    ],
+)
+def test_what_may_be_a_secret_is_not_shown(value: object, text: str) -> None:
+    assert shown(value, ("api_key_env",)) == text
+
+
+def test_an_address_is_shown_without_its_password() -> None:
+    assert shown("https://me:secret@models.example.org x") == '"https://***@models.example.org x"'

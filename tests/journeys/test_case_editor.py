@@ -74,9 +74,7 @@ def test_a_case_is_written_with_turns_and_checks(
     suite = write_suite()
     open_case(query=f"?suite={suite.pk}")
     page.get_by_label("Name", exact=False).first.fill("Refund")
-    page.get_by_role("button", name="Add a turn").click()
     first = turns(page).first
-    expect(first.get_by_label("User message")).to_be_focused()
     first.get_by_label("User message").fill("Where is my order?")
     first.get_by_label("Expected answer").fill("It has shipped.")
     contains = add_check(first, "Reply contains text")
@@ -86,6 +84,7 @@ def test_a_case_is_written_with_turns_and_checks(
     called.get_by_label("Argument", exact=True).fill("type")
     called.get_by_label("Value", exact=True).fill("order")
     page.get_by_role("button", name="Add a turn").click()
+    expect(turns(page).nth(1).get_by_label("User message")).to_be_focused()
     turns(page).nth(1).get_by_label("User message").fill("Thanks")
     final = add_check(page.locator("#final_assertions-group"), "A judge finds criteria met")
     final.get_by_label("Criteria").fill("Stays polite")

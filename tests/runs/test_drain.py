@@ -11,7 +11,7 @@ from django_q.models import OrmQ
 from evals_app.engine.execution import Outcome, Signal
 from evals_app.engine.scoring import Decision
 from evals_app.engine.trial import Grade, GradedAssertion, Trial, TurnRecord, Verdict
-from evals_app.models import Execution, GradeResult, Lease, Run, Transcript
+from evals_app.models import GradeResult, Lease, Run, Transcript
 from evals_app.runs import CannotStartError, cancel_run, rerun, start_run
 from evals_app.runs.drain import Heart, drain
 from evals_app.runs.lease import open_lease
@@ -341,10 +341,12 @@ def test_drainers_share_the_slots_of_a_run() -> None:
     assert (first.slots, second.slots, third) == (5, 5, None)
 
 
-def test_an_execution_row_cannot_finish_without_a_verdict() -> None:
-    from django.db import IntegrityError, transaction  # noqa: PLC0415
+def test_a_suite_that_no_longer_reads_is_refused_in_plain_words() -> None:
+    suite = make_suite(cases=1)
+    suite.cases.get().turns.get().assertions.update(type="gone")
 
-    run = start(make_suite(cases=1))
+    with pytest.raises(CannotStartError) as caught:
+        start_run(suite)
 
-    with pytest.raises(IntegrityError), transaction.atomic():
-        Execution.objects.filter(run=run).update(status="finished")
+    (problem,) = caught.value.problems
+    assert problem.startswith("cases[0].turns[0].assertions[0].type: Unknown check 'gone'.")

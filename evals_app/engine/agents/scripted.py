@@ -4,15 +4,13 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
-
-import re2
 
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.agents.toolbox import Toolbox
 from evals_app.engine.errors import AgentError, JudgeError
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
+from evals_app.engine.patterns import search
 from evals_app.engine.spec import ScriptedRule
 from evals_app.engine.trial import Message, ToolCall, Usage
 
@@ -50,12 +48,10 @@ def matching_rule(
     rules: Sequence[ScriptedRule], message: str, *, turn: int | None = None
 ) -> ScriptedRule | None:
     """Find the first rule for this message and turn."""
-    # RE2 reads UTF-8, which has no place for half a surrogate pair.
-    message = message.encode("utf-8", "replace").decode()
     for rule in rules:
         if rule.turn is not None and rule.turn != turn:
             continue
-        if rule.when is None or re2.search(_pattern(rule.when), message):
+        if rule.when is None or search(rule.when, message, case_sensitive=False) is not None:
             return rule
     return None
 
@@ -118,14 +114,6 @@ def _at(value: Any, path: Sequence[str]) -> Any:  # noqa: ANN401 - JSON
 
 def _text(value: Any) -> str:  # noqa: ANN401 - JSON
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-@lru_cache(maxsize=1024)
-def _pattern(when: str) -> Any:  # noqa: ANN401 - re2 has no type for it
-    options = re2.Options()
-    options.case_sensitive = False
-    options.log_errors = False
-    return re2.compile(when, options)
 
 
 def _usage(rule: ScriptedRule) -> Usage:

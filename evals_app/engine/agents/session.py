@@ -74,8 +74,8 @@ class Exchange:
         spoken = [each.text for each in self.messages if not each.tool_calls]
         return spoken[-1] if spoken else ""
 
-    def record(self, *, error: str | None = None) -> TurnRecord:
-        """Freeze what happened."""
+    def record(self, *, error: str | None = None, expected: str | None = None) -> TurnRecord:
+        """Freeze what happened; `expected` comes from the case, the agent has not seen it."""
         ended = self.clock() if self._ended is None else self._ended
         return TurnRecord(
             index=self.index,
@@ -90,6 +90,7 @@ class Exchange:
             model=self.model,
             attempts=tuple(self.attempts),
             notes=tuple(self.notes),
+            expected=expected,
         )
 
 

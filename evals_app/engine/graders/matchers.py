@@ -14,8 +14,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, WithJsonSchema
 
 from evals_app.engine.graders.decimals import is_within, read_number
-from evals_app.engine.graders.patterns import fits, pattern_problem, pattern_warnings
 from evals_app.engine.graders.quoting import json_text, listed, shortened
+from evals_app.engine.patterns import fits, pattern_problem, pattern_warnings
 
 MATCHER_KEYS = ("fuzzy", "regex", "any_of", "contains", "present")
 _MAX_DEPTH = 50

@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from evals_app.engine.graders.base import TextGrader, seen_in_reply
-from evals_app.engine.graders.patterns import pattern_problem, pattern_warnings, search
 from evals_app.engine.graders.quoting import quoted, says
+from evals_app.engine.patterns import pattern_problem, pattern_warnings, search
 from evals_app.engine.trial import Cause, Evidence, Grade, View
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)

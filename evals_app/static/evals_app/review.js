@@ -181,4 +181,7 @@
     tint();
     new MutationObserver(tint).observe(root, { attributeFilter: ["class"] });
   }
+
+  // From here on keys are heard; a browser that is driven waits for this.
+  document.documentElement.dataset.review = "ready";
 })();

@@ -43,8 +43,8 @@
     target?.focus({ preventScroll: true });
   }
 
-  function addRow(button) {
-    const formset = button.closest("[data-formset]");
+  /** Add a blank row to a set of rows, and give it. */
+  function appendRow(formset) {
     const prefix = formset.dataset.formset;
     const total = document.getElementsByName(`${prefix}-TOTAL_FORMS`)[0];
     const shared = formset.dataset.blank;
@@ -56,8 +56,13 @@
     const list = formset.querySelector(":scope > [data-list]");
     list.append(row);
     total.value = Number(total.value) + 1;
+    return row;
+  }
+
+  function addRow(button) {
+    const row = appendRow(button.closest("[data-formset]"));
     row.querySelector(FOCUSABLE)?.focus();
-    announce(`${nameOf(row)} ${kept(list).length} added.`);
+    announce(`${nameOf(row)} ${kept(row.parentElement).length} added.`);
     changed(row);
   }
 
@@ -161,6 +166,8 @@
     const first = document.querySelector("a[data-problem]");
     const target = first && document.getElementById(first.dataset.problem);
     if (target) reveal(target);
+    // What is nothing without a row opens with one; it is not typed yet, so nobody is asked to save it.
+    for (const formset of document.querySelectorAll("fieldset:not([disabled]) [data-first]")) appendRow(formset);
   });
 
   window.touchstoneRows = { fill, changed };

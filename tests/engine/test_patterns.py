@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.engine.graders.patterns import (
+from evals_app.engine.patterns import (
     MAX_PATTERN_CHARS,
     fits,
     pattern_problem,

@@ -1,0 +1,304 @@
+"""From the login to the reason of a failure: by keyboard, with a real worker, in one go."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+from playwright.sync_api import Locator, Page, Request, expect
+from pytest_django.live_server_helper import LiveServer
+
+from evals_app.engine.spec import AgentSpec
+from evals_app.engine.trial import ToolCall
+from evals_app.library import save_agent
+from evals_app.models import Agent, Execution, Run, Suite
+from evals_app.runs import live_workers
+from fixtures_app.models import Fixture
+from tests.authored import write_suite
+from tests.elsewhere import elsewhere
+from tests.makers import make_execution, make_grade, make_run, make_trial
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 60.0
+MOST_TABS = 150
+SHOP = {
+    "agent": "Shop",
+    "slug": "shop",
+    "driver": "scripted",
+    "tools": ["entity.query"],
+    "rules": [
+        {
+            "when": "order",
+            "calls": [{"tool": "entity.query", "args": {"type": "order"}}],
+            "reply": "Your order has shipped.",
+        },
+        {"when": "cost", "reply": "It costs 20 EUR."},
+    ],
+}
+JUDGE = {
+    "agent": "Mild judge",
+    "slug": "mild-judge",
+    "driver": "scripted",
+    "rules": [{"when": "polite", "reply": '{"critique": "No harsh word.", "score": 5}'}],
+}
+
+
+@pytest.fixture
+def strangers(page: Page, live_server: LiveServer) -> Iterator[list[str]]:
+    """What the page must not do: complain, or ask another host for anything."""
+    found: list[str] = []
+
+    def look_at(request: Request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme not in {"data", "blob"} and parts.netloc != home:
+            found.append(request.url)
+
+    home = urlsplit(live_server.url).netloc
+    page.on("request", look_at)
+    page.on("pageerror", lambda error: found.append(str(error)))
+    # Violations of the content security policy are errors of the console.
+    page.on("console", lambda said: found.append(said.text) if said.type == "error" else None)
+    yield found
+    assert found == []
+
+
+@pytest.fixture
+def worker(child_environment: dict[str, str]) -> Iterator[None]:
+    """A real worker beside the test, which has said that it is alive."""
+    command = [sys.executable, "manage.py", "worker", "--grace", "0"]
+    process = subprocess.Popen(command, cwd=ROOT, env=child_environment, stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while not live_workers().exists():
+            assert process.poll() is None, "the worker died"
+            assert time.monotonic() < deadline, "the worker did not come"
+            time.sleep(0.1)
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=PATIENCE_S)
+
+
+def write_the_shop() -> Suite:
+    suite = write_suite(slug="shop-questions", judge_model="scripted/mild-judge")
+    save_agent(AgentSpec.model_validate(SHOP))
+    save_agent(AgentSpec.model_validate(JUDGE))
+    return suite
+
+
+def tab_to(page: Page, target: Locator) -> None:
+    """Press Tab until the target has the focus."""
+    for _ in range(MOST_TABS):
+        if target.evaluate("element => element === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{MOST_TABS} tabs do not lead to {target}")
+
+
+def press(page: Page, target: Locator) -> None:
+    tab_to(page, target)
+    page.keyboard.press("Enter")
+
+
+def write(page: Page, target: Locator, text: str) -> None:
+    tab_to(page, target)
+    page.keyboard.type(text)
+
+
+def add_check(page: Page, within: Locator, kind: str) -> Locator:
+    """Add a check by keyboard; the letters that are typed choose its kind."""
+    press(page, within.get_by_role("button", name="Add a check"))
+    row = within.locator(".ts-check-row").last
+    expect(row.get_by_label("Kind of check")).to_be_focused()
+    page.keyboard.type(kind)
+    expect(row.get_by_label("Kind of check").locator("option:checked")).to_have_text(kind)
+    return row
+
+
+def log_in(page: Page, site: str) -> None:
+    page.goto(site)
+    write(page, page.get_by_label("Username"), "ada")
+    write(page, page.get_by_label("Password"), "difference-engine")
+    page.keyboard.press("Enter")
+    page.wait_for_url(site + "/admin/")  # not a pattern: the page before ends in it too, as ?next=
+
+
+@pytest.mark.usefixtures("worker")
+def test_from_the_login_to_the_reason_of_a_failed_check(
+    page: Page, live_server: LiveServer, strangers: list[str]
+) -> None:
+    User.objects.create_superuser("ada", password="difference-engine")
+    elsewhere(write_the_shop)
+
+    log_in(page, live_server.url)
+    press(page, page.locator("#content").get_by_role("link", name="Shop-questions"))
+    press(page, page.get_by_role("link", name="Add the first case"))
+
+    write(page, page.get_by_role("textbox", name="Name*", exact=True), "Order and price")
+    first = page.locator(".ts-turn").first
+    write(page, first.get_by_label("User message"), "Where is my order?")
+    contains = add_check(page, first, "Reply contains text")
+    write(page, contains.get_by_label("Text to look for"), "shipped")
+    called = add_check(page, first, "Tool was called")
+    write(page, called.locator("[name$=opt-value]"), "entity.query")
+    press(page, page.get_by_role("button", name="Add a turn"))
+    second = page.locator(".ts-turn").nth(1)
+    expect(second.get_by_label("User message")).to_be_focused()
+    page.keyboard.type("What does it cost?")
+    number = add_check(page, second, "Reply gives a number")
+    write(page, number.get_by_label("Expected number"), "25")
+    tab_to(page, number.get_by_label("Where the number stands"))
+    page.keyboard.press("End")
+    judged = add_check(page, second, "A judge finds criteria met")
+    write(page, judged.get_by_label("Criteria"), "Stays polite")
+    press(page, page.get_by_role("button", name="Save and run"))
+
+    page.wait_for_url("**/evals_app/run/**")
+    page.evaluate("window.notReloaded = true")
+    expect(page.get_by_text("1 of 1 case failed.")).to_be_visible(timeout=PATIENCE_S * 1000)
+    assert page.evaluate("window.notReloaded")
+    press(page, page.locator(".review-cause").get_by_role("link", name="Order and price"))
+
+    turn = page.locator("#turn-2")
+    expect(turn.locator(".bubble.is-agent")).to_contain_text("It costs 20 EUR.")
+    failed = turn.locator(".grade", has_text="Failed")
+    expect(failed).to_have_count(1)
+    expect(failed).to_contain_text("25")
+    expect(failed).to_contain_text("20")
+    expect(turn.locator(".grade", has_text="No harsh word.")).to_contain_text("Passed")
+    expect(page.locator("#turn-1 .grade", has_text="Passed")).to_have_count(2)
+    expect(page.locator("#turn-1 .call")).to_contain_text("entity.query")
+    run = elsewhere(Run.objects.get)
+    assert (run.is_tryout, run.total, run.failed) == (True, 1, 1)
+
+
+# On a phone, in light and dark
+
+PHONE = {"width": 390, "height": 844}
+READABLE = 4.5
+# The contrast of each text with the first ground that is not see-through, by the formula of WCAG;
+# a canvas turns every notation of a colour into bytes.
+CONTRASTS = """
+() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const bytes = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const light = ([...rgb]) => {
+    const [r, g, b] = rgb.slice(0, 3).map((each) => {
+      const part = each / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const found = bytes(getComputedStyle(at).backgroundColor);
+      if (found[3] === 255) return found;
+      if (found[3] > 0) return null; // mixed with what lies below: not worth the arithmetic
+    }
+    return bytes(getComputedStyle(document.documentElement).colorScheme.includes("dark") ? "#000" : "#fff");
+  };
+  const found = [];
+  const texts = document.createTreeWalker(document.querySelector("#content") ?? document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement;
+    const text = texts.currentNode.data.trim();
+    if (!text || !element.checkVisibility({ opacityProperty: true })) continue;
+    if (element.closest("script, style, template, .material-symbols-outlined, :disabled")) continue;
+    const under = ground(element);
+    if (!under) continue;
+    const over = bytes(getComputedStyle(element).color);
+    if (over[3] < 255) continue;
+    const [high, low] = [light(over), light(under)].sort((a, b) => b - a);
+    const contrast = (high + 0.05) / (low + 0.05);
+    found.push([text.slice(0, 40), Math.round(100 * contrast) / 100]);
+  }
+  return found;
+}
+"""
+
+
+def write_everything() -> list[str]:
+    """Write a row of each kind that has a page; give the addresses."""
+    suite = write_suite(
+        [
+            {
+                "name": "A case",
+                "turns": [
+                    {
+                        "user": "Where is it? " * 30,
+                        "expected": "On its way. " * 60,
+                        "assertions": [{"type": "contains", "value": "w" * 200}],
+                    }
+                ],
+            }
+        ]
+    )
+    fixture = Fixture.objects.create(name="A shop with a long name " * 4, slug="a-shop")
+    call = ToolCall("entity.query", {"type": "order", "text": "x" * 120}, result={"total": 0})
+    grades = [
+        make_grade(passed=False, score=0.0, reason="Expected " + "y" * 200),
+        make_grade(family="judged", type="llm_judge", label="Judge: Stays polite"),
+    ]
+    run = make_run(["passed", "failed", "errored"], suite=suite, gates={"min_pass_rate": 0.9})
+    trial = make_trial(turns=2, calls=[call])
+    execution = make_execution(run, "talk", state="failed", trial=trial, grades=grades)
+    going_on = make_run(["running", "queued"], suite=suite)
+    pages: list[tuple[str, Any]] = [
+        ("evals_app_suite", suite),
+        ("evals_app_case", suite.cases.get()),
+        ("evals_app_run", run),
+        ("evals_app_run", going_on),
+        ("evals_app_execution", execution),
+        ("fixtures_app_fixture", fixture),
+        ("evals_app_agent", Agent.objects.get(slug="shop")),
+    ]
+    lists = [f"admin:{name}_changelist" for name in dict.fromkeys(name for name, _ in pages)]
+    return [
+        reverse("admin:index"),
+        *(reverse(f"admin:{name}_change", args=[row.pk]) for name, row in pages),
+        *map(reverse, lists),
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_fits_a_phone_and_can_be_read(
+    page: Page, live_server: LiveServer, strangers: list[str], scheme: Literal["light", "dark"]
+) -> None:
+    User.objects.create_superuser("ada", password="difference-engine")
+    addresses = elsewhere(write_everything)
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    log_in(page, live_server.url)
+
+    too_wide, unreadable, looked_at = [], [], 0
+    for address in addresses:
+        page.goto(live_server.url + address)
+        for fold in page.locator("#content details:not([open]) > summary").all():
+            if fold.is_visible():
+                fold.click()
+        if page.evaluate("document.documentElement.scrollWidth") > PHONE["width"]:
+            too_wide.append(address)
+        contrasts = page.evaluate(CONTRASTS)
+        looked_at += len(contrasts)
+        unreadable += [(address, *each) for each in contrasts if each[1] < READABLE]
+
+    assert too_wide == []
+    assert unreadable == []
+    assert looked_at > 20 * len(addresses)
+    assert page.evaluate("document.documentElement.classList.contains('dark')") is (
+        scheme == "dark"
+    )
+    assert elsewhere(Execution.objects.count) > 0

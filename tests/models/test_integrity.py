@@ -1,0 +1,95 @@
+"""What the database itself refuses, on every database."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from evals_app.models import ApiToken, Assertion, Case, Execution, Run
+from evals_app.runs import start_run
+from tests.runs.suites import make_suite
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return start_run(make_suite(cases=2))
+
+
+def test_counters_that_do_not_add_up_are_refused(run: Run) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Run.objects.filter(pk=run.pk).update(passed=F("passed") + 1)
+
+
+def test_an_ended_run_has_a_verdict(run: Run) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Run.objects.filter(pk=run.pk).update(status="finished")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        pytest.param({"status": "finished"}, id="finished without a verdict"),
+        pytest.param({"status": "finished", "verdict": "failed"}, id="failed without a cause"),
+        pytest.param(
+            {"status": "finished", "verdict": "passed", "cause": "agent"}, id="passed with a cause"
+        ),
+        pytest.param({"status": "running"}, id="running for nobody"),
+        pytest.param({"verdict": "passed"}, id="a verdict while queued"),
+    ],
+)
+def test_an_execution_that_contradicts_itself_is_refused(run: Run, columns: dict[str, str]) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Execution.objects.filter(run=run).update(**columns)
+
+
+def test_an_execution_may_pass(run: Run) -> None:
+    changed = Execution.objects.filter(run=run).update(status="finished", verdict="passed")
+
+    assert changed == 2
+
+
+def test_one_trial_of_a_case_exists_once_in_a_run(run: Run) -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Execution.objects.filter(run=run).update(case="case 1")
+
+
+def test_a_case_is_known_by_its_name() -> None:
+    suite = make_suite(cases=1)
+
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Case.objects.create(suite=suite, name="case 1")
+
+
+def test_a_check_belongs_to_exactly_one_owner() -> None:
+    suite = make_suite(cases=1)
+    case = suite.cases.get()
+
+    Assertion.objects.create(suite=suite, type="contains", options={"value": "x"})
+    for owners in ({}, {"suite": suite, "case": case}, {"case": case, "turn": case.turns.get()}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Assertion.objects.create(type="contains", **owners)
+
+
+def test_a_token_is_found_by_its_text_and_stored_as_a_hash() -> None:
+    user = User.objects.create_user("ann")
+    token, text = ApiToken.issue(name="CI", user=user, scope="run")
+
+    found = ApiToken.valid(text)
+
+    assert found == token
+    assert text not in {str(value) for value in vars(ApiToken.objects.get()).values()}
+    assert ApiToken.valid(text + "x") is None
+
+
+def test_a_token_that_has_expired_is_not_valid() -> None:
+    user = User.objects.create_user("ann")
+    past = timezone.now() - timedelta(seconds=1)
+
+    _, text = ApiToken.issue(name="CI", user=user, scope="run", expires_at=past)
+
+    assert ApiToken.valid(text) is None

@@ -1,0 +1,144 @@
+"""A run with a real SDK on both sides: the agent and the judge are models of one provider."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from django.test import TestCase
+
+from evals_app.models import Assertion, Provider, Run
+from evals_app.runs import CannotStartError, start_run
+from evals_app.runs.drain import drain
+from fixtures_app.models import Entity, EntityType, Fixture
+from tests.messages_api import Json
+from tests.model_server import KEY, Answer, Failure, ModelServer, Reply, ToolUse, tool_results
+from tests.runs.suites import make_agent, make_suite
+
+pytestmark = pytest.mark.django_db
+
+KEY_VARIABLE = "TEST_MODEL_KEY"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    with ModelServer() as running:
+        Provider.objects.create(
+            slug="local",
+            name="Local",
+            kind="anthropic",
+            base_url=running.url,
+            api_key_env=KEY_VARIABLE,
+        )
+        yield running
+
+
+def make_run(*, judge: str = "local/judge-1") -> Run:
+    """Start a run of one case: an order is looked up, and two checks and a limit judge that."""
+    agent = make_agent(
+        "support",
+        driver="model",
+        rules=[],
+        model="local/claude-haiku-5-5",
+        tools=["entity.query"],
+        system_prompt="You are {{agentName}}.",
+    )
+    suite = make_suite(["Where is order 7?"], agent=agent, contains="Friday", judge_model=judge)
+    case = suite.cases.get()
+    case.max_prompt_tokens = 1000
+    case.save()
+    turn = case.turns.get()
+    Assertion.objects.create(
+        turn=turn, position=1, type="tool_called", options={"value": "entity.query"}
+    )
+    criteria = {"criteria": "Names the day of delivery"}
+    Assertion.objects.create(turn=turn, position=2, type="llm_judge", options=criteria)
+    fixture = Fixture.objects.create(slug="shop", name="Shop")
+    order = EntityType.objects.create(slug="order", schema={})
+    Entity.objects.create(fixture=fixture, ref="order-7", type=order, data={"day": "Friday"})
+    suite.fixtures.add(fixture)
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        return start_run(suite)
+
+
+def play(request: Json) -> Answer:
+    """Play the agent, which looks the order up and then answers, and the judge."""
+    if "output_config" in request and "format" in request["output_config"]:
+        verdict = {
+            "evidence": [{"quote": "It arrives on Friday.", "bears_on": "day"}],
+            "critique": "It names Friday.",
+            "injection_suspected": False,
+            "verdict": "graded",
+            "score": 5,
+        }
+        return Reply(json.dumps(verdict), input_tokens=300, output_tokens=40)
+    if results := tool_results(request):
+        (found,) = json.loads(results[0]["content"])["entities"]
+        day = found["data"]["day"]
+        return Reply(f"It arrives on {day}.", input_tokens=50, output_tokens=8)
+    return Reply(tools=(ToolUse("entity_query", {"type": "order"}),), input_tokens=30)
+
+
+def test_a_model_uses_the_world_and_a_model_judges_it(server: ModelServer) -> None:
+    server.answers(play)
+    run = make_run()
+
+    drain(run.pk)
+
+    run.refresh_from_db()
+    execution = run.executions.get()
+    grades = {grade.type: grade for grade in execution.grades.all()}
+    assert (run.verdict, execution.reason) == ("passed", "")
+    assert grades["llm_judge"].score == 1.0
+    assert grades["llm_judge"].evidence[0]["is_verified"]
+    assert grades["max_prompt_tokens"].details == {"limit": 1000, "actual": 80}
+    assert (run.agent_prompt_tokens, run.judge_prompt_tokens) == (80, 300)
+    assert not execution.is_scripted
+    assert execution.transcript.trial["turns"][0]["reply"] == "It arrives on Friday."
+    assert server.bodies[0]["system"] == "You are Echo."
+
+
+def test_no_key_is_in_what_is_stored(server: ModelServer) -> None:
+    server.answers(play)
+    run = make_run()
+
+    drain(run.pk)
+
+    execution = run.executions.get()
+    stored = [
+        run.snapshot.content,
+        json.dumps(execution.transcript.trial),
+        json.dumps(list(execution.grades.values("calls", "details", "evidence")), default=str),
+    ]
+    assert KEY_VARIABLE in stored[0]
+    assert not any(KEY in text for text in stored)
+
+
+def test_a_provider_that_refuses_makes_the_execution_errored_not_failed(
+    server: ModelServer,
+) -> None:
+    server.answers(lambda _: Failure(401))
+    run = make_run()
+
+    drain(run.pk)
+
+    run.refresh_from_db()
+    execution = run.executions.get()
+    assert (run.verdict, execution.verdict, execution.cause) == (
+        "inconclusive",
+        "errored",
+        "provider",
+    )
+    assert KEY not in execution.reason
+    assert {grade.status for grade in execution.grades.all()} == {"ungraded"}
+
+
+def test_a_judge_that_is_named_and_has_no_key_refuses_to_start(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+
+    with pytest.raises(CannotStartError, match="ANTHROPIC_API_KEY is not set"):
+        make_run(judge="anthropic/claude-haiku-5-5")
+
+    assert not Run.objects.exists()
