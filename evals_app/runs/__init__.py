@@ -5,9 +5,10 @@ be lost, late or doubled without harm.
 """
 
 from evals_app.runs.cancel import cancel_run
+from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.reap import MOST_ATTEMPTS
 from evals_app.runs.rerun import rerun
-from evals_app.runs.start import CannotStartError, plan_size, start_run
+from evals_app.runs.start import plan_size, start_run
 from evals_app.runs.workers import live_workers
 
 __all__ = [

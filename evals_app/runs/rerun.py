@@ -7,7 +7,8 @@ from django.db.models import QuerySet
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Execution, Run
-from evals_app.runs.start import CannotStartError, create_run
+from evals_app.runs.freeze import CannotStartError
+from evals_app.runs.start import create_run
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
