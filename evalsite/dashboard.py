@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from pydantic import TypeAdapter, ValidationError
 
+from evals_app.admin.examples import may_load_examples
 from evals_app.admin.presentation import badge, percent, run_badges, scripted_badge
 from evals_app.engine.spec import ModelRef, ModelSpec
 from evals_app.models import Agent, Execution, Provider, Run, Suite
@@ -62,10 +63,12 @@ class SuiteLine:
 
     @property
     def change(self) -> str:
-        """The difference of the last pass rate to the one before, in points of a hundred."""
+        """The last pass rate against the one before, in points of a hundred."""
         rates = [point.rate for point in self.points[-2:]]
-        if len(rates) < 2 or rates[0] is None or rates[1] is None:  # noqa: PLR2004 - a pair
-            return ""
+        if len(rates) < 2:  # noqa: PLR2004 - a pair
+            return "first run"
+        if rates[0] is None or rates[1] is None:
+            return ""  # nothing was decided: there is nothing to compare
         points = round(100 * (rates[1] - rates[0]), 1)
         if not points:
             return "same as before"
@@ -76,9 +79,12 @@ class SuiteLine:
         return self.change.endswith("down")
 
     @property
-    def padded(self) -> tuple[Point | None, ...]:
-        """As many places as the trend has, the oldest first."""
-        return (None,) * (TREND_RUNS - len(self.points)) + self.points
+    def is_better(self) -> bool:
+        return self.change.endswith("up")
+
+    def padded(self, places: int) -> tuple[Point | None, ...]:
+        """Give as many places as the trend has, the oldest first."""
+        return (None,) * (places - len(self.points)) + self.points
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -88,6 +94,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     sees_suites = user.has_perm("evals_app.view_suite")
     suites = _suites() if sees_runs and sees_suites else []
     trend = _trend(suites)
+    places = max((len(line.points) for line in trend), default=0)
     return context | {
         "title": "Dashboard",
         "suites": suites,
@@ -96,11 +103,12 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "failures": _failures() if user.has_perm("evals_app.view_execution") else [],
         "has_worker": live_workers().exists(),
         "keyless": _keyless() if user.has_perm("evals_app.view_provider") else [],
-        "trend": trend,
-        "trend_heads": [_ago(back) for back in range(TREND_RUNS - 1, -1, -1)],
-        "trend_chart": _chart(trend),
+        "trend": [(line.name, line.padded(places)) for line in trend],
+        "trend_heads": _heads(places),
+        "trend_chart": _chart(trend, places=places),
         "trend_options": json.dumps(_OPTIONS),
         "may_write": user.has_perm("evals_app.add_suite"),
+        "may_load_examples": may_load_examples(request),
     }
 
 
@@ -199,13 +207,17 @@ def _ago(back: int) -> str:
     return "last" if back == 0 else f"{back} before"
 
 
-def _chart(trend: Sequence[SuiteLine]) -> str:
+def _heads(places: int) -> list[str]:
+    return [_ago(back) for back in range(places - 1, -1, -1)]
+
+
+def _chart(trend: Sequence[SuiteLine], *, places: int) -> str:
     datasets = [
         {
             "label": line.name,
             "data": [
                 None if point is None or point.rate is None else round(100 * point.rate, 1)
-                for point in line.padded
+                for point in line.padded(places)
             ],
             "borderColor": colour,
             "backgroundColor": colour,
@@ -217,8 +229,7 @@ def _chart(trend: Sequence[SuiteLine]) -> str:
         }
         for line, (colour, dash) in zip(trend, _LINES, strict=False)
     ]
-    labels = [_ago(back) for back in range(TREND_RUNS - 1, -1, -1)]
-    return json.dumps({"labels": labels, "datasets": datasets})
+    return json.dumps({"labels": _heads(places), "datasets": datasets})
 
 
 # Text takes its colour from the theme, in review.js.

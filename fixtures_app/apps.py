@@ -7,4 +7,4 @@ class FixturesConfig(AppConfig):
     """Data sets for agents to work on."""
 
     name = "fixtures_app"
-    verbose_name = "Fixtures"
+    verbose_name = "Test data"

@@ -43,7 +43,9 @@ MAX_DEPTH = 32
 MAX_BITS = 4096
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-_CANDIDATES = 1000  # difflib is slow; a suggestion is not worth more
+# difflib is slow; suggestions are not worth more.
+_CANDIDATES = 1000
+_MOST_HINTS = 20
 _BUILT_IN = frozenset(get_args(ErrorType))
 
 
@@ -467,12 +469,7 @@ def _cross_problems(fixture: Mapping[str, Json]) -> list[Problem]:
     ]
     if isinstance(fixture.get("entities"), list):  # without the list, every ref would be unknown
         refs = dict.fromkeys(ref for _, row in entities if isinstance(ref := row.get("ref"), str))
-        for position, row in _rows(fixture, "relations"):
-            for end in ("from", "to"):
-                ref = row.get(end)
-                if isinstance(ref, str) and ref not in refs:
-                    message = f"No entity has the ref {shown(ref)}.{suggestion(ref, refs)}"
-                    problems.append(Problem(("relations", position, end), message, ref))
+        problems += _dangling(_rows(fixture, "relations"), refs)
     schemas = {
         row["slug"]: row["schema"]
         for _, row in _rows(fixture, "entity_types")
@@ -485,6 +482,21 @@ def _cross_problems(fixture: Mapping[str, Json]) -> list[Problem]:
         if isinstance(data, dict) and not any(json_problems(data)):
             problems += _entity_problems(position, kind, data, schemas)
     return problems
+
+
+def _dangling(
+    relations: Iterable[tuple[int, Mapping[str, Json]]], refs: Mapping[str, object]
+) -> Iterator[Problem]:
+    hints = 0
+    for position, row in relations:
+        for end in ("from", "to"):
+            ref = row.get(end)
+            if isinstance(ref, str) and ref not in refs:
+                hint = suggestion(ref, refs) if hints < _MOST_HINTS else ""
+                hints += 1
+                yield Problem(
+                    ("relations", position, end), f"No entity has the ref {shown(ref)}.{hint}", ref
+                )
 
 
 def _rows(fixture: Mapping[str, Json], key: str) -> Sequence[tuple[int, Mapping[str, Json]]]:

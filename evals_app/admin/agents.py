@@ -12,7 +12,6 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextareaWid
 
 from evals_app.admin.choices import Choices
 from evals_app.admin.words import field_of
-from evals_app.engine.patterns import pattern_problem
 from evals_app.engine.spec import PREFIXES, AgentSettings, AgentSpec
 from evals_app.formats.explain import explain
 from evals_app.formats.problems import FormatError, Loc, Problem, keys_text
@@ -81,7 +80,10 @@ class AgentForm(VersionedForm):
         help_text="Blank: the model's own.",
     )
     max_tokens = forms.IntegerField(
-        required=False, min_value=1, widget=_NUMBER, help_text="Blank: as below."
+        required=False,
+        min_value=1,
+        widget=_NUMBER,
+        help_text="Longest answer of this model. Blank: as under Limits.",
     )
     top_p = forms.FloatField(
         required=False,
@@ -192,8 +194,6 @@ class AgentForm(VersionedForm):
         except ValidationError as error:
             self._explain(error, written, document)
             return
-        if self._broken_patterns(spec, document):
-            return
         columns = agent_columns(spec)
         self.cleaned_data.update({name: columns[name] for name in ("model", "tools", "rules")})
         self.instance.settings = columns["settings"]
@@ -221,12 +221,6 @@ class AgentForm(VersionedForm):
         where = f"Line {line - 1}, {keys}: " if keys else f"Line {line - 1}: "
         self.add_error("rules", where + message)
 
-    def _broken_patterns(self, spec: AgentSpec, document: Document) -> bool:
-        for number, rule in enumerate(spec.rules):
-            if rule.when and (problem := pattern_problem(rule.when)):
-                self._complain_of_rule(document, ("rules", number, "when"), problem)
-        return "rules" in self.errors
-
 
 @admin.register(Agent)
 class AgentAdmin(Editor):
@@ -238,8 +232,8 @@ class AgentAdmin(Editor):
     search_fields = ["name", "slug", "model", "description"]
     ordering = ["name"]
     when_empty = (
-        'An agent is what you test: a model with its prompt and tools, or rules that '
-        'answer without a model.'
+        "An agent is what you test: a model with its prompt and tools, or rules that "
+        "answer without a model."
     )
     prepopulated_fields = {"slug": ["name"]}
     fieldsets = [

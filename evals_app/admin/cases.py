@@ -255,10 +255,10 @@ class CaseAdmin(ChecksEditor):
     search_fields = ["name", "description", "tags", "suite__name"]
     ordering = ["suite", "position", "pk"]
     when_empty = (
-        'A case is one conversation: what the user says, and what must hold of the '
-        'answers. It belongs to a suite.'
+        "A case is one conversation: what the user says, and what must hold of the "
+        "answers. It belongs to a suite."
     )
-    actions_detail = ["run_now", "duplicate"]
+    actions_detail = ["open_suite", "run_now", "duplicate"]
     actions_submit_line = ["save_and_run"]
     fieldsets = [
         (None, {"fields": ["name", "suite", "tags"]}),
@@ -379,6 +379,18 @@ class CaseAdmin(ChecksEditor):
         run = try_start(request, case.suite, names=[case.name], is_tryout=True)
         case_url = reverse("admin:evals_app_case_change", args=[case.pk])
         return leave_dialog(run_url(run) if run else case_url)
+
+    # Its suite
+
+    def has_suite_permission(
+        self, request: HttpRequest, obj: Model | str | int | None = None
+    ) -> bool:
+        return request.user.has_perm("evals_app.view_suite")
+
+    @action(description="Suite", icon="checklist", url_path="suite", permissions=["suite"])
+    def open_suite(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        case = get_object_or_404(Case.objects.only("suite"), pk=object_id)
+        return redirect("admin:evals_app_suite_change", case.suite_id)
 
     # Copying
 

@@ -19,7 +19,8 @@ def free_name(wanted: str, taken: Iterable[str], *, length: int, mark: str = " "
     number = 1
     while True:
         end = f"{mark}copy" if number == 1 else f"{mark}copy{mark}{number}"
-        name = f"{wanted[: length - len(end)]}{end}"
+        # Cut short, a slug may end in the hyphen that follows it; two in a row are refused.
+        name = f"{wanted[: length - len(end)].rstrip(' -_')}{end}"
         if name not in known:
             return name
         number += 1

@@ -26,6 +26,7 @@ from evals_app.admin.presentation import (
     json_text,
     score_text,
     scripted_badge,
+    tokens,
     verdict_state,
 )
 from evals_app.admin.run_progress import running_line
@@ -250,22 +251,28 @@ def _review(execution: Execution) -> dict[str, Any]:
 
 
 def _summary(execution: Execution) -> list[tuple[str, SafeString]]:
-    return [
-        (label, badge(verdict_state(execution.summary.get(key), otherwise="not_set")))
-        for key, label in SUMMARY_LABELS.items()
-        if execution.summary
-    ]
+    if not execution.summary:
+        return []
+    states = {
+        key: verdict_state(execution.summary.get(key), otherwise="not_set")
+        for key in SUMMARY_LABELS
+    }
+    # In the summary what errored has merely not passed; people are told that it did not fail either.
+    states["overall_passed"] = execution.verdict or states["overall_passed"]
+    return [(label, badge(states[key])) for key, label in SUMMARY_LABELS.items()]
 
 
 def _numbers(execution: Execution, *, scale: str) -> list[tuple[str, str]]:
-    judge = [execution.judge_prompt_tokens, execution.judge_response_tokens]
     return [
         ("Score", score_text(execution.score, scale=scale)),
         ("Agent's time", duration(execution.time_ms)),
         ("Prompt tokens", count(execution.prompt_tokens)),
         ("Response tokens", count(execution.response_tokens)),
         ("Tool calls", count(execution.tool_calls)),
-        ("Judge tokens", " + ".join(map(count, judge))),
+        (
+            "Judge tokens",
+            tokens(execution.judge_prompt_tokens, execution.judge_response_tokens),
+        ),
     ]
 
 

@@ -141,6 +141,13 @@ def percent(rate: float | None) -> str:
     return f"{min(99.9, max(0.1, value)):.1f}{_NB}%"
 
 
+def tokens(prompt: int | None, response: int | None) -> str:
+    """Write what a model was sent and what it answered."""
+    if prompt is None and response is None:
+        return "unknown"
+    return f"{count(prompt)} prompt + {count(response)} response"
+
+
 def duration(ms: float | None) -> str:
     """Write milliseconds as people say them."""
     if ms is None:

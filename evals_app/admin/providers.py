@@ -61,7 +61,7 @@ class ProviderAdmin(Editor):
     list_display = ["name", "slug", "kind", "key_status", "updated_at"]
     search_fields = ["name", "slug"]
     ordering = ["name"]
-    when_empty = 'A provider is a way to reach models, for example the API of Anthropic.'
+    when_empty = "A provider is a way to reach models, for example the API of Anthropic."
     prepopulated_fields = {"slug": ["name"]}
     readonly_fields = ["key_status"]
     fieldsets = [

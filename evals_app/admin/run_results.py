@@ -15,12 +15,12 @@ from evals_app.admin.presentation import (
     UNKNOWN,
     badge,
     between,
-    count,
     duration,
     execution_state,
     percent,
     plural,
     score_text,
+    tokens,
     verdict_state,
 )
 from evals_app.engine.trial import Cause
@@ -100,16 +100,10 @@ def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
         ("Cases passed", percent(summary.get("pass_rate"))),
         ("Latency of a turn, median", duration(summary.get("median_ms"))),
         ("Latency of a turn, p95", duration(summary.get("p95_ms"))),
-        ("Agent tokens", _tokens(run.agent_prompt_tokens, run.agent_response_tokens)),
-        ("Judge tokens", _tokens(run.judge_prompt_tokens, run.judge_response_tokens)),
+        ("Agent tokens", tokens(run.agent_prompt_tokens, run.agent_response_tokens)),
+        ("Judge tokens", tokens(run.judge_prompt_tokens, run.judge_response_tokens)),
         ("Duration", between(run.started_at, run.finished_at)),
     ]
-
-
-def _tokens(prompt: int | None, response: int | None) -> str:
-    if prompt is None and response is None:
-        return "unknown"
-    return f"{count(prompt)} prompt + {count(response)} response"
 
 
 GATES = {

@@ -23,6 +23,8 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from evals_app.admin.checks import ChecksEditor, DefaultCheckInline
 from evals_app.admin.choices import Choices
 from evals_app.admin.copies import copy_case, copy_suite
+from evals_app.admin.examples import load_examples
+from evals_app.admin.importing import import_page, may_import
 from evals_app.admin.lines import TagsField
 from evals_app.admin.starting import (
     RunForm,
@@ -55,6 +57,13 @@ class SuiteForm(VersionedForm):
         widget=UnfoldAdminTextInputWidget(),
         help_text="Separated by commas. Every case of the suite has them too.",
     )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if agent := self.fields.get("agent"):
+            # Two agents may have one name: the same assistant as a model and as a script.
+            choice: Any = agent
+            choice.label_from_instance = lambda each: f"{each.name} ({each.slug})"
 
     class Meta:
         model = Suite
@@ -166,11 +175,12 @@ class SuiteAdmin(ChecksEditor):
     search_fields = ["name", "slug", "description"]
     ordering = ["name"]
     when_empty = (
-        'A suite is a set of cases for one agent: conversations, and what must hold of '
-        'the answers. It needs an agent first.'
+        "A suite is a set of cases for one agent: conversations, and what must hold of "
+        "the answers. It needs an agent first."
     )
     prepopulated_fields = {"slug": ["name"]}
     change_form_outer_before_template = "admin/evals_app/suite_cases.html"
+    actions_list = ["open_import"]
     actions_detail = [
         "run",
         {
@@ -231,6 +241,9 @@ class SuiteAdmin(ChecksEditor):
     ) -> HttpResponse:
         context |= self.checks_context(request)
         suite = context.get("original")
+        if suite is not None and self.has_runs_permission(request):
+            runs = Run.objects.filter(suite_slug=suite.slug, is_tryout=False)
+            context["last_run"] = runs.defer("summary").order_by("-id").first()
         if suite is not None and request.user.has_perm("evals_app.view_case"):
             cases = suite.cases.order_by("position", "pk").annotate(turn_count=Count("turns"))
             add_url = reverse("admin:evals_app_case_add")
@@ -272,8 +285,18 @@ class SuiteAdmin(ChecksEditor):
                 wrap(require_GET(self.run_size)),
                 name="evals_app_suite_run_size",
             ),
+            path("import/", wrap(self.import_files), name="evals_app_suite_import"),
+            path(
+                "load-examples/",
+                wrap(require_POST(load_examples)),
+                name="evals_app_suite_load_examples",
+            ),
             *super().get_urls(),
         ]
+
+    def import_files(self, request: HttpRequest) -> HttpResponse:
+        """Import files of any kind; most hold suites."""
+        return import_page(request, self.admin_site.each_context(request) | {"opts": self.opts})
 
     def arrange_cases(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Move a case up or down, or copy one: `up`, `down` or `copy` names its key."""
@@ -291,6 +314,17 @@ class SuiteAdmin(ChecksEditor):
             move_case(case, up=what == "up")
         url = reverse("admin:evals_app_suite_change", args=[suite.pk])
         return redirect(f"{url}#case-{case.pk}")
+
+    def has_import_permission(
+        self, request: HttpRequest, obj: Model | str | int | None = None
+    ) -> bool:
+        return may_import(request)
+
+    @action(
+        description="Import files", icon="upload_file", url_path="choose", permissions=["import"]
+    )
+    def open_import(self, request: HttpRequest) -> HttpResponse:
+        return redirect("admin:evals_app_suite_import")
 
     # Running
 

@@ -1,6 +1,6 @@
 """Import files: uploaded, in JSON, or one as it is."""
 
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -14,10 +14,8 @@ from evals_app.api.parsers import MAX_BODY, YAML_PARSERS, JsonParser, TooLargeEr
 from evals_app.api.permissions import Need, Scope, require_changes
 from evals_app.api.problems import RefusedError, error_at, file_error, unknown
 from evals_app.api.shapes import ImportShape
-from evals_app.formats import Dialect, SourceFile
+from evals_app.formats import DIALECTS, Dialect, SourceFile
 from evals_app.library import ImportReport, import_files
-
-DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 
 # Parts of an upload with this name are known by their file name.
 _UNNAMED = ("file", "files")

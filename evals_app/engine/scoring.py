@@ -61,7 +61,7 @@ def _causes(
             # Where scores decide, a score that is missing would have.
             if each.decides or (suite.scores_decide and each.weight > 0):
                 cause = Cause.ASSERTION if each.fail_on_error else grade.cause or Cause.HARNESS
-                causes.append((cause, f"{each.label}: {grade.reason}"))
+                causes.append((cause, f"{each.label.rstrip('.')}: {grade.reason}"))
         elif (
             each.decides
             and grade.passed is False

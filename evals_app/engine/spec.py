@@ -47,6 +47,9 @@ def _base_url(value: str) -> str:
     if not re.fullmatch(r"https?://\S+", value):
         msg = "Write the whole address, for example https://models.example.org."
         raise ValueError(msg)
+    if re.match(r"https?://[^/?#]*@", value):
+        msg = "Leave name and password out of the address; a key stays in the environment."
+        raise ValueError(msg)
     return value
 
 

@@ -115,7 +115,8 @@ def _details(exc: ValidationError, model: type[Spec]) -> list[InitErrorDetails]:
 
 def near(word: str, known: Iterable[str]) -> str:
     """Say `Did you mean ...?` when a known word is close, else nothing."""
-    found = difflib.get_close_matches(word, list(known), n=1)
+    # Cut: comparing megabytes takes seconds, and nobody misspells a name at that length.
+    found = difflib.get_close_matches(word[:200], list(known), n=1)
     return f" Did you mean {found[0]!r}?" if found else ""
 
 

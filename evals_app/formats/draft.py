@@ -9,8 +9,8 @@ from pydantic import BaseModel, ValidationError
 from evals_app.engine.spec import PREFIXES
 from evals_app.engine.suite import AssertionSpec, SuiteSpec, TurnSpec
 from evals_app.formats.explain import allows, annotation_at, explain
-from evals_app.formats.problems import Loc, Problem
-from evals_app.formats.yaml_source import Document, Surprise, surprise_warnings
+from evals_app.formats.problems import Loc, Problem, shortened, shown
+from evals_app.formats.yaml_source import Document, Surprise
 
 Kind = Literal["provider", "agent", "fixture", "suite"]
 KINDS: tuple[Kind, ...] = ("provider", "agent", "fixture", "suite")
@@ -74,14 +74,17 @@ def surprises(document: Document, model: type[BaseModel]) -> list[Problem]:
 
     Where only text is meant they are errors already; where true or false is meant `yes` is right.
     """
-    return surprise_warnings(
-        document,
-        among=(
-            each
-            for each in document.surprises
-            if _is_doubtful(each, annotation_at(model, each.loc, document.data))
-        ),
-    )
+    problems = []
+    for each in document.surprises:
+        if not _is_doubtful(each, annotation_at(model, each.loc, document.data)):
+            continue
+        written, read = shortened(each.raw, each.loc), shown(each.value, each.loc)
+        message = (
+            f'YAML reads the unquoted {written} as {read}; write "{written}" in quotes if text is '
+            f"meant, else {read}."
+        )
+        problems.append(document.problem(each.loc, message, value=written, level="warning"))
+    return problems
 
 
 def _is_doubtful(surprise: Surprise, annotation: Any) -> bool:  # noqa: ANN401 - a type

@@ -54,9 +54,10 @@ def explain(
     for each in error.errors(include_url=False, include_context=True):
         details: dict[str, Any] = dict(each)
         found.setdefault(_real_place(details, data), []).append(details)
+    above = {loc[:length] for loc in found for length in range(len(loc))}
     problems = []
     for loc, errors in found.items():
-        if _is_other_branch(loc, errors, found):
+        if loc in above and _is_other_branch(errors):
             continue
         problems += [
             put(loc, message, at_key=at_key)
@@ -78,12 +79,9 @@ def _real_place(error: Mapping[str, Any], data: Any) -> Loc:  # noqa: ANN401 - J
     return tuple(loc)
 
 
-def _is_other_branch(
-    loc: Loc, errors: Sequence[Mapping[str, Any]], found: Mapping[Loc, object]
-) -> bool:
-    """Whether these only say that a branch did not match which nobody meant."""
-    deeper = any(len(other) > len(loc) and other[: len(loc)] == loc for other in found)
-    return deeper and all(each["type"] in {*_EXPECTED, "literal_error"} for each in errors)
+def _is_other_branch(errors: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether errors above others only say that a branch did not match which nobody meant."""
+    return all(each["type"] in {*_EXPECTED, "literal_error"} for each in errors)
 
 
 def _sentences(

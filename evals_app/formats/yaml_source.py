@@ -5,7 +5,6 @@ input, aliases cannot explode, keys stand once, and dates, `12:30` and `=` stay 
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -398,16 +397,3 @@ def _data(node: _Node, loc: Loc, surprises: list[Surprise]) -> Any:  # noqa: ANN
     if node.raw is not None and is_surprising(node.raw, node.scalar):
         surprises.append(Surprise(loc, node.raw, node.scalar))
     return node.scalar
-
-
-def surprise_warnings(document: Document, *, among: Iterator[Surprise]) -> list[Problem]:
-    """Warn of scalars that were perhaps meant as text."""
-    problems = []
-    for each in among:
-        written, read = shortened(each.raw, each.loc), shown(each.value, each.loc)
-        message = (
-            f'YAML reads the unquoted {written} as {read}; write "{written}" in quotes if text is '
-            f"meant, else {read}."
-        )
-        problems.append(document.problem(each.loc, message, value=written, level="warning"))
-    return problems

@@ -35,6 +35,9 @@ holds one object; unknown keys, wrong types and repeated keys are refused with f
 `examples/` has files of every kind. `python manage.py import_evals PATH...` reads them,
 `python manage.py export_evals --dir DIR` writes them; what was exported imports unchanged.
 
+Entity types belong to the whole site. An exported fixture declares those of its entities, the first
+one also those that no entity has; a site without fixtures exports no entity types.
+
 Struere projects are read as they are: `*.eval.yaml` beside `*.fixture.yaml`, with Struere's own
 camelCase keys. Their suites show scores from 1 to 5, are judged by
 `anthropic/claude-haiku-4-5-20251001` unless they name another judge, and use every fixture of their

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Literal
 
 from django.db.models import QuerySet
+from pydantic import ValidationError
 
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SnapshotSpec
@@ -29,7 +30,11 @@ def rerun(run: Run, *, only: Only, by: "User | None" = None) -> Run:
     if not chosen:
         problem = f"Run {run.pk} has no {only} executions." if only != "all" else "It is empty."
         raise CannotStartError([problem])
-    snapshot = SnapshotSpec.read(run.snapshot.content)
+    try:
+        snapshot = SnapshotSpec.read(run.snapshot.content)
+    except ValidationError as exc:
+        problem = f"Run {run.pk} was made by another version; start its suite anew."
+        raise CannotStartError([problem]) from exc
     by_name = {case.name: case for case in snapshot.suite.cases}
     rows = run.executions.filter(case__in=chosen).order_by("position", "trial")
     return create_run(

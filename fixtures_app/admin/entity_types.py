@@ -75,6 +75,7 @@ class EntityTypeAdmin(Editor):
     list_display = ["slug", "entity_count", "updated_at"]
     search_fields = ["slug"]
     ordering = ["slug"]
+    when_empty = "An entity type says what kinds of things a fixture may hold, for example orders."
     fieldsets = [(None, {"fields": ["slug", "schema"]})]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[EntityType]:

@@ -13,6 +13,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from pydantic import ValidationError
 from unfold.decorators import display
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from fixtures_app.admin.editor import Editor, VersionedForm
 from fixtures_app.admin.inputs import Select, TextArea, TextInput
@@ -264,6 +265,7 @@ class FixtureForm(VersionedForm):
     class Meta:
         model = Fixture
         fields = ("name", "slug", "description")
+        widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 2})}
         help_texts = {"slug": "Its name in files, for example class-data."}
 
     def clean(self) -> dict[str, Any]:
@@ -295,6 +297,10 @@ class FixtureAdmin(Editor):
     list_display = ["name", "slug", "entity_count", "updated_at"]
     search_fields = ["name", "slug", "description"]
     ordering = ["name"]
+    when_empty = (
+        "A fixture is data that agents work on, for example customers and orders. Every "
+        "conversation gets its own copy."
+    )
     prepopulated_fields = {"slug": ["name"]}
     readonly_fields = ["used_by"]
     fieldsets = [(None, {"fields": ["name", "slug", "description", "used_by"]})]

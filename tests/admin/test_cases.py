@@ -435,6 +435,11 @@ def test_a_case_needs_a_turn(admin_client: Client) -> None:
             {"history__role": ["user"], "history__content": [""]}, "", id="blank line is dropped"
         ),
         pytest.param(
+            {"history__role": ["user", "user"], "history__content": ["Hello", "Are you there?"]},
+            "Said before: ",
+            id="history that does not alternate",
+        ),
+        pytest.param(
             {"turns__0__user": " "}, "Turn 1, user message: This field is required.", id="turn"
         ),
     ],
@@ -716,6 +721,14 @@ def test_the_list_asks_the_same_however_many_cases_there_are(
         text = admin_client.get("/admin/evals_app/case/").content.decode()
 
     assert "Where is it" in text
+
+
+def test_a_case_leads_to_its_suite(admin_client: Client) -> None:
+    case = write_case()
+
+    answer = admin_client.get(f"/admin/evals_app/case/{case.pk}/suite/")
+
+    assert answer["Location"] == f"/admin/evals_app/suite/{case.suite_id}/change/"
 
 
 def test_the_list_can_be_searched_and_filtered(admin_client: Client) -> None:

@@ -38,3 +38,13 @@ def test_a_copy_keeps_a_check_of_a_kind_that_no_longer_exists() -> None:
 
     assert Assertion.objects.filter(turn__case__suite=copied).get().type == "telepathy"
     assert (Suite.objects.count(), Case.objects.count()) == (2, 2)
+
+
+@pytest.mark.django_db
+def test_a_copy_of_a_suite_with_the_longest_slug_can_be_read() -> None:
+    suite = write_suite(slug="a" * 94 + "-" + "b" * 5)
+
+    copied = copy_suite(suite)
+
+    assert copied.slug == "a" * 94 + "-copy"
+    assert copied.to_spec().slug == copied.slug

@@ -134,6 +134,53 @@ def test_the_page_shows_what_was_said_and_done(admin_client: Client) -> None:
         assert expected in text
 
 
+@pytest.mark.parametrize(
+    ("expected", "shown"),
+    [
+        pytest.param("It is <b>paid</b>.", "It is &lt;b&gt;paid&lt;/b&gt;.", id="text"),
+        pytest.param("", "An empty reply", id="empty"),
+        pytest.param("long " * 200, '<details class="expected">', id="long ones are folded"),
+    ],
+)
+def test_what_a_turn_expects_stands_beside_the_reply(
+    admin_client: Client, expected: str, shown: str
+) -> None:
+    text = read(admin_client, make_execution(make_run(), trial=make_trial(expected=expected)))
+
+    assert "<h4>Expected</h4>" in text
+    assert shown in text
+    assert text.index("on its way") < text.index("<h4>Expected</h4>")
+
+
+def test_a_turn_that_expects_nothing_says_nothing_of_it(admin_client: Client) -> None:
+    assert "<h4>Expected</h4>" not in read(admin_client, make_execution(make_run()))
+
+
+@pytest.mark.parametrize("state", ["passed", "failed", "errored"])
+def test_the_summary_has_the_verdict_of_the_whole(admin_client: Client, state: str) -> None:
+    execution = make_execution(make_run(), state=state)
+
+    summary = dict(admin_client.get(page_of(execution)).context["summary"])
+
+    assert state.capitalize() in summary["Overall"]
+
+
+def test_an_empty_list_says_how_to_fill_it(admin_client: Client) -> None:
+    text = admin_client.get(LIST).content.decode()
+
+    assert "No executions yet" in text
+    assert "Open a suite and press Run." in text
+
+
+def test_a_list_in_which_nothing_fits_leads_back_to_all(admin_client: Client) -> None:
+    make_run(["passed"])
+
+    text = admin_client.get(f"{LIST}?verdict__exact=failed").content.decode()
+
+    assert "Nothing fits" in text
+    assert "Show all executions" in text
+
+
 def test_untrusted_text_is_escaped_and_in_no_active_attribute(admin_client: Client) -> None:
     attack = "\"'><script>alert(1)</script>{{ x }}"
     call = ToolCall(attack, {attack: attack}, attack, attack)

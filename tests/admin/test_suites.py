@@ -102,6 +102,14 @@ def test_another_judge_does_not_inherit_the_settings_of_the_first(admin_client: 
         pytest.param({"judge_model": "gemma"}, "Judge model: Write the model as", id="judge"),
         pytest.param({"max_p95_ms": "-1"}, "95 % of replies within (ms): ", id="gate"),
         pytest.param({"tags": "x" * 300}, "Tags: ", id="tag"),
+        pytest.param(
+            {"judge_context": "At {{noon}}."}, "Facts for the judge: ", id="unknown variable"
+        ),
+        pytest.param(
+            {"run_rule": "gates", "gate_pass_rate": "", "min_score": "", "max_p95_ms": ""},
+            "Share of passed cases at least: Only gates decide whether a run passes, and none is",
+            id="gates without a gate",
+        ),
         pytest.param({"trials": "101"}, "Trials of each case: ", id="trials"),
     ],
 )
@@ -112,6 +120,16 @@ def test_a_wrong_field_is_refused_with_its_name(
 
     (found,) = refused.problems
     assert found.startswith(problem)
+
+
+@pytest.mark.parametrize("gate", ["gate_pass_rate", "min_score", "max_p95_ms"])
+def test_one_gate_is_enough_where_gates_decide(admin_client: Client, gate: str) -> None:
+    suite = write_suite()
+
+    saved = page_of(admin_client, suite).post(run_rule="gates", **{gate: "1"})
+
+    assert saved.is_saved, saved.problems
+    assert Suite.objects.get().to_spec().run_rule == "gates"
 
 
 def test_a_wrong_default_check_is_refused_with_its_place(admin_client: Client) -> None:
@@ -399,6 +417,31 @@ def test_pages_of_a_suite_ask_strangers_to_sign_in(what: str) -> None:
     assert response.headers["Location"].startswith("/admin/login/")
 
 
+def test_the_page_leads_to_the_last_run(admin_client: Client) -> None:
+    suite = write_suite([a_case()])
+    make_run(["passed"], suite=suite)
+    last = make_run(["failed"], suite=suite)
+    make_run(["passed"], suite=suite, is_tryout=True)
+
+    text = admin_client.get(url_of(suite)).content.decode()
+
+    assert f'href="/admin/evals_app/run/{last.pk}/change/">Last run: failed, ' in text
+
+
+def test_a_suite_that_was_not_run_says_how_to(admin_client: Client) -> None:
+    assert "Not run yet: press Run above" in page_of(admin_client, write_suite([a_case()])).html
+
+
+def test_agents_of_one_name_can_be_told_apart(admin_client: Client) -> None:
+    suite = write_suite()
+    Agent.objects.create(name="Shop", slug="shop-model", model="anthropic/claude-haiku-5-5")
+
+    text = page_of(admin_client, suite).html
+
+    assert "Shop (shop)" in text
+    assert "Shop (shop-model)" in text
+
+
 # The list
 
 
@@ -433,5 +476,5 @@ def test_the_page_asks_the_same_however_many_cases_there_are(
     suite = write_suite([a_case(str(number)) for number in range(30)], **RICH)
     page_of(admin_client, suite)
 
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         page_of(admin_client, suite)

@@ -203,8 +203,9 @@ def test_a_number_that_no_column_holds_is_refused(client: APIClient) -> None:
     assert not Suite.objects.filter(slug="n").exists()
 
 
-def test_a_suite_is_exported_as_a_native_file(client: APIClient) -> None:
-    response = client.get("/api/suites/refunds/export/", headers={"Accept": "application/yaml"})
+@pytest.mark.parametrize("accept", ["application/yaml", "application/json", "*/*"])
+def test_a_suite_is_exported_as_a_native_file(client: APIClient, accept: str) -> None:
+    response = client.get("/api/suites/refunds/export/", headers={"Accept": accept})
 
     spec = Suite.objects.with_everything().get(slug="refunds").to_spec()
     assert response.headers["Content-Type"] == "application/yaml"

@@ -123,6 +123,9 @@ def test_a_provider_needs_no_more_than_its_kind() -> None:
     [
         pytest.param({"base_url": "models.example.org"}, "Write the whole address", id="no scheme"),
         pytest.param({"base_url": "http://a b"}, "Write the whole address", id="a space"),
+        pytest.param(
+            {"base_url": "https://ann:secret@host"}, "Leave name and password out", id="a password"
+        ),
         pytest.param({"base_url": ""}, "Write the whole address", id="empty"),
         pytest.param({"api_key_env": "sk-ant-123"}, "never a key", id="a key"),
         pytest.param({"api_key_env": "1KEY"}, "name of an environment variable", id="a digit"),

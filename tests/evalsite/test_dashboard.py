@@ -25,7 +25,7 @@ def lines(client: Client) -> dict[str, Any]:
 def test_an_empty_site_shows_three_ways_to_start(admin_client: Client) -> None:
     text = read(admin_client)
 
-    for way in ("manage.py demo", "manage.py import_evals", "Write the first suite"):
+    for way in ("Load the examples", "Choose files", "Add an agent", "Write a suite"):
         assert way in text
     assert "No worker is alive" not in text
 
@@ -35,7 +35,7 @@ def test_a_site_with_a_suite_is_not_empty(admin_client: Client) -> None:
 
     text = read(admin_client)
 
-    assert "manage.py demo" not in text
+    assert "Load the examples" not in text
     assert "Not run yet" in text
 
 
@@ -46,6 +46,7 @@ def test_a_site_with_a_suite_is_not_empty(admin_client: Client) -> None:
         pytest.param(["passed"] * 2, ["passed", "failed"], "50 points down", id="worse"),
         pytest.param(["passed"], ["passed"] * 3, "same as before", id="same"),
         pytest.param(["errored"], ["passed"], "", id="before unknown"),
+        pytest.param(["errored"], ["errored"], "", id="both unknown"),
     ],
 )
 def test_a_suite_shows_its_last_run_and_the_change(
@@ -58,6 +59,12 @@ def test_a_suite_shows_its_last_run_and_the_change(
 
     assert line.last.run_id == run.pk
     assert line.change == change
+
+
+def test_of_a_first_run_there_is_no_change(admin_client: Client) -> None:
+    make_run(["passed"])
+
+    assert lines(admin_client)["Refunds"].change == "first run"
 
 
 def test_runs_tried_by_hand_and_open_ones_are_kept_out_of_trends(admin_client: Client) -> None:
@@ -77,11 +84,24 @@ def test_the_chart_and_the_table_show_the_same_numbers(admin_client: Client) -> 
     context = admin_client.get(PAGE).context
     chart = json.loads(context["trend_chart"])
 
-    (line,) = context["trend"]
-    shown = [None if point is None else point.shown for point in line.padded]
-    assert chart["datasets"][0]["data"][-2:] == [50.0, 100.0]
-    assert [text and text.replace("\u00a0", " ") for text in shown[-2:]] == ["50 %", "100 %"]
-    assert len(chart["labels"]) == len(shown) == len(context["trend_heads"]) == 10
+    ((name, points),) = context["trend"]
+    shown = [None if point is None else point.shown for point in points]
+    assert (name, chart["datasets"][0]["data"]) == ("Refunds", [50.0, 100.0])
+    assert [text and text.replace("\u00a0", " ") for text in shown] == ["50 %", "100 %"]
+    assert chart["labels"] == context["trend_heads"] == ["1 before", "last"]
+
+
+def test_a_trend_is_as_wide_as_its_longest_suite_and_ends_today(admin_client: Client) -> None:
+    short = make_suite("short")
+    for _ in range(12):
+        make_run(["passed"])
+    for _ in range(2):
+        make_run(["failed"], suite=short)
+
+    trend = dict(admin_client.get(PAGE).context["trend"])
+
+    assert len(trend["Refunds"]) == len(trend["Short"]) == 10
+    assert [point is None for point in trend["Short"]] == [True] * 8 + [False] * 2
 
 
 def test_a_single_run_is_no_trend(admin_client: Client) -> None:

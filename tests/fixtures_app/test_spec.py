@@ -512,3 +512,16 @@ def test_a_suggestion_names_what_may_have_been_meant(
     name: str, known: list[str], expected: str
 ) -> None:
     assert suggestion(name, known) == expected
+
+
+def test_only_the_first_of_many_unknown_refs_get_a_suggestion() -> None:
+    entity = {"ref": "customer-1", "type": "customer", "data": {}}
+    relations = [{"from": "customer-1", "to": f"customer-1{n}x", "type": "has"} for n in range(30)]
+    written = {"name": "A", "slug": "a", "entities": [entity], "relations": relations}
+
+    with pytest.raises(ValidationError) as caught:
+        FixtureSpec.model_validate(written)
+
+    messages = [each["msg"] for each in caught.value.errors()]
+    assert len(messages) == 30  # each is reported, for searching near names takes long
+    assert ["Did you mean" in message for message in messages] == [True] * 20 + [False] * 10

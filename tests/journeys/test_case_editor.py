@@ -351,3 +351,23 @@ def test_a_phone_scrolls_only_up_and_down(page: Page, open_case: Any, scheme: An
     row = checks(turns(page).first).first
     row.get_by_role("button", name="Remove check").click()
     expect(row.get_by_role("button", name="Undo")).to_be_visible()
+
+
+def test_a_new_case_opens_with_a_turn_and_may_be_left_without_a_question(
+    page: Page, open_case: Any
+) -> None:
+    suite = write_suite()
+    asked: list[str] = []
+
+    def answer(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    page.on("dialog", answer)
+    open_case(query=f"?suite={suite.pk}")
+
+    expect(turns(page)).to_have_count(1)
+    expect(turns(page).get_by_label("User message")).to_have_value("")
+    page.goto(page.url.split("/admin/")[0] + "/admin/")
+
+    assert asked == []

@@ -253,7 +253,7 @@ def write_everything() -> list[str]:
         make_grade(family="judged", type="llm_judge", label="Judge: Stays polite"),
     ]
     run = make_run(["passed", "failed", "errored"], suite=suite, gates={"min_pass_rate": 0.9})
-    trial = make_trial(turns=2, calls=[call])
+    trial = make_trial(turns=2, calls=[call], expected="On its way. " * 60)
     execution = make_execution(run, "talk", state="failed", trial=trial, grades=grades)
     going_on = make_run(["running", "queued"], suite=suite)
     pages: list[tuple[str, Any]] = [
@@ -268,6 +268,8 @@ def write_everything() -> list[str]:
     lists = [f"admin:{name}_changelist" for name in dict.fromkeys(name for name, _ in pages)]
     return [
         reverse("admin:index"),
+        reverse("admin:evals_app_suite_import"),
+        reverse("admin:evals_app_case_add"),
         *(reverse(f"admin:{name}_change", args=[row.pk]) for name, row in pages),
         *map(reverse, lists),
     ]

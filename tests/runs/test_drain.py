@@ -11,7 +11,7 @@ from django_q.models import OrmQ
 from evals_app.engine.execution import Outcome, Signal
 from evals_app.engine.scoring import Decision
 from evals_app.engine.trial import Grade, GradedAssertion, Trial, TurnRecord, Verdict
-from evals_app.models import GradeResult, Lease, Run, Transcript
+from evals_app.models import GradeResult, Lease, Run, Snapshot, Transcript
 from evals_app.runs import CannotStartError, cancel_run, rerun, start_run
 from evals_app.runs.drain import Heart, drain
 from evals_app.runs.lease import open_lease
@@ -350,3 +350,13 @@ def test_a_suite_that_no_longer_reads_is_refused_in_plain_words() -> None:
 
     (problem,) = caught.value.problems
     assert problem.startswith("cases[0].turns[0].assertions[0].type: Unknown check 'gone'.")
+
+
+def test_a_snapshot_of_another_version_is_not_run_again() -> None:
+    run = start(make_suite(["bye"]))
+    drain(run.pk)
+    Snapshot.objects.update(content='{"schema_version": 0}')
+    run.refresh_from_db()
+
+    with pytest.raises(CannotStartError, match="made by another version"):
+        rerun(Run.objects.get(pk=run.pk), only="failed")

@@ -237,7 +237,11 @@ class ToolCalls(PlainGrader):
 
     tools: Annotated[
         list[ExpectedCall],
-        Field(max_length=200, title="Tools", description="Names, or name with args."),
+        Field(
+            max_length=200,
+            title="Tools",
+            description="A tool listed twice must be called twice. Arguments may be left out.",
+        ),
     ]
     exact: Annotated[bool, Field(title="No other calls")] = False
     ordered: Annotated[bool, Field(title="In this order")] = False
@@ -265,7 +269,7 @@ class ToolCalls(PlainGrader):
     @property
     def _manner(self) -> str:
         exactly = "exactly " if self.exact and self.tools else ""
-        return f"{exactly}in this order " if self.ordered and self.tools else exactly
+        return f"{exactly}in this order: " if self.ordered and self.tools else exactly
 
     def _actual(self, calls: Sequence[ToolCall]) -> str:
         return listed([call.name for call in calls], nothing="no tool")

@@ -8,12 +8,19 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evals_app.formats import DIALECTS, FormatError, SourceFile, is_eval_file
+from evals_app.formats import (
+    DIALECTS,
+    EXPECTED,
+    MAX_BYTES,
+    FormatError,
+    SourceFile,
+    is_eval_file,
+)
 from evals_app.library import ImportReport, import_files
 
 USAGE = 2
-# Readers refuse more than 10 MB; this much is read to let them say so.
-MOST_BYTES = 10 * 1024 * 1024 + 1
+# Readers refuse more than this; one byte is read beyond it, to let them say so.
+MOST_BYTES = MAX_BYTES + 1
 
 _DONE = {"created": "Created", "updated": "Updated", "unchanged": "Unchanged"}
 _WOULD = {"created": "Would create", "updated": "Would update", "unchanged": "Unchanged"}
@@ -87,8 +94,7 @@ def read_paths(paths: Sequence[str]) -> list[SourceFile]:
         except OSError as error:
             problems.append(f"{shown} cannot be read: {error.strerror}.")
     if not files and not problems:
-        expected = "*.suite.yaml, *.agent.yaml, *.fixture.yaml, *.provider.yaml or *.eval.yaml"
-        problems.append(f"There is no eval file in {', '.join(paths)}; expected {expected}.")
+        problems.append(f"There is no eval file in {', '.join(paths)}. {EXPECTED}.")
     if problems:
         raise CommandError("\n".join(problems), returncode=USAGE)
     return files

@@ -12,7 +12,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from evals_app.documents import run_document
+from evals_app.documents import run_document, runs_document
 from evals_app.engine.suite import near
 from evals_app.management.console import console_on, print_result, run_link, watch
 from evals_app.models import Agent, Run, Suite
@@ -176,8 +176,7 @@ def positive(text: str) -> int:
 
 
 def _document(runs: list[Run]) -> str:
-    documents = [run_document(run) for run in runs]
-    whole = documents[0] if len(documents) == 1 else {"schema_version": 1, "runs": documents}
+    whole = run_document(runs[0]) if len(runs) == 1 else runs_document(runs)
     return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
 
 

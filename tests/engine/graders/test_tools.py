@@ -359,7 +359,7 @@ def test_arguments_that_cannot_be_written_do_not_break_the_reason() -> None:
         pytest.param(ToolNotCalled(value="a"), "Does not call a", id="not"),
         pytest.param(
             ToolCalls.model_validate({"tools": ["a", "b"], "exact": True, "ordered": True}),
-            "Calls exactly in this order a, b",
+            "Calls exactly in this order: a, b",
             id="trajectory",
         ),
         pytest.param(ToolCalls(tools=[], exact=True), "Calls no tool at all", id="none"),

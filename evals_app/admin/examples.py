@@ -1,0 +1,53 @@
+"""The examples that come with Touchstone, loaded from the first page without a terminal."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.html import format_html
+
+from evals_app.admin.importing import may_import
+from evals_app.admin.presentation import plural
+from evals_app.formats import FormatError, SourceFile, is_eval_file
+from evals_app.library import import_files
+
+EXAMPLES = settings.BASE_DIR / "examples"
+
+
+def may_load_examples(request: HttpRequest) -> bool:
+    """Whether there are examples, and this person may write all that they hold."""
+    return EXAMPLES.is_dir() and may_import(request)
+
+
+def example_files() -> list[SourceFile]:
+    """Read the examples in a stable order."""
+    paths = (path for path in EXAMPLES.rglob("*") if is_eval_file(path.name))
+    return [
+        SourceFile(path.relative_to(EXAMPLES).as_posix(), path.read_bytes())
+        for path in sorted(paths)
+    ]
+
+
+def load_examples(request: HttpRequest) -> HttpResponse:
+    """Import the examples and say what to do with them."""
+    if not may_load_examples(request):
+        raise PermissionDenied
+    try:
+        report = import_files(example_files())
+    except FormatError as error:
+        # Something of the same name is here already and does not go together with them.
+        for problem in error.problems:
+            messages.error(request, f"The examples were not loaded. {problem.message}")
+        return redirect("admin:index")
+    suites = sum(change.kind == "suite" for change in report.changes)
+    messages.success(
+        request,
+        format_html(
+            '{} loaded. <a class="ts-plain-link" href="{}">Open one</a> and press Run to see how it does.',
+            plural(suites, "example suite"),
+            reverse("admin:evals_app_suite_changelist"),
+        ),
+    )
+    return redirect("admin:index")
