@@ -7,7 +7,7 @@ into a verdict.
 Layers; each imports only from those below it (contracts in pyproject.toml):
 
     admin | api | management | tasks    what people, tools and the queue call
-    runs | library                      operations: run a suite; specs to rows and back
+    runs | library | documents          run a suite; specs to rows and back; rows to documents
     models                              rows, their integrity and their changes of status
     formats | reports                   bytes to specs and back; summaries to documents
     engine                              hold conversations and grade them; knows no Django

@@ -41,8 +41,8 @@ def reap() -> int:
         run.pass_deadline()
         cancel_queued(run.pk)
         close_if_over(run.pk)
+    _forget_workers(here)
     _issue_missing_tickets()
-    Worker.objects.filter(host=here, seen_at__lt=Now() - FORGET_WORKERS).delete()
     Failure.objects.filter(stopped__lt=Now() - KEEP_FAILURES).delete()
     return reaped
 
@@ -79,6 +79,14 @@ def _write_off(rows: list[Execution], *, lease: Lease) -> None:
         for row in rows
     ]
     write_outcomes(outcomes, run_id=run.pk)
+
+
+def _forget_workers(here: str) -> None:
+    """Drop the rows of workers that are gone; tickets they had pulled into memory went with them."""
+    died = [row.pk for row in Worker.objects.filter(host=here) if not is_process(row.pid)]
+    gone = Worker.objects.filter(Q(pk__in=died) | Q(seen_at__lt=Now() - FORGET_WORKERS))
+    if gone.delete()[0]:
+        Run.objects.filter(status__in=Run.OPEN).update(ticketed_at=None)
 
 
 def _issue_missing_tickets() -> None:

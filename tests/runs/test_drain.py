@@ -1,5 +1,8 @@
 """A run, from its start to its end, in one process."""
 
+import socket
+import subprocess
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +14,7 @@ from django_q.models import OrmQ
 from evals_app.engine.execution import Outcome, Signal
 from evals_app.engine.scoring import Decision
 from evals_app.engine.trial import Grade, GradedAssertion, Trial, TurnRecord, Verdict
-from evals_app.models import GradeResult, Lease, Run, Snapshot, Transcript
+from evals_app.models import GradeResult, Lease, Run, Snapshot, Transcript, Worker
 from evals_app.runs import CannotStartError, cancel_run, rerun, start_run
 from evals_app.runs.drain import Heart, drain
 from evals_app.runs.lease import open_lease
@@ -265,6 +268,31 @@ def test_what_a_dead_worker_held_is_held_again() -> None:
     assert OrmQ.objects.exists()  # asked for again at once
     drain(run.pk)
     assert counters(run) == {"total": 3, "passed": 3}
+
+
+def test_tickets_in_the_memory_of_a_dead_worker_are_issued_again_at_once() -> None:
+    start(make_suite())
+    OrmQ.objects.all().delete()
+    nobody = subprocess.Popen([sys.executable, "-c", ""])
+    nobody.wait()
+    Worker.objects.create(
+        host=socket.gethostname(), pid=nobody.pid, version="0", processes=3, seen_at=Now()
+    )
+
+    reap()
+
+    assert OrmQ.objects.exists()
+    assert not Worker.objects.exists()
+
+
+def test_tickets_are_not_issued_twice_while_nobody_died() -> None:
+    start(make_suite())
+    Worker.objects.create(host="elsewhere", pid=1, version="0", processes=3)
+    issued = OrmQ.objects.count()
+
+    reap()
+
+    assert OrmQ.objects.count() == issued
 
 
 def test_a_death_before_the_conversation_began_does_not_count() -> None:
