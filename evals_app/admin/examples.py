@@ -1,6 +1,5 @@
 """The examples that come with Touchstone, loaded from the first page without a terminal."""
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -10,24 +9,14 @@ from django.utils.html import format_html
 
 from evals_app.admin.importing import may_import
 from evals_app.admin.presentation import plural
-from evals_app.formats import FormatError, SourceFile, is_eval_file
+from evals_app.formats import FormatError
 from evals_app.library import import_files
-
-EXAMPLES = settings.BASE_DIR / "examples"
+from evals_app.library.examples import EXAMPLES, example_files
 
 
 def may_load_examples(request: HttpRequest) -> bool:
     """Whether there are examples, and this person may write all that they hold."""
     return EXAMPLES.is_dir() and may_import(request)
-
-
-def example_files() -> list[SourceFile]:
-    """Read the examples in a stable order."""
-    paths = (path for path in EXAMPLES.rglob("*") if is_eval_file(path.name))
-    return [
-        SourceFile(path.relative_to(EXAMPLES).as_posix(), path.read_bytes())
-        for path in sorted(paths)
-    ]
 
 
 def load_examples(request: HttpRequest) -> HttpResponse:

@@ -31,6 +31,17 @@ def explained(
     return field
 
 
+def as_boxes(
+    django: Any,  # noqa: ANN401 - the admin of Django beneath ours
+    db_field: Rights,
+    request: HttpRequest | None,
+    **kwargs: Any,
+) -> "forms.ModelMultipleChoiceField[Any] | None":
+    """Give rights as check boxes: Django's two boxes are wider than a phone, and need a mouse."""
+    kwargs["widget"] = Choices()
+    return explained(django.formfield_for_manytomany(db_field, request, **kwargs))
+
+
 @admin.register(User)
 class UserAdmin(DjangoUserAdmin, ModelAdmin):
     """Django's, with Unfold's forms."""
@@ -39,15 +50,12 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     show_full_result_count = False
-    # Rights as check boxes: Django's two boxes are wider than a phone, and need a mouse.
     filter_horizontal = ()
 
     def formfield_for_manytomany(
         self, db_field: Rights, request: HttpRequest | None = None, **kwargs: Any
     ) -> "forms.ModelMultipleChoiceField[Any] | None":
-        django: Any = super()
-        kwargs["widget"] = Choices()
-        return explained(django.formfield_for_manytomany(db_field, request, **kwargs))
+        return as_boxes(super(), db_field, request, **kwargs)
 
 
 @admin.register(Group)
@@ -59,6 +67,4 @@ class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
     def formfield_for_manytomany(
         self, db_field: Rights, request: HttpRequest | None = None, **kwargs: Any
     ) -> "forms.ModelMultipleChoiceField[Any] | None":
-        django: Any = super()
-        kwargs["widget"] = Choices()
-        return explained(django.formfield_for_manytomany(db_field, request, **kwargs))
+        return as_boxes(super(), db_field, request, **kwargs)

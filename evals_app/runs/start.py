@@ -93,16 +93,11 @@ def create_run(
     rerun_of: Run | None = None,
 ) -> Run:
     """Write a run with its executions and, once that is committed, its tickets."""
-    content = snapshot.canonical()
     position = {case.name: number for number, case in enumerate(snapshot.suite.cases)}
     agent = snapshot.agent
     with transaction.atomic():
-        stored, _ = Snapshot.objects.get_or_create(
-            sha256=sha256_of(content),
-            defaults={"schema_version": SCHEMA_VERSION, "content": content},
-        )
         run = Run.objects.create(
-            snapshot=stored,
+            snapshot=_stored(snapshot),
             suite=suite,
             suite_slug=snapshot.suite.slug,
             suite_name=snapshot.suite.suite,
@@ -132,6 +127,15 @@ def create_run(
         count = drainers_for(concurrency, executions=len(plan))
         transaction.on_commit(partial(issue_tickets, run.pk, count))
     return Run.objects.get(pk=run.pk)
+
+
+def _stored(snapshot: SnapshotSpec) -> Snapshot:
+    content = snapshot.canonical()
+    row, _ = Snapshot.objects.get_or_create(
+        sha256=sha256_of(content),
+        defaults={"schema_version": SCHEMA_VERSION, "content": content},
+    )
+    return row
 
 
 def _nothing_chosen(suite: SuiteSpec, *, cases: Sequence[str], tags: Sequence[str]) -> str:

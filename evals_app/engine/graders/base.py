@@ -1,5 +1,6 @@
 """What every grader is: a frozen model whose fields are the options of an assertion."""
 
+from abc import abstractmethod
 from typing import Any, ClassVar, Literal
 
 from evals_app.engine.spec import Spec
@@ -56,9 +57,9 @@ class Grader(Spec):
 class PlainGrader(Grader):
     """A grader that needs nothing but the trial: fast, free, always the same."""
 
+    @abstractmethod
     def grade(self, view: View) -> Grade:
         """Grade what the View shows; an exception becomes a grade in error."""
-        raise NotImplementedError
 
 
 class TextGrader(PlainGrader):
@@ -78,9 +79,9 @@ class TextGrader(PlainGrader):
             return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
         return self.grade_reply(reply, view)
 
+    @abstractmethod
     def grade_reply(self, reply: str, view: View) -> Grade:
         """Grade a reply of bounded size."""
-        raise NotImplementedError
 
 
 class JudgedGrader(Grader):
@@ -89,13 +90,13 @@ class JudgedGrader(Grader):
     family: ClassVar[Literal["judged"]] = "judged"
     reads_text: ClassVar[bool] = True
 
+    @abstractmethod
     async def judge(self, view: View, judge: Judge, *, key: str, threshold: float | None) -> Grade:
         """Ask the judge about the View; `key` tells the assertions of an execution apart.
 
         Raises:
             JudgeError: the judge gave no usable verdict.
         """
-        raise NotImplementedError
 
 
 def seen_in_reply(view: View, quote: str) -> tuple[Evidence, ...]:

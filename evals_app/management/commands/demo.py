@@ -6,7 +6,6 @@ from argparse import ArgumentParser
 from contextlib import nullcontext
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
@@ -16,7 +15,7 @@ from rich.table import Table
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.library import import_files
-from evals_app.management.commands.import_evals import read_paths
+from evals_app.library.examples import example_files
 from evals_app.management.console import console_on, print_result, run_link, watch
 from evals_app.management.web import WebServer
 from evals_app.models import Run, Suite
@@ -24,7 +23,6 @@ from evals_app.runs import start_run
 from evals_app.runs.cluster import Interrupted, LocalCluster, look_after
 
 BIND = "127.0.0.1:8000"
-EXAMPLES = settings.BASE_DIR / "examples"
 ON_PURPOSE = {"fails-on-purpose": Verdict.FAILED, "errors-on-purpose": Verdict.ERRORED}
 
 
@@ -40,11 +38,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         console = console_on(self.stdout, plain=options["no_color"])
         site = f"http://{options['bind']}"
-        self._prepare(console)
+        suites = self._prepare(console)
         with Interrupted().listening() as stop, LocalCluster(grace_s=5.0) as cluster:
             serving = nullcontext() if options["no_serve"] else WebServer(options["bind"])
             with serving as web:
-                runs = [start_run(suite) for suite in _example_suites()]
+                runs = [start_run(suite) for suite in suites]
                 runs = watch(runs, console=console, tick=cluster.tick, stop=lambda: bool(stop))
                 surprises = self._report(runs, console, site)
                 if web is not None and not stop:
@@ -56,7 +54,8 @@ class Command(BaseCommand):
         if surprises:
             sys.exit(1)
 
-    def _prepare(self, console: Console) -> None:
+    def _prepare(self, console: Console) -> list[Suite]:
+        """Make sure that there are an administrator and the examples; give their suites."""
         call_command("migrate", verbosity=0)
         users = get_user_model().objects
         if not users.filter(is_superuser=True).exists():
@@ -64,9 +63,12 @@ class Command(BaseCommand):
             users.create_superuser("admin", password=password)
             console.print("[bold]Sign in as admin with the password[/]", password, highlight=False)
             console.print("It is shown this once; `manage.py changepassword admin` sets another.")
-        report = import_files(read_paths([str(EXAMPLES)]))
+        report = import_files(example_files())
         changed = [each for each in report.changes if each.what != "unchanged"]
         console.print(f"Examples: {len(changed)} of {len(report.changes)} objects written.")
+        slugs = [each.slug for each in report.changes if each.kind == "suite"]
+        found = Suite.objects.select_related("agent").filter(slug__in=slugs)
+        return list(found.order_by("slug"))
 
     def _report(self, runs: list[Run], console: Console, site: str) -> list[str]:
         """Print what happened; give the executions that did not end as their tags declare."""
@@ -91,12 +93,6 @@ class Command(BaseCommand):
         if runs:
             console.print(f"Look at one: {run_link(runs[0], site=site)}", highlight=False)
         return surprises
-
-
-def _example_suites() -> list[Suite]:
-    report = import_files(read_paths([str(EXAMPLES)]), dry_run=True)
-    slugs = [change.slug for change in report.changes if change.kind == "suite"]
-    return list(Suite.objects.select_related("agent").filter(slug__in=slugs).order_by("slug"))
 
 
 def _declared(run: Run) -> dict[tuple[str, int], Verdict]:
