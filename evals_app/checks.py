@@ -9,7 +9,8 @@ or hands a ticket out a second time. Where each number comes from:
 * `retry` 4800: counted from the moment a ticket is pulled into memory, where it may wait for as
   many busy workers as the queue's limit allows.
 * `max_attempts` 1 and `ack_failures`: the rows say what is to be done again, never the queue.
-* a lease outlives a heartbeat and the longest wait for a locked SQLite database.
+* a lease outlives a heartbeat, which falls on a pulse, and the longest wait for a locked SQLite
+  database.
 """
 
 from collections.abc import Iterable
@@ -26,7 +27,7 @@ REQUIRED = {
 }
 
 
-@register()
+@register("runs")
 def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
     """Refuse queue and lease settings whose deadlines are out of order."""
     queue = settings.Q_CLUSTER
@@ -53,9 +54,12 @@ def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # 
                 id="evals_app.E004",
             )
     busy = settings.DATABASES["default"].get("OPTIONS", {}).get("timeout", 0)
-    if settings.IS_SQLITE and not settings.EVALS_HEARTBEAT_S + busy < settings.EVALS_LEASE_S:
+    renewal = settings.EVALS_HEARTBEAT_S + settings.EVALS_PULSE_S + busy
+    if not renewal < settings.EVALS_LEASE_S:
+        waits = f" and TOUCHSTONE_SQLITE_TIMEOUT_S ({busy:g} s)" if busy else ""
         yield Error(
-            f"EVALS_LEASE_S ({settings.EVALS_LEASE_S:g}) must lie above EVALS_HEARTBEAT_S plus "
-            f"the database's busy timeout ({settings.EVALS_HEARTBEAT_S:g} + {busy:g}).",
+            f"EVALS_LEASE_S ({settings.EVALS_LEASE_S:g} s) must lie above the sum of "
+            f"EVALS_HEARTBEAT_S ({settings.EVALS_HEARTBEAT_S:g} s), EVALS_PULSE_S "
+            f"({settings.EVALS_PULSE_S:g} s){waits}, or drainers that work are given up for dead.",
             id="evals_app.E005",
         )

@@ -10,8 +10,9 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from evals_app.models import Execution, GradeResult, Run, Transcript
+from evals_app.models import CaseResult, Execution, GradeResult, Run, Transcript
 from evals_app.reports.run_json import (
+    CASE_COLUMNS,
     EXECUTION_COLUMNS,
     GRADE_COLUMNS,
     MEASURED_COLUMNS,
@@ -19,6 +20,7 @@ from evals_app.reports.run_json import (
     RUN_SUMMARY,
     Json,
     Row,
+    case_json,
     document,
     documents,
     execution_json,
@@ -28,6 +30,7 @@ from evals_app.reports.run_json import (
 
 # Executions read at once; a transcript may have 200,000 characters.
 CHUNK = 100
+CASES_AT_ONCE = 2000
 
 
 def run_rows() -> QuerySet[Run, dict[str, Any]]:
@@ -45,7 +48,15 @@ def execution_rows() -> QuerySet[Execution, dict[str, Any]]:
 def run_details(run_id: int) -> Json | None:
     """Give a run with its cases and gates; None if there is none."""
     row = Run.objects.values(*RUN_COLUMNS, RUN_SUMMARY).filter(pk=run_id).first()
-    return None if row is None else run_json(row) | run_details_json(row[RUN_SUMMARY])
+    if row is None:
+        return None
+    return run_json(row) | run_details_json(row[RUN_SUMMARY], list(case_results(run_id)))
+
+
+def case_results(run_id: int) -> Iterator[Json]:
+    """Give what came of each case of a run that has ended."""
+    rows = CaseResult.objects.filter(run=run_id).order_by("position").values(*CASE_COLUMNS)
+    return map(case_json, rows.iterator(chunk_size=CASES_AT_ONCE))
 
 
 def execution_details(execution_id: int) -> Json | None:
@@ -55,9 +66,12 @@ def execution_details(execution_id: int) -> Json | None:
 
 
 def run_document(run: Run) -> Json:
-    """Give the whole result of a run: `{"schema_version", "run", "executions"}`."""
+    """Give the whole result of a run: `{"schema_version", "run", "executions"}`.
+
+    Its cases and executions are read as they are written.
+    """
     row = Run.objects.values(*RUN_COLUMNS, RUN_SUMMARY).get(pk=run.pk)
-    return document(row, _executions_of(run))
+    return document(row, cases=case_results(run.pk), executions=_executions_of(run))
 
 
 def runs_document(runs: Iterable[Run]) -> Json:

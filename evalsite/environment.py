@@ -16,15 +16,27 @@ YES = ("1", "true", "yes", "on")
 NO = ("0", "false", "no", "off")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 SCHEMES = ("sqlite", "postgres", "postgresql")
+REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 # A deferred transaction that reads and then writes is refused at once while another one holds the
 # lock: SQLite's busy timeout does not apply to it. IMMEDIATE takes the lock first, so it waits.
 SQLITE_OPTIONS = {
     "transaction_mode": "IMMEDIATE",
-    "timeout": 30,
     "init_command": (
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=67108864;"
     ),
+}
+
+# A machine that is cut off answers nothing, and TCP alone waits for it up to two hours. Both ends
+# give up after 30 s, before a lease (45 s) ends: the client on a silent server, and the server on
+# a transaction whose client is silent, because its row locks would hold up everybody else.
+POSTGRESQL_OPTIONS: dict[str, Any] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,  # milliseconds, as the next
+    "options": "-c idle_in_transaction_session_timeout=30000",
 }
 
 
@@ -60,11 +72,11 @@ def seconds(name: str, default: float) -> float:
     return number
 
 
-def count(name: str, default: int) -> int:
-    """Return a whole number, at least 1."""
+def count(name: str, default: int, *, least: int = 1) -> int:
+    """Return a whole number, at least 1 unless `least` says otherwise."""
     value = text(name, str(default))
-    if not (value.isascii() and value.isdigit() and int(value) >= 1):
-        msg = f"{name} is {value!r}; expected a whole number from 1 on, such as {default}."
+    if not (value.isascii() and value.isdigit() and int(value) >= least):
+        msg = f"{name} is {value!r}; expected a whole number from {least} on, such as {default}."
         raise ImproperlyConfigured(msg)
     return int(value)
 
@@ -84,7 +96,8 @@ def database(name: str, *, default: Path, relative_to: Path) -> dict[str, Any]:
     `sqlite:///file` is a path below `relative_to`, `sqlite:////file` an absolute one, and
     `postgresql://user:password@host:port/name?sslmode=require` a server. User, password and name
     are percent-encoded where they hold special characters; what follows the question mark is
-    handed to psycopg. Messages never repeat the address, because it may hold a password.
+    handed to psycopg and wins over our own options. Messages never repeat the address, because it
+    may hold a password.
     """
     address = text(name, "")
     if not address:
@@ -137,10 +150,21 @@ def _postgresql(name: str, parts: SplitResult, port: int | None) -> dict[str, An
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": "" if port is None else str(port),
-        "OPTIONS": dict(parse_qsl(parts.query, keep_blank_values=True)),
+        "OPTIONS": POSTGRESQL_OPTIONS | dict(parse_qsl(parts.query, keep_blank_values=True)),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
+
+
+def redis_address(name: str) -> str:
+    """Return the address of a Redis server, or an empty text; messages never repeat it."""
+    address = text(name, "")
+    scheme = address.partition("://")[0]
+    if address and scheme not in REDIS_SCHEMES:
+        known = ", ".join(f"{each}://" for each in REDIS_SCHEMES)
+        msg = f"{name} is no address of a Redis server; expected one that begins with {known}."
+        raise ImproperlyConfigured(msg)
+    return address
 
 
 def secret_key(name: str, *, kept_in: Path) -> str:

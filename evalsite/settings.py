@@ -45,7 +45,8 @@ INSTALLED_APPS = [
     "unfold",  # before django.contrib.admin, whose templates it replaces
     "unfold.contrib.filters",
     "unfold.contrib.forms",
-    "django.contrib.admin",
+    # Found and registered by evalsite/urls.py: workers and commands need no pages.
+    "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -112,6 +113,10 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 IS_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
+if IS_SQLITE:  # how long a transaction waits for another one to end
+    DATABASES["default"]["OPTIONS"]["timeout"] = environment.seconds(
+        "TOUCHSTONE_SQLITE_TIMEOUT_S", 30
+    )
 
 # Files, not memory: web and workers are different processes, and django-q2's statistics pass
 # through the cache.
@@ -149,7 +154,7 @@ Q_CLUSTER: dict[str, Any] = {
     "max_rss": 1_500_000,
     "cpu_affinity": 0,
 }
-if redis_url := environment.text("TOUCHSTONE_REDIS_URL", ""):
+if redis_url := environment.redis_address("TOUCHSTONE_REDIS_URL"):
     Q_CLUSTER["redis"] = redis_url
 else:
     Q_CLUSTER |= {"orm": "default", "poll": 0.1 if IS_SQLITE else 0.2}
@@ -164,6 +169,10 @@ EVALS_TIME_BOX_SHARED_S = environment.seconds("EVALS_TIME_BOX_SHARED_S", 10)
 EVALS_CLAIM_S = environment.seconds("EVALS_CLAIM_S", 300)
 EVALS_EXECUTION_S = environment.seconds("EVALS_EXECUTION_S", 1500)
 EVALS_PULSE_S = environment.seconds("EVALS_PULSE_S", 1.0)
+# 0: what was said is kept for ever.
+EVALS_KEEP_TRANSCRIPTS_DAYS = environment.count("EVALS_KEEP_TRANSCRIPTS_DAYS", 0, least=0)
+METRICS = environment.flag("TOUCHSTONE_METRICS")  # /metrics, for holders of a token
+EVALS_MEMORY_MB = environment.count("EVALS_MEMORY_MB", 4096)
 EVALS_JUDGE_MODEL = environment.text("EVALS_JUDGE_MODEL", "anthropic/claude-haiku-5-5")
 
 # REST

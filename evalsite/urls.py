@@ -1,19 +1,19 @@
 """Addresses of the site."""
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from evalsite.health import healthz, readyz
+from evalsite.metrics import metrics
 
-def healthz(_request: HttpRequest) -> HttpResponse:
-    """Say that this process answers; it asks nobody else, not even the database."""
-    return HttpResponse("ok\n", content_type="text/plain")
-
+admin.autodiscover()
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("api/", include("evals_app.api.urls")),
     path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("metrics", metrics, name="metrics"),
 ]

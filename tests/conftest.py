@@ -18,6 +18,8 @@ from django.conf import settings
 from django.db import connection, connections
 from playwright.sync_api import Page, sync_playwright
 
+from tests.model_server import ModelServer
+
 ROOT = Path(__file__).resolve().parent.parent
 TEST_DATABASE = "TOUCHSTONE_TEST_DATABASE_URL"
 POSTGRES_ADDRESS = ("127.0.0.1", 5432)
@@ -122,6 +124,13 @@ def redis_url() -> str:
     """A Redis database for a test marked `redis`; not the one that others use by default."""
     host, port = REDIS_ADDRESS
     return f"redis://{host}:{port}/15"
+
+
+@pytest.fixture
+def model_server() -> Iterator[ModelServer]:
+    """A model API on this machine."""
+    with ModelServer() as server:
+        yield server
 
 
 # Processes beside the test

@@ -31,6 +31,7 @@ from evals_app.engine.trial import (
     Verdict,
 )
 from evals_app.models import Agent, Execution, GradeResult, Run, Snapshot, Suite, Transcript
+from evals_app.runs.finish import CaseResults
 
 VERDICTS = frozenset(Verdict)
 CAUSES = {"passed": "", "failed": "assertion", "errored": "judge"}
@@ -55,9 +56,9 @@ def make_suite(slug: str = "refunds", **changes: Any) -> Suite:
 
 def make_snapshot(**content: Any) -> Snapshot:
     """Write a snapshot; it holds no more than is given, so no worker can run it."""
-    text = json.dumps({"schema_version": 1, "fixtures": []} | content, sort_keys=True)
+    text = json.dumps({"schema_version": 2, "fixtures": []} | content, sort_keys=True)
     sha256 = hashlib.sha256(text.encode()).hexdigest()
-    defaults = {"schema_version": 1, "content": text}
+    defaults = {"schema_version": 2, "content": text}
     return Snapshot.objects.get_or_create(sha256=sha256, defaults=defaults)[0]
 
 
@@ -118,13 +119,23 @@ def _run_status(states: Sequence[str]) -> str:
 def end_run(run: Run, *, gates: Mapping[str, float] | None = None) -> Run:
     """Sum a run up as its last worker would, and close it."""
     facts = [
-        Fact(row.case, Verdict(row.verdict) if row.verdict else None, row.score, tuple(row.turn_ms))
+        Fact(
+            row.case,
+            Verdict(row.verdict) if row.verdict else None,
+            row.score,
+            tuple(row.turn_ms),
+            row.cost_usd,
+            row.judge_cost_usd,
+        )
         for row in run.executions.order_by("position", "trial")
     ]
     rules = SuiteSpec(
         suite="x", slug="x", agent="x", cases=[], gates=GatesSpec.model_validate(gates or {})
     )
-    summary = summarise_run(facts, suite=rules)
+    results = CaseResults(run)
+    summary = summarise_run(facts, suite=rules, keep=results.add)
+    run.case_results.all().delete()
+    results.write()
     run.verdict, run.score, run.summary = summary.verdict, summary.score, summary.to_json()
     if run.is_open:
         run.status = Run.Status.FINISHED

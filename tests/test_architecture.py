@@ -39,7 +39,7 @@ TOP_LEVEL = {
     "requirements.lock",
 }
 # Tests of many modules at once, and what they are written with.
-WITHOUT_SOURCE = ("journeys/", "benchmarks/")
+WITHOUT_SOURCE = ("benchmarks/", "faults/", "journeys/")
 
 
 def files_of_the_repository() -> list[Path]:

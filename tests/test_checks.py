@@ -39,9 +39,24 @@ def test_deadlines_out_of_order_are_refused(
     assert ids() == [complaint]
 
 
-def test_a_lease_that_a_locked_database_outlasts_is_refused(settings: Any) -> None:
-    settings.IS_SQLITE = True
-    settings.DATABASES["default"].setdefault("OPTIONS", {})
-    settings.EVALS_LEASE_S = 10.0
+@pytest.mark.parametrize(
+    ("busy_s", "lease_s", "complaints"),
+    [
+        pytest.param(30.0, 41.5, [], id="SQLite"),
+        pytest.param(30.0, 41.0, ["evals_app.E005"], id="SQLite, too short"),
+        pytest.param(None, 11.5, [], id="PostgreSQL"),
+        pytest.param(None, 11.0, ["evals_app.E005"], id="PostgreSQL, too short"),
+    ],
+)
+def test_a_lease_that_may_end_before_it_is_renewed_is_refused(
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    busy_s: float | None,
+    lease_s: float,
+    complaints: list[str],
+) -> None:
+    options = {} if busy_s is None else {"timeout": busy_s}
+    monkeypatch.setitem(site.DATABASES["default"], "OPTIONS", options)
+    settings.EVALS_LEASE_S = lease_s
 
-    assert ids() == ["evals_app.E005"]
+    assert ids() == complaints

@@ -13,7 +13,11 @@ from django.urls import reverse
 from pydantic import ValidationError
 from unfold.decorators import action, display
 from unfold.forms import BaseDialogForm
-from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import (
+    UnfoldAdminDecimalFieldWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from evals_app.admin.checks import (
     CheckForm,
@@ -25,6 +29,7 @@ from evals_app.admin.checks import (
 )
 from evals_app.admin.copies import copy_case, next_position
 from evals_app.admin.lines import VALUE_HELP, Column, RecordLines, TagsField, ValueLines
+from evals_app.admin.money import UsdInput
 from evals_app.admin.options_form import OwnText
 from evals_app.admin.starting import leave_dialog, may_run, run_url, try_start
 from evals_app.admin.words import refuse
@@ -176,6 +181,13 @@ class CaseForm(VersionedForm):
         ],
         label="Said before",
         help_text="Messages before the first turn. The agent knows them; nothing checks them.",
+    )
+
+    max_cost_usd = UsdInput(
+        label="Highest cost (USD)",
+        required=False,
+        widget=UnfoldAdminDecimalFieldWidget(),
+        help_text="What the agent's calls cost, all turns. Blank: not checked.",
     )
 
     class Meta:

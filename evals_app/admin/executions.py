@@ -14,12 +14,13 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
-from unfold.paginator import InfinitePaginator
 
+from evals_app.admin.paging import InfinitePaginator
 from evals_app.admin.presentation import (
     CAUSES,
     SUMMARY_LABELS,
     badge,
+    costs,
     count,
     duration,
     execution_state,
@@ -31,11 +32,19 @@ from evals_app.admin.presentation import (
 )
 from evals_app.admin.run_progress import running_line
 from evals_app.admin.runs import SuiteFilter
-from evals_app.admin.transcripts import final_lines, limit_lines, turn_lines, world_lines
+from evals_app.admin.transcripts import (
+    final_lines,
+    judge_call_cost,
+    limit_lines,
+    turn_lines,
+    world_lines,
+)
 from evals_app.engine.trial import Trial
 from evals_app.models import Case, Execution, GradeResult, Run, Transcript
 
 WENT_WRONG = ("failed", "errored")
+# A search that more names fit fills its page from the newest executions.
+MOST_NAMES = 1000
 
 
 class RunFilter(admin.SimpleListFilter):
@@ -74,7 +83,7 @@ class ExecutionAdmin(ModelAdmin):
     )
     list_filter = (RunFilter, "verdict", "cause", "status", RunSuiteFilter)
     search_fields = ("case",)
-    search_help_text = "Part of a case's name"
+    search_help_text = "Part of the name that a case has today; in one run, that it had then"
     sortable_by = ()  # newest first; no other order has an index
     ordering = ("-id",)
     actions = None
@@ -104,6 +113,19 @@ class ExecutionAdmin(ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Execution]:
         whole = super().get_queryset(request).select_related("run")
         return whole.defer("summary", "turn_ms", "run__summary")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Execution], search_term: str
+    ) -> tuple[QuerySet[Execution], bool]:
+        """Search the cases, which are few, and then find their executions by an index.
+
+        Names that no case has any more are found in one run, or where no case fits.
+        """
+        in_one_run = RunFilter.parameter_name in request.GET
+        names = _names_with(search_term) if search_term and not in_one_run else []
+        if 0 < len(names) <= MOST_NAMES:
+            return queryset.filter(case__in=names), False
+        return super().get_search_results(request, queryset, search_term)
 
     @display(description="Case")
     def name(self, execution: Execution) -> str:
@@ -179,7 +201,12 @@ class ExecutionAdmin(ModelAdmin):
             raise PermissionDenied
         row = get_object_or_404(GradeResult.objects.only("calls"), pk=grade, execution=pk)
         calls = [
-            call | {"took": duration(call["latency_ms"]), "tokens": _call_tokens(call)}
+            call
+            | {
+                "took": duration(call["latency_ms"]),
+                "tokens": _call_tokens(call),
+                "cost": judge_call_cost(call),
+            }
             for call in row.calls
         ]
         return render(request, "admin/evals_app/execution/judge.html", {"calls": calls})
@@ -191,6 +218,15 @@ class ExecutionAdmin(ModelAdmin):
             return None
         cases = Case.objects.filter(suite=suite_id, name=execution.case)
         return cases.values_list("pk", flat=True).first()
+
+
+def _names_with(search_term: str) -> list[str]:
+    """Find names of cases that hold every word; one more than `MOST_NAMES` of many."""
+    cases = Case.objects.all()
+    for word in search_term.split():
+        cases = cases.filter(name__icontains=word)
+    names = cases.order_by("name").values_list("name", flat=True).distinct()
+    return list(names[: MOST_NAMES + 1])
 
 
 def _with_its_run() -> QuerySet[Execution]:
@@ -233,11 +269,13 @@ def _review(execution: Execution) -> dict[str, Any]:
         GradeResult.objects.filter(execution=execution).defer("calls").order_by("position", "pk")
     )
     turns = turn_lines(trial, grades, scale=scale)
+    is_pruned = trial is None and execution.run.pruned_at is not None
     return {
+        "is_pruned": is_pruned,
         "trial": trial,
         "turns": turns,
         "is_long": any(not turn.is_open for turn in turns),
-        "said_nothing": not any(turn.messages for turn in turns),
+        "said_nothing": not is_pruned and not any(turn.messages for turn in turns),
         "history": trial.history if trial else (),
         "final_grades": final_lines(grades, scale=scale),
         "limits": limit_lines(execution, grades),
@@ -273,6 +311,7 @@ def _numbers(execution: Execution, *, scale: str) -> list[tuple[str, str]]:
             "Judge tokens",
             tokens(execution.judge_prompt_tokens, execution.judge_response_tokens),
         ),
+        *costs(execution.cost_usd, execution.judge_cost_usd),
     ]
 
 

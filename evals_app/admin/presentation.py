@@ -3,11 +3,14 @@
 import json
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.trial import total_cost
 from evals_app.models import Execution, Run
 
 UNKNOWN = "—"
@@ -146,6 +149,15 @@ def tokens(prompt: int | None, response: int | None) -> str:
     if prompt is None and response is None:
         return "unknown"
     return f"{count(prompt)} prompt + {count(response)} response"
+
+
+def costs(agent: Decimal | None, judge: Decimal | None) -> list[tuple[str, str]]:
+    """Name what agent and judge cost, and both together."""
+    return [
+        ("Agent cost", usd_text(agent)),
+        ("Judge cost", usd_text(judge)),
+        ("Cost", usd_text(total_cost([agent, judge]))),
+    ]
 
 
 def duration(ms: float | None) -> str:

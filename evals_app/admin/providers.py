@@ -1,18 +1,26 @@
-"""The page of a provider: how models are reached. The key itself stays in the environment."""
+"""The page of a provider: how models are reached, and what they cost. Keys stay in the environment."""
 
+from datetime import date
 from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 from pydantic import ValidationError
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminURLInputWidget
 
-from evals_app.admin.words import refuse
-from evals_app.engine.spec import ProviderSpec
-from evals_app.models import Provider
+from evals_app.admin.money import DayInput, UsdInput
+from evals_app.admin.words import explained, refuse
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.spec import PriceSpec, ProviderSpec
+from evals_app.library.saving import save_prices
+from evals_app.models import ModelPrice, Provider
 from fixtures_app.admin.editor import Editor, VersionedForm
+from fixtures_app.admin.inputs import CheckBox, NumberInput, TextInput
+from fixtures_app.admin.rows import OrderedFormSet, PositionField, RowForm, RowsInline
 
 
 class ProviderForm(VersionedForm):
@@ -30,7 +38,10 @@ class ProviderForm(VersionedForm):
 
     class Meta:
         model = Provider
-        fields = ("name", "slug", "kind", "base_url", "api_key_env", "max_concurrency")
+        fields = (
+            *("name", "slug", "kind", "base_url", "api_key_env"),
+            *("max_concurrency", "requests_per_minute"),
+        )
         help_texts = {"slug": "Models are named by it: slug/model."}
 
     def clean(self) -> dict[str, Any]:
@@ -44,6 +55,7 @@ class ProviderForm(VersionedForm):
             "base_url": cleaned["base_url"] or None,
             "api_key_env": cleaned["api_key_env"] or None,
             "max_concurrency": cleaned["max_concurrency"],
+            "requests_per_minute": cleaned["requests_per_minute"],
         }
         try:
             ProviderSpec.model_validate(written)
@@ -53,11 +65,140 @@ class ProviderForm(VersionedForm):
         return cleaned
 
 
+class Unmoved(PositionField):
+    """The place of a row among others that have no order: never a change."""
+
+    def has_changed(self, initial: object, data: object) -> bool:
+        return False
+
+
+def _today() -> date:
+    return timezone.now().date()
+
+
+class PriceForm(RowForm):
+    """What a model costs from a day on."""
+
+    position = Unmoved()
+    valid_from = forms.DateField(
+        label="From",
+        widget=DayInput,
+        initial=_today,
+        help_text="First day, UTC. It replaces what the model cost before.",
+    )
+    above_prompt_tokens = forms.IntegerField(
+        label="Only above (prompt tokens)",
+        required=False,
+        min_value=0,
+        widget=NumberInput,
+        help_text="For calls with a longer prompt than this. Blank: for all.",
+    )
+    input_usd = UsdInput(label="Input", widget=NumberInput)
+    output_usd = UsdInput(label="Output", widget=NumberInput, help_text="Reasoning included.")
+    cache_read_usd = UsdInput(
+        label="Cache read", widget=NumberInput, required=False, help_text="Blank: not known."
+    )
+    cache_write_5m_usd = UsdInput(
+        label="Cache write, 5 minutes",
+        widget=NumberInput,
+        required=False,
+        help_text="Blank: not known.",
+    )
+    cache_write_1h_usd = UsdInput(
+        label="Cache write, 1 hour",
+        widget=NumberInput,
+        required=False,
+        help_text="Blank: not known.",
+    )
+
+    class Meta:
+        model = ModelPrice
+        fields = (*PriceSpec.model_fields, "position")
+        labels = {"is_batch": "Only calls in batches"}
+        help_texts = {"model": "As the provider calls it; claude-haiku-* for all that begin so."}
+        widgets = {"model": TextInput, "is_batch": CheckBox}
+
+    @property
+    def shown_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in _SHOWN]
+
+    @property
+    def title(self) -> str:
+        price = self.instance
+        if not price.pk:
+            return ""
+        above = f", above {price.above_prompt_tokens:,} tokens" if price.above_prompt_tokens else ""
+        batches = ", in batches" if price.is_batch else ""
+        costs = f"{usd_text(price.input_usd)} in, {usd_text(price.output_usd)} out"
+        return f"{price.model} from {price.valid_from}{above}{batches}: {costs}"
+
+    def clean(self) -> dict[str, Any]:
+        # Not ModelForm's, which compares each row with those in the database: prices may change
+        # places, so only all of them together can be checked.
+        return self.cleaned_data
+
+    def written(self) -> dict[str, Any]:
+        """Give what a file would say, of a row that is valid by itself."""
+        given = {name: self.cleaned_data[name] for name in PriceSpec.model_fields}
+        return given | {"above_prompt_tokens": given["above_prompt_tokens"] or 0}
+
+
+_SHOWN = (
+    *("model", "valid_from", "input_usd", "output_usd"),
+    *("cache_read_usd", "cache_write_5m_usd", "cache_write_1h_usd"),
+    *("above_prompt_tokens", "is_batch"),
+)
+
+
+class PriceFormSet(OrderedFormSet):
+    """The prices of a provider, read together by ProviderSpec."""
+
+    row_name = "price"
+    specs: list[PriceSpec]
+
+    def clean(self) -> None:
+        if any(row.errors for row in self.kept):
+            return
+        # The rest of the provider is checked by the page's own form.
+        written = {
+            "provider": "-",
+            "slug": "x",
+            "kind": "anthropic",
+            "prices": [row.written() for row in self.kept],
+        }
+        try:
+            self.specs = ProviderSpec.model_validate(written).prices
+        except ValidationError as error:
+            for loc, message in explained(error, model=ProviderSpec, data=written):
+                _, number, field = loc
+                self.kept[int(number)].add_error(str(field), message)
+
+
+class PriceInline(RowsInline):
+    """What the models of a provider cost."""
+
+    model, form, formset, page_model = ModelPrice, PriceForm, PriceFormSet, Provider
+    verbose_name_plural = "Prices"
+    row_template = "admin/evals_app/price_row.html"
+    add_label = "Add a price"
+    hint = (
+        "In USD per million tokens. A run keeps the prices of the day it starts; without a price "
+        "its cost is unknown."
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = ModelPrice.objects.order_by(
+            "model", "is_batch", "-valid_from", "above_prompt_tokens"
+        )
+        return rows
+
+
 @admin.register(Provider)
 class ProviderAdmin(Editor):
     """Providers: ways to reach models."""
 
     form = ProviderForm
+    inlines = [PriceInline]
     list_display = ["name", "slug", "kind", "key_status", "updated_at"]
     search_fields = ["name", "slug"]
     ordering = ["name"]
@@ -65,20 +206,8 @@ class ProviderAdmin(Editor):
     prepopulated_fields = {"slug": ["name"]}
     readonly_fields = ["key_status"]
     fieldsets = [
-        (
-            None,
-            {
-                "fields": [
-                    "name",
-                    "slug",
-                    "kind",
-                    "base_url",
-                    "api_key_env",
-                    "key_status",
-                    "max_concurrency",
-                ]
-            },
-        )
+        (None, {"fields": ["name", "slug", "kind", "base_url", "api_key_env", "key_status"]}),
+        ("Limits", {"fields": ["max_concurrency", "requests_per_minute"]}),
     ]
 
     def get_prepopulated_fields(
@@ -86,6 +215,9 @@ class ProviderAdmin(Editor):
     ) -> dict[str, list[str]]:
         # Model names begin with the slug; it does not follow a new name by itself.
         return {} if obj else self.prepopulated_fields
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:  # noqa: ANN401, FBT001 - Django's signature
+        save_prices(form.instance, formset.specs)
 
     @display(description="Key")
     def key_status(self, provider: Provider) -> str:

@@ -1,11 +1,11 @@
 """What a run says in the end: its numbers, gates, failures by cause, and cases."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, F, Window
+from django.db.models import Count, F, Max, Q, Window
 from django.db.models.functions import RowNumber
 from django.utils.safestring import SafeString
 
@@ -15,6 +15,7 @@ from evals_app.admin.presentation import (
     UNKNOWN,
     badge,
     between,
+    costs,
     duration,
     execution_state,
     percent,
@@ -23,8 +24,9 @@ from evals_app.admin.presentation import (
     tokens,
     verdict_state,
 )
-from evals_app.engine.trial import Cause
-from evals_app.models import Execution, Run
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.trial import Cause, Verdict
+from evals_app.models import CaseResult, Execution, Run
 
 MOST_OF_A_CAUSE = 50
 MOST_CASES = 200
@@ -82,14 +84,15 @@ class CaseLine:
 def results(run: Run) -> dict[str, Any]:
     """Collect what the page of a run that has ended shows."""
     scale = run.score_scale
-    cases = run.summary.get("cases", [])
+    cases = run.case_results.order_by("position")
+    counts = cases.aggregate(total=Count("pk"), most_trials=Max("trials"))
     return {
         "numbers": _numbers(run, scale=scale),
         "gates": [gate_line(gate, scale=scale) for gate in run.summary.get("gates", [])],
         "causes": causes(run),
         "cases": _case_lines(run, cases[:MOST_CASES], scale=scale),
-        "cases_more": max(0, len(cases) - MOST_CASES),
-        "has_trials": any(case["trials"] > 1 for case in cases),
+        "cases_more": max(0, counts["total"] - MOST_CASES),
+        "has_trials": (counts["most_trials"] or 0) > 1,
     }
 
 
@@ -102,14 +105,24 @@ def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
         ("Latency of a turn, p95", duration(summary.get("p95_ms"))),
         ("Agent tokens", tokens(run.agent_prompt_tokens, run.agent_response_tokens)),
         ("Judge tokens", tokens(run.judge_prompt_tokens, run.judge_response_tokens)),
+        *costs(run.agent_cost_usd, run.judge_cost_usd),
+        *_ceiling(run),
         ("Duration", between(run.started_at, run.finished_at)),
     ]
+
+
+def _ceiling(run: Run) -> list[tuple[str, str]]:
+    if run.max_cost_usd is None:
+        return []
+    return [("Spent", f"{usd_text(run.spent_usd)} of at most {usd_text(run.max_cost_usd)}")]
 
 
 GATES = {
     "min_score": "The mean score must be at least {}",
     "min_pass_rate": "At least {} of the cases must pass",
     "max_p95_ms": "95 % of the turns must be answered within {}",
+    "max_cost_per_call_usd": "A turn of the agent must cost at most {} on average",
+    "max_cost_usd": "Agent and judge must cost at most {} together",
 }
 
 
@@ -120,6 +133,8 @@ def gate_line(gate: Mapping[str, Any], *, scale: str) -> GateLine:
     def shown(value: float) -> str:
         if name == "min_score":
             return score_text(value, scale=scale)
+        if name.endswith("_usd"):
+            return usd_text(value)
         return percent(value) if name == "min_pass_rate" else duration(value)
 
     return GateLine(
@@ -163,9 +178,10 @@ def causes(run: Run) -> list[CauseGroup]:
     ]
 
 
-def _case_lines(run: Run, cases: Sequence[Mapping[str, Any]], *, scale: str) -> list[CaseLine]:
+def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[CaseLine]:
+    cases = list(cases)
     trials: dict[str, list[TrialMark]] = {}
-    names = [case["name"] for case in cases]
+    names = [case.name for case in cases]
     rows = run.executions.filter(case__in=names).order_by("position", "trial")
     for row in rows.only("run", "case", "trial", "verdict", "status"):
         state = execution_state(row, run=run)
@@ -173,26 +189,26 @@ def _case_lines(run: Run, cases: Sequence[Mapping[str, Any]], *, scale: str) -> 
         trials.setdefault(row.case, []).append(TrialMark(row.pk, badge(state), label))
     return [
         CaseLine(
-            name=case["name"],
-            badge=badge(case["verdict"] or "not_run"),
-            trials=tuple(trials.get(case["name"], ())),
+            name=case.name,
+            badge=badge(case.verdict or "not_run"),
+            trials=tuple(trials.get(case.name, ())),
             pass_rate=_pass_rate(case),
-            interval=_interval(case["interval"]),
-            score=score_text(case["score"], scale=scale),
-            deviation=_deviation(case["deviation"], scale=scale),
-            pass_at_k=_each_k(case["pass_at_k"]),
-            pass_hat_k=_each_k(case["pass_hat_k"]),
+            interval=_interval(case),
+            score=score_text(case.score, scale=scale),
+            deviation=_deviation(case.deviation, scale=scale),
+            pass_at_k=_each_k(case.pass_at_k),
+            pass_hat_k=_each_k(case.pass_hat_k),
         )
         for case in cases
     ]
 
 
-def _pass_rate(case: Mapping[str, Any]) -> str:
-    if case["pass_rate"] is None:
+def _pass_rate(case: CaseResult) -> str:
+    if case.pass_rate is None:
         return UNKNOWN
-    graded = case["passed"] + case["failed"]
-    errored = f", {case['errored']} errored" if case["errored"] else ""
-    return f"{percent(case['pass_rate'])} ({case['passed']} of {graded}{errored})"
+    graded = case.passed + case.failed
+    errored = f", {case.errored} errored" if case.errored else ""
+    return f"{percent(case.pass_rate)} ({case.passed} of {graded}{errored})"
 
 
 def _deviation(value: float | None, *, scale: str) -> str:
@@ -201,8 +217,10 @@ def _deviation(value: float | None, *, scale: str) -> str:
     return f"± {4 * value:.1f}" if scale == "1-5" else f"± {value:.2f}"
 
 
-def _interval(bounds: Sequence[float] | None) -> str:
-    return f"{percent(bounds[0])} to {percent(bounds[1])}" if bounds else ""
+def _interval(case: CaseResult) -> str:
+    if case.interval_low is None:
+        return ""
+    return f"{percent(case.interval_low)} to {percent(case.interval_high)}"
 
 
 def _each_k(values: Sequence[float]) -> str:
@@ -237,19 +255,24 @@ def frozen(run: Run) -> Frozen:
 
 def headline(run: Run) -> str:
     """Say in one sentence why the run ended as it did."""
-    cases = run.summary.get("cases", [])
-    failed = sum(case["verdict"] == "failed" for case in cases)
-    undecided = sum(case["verdict"] in {None, "errored"} for case in cases)
+    cases = run.case_results.aggregate(
+        total=Count("pk"),
+        failed=Count("pk", filter=Q(verdict=Verdict.FAILED)),
+        undecided=Count("pk", filter=Q(verdict__in=["", Verdict.ERRORED])),
+    )
+    total, failed, undecided = cases["total"], cases["failed"], cases["undecided"]
     gates = run.summary.get("gates", [])
     missed = sum(gate["passed"] is not True for gate in gates)
     parts = []
     if failed:
-        parts.append(f"{failed:,} of {plural(len(cases), 'case')} failed")
+        parts.append(f"{failed:,} of {plural(total, 'case')} failed")
     if undecided:
         parts.append(f"{plural(undecided, 'case')} could not be decided")
     if not parts:
-        parts.append("the case passed" if len(cases) == 1 else f"all {len(cases):,} cases passed")
+        parts.append("the case passed" if total == 1 else f"all {total:,} cases passed")
     if gates:
-        parts.append(f"{plural(missed, 'gate')} missed" if missed else "every gate holds")
+        parts.append(
+            f"{plural(missed, 'gate does', 'gates do')} not hold" if missed else "every gate holds"
+        )
     sentence = ", ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}."

@@ -1,13 +1,13 @@
 """Runs in the admin: the list, and the page of one run from its first moment to its end."""
 
-from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
 
-from django.contrib import admin, messages
+from django.conf import settings
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
@@ -19,24 +19,23 @@ from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
 from evals_app.admin.presentation import (
+    UNKNOWN,
     between,
     has_scripted_judge,
     plural,
     run_badges,
     score_text,
 )
+from evals_app.admin.run_actions import RunActions, rerun_buttons
 from evals_app.admin.run_progress import counters, progress, status_line
 from evals_app.admin.run_results import frozen, headline, results
+from evals_app.admin.run_stops import go_on_label, stopped_line, was_cut_short
+from evals_app.documents import case_results
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.trial import total_cost
 from evals_app.models import Run, Suite
 from evals_app.reports import run_json as as_json
 from evals_app.reports.markdown import run_markdown
-from evals_app.runs import CannotStartError, cancel_run, rerun
-from evals_app.runs.rerun import Only, cases_to_rerun
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
-RERUNS: dict[str, Only] = {"failed": "failed", "errored": "errored", "all": "all"}
 
 
 class SuiteFilter(admin.SimpleListFilter):
@@ -54,7 +53,7 @@ class SuiteFilter(admin.SimpleListFilter):
 
 
 @admin.register(Run)
-class RunAdmin(ModelAdmin):
+class RunAdmin(RunActions):
     """Runs are started elsewhere and never edited; here they are watched and read."""
 
     list_display = (
@@ -62,6 +61,7 @@ class RunAdmin(ModelAdmin):
         "verdict_badge",
         "counts",
         "score_shown",
+        "cost",
         "agent_shown",
         "took",
         "started",
@@ -81,7 +81,7 @@ class RunAdmin(ModelAdmin):
     class Media:
         css = {"all": ["evals_app/review.css"]}
 
-    # Rights: whoever may start runs may also stop and repeat them.
+    # Rights
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -91,9 +91,6 @@ class RunAdmin(ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Run | None = None) -> bool:
         return False
-
-    def has_start_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("evals_app.add_run")
 
     # The list
 
@@ -125,6 +122,12 @@ class RunAdmin(ModelAdmin):
     def score_shown(self, run: Run) -> str:
         return score_text(run.score, scale=run.score_scale)
 
+    @display(description="Cost")
+    def cost(self, run: Run) -> str:
+        if run.is_open:
+            return f"{usd_text(run.spent_usd)} so far" if run.spent_usd else UNKNOWN
+        return usd_text(total_cost([run.agent_cost_usd, run.judge_cost_usd]))
+
     @display(description="Agent and model")
     def agent_shown(self, run: Run) -> SafeString:
         if not run.model:
@@ -137,9 +140,9 @@ class RunAdmin(ModelAdmin):
     def took(self, run: Run) -> str:
         return between(run.started_at, run.finished_at or timezone.now())
 
-    @display(description="Started", empty_value="not yet")
-    def started(self, run: Run) -> datetime | None:
-        return run.started_at
+    @display(description="Started (UTC)")
+    def started(self, run: Run) -> str:
+        return f"{run.started_at:%Y-%m-%d %H:%M}" if run.started_at else "not yet"
 
     # The page
 
@@ -147,8 +150,6 @@ class RunAdmin(ModelAdmin):
         view = self.admin_site.admin_view
         return [
             path("<int:pk>/live/", never_cache(self.live), name="evals_app_run_live"),
-            path("<int:pk>/cancel/", view(self.cancel), name="evals_app_run_cancel"),
-            path("<int:pk>/rerun/<str:only>/", view(self.rerun), name="evals_app_run_rerun"),
             path("<int:pk>/report.md", view(self.report), name="evals_app_run_report"),
             *super().get_urls(),
         ]
@@ -161,6 +162,8 @@ class RunAdmin(ModelAdmin):
             "title": f"Run {run.pk}",
             "frozen": frozen(run),
             "reruns": list(run.reruns.order_by("pk").only("rerun_of")[:20]),
+            "transcripts": _transcripts(run),
+            "may_pin": _has_transcripts(run) and self.has_pin_permission(request),
             "show_history": False,
         }
         return super().render_change_form(request, context, *args, **kwargs)
@@ -184,82 +187,25 @@ class RunAdmin(ModelAdmin):
         return render(request, "admin/evals_app/run/live.html", context)
 
     def _live_context(self, request: HttpRequest, run: Run) -> dict[str, Any]:
+        may_start = self.has_start_permission(request)
         context = {
             "run": run,
             "badges": run_badges(run),
             "has_scripted_judge": has_scripted_judge(run),
             "counters": counters(run),
             "status_line": status_line(run),
-            "may_start": self.has_start_permission(request),
+            "may_start": may_start,
+            "may_cancel": may_start and run.is_open and not run.stop_reason,
         }
         if run.is_open:
             return context | progress(run)
-        return context | results(run) | {"headline": headline(run), "rerun_buttons": _buttons(run)}
-
-    # What a person can do
-
-    def cancel(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask, then stop the run."""
-        run = self._run_to_act_on(request, pk)
-
-        def act() -> str:
-            if cancel_run(run):
-                messages.success(request, f"Run {run.pk} is being cancelled.")
-            else:
-                messages.info(request, f"Run {run.pk} had already ended or been stopped.")
-            return reverse("admin:evals_app_run_change", args=[run.pk])
-
-        return self._ask(
-            request,
-            act,
-            title="Cancel this run?",
-            text=f"{plural(run.not_run, 'conversation')} of {run.total:,} will not be held or will"
-            " be cut short. Results so far are kept.",
-            submit="Cancel the run",
-            dismiss="Let it go on",
-        )
-
-    def rerun(self, request: HttpRequest, pk: int, only: str) -> HttpResponse:
-        """Ask, then start a new run of some of the cases, or all."""
-        if only not in RERUNS:
-            message = "A run can be repeated for what failed, what errored, or all."
-            raise Http404(message)
-        run = self._run_to_act_on(request, pk)
-
-        def act() -> str:
-            try:
-                # admin_view() lets nobody in who has not signed in.
-                new = rerun(run, only=RERUNS[only], by=cast("User", request.user))
-            except CannotStartError as exc:
-                for problem in exc.problems:
-                    messages.error(request, problem)
-                return reverse("admin:evals_app_run_change", args=[run.pk])
-            return reverse("admin:evals_app_run_change", args=[new.pk])
-
-        chosen = cases_to_rerun(run, only=RERUNS[only]).order_by().values("case")
-        held = run.executions.filter(case__in=chosen).count()
-        return self._ask(
-            request,
-            act,
-            title=f"{_rerun_label(run, only)}?",
-            text=f"A new run holds {plural(held, 'conversation')}: all trials of these cases, with"
-            " the agent, the checks and the fixtures as they were frozen then."
-            + ("" if run.is_scripted else " It calls the model again, which may cost money."),
-            submit=f"Hold {plural(held, 'conversation')}",
-            dismiss="Not now",
-        )
-
-    def _run_to_act_on(self, request: HttpRequest, pk: int) -> Run:
-        # admin_view() asks only whether the person is staff.
-        if not (self.has_view_permission(request) and self.has_start_permission(request)):
-            raise PermissionDenied
-        return get_object_or_404(Run.objects.select_related("suite", "snapshot"), pk=pk)
-
-    def _ask(self, request: HttpRequest, act: Callable[[], str], **dialog: str) -> HttpResponse:
-        """Answer a dialog, or once it is confirmed do it and tell HTMX where to go."""
-        if request.method == "POST":
-            return HttpResponse(headers={"HX-Redirect": act()})
-        return render(request, "admin/evals_app/dialog.html", {"dialog": dialog})
+        return context | {
+            **results(run),
+            "headline": headline(run),
+            "stopped": stopped_line(run),
+            "go_on": go_on_label(run) if was_cut_short(run) else "",
+            "rerun_buttons": rerun_buttons(run),
+        }
 
     def report(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Download the run as Markdown."""
@@ -282,7 +228,7 @@ def _document(run: Run, request: HttpRequest) -> dict[str, Any]:
     row = {column: getattr(run, column) for column in as_json.RUN_COLUMNS}
     return {
         **as_json.run_json(row),
-        **as_json.run_details_json(run.summary),
+        **as_json.run_details_json(run.summary, list(case_results(run.pk))),
         "suite": run.suite_name,
         "agent": run.agent_name,
         "score_scale": run.score_scale,
@@ -304,21 +250,18 @@ def _link(request: HttpRequest, model: str, pk: int) -> str:
     return request.build_absolute_uri(reverse(f"admin:evals_app_{model}_change", args=[pk]))
 
 
-def _buttons(run: Run) -> list[tuple[str, str]]:
-    """Give the ways to repeat a run that make sense."""
-    wanted = {"failed": run.failed, "errored": _not_decided(run), "all": run.total}
-    return [(only, _rerun_label(run, only)) for only, number in wanted.items() if number]
+def _transcripts(run: Run) -> str:
+    """Say for how long what was said in a run is kept."""
+    days = settings.EVALS_KEEP_TRANSCRIPTS_DAYS
+    if run.pruned_at is not None and not _has_transcripts(run):
+        return "removed"
+    if run.is_pinned:
+        return "kept, however old they get"
+    if not days:
+        return "kept until somebody removes them"
+    return f"kept for at least {plural(days, 'day')}"
 
 
-def _not_decided(run: Run) -> int:
-    return run.errored + run.cancelled + run.not_run
-
-
-def _rerun_label(run: Run, only: str) -> str:
-    if only == "failed":
-        return f"Re-run {run.failed:,} failed"
-    if only == "all":
-        return f"Re-run all {run.total:,}"
-    if _not_decided(run) == run.errored:
-        return f"Re-run {run.errored:,} errored"
-    return f"Re-run {_not_decided(run):,} errored or not held"
+def _has_transcripts(run: Run) -> bool:
+    """Whether there is anything to keep: more may have been said since they were removed."""
+    return run.pruned_at is None or run.finished_at is None or run.finished_at > run.pruned_at

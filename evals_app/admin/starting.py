@@ -1,23 +1,49 @@
 """Starting runs from a page: the dialogs, and what becomes of a start."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.core.validators import MinValueValidator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from unfold.forms import BaseDialogForm
-from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import (
+    UnfoldAdminDecimalFieldWidget,
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from evals_app.admin.lines import TagsField
 from evals_app.models import Run, Suite
-from evals_app.runs import CannotStartError, plan_size, start_run
+from evals_app.models.money import PLACES
+from evals_app.reports.forecasts import in_words
+from evals_app.runs import CannotStartError, start_run
+from evals_app.runs.forecast import forecast
+
+MOST_USD = 1_000_000
+
+
+class CeilingField(forms.DecimalField):
+    """The cost at which a run stops."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            max_value=MOST_USD,
+            decimal_places=PLACES,
+            label="Stop at a cost of (USD)",
+            widget=UnfoldAdminDecimalFieldWidget(attrs={"step": "any"}),
+            # Not `min_value`: the smallest one would be told as 1E-9.
+            validators=[MinValueValidator(Decimal(f"1e-{PLACES}"), "It must be above 0.")],
+            **kwargs,
+        )
 
 
 class RunForm(BaseDialogForm):
-    """Which part of a suite to run, and how often."""
+    """Which part of a suite to run, how often, and what it may cost."""
 
     form_after_template = "admin/evals_app/run_size.html"
 
@@ -39,6 +65,10 @@ class RunForm(BaseDialogForm):
         widget=UnfoldAdminIntegerFieldWidget(),
         help_text="Blank: as the suite and its cases say.",
     )
+    max_cost_usd = CeilingField(
+        required=False,
+        help_text="The run stops before it would cost more, and can go on later. Blank: no limit.",
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # The page behind the dialog has fields of the same names.
@@ -50,27 +80,31 @@ class RunForm(BaseDialogForm):
         return {"size_url": reverse("admin:evals_app_suite_run_size", args=[object_id])}
 
     def chosen(self) -> dict[str, Any]:
-        """Give what `start_run` and `plan_size` take."""
-        return {key: self.cleaned_data[key] for key in ("cases", "tags", "trials")}
+        """Give what `start_run` takes."""
+        return {key: self.cleaned_data[key] for key in RunSizeForm.base_fields}
 
 
 class RunSizeForm(forms.Form):
-    """The same fields, to count before anything starts."""
+    """The same fields, for a forecast before anything starts."""
 
     cases = RunForm.base_fields["cases"]
     tags = RunForm.base_fields["tags"]
     trials = RunForm.base_fields["trials"]
+    max_cost_usd = RunForm.base_fields["max_cost_usd"]
 
 
 def size_sentence(suite: Suite, data: Any) -> str:  # noqa: ANN401 - what was posted
-    """Say how many conversations a start would hold."""
+    """Say what a start would take, or why there can be none."""
     form = RunSizeForm(data)
-    if not form.is_valid():
+    if "trials" in form.errors:
         return "Trials: a whole number from 1 to 100."
-    count = plan_size(suite, **form.cleaned_data)
-    if not count:
-        return "No conversation: no case fits, or a case cannot be read."
-    return f"Holds {count} conversation{'s' if count > 1 else ''}."
+    if form.errors:
+        return "Stop at a cost of: a number above 0, for example 2.50."
+    try:
+        found = forecast(suite, **form.cleaned_data)
+    except CannotStartError as error:
+        return f"It cannot start like this. {' '.join(error.problems)}"
+    return in_words(found, max_cost_usd=form.cleaned_data["max_cost_usd"])
 
 
 def try_start(
@@ -81,6 +115,7 @@ def try_start(
     tags: Sequence[str] = (),
     names: Sequence[str] = (),
     trials: int | None = None,
+    max_cost_usd: Decimal | None = None,
     is_tryout: bool = False,
 ) -> Run | None:
     """Start a run, or tell the person in words why it cannot start."""
@@ -94,6 +129,7 @@ def try_start(
                 tags=tags,
                 names=names,
                 trials=trials,
+                max_cost_usd=max_cost_usd,
                 is_tryout=is_tryout,
             )
     except CannotStartError as error:

@@ -18,7 +18,11 @@ from django.views.decorators.http import require_GET, require_POST
 from pydantic import ValidationError
 from unfold.decorators import action, display
 from unfold.forms import BaseDialogForm
-from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import (
+    UnfoldAdminDecimalFieldWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from evals_app.admin.checks import ChecksEditor, DefaultCheckInline
 from evals_app.admin.choices import Choices
@@ -26,6 +30,7 @@ from evals_app.admin.copies import copy_case, copy_suite
 from evals_app.admin.examples import load_examples
 from evals_app.admin.importing import import_page, may_import
 from evals_app.admin.lines import TagsField
+from evals_app.admin.money import UsdInput
 from evals_app.admin.starting import (
     RunForm,
     leave_dialog,
@@ -44,8 +49,17 @@ from fixtures_app.admin.editor import VersionedForm
 
 _NO_GATE = (
     "Only gates decide whether a run passes, and none is set: such a run could not fail. Fill in "
-    f"one of these three, or choose “{Suite.RunRule.ALL_CASES.label}”."
+    f"one of these, or choose “{Suite.RunRule.ALL_CASES.label}”."
 )
+# Fields by the gates that they set.
+_GATES = {
+    "min_pass_rate": "gate_pass_rate",
+    "min_score": "min_score",
+    "max_p95_ms": "max_p95_ms",
+    "max_cost_per_call_usd": "max_cost_per_call_usd",
+    "max_cost_usd": "max_cost_usd",
+}
+MOST_CASES = 200  # each is a row with buttons; the list of cases has the rest, by pages
 _VERDICTS = {"passed": "success", "failed": "danger", "inconclusive": "warning"}
 
 
@@ -56,6 +70,21 @@ class SuiteForm(VersionedForm):
         label="Tags",
         widget=UnfoldAdminTextInputWidget(),
         help_text="Separated by commas. Every case of the suite has them too.",
+    )
+
+    max_cost_per_call_usd = UsdInput(
+        label="A turn costs at most (USD)",
+        required=False,
+        widget=UnfoldAdminDecimalFieldWidget(),
+        help_text="0.01: the agent's calls for a turn cost one cent or less, on average over all "
+        "turns. Blank: not asked.",
+    )
+    max_cost_usd = UsdInput(
+        label="The run costs at most (USD)",
+        required=False,
+        widget=UnfoldAdminDecimalFieldWidget(),
+        help_text="5: agent and judge cost five dollars or less, together. Blank: not asked. It "
+        "judges a run that has ended; a ceiling that stops one is set when it starts.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -84,9 +113,7 @@ class SuiteForm(VersionedForm):
             "judge_model",
             "judge_prompt",
             "judge_context",
-            "min_score",
-            "gate_pass_rate",
-            "max_p95_ms",
+            *_GATES.values(),
         )
         widgets = {
             "fixtures": Choices(),
@@ -122,8 +149,10 @@ class SuiteForm(VersionedForm):
         cleaned = super().clean()
         if any(name in self.errors for name in self.fields):
             return cleaned
-        gates = [cleaned[name] for name in ("gate_pass_rate", "min_score", "max_p95_ms")]
-        if cleaned["run_rule"] == Suite.RunRule.GATES and gates == [None] * len(gates):
+        gates = {gate: cleaned[name] for gate, name in _GATES.items()}
+        if cleaned["run_rule"] == Suite.RunRule.GATES and not any(
+            limit is not None for limit in gates.values()
+        ):
             self.add_error("gate_pass_rate", _NO_GATE)
             return cleaned
         same_judge = cleaned["judge_model"] == self.initial.get("judge_model")
@@ -139,22 +168,14 @@ class SuiteForm(VersionedForm):
             "agent": cleaned["agent"].slug,
             "fixtures": [fixture.slug for fixture in cleaned["fixtures"]],
             "judge_model": model_reference(cleaned["judge_model"], settings),
-            "gates": {
-                "min_score": cleaned["min_score"],
-                "min_pass_rate": cleaned["gate_pass_rate"],
-                "max_p95_ms": cleaned["max_p95_ms"],
-            },
+            "gates": gates,
             "cases": [],
         }
         try:
             spec = SuiteSpec.model_validate(written)
         except ValidationError as error:
-            fields = {name: name for name in self.fields} | {
-                "suite": "name",
-                "gates.min_score": "min_score",
-                "gates.min_pass_rate": "gate_pass_rate",
-                "gates.max_p95_ms": "max_p95_ms",
-            }
+            fields = {name: name for name in self.fields} | {"suite": "name"}
+            fields |= {f"gates.{gate}": name for gate, name in _GATES.items()}
             refuse(self, error, model=SuiteSpec, data=written, fields=fields)
             return cleaned
         columns = suite_columns(spec)
@@ -200,7 +221,7 @@ class SuiteAdmin(ChecksEditor):
         ),
         (
             "Gates of a run",
-            {"fields": ["run_rule", "gate_pass_rate", "min_score", "max_p95_ms"]},
+            {"fields": ["run_rule", *_GATES.values()]},
         ),
         (
             "Judge",
@@ -246,9 +267,12 @@ class SuiteAdmin(ChecksEditor):
             context["last_run"] = runs.defer("summary").order_by("-id").first()
         if suite is not None and request.user.has_perm("evals_app.view_case"):
             cases = suite.cases.order_by("position", "pk").annotate(turn_count=Count("turns"))
+            case_count = suite.cases.count()
             add_url = reverse("admin:evals_app_case_add")
             context |= {
-                "cases": list(cases),
+                "cases": list(cases[:MOST_CASES]),
+                "case_count": case_count,
+                "cases_more": max(0, case_count - MOST_CASES),
                 "cases_url": reverse("admin:evals_app_suite_cases", args=[suite.pk]),
                 "case_list_url": reverse("admin:evals_app_case_changelist")
                 + f"?suite__id__exact={suite.pk}",

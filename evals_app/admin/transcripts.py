@@ -1,7 +1,8 @@
 """A transcript for the review page: what was said, with each grade under what it judges."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -18,6 +19,7 @@ from evals_app.admin.presentation import (
     verdict_state,
 )
 from evals_app.engine.grading import LIMIT_LABELS
+from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import ToolCall, Trial, TurnRecord
 from evals_app.models import Execution, GradeResult
 
@@ -172,11 +174,18 @@ def _turn_facts(record: TurnRecord) -> tuple[str, ...]:
         )
     if usage.cache_read:
         facts.append(f"{count(usage.cache_read)} of them read from the cache")
+    facts.append(f"cost {usd_text(record.cost_usd)}")
     if record.waited_ms:
         facts.append(f"waited {duration(record.waited_ms)} for the provider")
     if record.model:
         facts.append(record.model)
     return (*facts, *record.notes)
+
+
+def judge_call_cost(call: Mapping[str, Any]) -> str:
+    """Write what a call of a judge cost; results of an older version do not tell."""
+    usd = call.get("cost_usd")
+    return usd_text(None if usd is None else Decimal(usd))
 
 
 def _call_line(call: ToolCall) -> CallLine:
@@ -239,6 +248,7 @@ def limit_lines(execution: Execution, grades: Sequence[GradeResult]) -> tuple[Li
         "max_prompt_tokens": execution.prompt_tokens,
         "max_response_tokens": execution.response_tokens,
         "max_time_ms": execution.time_ms,
+        "max_cost_usd": execution.cost_usd,
         "max_tool_calls": execution.tool_calls,
     }
     graded = {grade.type: grade for grade in grades if grade.family == "limit"}
@@ -247,13 +257,14 @@ def limit_lines(execution: Execution, grades: Sequence[GradeResult]) -> tuple[Li
         grade = graded.get(name)
         # What could not be graded at all says so in its reason and has no numbers.
         is_known = grade is not None and "limit" in grade.details
-        limit = count(grade.details["limit"]) if grade and is_known else UNKNOWN
+        written: Any = usd_text if name == "max_cost_usd" else count
+        limit = written(grade.details["limit"]) if grade and is_known else UNKNOWN
         state = "no_limit" if grade is None else grade_state(grade)
         lines.append(
             LimitLine(
                 label=label,
                 limit=limit,
-                actual=count(actuals[name]),
+                actual=written(actuals[name]),
                 badge=badge(state),
                 reason=grade.reason if grade else "",
             )

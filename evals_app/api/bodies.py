@@ -5,11 +5,14 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from evals_app.api.problems import Error, RefusedError, error_at, unknown
-from evals_app.engine.spec import Name, Slug, Spec
+from evals_app.engine.spec import Name, Slug, Spec, Usd
+from evals_app.engine.suite import near
 from evals_app.formats.problems import keys_text, shown
+from evals_app.models import Agent, Suite
 
 B = TypeVar("B", bound=Spec)
 
+Ceiling = Annotated[Usd, Field(gt=0)]
 Words = Annotated[list[Name], Field(max_length=1000)]
 
 
@@ -32,6 +35,9 @@ class StartRun(Spec):
     concurrency: Annotated[
         int | None, Field(ge=1, le=1000, description="Conversations at the same time.")
     ] = None
+    max_cost_usd: Annotated[
+        Ceiling | None, Field(description="The run stops before a call that could cost more.")
+    ] = None
 
 
 class RerunCases(Spec):
@@ -41,6 +47,20 @@ class RerunCases(Spec):
         Literal["failed", "errored", "all"],
         Field(description="errored: with cancelled and not held ones."),
     ] = "failed"
+
+
+class NewCeiling(Spec):
+    """How a run that was stopped goes on."""
+
+    max_cost_usd: Annotated[
+        Ceiling | None, Field(description="New ceiling of the whole run; null: as it was.")
+    ] = None
+
+
+class Pin(Spec):
+    """Whether to keep the transcripts of a run."""
+
+    is_pinned: Annotated[bool, Field(description="They are kept, however old the run gets.")]
 
 
 class ImportedFile(Spec):
@@ -93,3 +113,26 @@ def _sentence(errors: list[Error]) -> str:
     first = errors[0]
     more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
     return f"{first['keys']}: {first['message']}{more}"
+
+
+def suite_and_agent(body: StartRun) -> tuple[Suite, Agent | None]:
+    """Find what a body names.
+
+    Raises:
+        RefusedError: there is no such suite or agent.
+    """
+    suite = Suite.objects.filter(slug=body.suite).first()
+    agent = Agent.objects.filter(slug=body.agent).first() if body.agent else None
+    errors = []
+    if suite is None:
+        errors.append(_unknown("suite", body.suite, Suite))
+    if body.agent is not None and agent is None:
+        errors.append(_unknown("agent", body.agent, Agent))
+    if suite is None or errors:
+        raise RefusedError(errors[0]["message"], errors=errors)
+    return suite, agent
+
+
+def _unknown(what: str, slug: str, model: type[Suite] | type[Agent]) -> dict[str, Any]:
+    known = model.objects.values_list("slug", flat=True)
+    return error_at(what, f"There is no {what} {slug!r}.{near(slug, known)}", slug)

@@ -1,7 +1,6 @@
-"""Runs: start, list, watch, cancel, run again."""
+"""Runs: start, list, watch, cancel, go on, put back in the queue, keep, run again."""
 
 import hashlib
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django.db import IntegrityError
@@ -12,7 +11,15 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.bodies import Nothing, RerunCases, StartRun, read_body
+from evals_app.api.bodies import (
+    NewCeiling,
+    Nothing,
+    Pin,
+    RerunCases,
+    StartRun,
+    read_body,
+    suite_and_agent,
+)
 from evals_app.api.endpoint import (
     FIELDS,
     Endpoint,
@@ -27,10 +34,10 @@ from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import KEY_REUSED, RefusedError, error_at
 from evals_app.api.shapes import ExecutionShape, RunDetailsShape, RunShape
 from evals_app.documents import execution_rows, run_details, run_rows
-from evals_app.engine.suite import near
-from evals_app.models import Agent, Execution, Run, Suite
+from evals_app.models import Execution, Run
 from evals_app.reports.run_json import execution_row_json, run_json
-from evals_app.runs import cancel_run, rerun, start_run
+from evals_app.runs import cancel_run, rerun, resume_run, start_run
+from evals_app.runs.health import requeue
 
 VIEW = Need(Scope.READ, "evals_app.view_run")
 ADD = Need(Scope.RUN, "evals_app.add_run")
@@ -93,15 +100,7 @@ class Runs(ListEndpoint):
 
 
 def _start(request: Request, body: StartRun, key: str | None) -> Run:
-    suite = Suite.objects.filter(slug=body.suite).first()
-    agent = Agent.objects.filter(slug=body.agent).first() if body.agent else None
-    errors = []
-    if suite is None:
-        errors.append(_unknown("suite", body.suite, Suite.objects.values_list("slug", flat=True)))
-    if body.agent is not None and agent is None:
-        errors.append(_unknown("agent", body.agent, Agent.objects.values_list("slug", flat=True)))
-    if suite is None or errors:
-        raise RefusedError(errors[0]["message"], errors=errors)
+    suite, agent = suite_and_agent(body)
     return start_run(
         suite,
         by=_user(request),
@@ -111,12 +110,9 @@ def _start(request: Request, body: StartRun, key: str | None) -> Run:
         tags=body.tags,
         trials=body.trials,
         concurrency=body.concurrency,
+        max_cost_usd=body.max_cost_usd,
         idempotency_key=key,
     )
-
-
-def _unknown(what: str, slug: str, known: Iterable[str]) -> dict[str, Any]:
-    return error_at(what, f"There is no {what} {slug!r}.{near(slug, known)}", slug)
 
 
 def _user(request: Request) -> Any:  # noqa: ANN401 - a user; nobody else gets here
@@ -141,7 +137,7 @@ def _idempotency_key(request: Request, body: StartRun) -> str | None:
         message = "An Idempotency-Key has 1 to 200 characters."
         raise RefusedError(message, errors=[error_at("Idempotency-Key", message)])
     name = f"{_user(request).pk}:{_sha256(given)}"
-    return f"{name}:{_sha256(body.model_dump_json())}"
+    return f"{name}:{_sha256(body.model_dump_json(exclude_defaults=True))}"
 
 
 def _sha256(text: str) -> str:
@@ -224,6 +220,61 @@ class CancelRun(Endpoint):
     def post(self, request: Request, pk: int) -> Response:
         read_body(Nothing, request.data)
         cancel_run(_run(pk))
+        return Response(run_details(pk))
+
+
+class ResumeRun(Endpoint):
+    """Let a run go on."""
+
+    needs: ClassVar = {"POST": ADD}
+
+    @extend_schema(
+        operation_id="runs_resume",
+        summary="Go on with a run that was stopped",
+        description="Out of budget, out of time or cancelled. Results stay, and no call that was "
+        "paid for is made again.",
+        request=NewCeiling,
+        responses=answers(RunDetailsShape, 404, 422),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        body = read_body(NewCeiling, request.data)
+        resume_run(_run(pk), max_cost_usd=body.max_cost_usd)
+        return Response(run_details(pk))
+
+
+class RequeueRun(Endpoint):
+    """Get a run going again."""
+
+    needs: ClassVar = {"POST": CHANGE}
+
+    @extend_schema(
+        operation_id="runs_requeue",
+        summary="Put what is stuck back in the queue",
+        description="Takes back what no living worker holds, and asks workers for the run anew. "
+        "Safe at any time: what a worker is at stays with it.",
+        request=None,
+        responses=answers(RunDetailsShape, 404),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        read_body(Nothing, request.data)
+        requeue(_run(pk))
+        return Response(run_details(pk))
+
+
+class PinRun(Endpoint):
+    """Keep what was said in a run."""
+
+    needs: ClassVar = {"POST": CHANGE}
+
+    @extend_schema(
+        operation_id="runs_pin",
+        summary="Keep the transcripts of a run, or no longer",
+        request=Pin,
+        responses=answers(RunDetailsShape, 404),
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        body = read_body(Pin, request.data)
+        Run.objects.filter(pk=_run(pk).pk).update(is_pinned=body.is_pinned)
         return Response(run_details(pk))
 
 

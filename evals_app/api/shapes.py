@@ -113,6 +113,24 @@ class TokensShape(Shape):
     judge = TokenCountShape()
 
 
+class CostPartsShape(Shape):
+    """USD of agent and judge, apart; null: a price or a usage is unknown."""
+
+    agent = _number()
+    judge = _number()
+
+
+class BudgetShape(Shape):
+    """USD of a run: its ceiling (null: none) and what counts towards it."""
+
+    max_cost_usd = _number()
+    spent_usd = serializers.FloatField(help_text="What its calls cost, repeated ones included.")
+    reserved_usd = serializers.FloatField(help_text="What calls under way may cost at most.")
+    unsettled_usd = serializers.FloatField(
+        help_text="What calls of workers that died may have cost."
+    )
+
+
 class RunShape(Shape):
     """A run."""
 
@@ -130,7 +148,9 @@ class RunShape(Shape):
     counts = CountsShape()
     progress = ProgressShape()
     tokens = TokensShape()
-    cost_usd = _number()
+    cost_usd = _number(help_text="Of all results, agent and judge; null: not known.")
+    cost_parts_usd = CostPartsShape()
+    budget = BudgetShape()
     duration_ms = _number()
     concurrency = _count()
     rerun_of = _count(allow_null=True)
@@ -191,7 +211,8 @@ class ExecutionShape(Shape):
     attempts = _count()
     summary = extend_schema_field({"type": "object", "nullable": True})(serializers.JSONField)()
     duration_ms = _number()
-    cost_usd = _number()
+    cost_usd = _number(help_text="Agent and judge; null: not known.")
+    cost_parts_usd = CostPartsShape()
     trace_id = _text(allow_null=True)
     started_at = serializers.DateTimeField(allow_null=True)
     finished_at = serializers.DateTimeField(allow_null=True)
@@ -238,6 +259,7 @@ class LimitsShape(Shape):
     max_prompt_tokens = LimitShape()
     max_response_tokens = LimitShape()
     max_time_ms = LimitShape()
+    max_cost_usd = LimitShape()
     max_tool_calls = LimitShape()
 
 
@@ -270,6 +292,7 @@ class TurnShape(Shape):
     latency_ms = serializers.FloatField()
     waited_ms = serializers.FloatField()
     first_token_ms = _number()
+    cost_usd = _number()
     attempts = serializers.ListField(child=JsonObjectField())
     notes = serializers.ListField(child=_text())
 
@@ -317,6 +340,20 @@ class FixtureShape(Shape):
     updated_at = serializers.DateTimeField()
 
 
+class PriceShape(Shape):
+    """What a model costs from a day on, in USD per million tokens of each kind."""
+
+    model = _text(help_text="As its provider calls it; may end in *.")
+    valid_from = serializers.DateField()
+    above_prompt_tokens = _count()
+    is_batch = serializers.BooleanField()
+    input_usd = serializers.FloatField()
+    output_usd = serializers.FloatField()
+    cache_read_usd = _number()
+    cache_write_5m_usd = _number()
+    cache_write_1h_usd = _number()
+
+
 class ProviderShape(Shape):
     """A provider; `has_key` tells whether its variable is set, null where it needs none."""
 
@@ -327,6 +364,8 @@ class ProviderShape(Shape):
     api_key_env = _text(allow_null=True)
     has_key = serializers.BooleanField(allow_null=True)
     max_concurrency = _count(allow_null=True)
+    requests_per_minute = _count(allow_null=True)
+    prices = PriceShape(many=True)
 
 
 class ChangeShape(Shape):

@@ -4,9 +4,19 @@ from django.urls import URLPattern, URLResolver, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from evals_app.api.executions import ExecutionDetails
+from evals_app.api.forecasts import ForecastRun
 from evals_app.api.imports import Import
 from evals_app.api.openapi import NotFound
-from evals_app.api.runs import CancelRun, RerunRun, RunDetails, RunExecutions, Runs
+from evals_app.api.runs import (
+    CancelRun,
+    PinRun,
+    RequeueRun,
+    RerunRun,
+    ResumeRun,
+    RunDetails,
+    RunExecutions,
+    Runs,
+)
 from evals_app.api.written import (
     AgentDetails,
     Agents,
@@ -22,9 +32,13 @@ app_name = "api"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/", Runs.as_view(), name="runs"),
+    path("runs/forecast/", ForecastRun.as_view(), name="run-forecast"),
     path("runs/<int:pk>/", RunDetails.as_view(), name="run"),
     path("runs/<int:pk>/executions/", RunExecutions.as_view(), name="run-executions"),
     path("runs/<int:pk>/cancel/", CancelRun.as_view(), name="run-cancel"),
+    path("runs/<int:pk>/resume/", ResumeRun.as_view(), name="run-resume"),
+    path("runs/<int:pk>/requeue/", RequeueRun.as_view(), name="run-requeue"),
+    path("runs/<int:pk>/pin/", PinRun.as_view(), name="run-pin"),
     path("runs/<int:pk>/rerun/", RerunRun.as_view(), name="run-rerun"),
     path("executions/<int:pk>/", ExecutionDetails.as_view(), name="execution"),
     path("import/", Import.as_view(), name="import"),

@@ -1,9 +1,10 @@
 """What people write: suites, agents, fixtures and providers, as specs."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, ClassVar, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -35,7 +36,7 @@ from evals_app.engine.spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import FormatError, SourceData, SourceFile, file_name, write_native
 from evals_app.library import ImportReport, import_files
-from evals_app.models import Agent, Provider, Suite
+from evals_app.models import Agent, ModelPrice, Provider, Suite
 from fixtures_app.library import fixture_specs
 from fixtures_app.models import Fixture
 from fixtures_app.spec import FixtureSpec
@@ -49,6 +50,10 @@ _FIXTURES = Need(Scope.READ, "fixtures_app.view_fixture")
 _PROVIDERS = Need(Scope.READ, "evals_app.view_provider")
 
 
+# In the order of files.
+_PRICES = ModelPrice.objects.order_by("model", "is_batch", "valid_from", "above_prompt_tokens")
+
+
 class Written(ListEndpoint):
     """A list of what is known by its slug."""
 
@@ -60,6 +65,8 @@ class Written(ListEndpoint):
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - of a column
+    if isinstance(value, Decimal):
+        return float(value)
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
@@ -278,13 +285,17 @@ class Providers(Written):
     """All providers."""
 
     needs: ClassVar = {"GET": _PROVIDERS}
-    queryset = Provider.objects.all()
+    queryset = Provider.objects.prefetch_related(Prefetch("prices", _PRICES))
     serializer_class = ProviderShape
 
     def row_json(self, row: Provider) -> dict[str, Any]:
         return super().row_json(row) | {
             "base_url": row.base_url or None,
             "api_key_env": row.api_key_env or None,
+            "prices": [
+                {name: _plain(value) for name, value in price.written().items()}
+                for price in row.prices.all()
+            ],
         }
 
     @extend_schema(

@@ -18,7 +18,10 @@ ERRORS_IN_A_ROW = 2
 
 
 class Conversation:
-    """One trial of one case; `trial()` tells at any moment what has happened so far."""
+    """One trial of one case; `trial()` tells at any moment what has happened so far.
+
+    `started_at` is given where it was broken off by us and is held again: prompts stay the same.
+    """
 
     def __init__(
         self,
@@ -28,6 +31,7 @@ class Conversation:
         agent: AgentSpec,
         world: World,
         complete: Complete,
+        started_at: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._case = case
@@ -35,11 +39,11 @@ class Conversation:
         self._agent = agent
         self._world = world
         self._complete = complete
-        self._started_at = now().isoformat()
+        self.started_at = started_at or now().isoformat()
         prompt = resolve(
             agent.system_prompt,
             agent_name=agent.agent,
-            now=case.clock or self._started_at,
+            now=case.clock or self.started_at,
             channel=case.channel,
             params=case.context_params,
         )
@@ -88,6 +92,12 @@ class Conversation:
         finally:
             self._turns.append(exchange.record(error=error, expected=expected))
 
+    @property
+    def doing(self) -> str:
+        """Say in words where it stands."""
+        turn = min(len(self._turns) + 1, len(self._case.turns))
+        return f"turn {turn} of {len(self._case.turns)}"
+
     def trial(self) -> Trial:
         """Give what has happened so far."""
         return Trial(
@@ -105,7 +115,7 @@ class Conversation:
             failure=self._failure,
             warnings=self._warnings,
             is_scripted=self._agent.driver == "scripted",
-            started_at=self._started_at,
+            started_at=self.started_at,
         )
 
     def _has_given_up(self) -> bool:

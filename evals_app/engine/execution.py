@@ -6,22 +6,26 @@ neither a database nor a queue. All of it runs in one event loop.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import IntEnum
 from functools import partial
+from typing import Protocol
 
 from evals_app.engine.agents.scripted import scripted_judge
 from evals_app.engine.conversation import Conversation
 from evals_app.engine.errors import ConfigurationError, EngineError
 from evals_app.engine.grading import grade_trial
 from evals_app.engine.judging import ModelJudge
-from evals_app.engine.llm.call import Complete
-from evals_app.engine.llm.models import Models
+from evals_app.engine.llm.models import Block, Models, Standing
+from evals_app.engine.llm.purse import Account, Purse
+from evals_app.engine.llm.replay import Calls, PaidCall
 from evals_app.engine.scoring import Decision, decide, execution_summary
 from evals_app.engine.spec import AgentSpec, ModelSpec, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.engine.template import Resolved, resolve
+from evals_app.engine.together import Together
 from evals_app.engine.trial import (
     Cause,
     Failure,
@@ -31,12 +35,22 @@ from evals_app.engine.trial import (
     Trial,
     Usage,
     World,
+    total_cost,
     total_usage,
 )
 
 BATCH = 200  # outcomes recorded at once
 BATCH_AFTER_S = 0.25  # or after this long
 UNRECORDED = 2 * BATCH  # then slots wait
+NEWS_AFTER_S = 0.05  # many calls are told the same at the same moment
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A conversation that was broken off by us: when it began, and the calls it has paid for."""
+
+    started_at: str
+    calls: Sequence[PaidCall]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +58,9 @@ class Job:
     """One execution to carry out; `id` is the caller's."""
 
     id: int
-    case: str
+    case: CaseSpec
     trial: int
+    begun: Begun | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +82,10 @@ class Outcome:
         return total_usage([call.usage for call in self.judge_calls])
 
     @property
+    def judge_cost_usd(self) -> Decimal | None:
+        return total_cost([call.cost_usd for call in self.judge_calls])
+
+    @property
     def is_scripted(self) -> bool:
         """Whether any part of the verdict came from a script."""
         return self.trial.is_scripted or any(call.is_scripted for call in self.judge_calls)
@@ -84,7 +103,7 @@ class Signal(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything that the executions of a run share.
+    """Everything that the executions of a run share; each brings its case with it.
 
     `judge` is the model that judges unless an assertion names its own; `scripted` are the agents
     that `scripted/<slug>` judges follow. `open_world` is given a case's frozen clock.
@@ -98,67 +117,106 @@ class Plan:
     scripted: Mapping[str, AgentSpec] = field(default_factory=dict)
     secret: bytes = b""
     execution_s: float = 1500.0
-
-    def case(self, name: str) -> CaseSpec:
-        return next(case for case in self.suite.cases if case.name == name)
+    has_ceiling: bool = False
 
     def judge_model(self, assertion: AssertionSpec) -> ModelSpec | None:
         """Give the model that judges this assertion."""
         return self.agent.model if assertion.model == "agent" else assertion.model or self.judge
 
 
-Claim = Callable[[int], Awaitable[Sequence[Job]]]
-Begin = Callable[[Sequence[int]], Awaitable[set[int]]]
-Record = Callable[[Sequence[Outcome]], Awaitable[bool]]
-Pulse = Callable[[], Awaitable[Signal]]
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a drainer stands: what each of its executions is doing, and each provider it calls."""
+
+    held: Mapping[int, str]
+    providers: Mapping[str, Standing]
 
 
-async def execute(
-    plan: Plan,
-    *,
-    slots: int,
-    claim: Claim,
-    begin: Begin,
-    record: Record,
-    pulse: Pulse,
-    pulse_s: float = 1.0,
-) -> None:
-    """Carry out jobs, `slots` at a time, until none is left or the caller wants it to end.
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What the caller wants: besides the signal, what all processes share of the providers."""
 
-    `claim(n)` gives up to n jobs, none when there are no more. `begin(ids)` is told just before
-    conversations start and says which still may. `record(outcomes)` says whether the work is
-    still ours. `pulse()` is asked every `pulse_s` seconds what the caller wants.
-    """
-    async with Models(plan.providers) as models:
-        crew = _Crew(plan, models.complete, claim=claim, begin=begin, record=record)
-        await crew.work(slots, pulse=pulse, pulse_s=pulse_s)
+    signal: Signal = Signal.GO
+    places: Mapping[str, int] = field(default_factory=dict)
+    blocks: Mapping[str, Block] = field(default_factory=dict)
+
+
+class Desk(Protocol):
+    """Where jobs come from and outcomes go: the caller's side, one short transaction a call."""
+
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+        """Give up to `count` jobs, none when there are no more.
+
+        `free` slots have nothing to do, `in_hand` jobs are given and not recorded. None: ask again
+        when a slot is free, or, if one was, when nothing is in hand.
+        """
+
+    async def begin(self, ids: Sequence[int]) -> set[int]:
+        """Hear of conversations that are about to begin, and say which may."""
+
+    async def record(self, outcomes: Sequence[Outcome]) -> bool:
+        """Keep outcomes; say whether the work is still ours."""
+
+    async def pulse(self, report: Report) -> Orders:
+        """Say what is wanted; asked at the start, and every pulse."""
+
+    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
+        """Take down the account and say which amounts are reserved beside it."""
+
+    async def book(self, provider: str, count: int) -> float:
+        """Book moments for so many calls; give the seconds until the first."""
+
+    async def keep(self, begun: Mapping[int, Begun]) -> None:
+        """Keep what conversations that are handed back have paid for, by job."""
+
+
+async def execute(plan: Plan, desk: Desk, *, slots: int, pulse_s: float = 1.0) -> None:
+    """Carry out jobs, `slots` at a time, until none is left or the desk wants it to end."""
+    purse = Purse(desk.bank, is_limited=plan.has_ceiling)
+    async with Models(plan.providers, purse=purse, book=desk.book) as models:
+        await _Crew(plan, desk, models=models, purse=purse).work(slots, pulse_s=pulse_s)
 
 
 async def execute_in_memory(plan: Plan, *, slots: int = 10) -> list[Outcome]:
     """Carry out a whole suite without a database; outcomes come in the order of the cases."""
-    jobs = [
-        Job(0, case.name, trial)
-        for case in plan.suite.cases
-        for trial in range(1, plan.suite.trials_of(case) + 1)
-    ]
-    waiting = deque(Job(number, job.case, job.trial) for number, job in enumerate(jobs))
-    outcomes: list[Outcome] = []
+    desk = _MemoryDesk(plan)
+    await execute(plan, desk, slots=slots)
+    return sorted(desk.outcomes, key=lambda outcome: outcome.job.id)
 
-    async def claim(count: int) -> Sequence[Job]:
-        return [waiting.popleft() for _ in range(min(count, len(waiting)))]
 
-    async def begin(ids: Sequence[int]) -> set[int]:
+class _MemoryDesk:
+    """A desk without limits, for one process."""
+
+    def __init__(self, plan: Plan) -> None:
+        jobs = [
+            (case, trial)
+            for case in plan.suite.cases
+            for trial in range(1, plan.suite.trials_of(case) + 1)
+        ]
+        self._waiting = deque(Job(number, *job) for number, job in enumerate(jobs))
+        self.outcomes: list[Outcome] = []
+
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job]:
+        return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
+
+    async def begin(self, ids: Sequence[int]) -> set[int]:
         return set(ids)
 
-    async def record(batch: Sequence[Outcome]) -> bool:
-        outcomes.extend(batch)
+    async def record(self, outcomes: Sequence[Outcome]) -> bool:
+        self.outcomes.extend(outcomes)
         return True
 
-    async def pulse() -> Signal:
-        return Signal.GO
+    async def pulse(self, report: Report) -> Orders:
+        return Orders()
 
-    await execute(plan, slots=slots, claim=claim, begin=begin, record=record, pulse=pulse)
-    return sorted(outcomes, key=lambda outcome: outcome.job.id)
+    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
+        return [True] * len(amounts)
+
+    async def book(self, provider: str, count: int) -> float:
+        return 0.0
+
+    async def keep(self, begun: Mapping[int, Begun]) -> None:
+        """Nothing is handed back."""
 
 
 async def write_off(plan: Plan, job: Job, *, reason: str) -> Outcome:
@@ -167,20 +225,22 @@ async def write_off(plan: Plan, job: Job, *, reason: str) -> Outcome:
 
 
 def _unheld(plan: Plan, job: Job) -> Trial:
-    return Trial(job.case, job.trial, len(plan.case(job.case).turns), plan.agent.slug)
+    return Trial(job.case.name, job.trial, len(job.case.turns), plan.agent.slug)
 
 
 async def _broken(plan: Plan, job: Job, trial: Trial, reason: str) -> Outcome:
     failed = trial.but(failure=Failure(Cause.HARNESS, reason))
-    graded = await grade_trial(
-        failed, case=plan.case(job.case), suite=plan.suite, judge_for=lambda _: None
-    )
+    graded = await grade_trial(failed, case=job.case, suite=plan.suite, judge_for=lambda _: None)
     return _outcome(plan, job, failed, graded)
 
 
 def _outcome(plan: Plan, job: Job, trial: Trial, graded: tuple[GradedAssertion, ...]) -> Outcome:
     decision = decide(trial, graded, suite=plan.suite)
     return Outcome(job, trial, graded, decision, execution_summary(trial, graded, decision))
+
+
+def _paid(job: Job) -> Sequence[PaidCall]:
+    return job.begun.calls if job.begun else ()
 
 
 def _judge_context(plan: Plan, case: CaseSpec, trial: Trial) -> Resolved:
@@ -193,30 +253,51 @@ def _judge_context(plan: Plan, case: CaseSpec, trial: Trial) -> Resolved:
     )
 
 
+@dataclass(slots=True)
+class _Holding:
+    """An execution in hand: its conversation, and the model calls that it makes."""
+
+    job: Job
+    calls: Calls
+    conversation: Conversation | None = None
+    is_graded: bool = False
+
+    @property
+    def doing(self) -> str:
+        """Say in words what it is at."""
+        if self.calls.doing:
+            return self.calls.doing
+        if self.is_graded:
+            return "being graded"
+        return self.conversation.doing if self.conversation else "about to begin"
+
+
 class _Crew:
     """The slots of one `execute`, what they work on, and what they have not handed over yet."""
 
-    def __init__(
-        self, plan: Plan, complete: Complete, *, claim: Claim, begin: Begin, record: Record
-    ) -> None:
+    def __init__(self, plan: Plan, desk: Desk, *, models: Models, purse: Purse) -> None:
         self._plan = plan
-        self._cases = {case.name: case for case in plan.suite.cases}
-        self._complete = complete
-        self._claim, self._begin, self._record = claim, begin, record
+        self._desk = desk
+        self._models = models
+        self._purse = purse
         self._signal = Signal.GO
         self._jobs: deque[Job] = deque()
-        self._exhausted = False
-        self._changed = asyncio.Condition()  # of jobs, exhausted, signal, outcomes
+        self._in_hand = 0  # claimed and not recorded
+        self._busy = 0  # slots that have a job
+        self._is_exhausted = False
+        self._changed = asyncio.Condition()  # of jobs, exhausted, signal, outcomes, in hand
         self._outcomes: list[Outcome] = []
-        self._beginning: dict[int, asyncio.Future[bool]] = {}
-        self._asking = asyncio.Lock()  # one question at a time; meanwhile the next one fills up
+        self._may_begin: Together[int, bool] = Together(self._begin)
         self._slots: list[asyncio.Task[None]] = []
+        self._held: dict[int, _Holding] = {}
+        self._begun: dict[int, Begun] = {}
 
-    async def work(self, slots: int, *, pulse: Pulse, pulse_s: float) -> None:
+    async def work(self, slots: int, *, pulse_s: float) -> None:
+        await self._pulse()  # limits are known before the first call
         async with asyncio.TaskGroup() as group:
             helpers = [
                 group.create_task(self._feed(slots)),
-                group.create_task(self._heed(pulse, pulse_s)),
+                group.create_task(self._heed(pulse_s)),
             ]
             self._slots = [group.create_task(self._slot()) for _ in range(slots)]
             recorder = group.create_task(self._hand_over())
@@ -225,6 +306,10 @@ class _Crew:
                 helper.cancel()
             await self._tell(self._stop_recording)
             await recorder
+        if self._signal is not Signal.LOST:
+            await self._purse.tell()
+            if self._begun:
+                await self._desk.keep(self._begun)
 
     async def _tell(self, change: Callable[[], None]) -> None:
         async with self._changed:
@@ -234,30 +319,47 @@ class _Crew:
     # Feeding: the next claim is under way before the buffer is empty.
 
     async def _feed(self, slots: int) -> None:
+        is_half_empty: Callable[[], bool] = partial(self._is_down_to, slots // 2)
+        is_low = is_half_empty
         while True:
             async with self._changed:
-                await self._changed.wait_for(lambda: len(self._jobs) <= slots // 2)
+                await self._changed.wait_for(is_low)
             if self._signal is not Signal.GO:
                 return
-            found = await self._claim(slots)
+            free = max(0, slots - self._busy - len(self._jobs))
+            found = await self._desk.claim(slots, free=free, in_hand=self._in_hand)
+            if found is None:
+                is_low = self._is_idle if free else partial(self._has_free, slots)
+            else:
+                is_low = is_half_empty
+                await self._tell(partial(self._take, found))
+                if not found:
+                    return
 
-            def take(found: Sequence[Job] = found) -> None:
-                self._jobs.extend(found)
-                self._exhausted = not found
+    def _is_down_to(self, count: int) -> bool:
+        return len(self._jobs) <= count
 
-            await self._tell(take)
-            if not found:
-                return
+    def _has_free(self, slots: int) -> bool:
+        return self._busy + len(self._jobs) < slots or self._signal is not Signal.GO
+
+    def _is_idle(self) -> bool:
+        return not self._in_hand or self._signal is not Signal.GO
+
+    def _take(self, found: Sequence[Job]) -> None:
+        self._jobs.extend(found)
+        self._in_hand += len(found)
+        self._is_exhausted = not found
 
     async def _next(self) -> Job | None:
         def is_settled() -> bool:
-            return bool(self._jobs) or self._exhausted or self._signal is not Signal.GO
+            return bool(self._jobs) or self._is_exhausted or self._signal is not Signal.GO
 
         async with self._changed:
             await self._changed.wait_for(is_settled)
             if not self._jobs or self._signal is not Signal.GO:
                 return None
             job = self._jobs.popleft()
+            self._busy += 1
             self._changed.notify_all()
             return job
 
@@ -266,41 +368,40 @@ class _Crew:
     async def _slot(self) -> None:
         while (job := await self._next()) is not None:
             if not await self._may_begin(job.id):
+                self._busy -= 1
+                await self._tell(partial(self._drop, 1))
                 continue
-            # Nothing is awaited in between: a cancellation must not lose what has just come out.
-            self._outcomes.append(await self._carry_out(job))
+            holding = _Holding(job, Calls(self._models.complete, paid=_paid(job)))
+            self._held[job.id] = holding
+            try:
+                # Nothing is awaited in between: a cancellation must not lose what has come out.
+                self._outcomes.append(await self._carry_out(holding))
+            finally:
+                del self._held[job.id]
+                self._busy -= 1
             async with self._changed:
                 self._changed.notify_all()
                 await self._changed.wait_for(lambda: len(self._outcomes) < UNRECORDED)
 
-    async def _may_begin(self, job_id: int) -> bool:
-        """Ask whether a job is still ours; those who ask at the same time share one question."""
-        is_first = not self._beginning
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._beginning[job_id] = future
-        if is_first:
-            await asyncio.sleep(0)
-            async with self._asking:
-                asked, self._beginning = self._beginning, {}
-                ours = await self._begin(list(asked))
-            for each, waiting in asked.items():
-                if not waiting.done():
-                    waiting.set_result(each in ours)
-        return await future
+    async def _begin(self, ids: Sequence[int]) -> list[bool]:
+        ours = await self._desk.begin(ids)
+        return [each in ours for each in ids]
 
-    async def _carry_out(self, job: Job) -> Outcome:
-        case = self._cases[job.case]
-        conversation: Conversation | None = None
+    async def _carry_out(self, holding: _Holding) -> Outcome:
+        job = holding.job
+        case = job.case
         try:
             async with asyncio.timeout(self._plan.execution_s):
-                conversation = Conversation(
+                conversation = holding.conversation = Conversation(
                     case,
                     number=job.trial,
                     agent=self._plan.agent,
                     world=self._plan.open_world(case.clock),
-                    complete=self._complete,
+                    complete=holding.calls,
+                    started_at=job.begun.started_at if job.begun else None,
                 )
                 trial = await conversation.hold()
+                holding.is_graded = True
                 context = _judge_context(self._plan, case, trial)
                 warnings = context.warnings("The judge's context")
                 trial = trial.but(warnings=trial.warnings + warnings)
@@ -308,11 +409,10 @@ class _Crew:
                     trial,
                     case=case,
                     suite=self._plan.suite,
-                    judge_for=partial(self._judge_for, context=context.text),
+                    judge_for=partial(self._judge_for, calls=holding.calls, context=context.text),
                 )
         except asyncio.CancelledError:
-            if self._signal is Signal.CANCEL and conversation is not None:
-                self._outcomes.append(Outcome(job, conversation.trial()))
+            self._note_broken_off(holding)
             raise
         except TimeoutError:
             reason = f"Not finished within {self._plan.execution_s:g} s."
@@ -322,10 +422,20 @@ class _Crew:
             reason = f"{type(exc).__name__}: {exc}"
         else:
             return _outcome(self._plan, job, trial, graded)
-        said = conversation.trial() if conversation else _unheld(self._plan, job)
+        held = holding.conversation
+        said = held.trial() if held else _unheld(self._plan, job)
         return await _broken(self._plan, job, said, reason)
 
-    def _judge_for(self, assertion: AssertionSpec, *, context: str) -> Judge | None:
+    def _note_broken_off(self, holding: _Holding) -> None:
+        """Keep what was said, or what was paid for, of a conversation that the desk ends."""
+        if holding.conversation is None:
+            return
+        if self._signal is Signal.CANCEL:
+            self._outcomes.append(Outcome(holding.job, holding.conversation.trial()))
+        elif self._signal is Signal.RELEASE and (made := holding.calls.made()):
+            self._begun[holding.job.id] = Begun(holding.conversation.started_at, made)
+
+    def _judge_for(self, assertion: AssertionSpec, *, calls: Calls, context: str) -> Judge | None:
         model = self._plan.judge_model(assertion)
         if model is None:
             return None
@@ -334,9 +444,7 @@ class _Crew:
             message = f"There is no scripted agent {model.name!r} to judge with."
             raise ConfigurationError(message)
         return ModelJudge(
-            ask=scripted_judge(self._plan.scripted[model.name].rules)
-            if is_scripted
-            else self._complete,
+            ask=scripted_judge(self._plan.scripted[model.name].rules) if is_scripted else calls,
             model=model,
             judge_prompt=self._plan.suite.judge_prompt,
             judge_context=context,
@@ -347,10 +455,23 @@ class _Crew:
 
     # Heeding and handing over.
 
-    async def _heed(self, pulse: Pulse, pulse_s: float) -> None:
+    async def _heed(self, pulse_s: float) -> None:
         while self._signal is not Signal.LOST:
-            await asyncio.sleep(pulse_s)
-            await self._escalate(await pulse())
+            try:
+                async with asyncio.timeout(pulse_s):
+                    # Others must hear soon that a provider wants to be left alone.
+                    await self._models.news.wait()
+                    await asyncio.sleep(NEWS_AFTER_S)
+            except TimeoutError:
+                pass
+            await self._pulse()
+
+    async def _pulse(self) -> None:
+        await self._purse.tell()
+        held = {holding.job.id: holding.doing for holding in self._held.values()}
+        orders = await self._desk.pulse(Report(held, self._models.standing()))
+        self._models.heed(places=orders.places, blocks=orders.blocks)
+        await self._escalate(orders.signal)
 
     async def _escalate(self, signal: Signal) -> None:
         if signal <= self._signal:
@@ -358,6 +479,7 @@ class _Crew:
 
         def heed() -> None:
             self._signal = signal
+            self._drop(len(self._jobs))
             self._jobs.clear()
 
         await self._tell(heed)
@@ -366,7 +488,7 @@ class _Crew:
                 slot.cancel()
 
     def _stop_recording(self) -> None:
-        self._exhausted = True
+        self._is_exhausted = True
         self._slots = []
 
     async def _hand_over(self) -> None:
@@ -379,12 +501,16 @@ class _Crew:
                 if self._slots:
                     await self._fill_up()
             batch = self._outcomes[:BATCH]
-            if self._signal is not Signal.LOST and not await self._record(batch):
+            if self._signal is not Signal.LOST and not await self._desk.record(batch):
                 await self._escalate(Signal.LOST)
             await self._tell(partial(self._forget, len(batch)))
 
     def _forget(self, count: int) -> None:
         del self._outcomes[:count]
+        self._drop(count)
+
+    def _drop(self, count: int) -> None:
+        self._in_hand -= count
 
     async def _fill_up(self) -> None:
         """Wait a moment for more outcomes; `_changed` is held."""

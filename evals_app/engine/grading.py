@@ -4,9 +4,11 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from evals_app.engine.errors import JudgeError, ProviderError
 from evals_app.engine.graders import JudgedGrader, PlainGrader
+from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.statistics import at_least
 from evals_app.engine.suite import AssertionSpec, CaseSpec, LimitsSpec, SuiteSpec
 from evals_app.engine.trial import (
@@ -99,6 +101,9 @@ async def _grade(
         return Grade.ungraded(Cause.JUDGE, str(exc)).but(calls=exc.calls)
     except ProviderError as exc:
         return Grade.ungraded(Cause.PROVIDER, f"The judge could not be reached. {exc}")
+    except MemoryError:
+        message = "This check took more memory than a worker may have."
+        return Grade(None, None, message, GradeStatus.ERROR, Cause.HARNESS)
     except Exception as exc:  # noqa: BLE001 - a broken grader is a result, never a lost run
         message = f"This check broke: {type(exc).__name__}: {exc}"
         return Grade(None, None, message, GradeStatus.ERROR, Cause.HARNESS)
@@ -166,16 +171,18 @@ LIMIT_LABELS = {
     "max_prompt_tokens": "Prompt tokens",
     "max_response_tokens": "Response tokens",
     "max_time_ms": "Time (ms)",
+    "max_cost_usd": "Cost",
     "max_tool_calls": "Tool calls",
 }
 
 
-def limit_actuals(trial: Trial) -> dict[str, float | None]:
+def limit_actuals(trial: Trial) -> dict[str, float | Decimal | None]:
     """Measure what limits bound, whether or not they are set; None where it is unknown."""
     return {
         "max_prompt_tokens": trial.usage.prompt_tokens,
         "max_response_tokens": trial.usage.response_tokens,
         "max_time_ms": trial.time_ms,
+        "max_cost_usd": trial.cost_usd,
         "max_tool_calls": len(trial.tool_calls),
     }
 
@@ -189,19 +196,39 @@ def grade_limits(trial: Trial, limits: LimitsSpec) -> Sequence[GradedAssertion]:
         if limit is None:
             continue
         actual = actuals[name]
-        details = {"limit": limit, "actual": actual}
+        details = {"limit": _plain(limit), "actual": _plain(actual)}
         if trial.failure is not None:
             grade = _ungraded_by(trial.failure)
         elif actual is None:
-            grade = _unknown_usage(trial, label)
+            grade = _unknown_cost(trial) if name == "max_cost_usd" else _unknown_usage(trial, label)
         else:
-            # Rounded up, lest 100.2 is said to be above 100 and shown as 100.
-            reason = f"{label}: {math.ceil(actual):,}, the limit is {limit:,}."
+            reason = f"{label}: {_written(actual)}, the limit is {_written(limit)}."
             is_kept = actual <= limit
             grade = Grade(None, is_kept, reason, cause=None if is_kept else Cause.LIMIT)
         grade = grade.but(details=details)
         graded.append(GradedAssertion(name, label, "limit", None, position, 1.0, None, grade))
     return graded
+
+
+def _plain(value: float | Decimal | None) -> float | None:
+    return float(value) if isinstance(value, Decimal) else value
+
+
+def _written(value: float | Decimal) -> str:
+    if isinstance(value, Decimal):
+        # To the last digit: what is a little above a limit must not read like it.
+        return usd_text(value, is_exact=True)
+    # Rounded up, lest 100.2 is said to be above 100 and shown as 100.
+    return f"{math.ceil(value):,}"
+
+
+def _unknown_cost(trial: Trial) -> Grade:
+    for turn in trial.turns:
+        if turn.cost_usd is None and None not in {turn.usage.input_uncached, turn.usage.output}:
+            model = turn.model or "the agent's model"
+            reason = f"Cost: unknown, no price covers what {model} did."
+            return Grade.ungraded(Cause.CASE, f"{reason} Enter it on the page of its provider.")
+    return _unknown_usage(trial, "Cost")
 
 
 def _unknown_usage(trial: Trial, label: str) -> Grade:

@@ -1,8 +1,11 @@
 """From grades to verdicts: of an execution, of a case over its trials, of a run."""
 
 import math
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from decimal import Decimal
+from itertools import groupby
 from typing import Any, Literal
 
 from evals_app.engine.statistics import (
@@ -15,7 +18,14 @@ from evals_app.engine.statistics import (
     wilson_interval,
 )
 from evals_app.engine.suite import GatesSpec, SuiteSpec
-from evals_app.engine.trial import Cause, GradedAssertion, GradeStatus, Trial, Verdict
+from evals_app.engine.trial import (
+    Cause,
+    GradedAssertion,
+    GradeStatus,
+    Trial,
+    Verdict,
+    total_cost,
+)
 
 RunVerdict = Literal["passed", "failed", "inconclusive"]
 
@@ -120,12 +130,17 @@ def _all_held(graded: Sequence[GradedAssertion]) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What a run's summary needs to know of an execution; `verdict` None if it has not ended."""
+    """What a run's summary needs to know of an execution; `verdict` None if it has not ended.
+
+    `cost_usd` is the agent's; a cost that is None is unknown.
+    """
 
     case: str
     verdict: Verdict | None
     score: float | None = None
     turn_ms: tuple[float, ...] = ()
+    cost_usd: Decimal | None = None
+    judge_cost_usd: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,55 +176,99 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What a run says in the end."""
+    """What a run says in the end, besides what it says of each case."""
 
     verdict: RunVerdict
     score: float | None
     pass_rate: float | None
     median_ms: float | None
     p95_ms: float | None
-    cases: tuple[CaseSummary, ...]
     gates: tuple[GateResult, ...]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def summarise_run(facts: Sequence[Fact], *, suite: SuiteSpec) -> RunSummary:
-    """Sum up a run that has ended. `facts` come in the order of the cases."""
-    by_case: dict[str, list[Fact]] = {}
-    for fact in facts:
-        by_case.setdefault(fact.case, []).append(fact)
-    cases = tuple(
-        _summarise_case(name, trials, min_pass_rate=suite.min_pass_rate)
-        for name, trials in by_case.items()
-    )
-    decided = [case for case in cases if case.verdict in {Verdict.PASSED, Verdict.FAILED}]
-    score = mean([case.score for case in cases if case.score is not None])
-    pass_rate = mean([float(case.verdict is Verdict.PASSED) for case in decided])
-    # A turn that a provider, or our own end, broke off says nothing about the agent.
-    graded = [fact for fact in facts if fact.verdict in {Verdict.PASSED, Verdict.FAILED}]
-    turn_ms = [ms for fact in graded for ms in fact.turn_ms]
-    p95_ms = percentile(turn_ms, 0.95)
-    gates = check_gates(suite.gates, score=score, pass_rate=pass_rate, p95_ms=p95_ms)
-    is_failed = any(gate.passed is False for gate in gates) or (
-        suite.run_rule == "all_cases" and any(case.verdict is Verdict.FAILED for case in cases)
-    )
-    is_open = (
-        not facts
-        or any(fact.verdict in {None, Verdict.ERRORED} for fact in facts)
-        or any(gate.passed is None for gate in gates)
-    )
-    verdict: RunVerdict = "failed" if is_failed else "inconclusive" if is_open else "passed"
-    return RunSummary(
-        verdict=verdict,
-        score=score,
-        pass_rate=pass_rate,
-        median_ms=percentile(turn_ms, 0.5),
-        p95_ms=p95_ms,
-        cases=cases,
-        gates=gates,
-    )
+def summarise_run(
+    facts: Iterable[Fact],
+    *,
+    suite: SuiteSpec,
+    keep: Callable[[CaseSummary], object] | None = None,
+) -> RunSummary:
+    """Sum up a run that has ended; `keep` is given the summary of each case.
+
+    `facts` come in the order of the cases. They may be many: no more is held than a few numbers.
+    """
+    sums = _Sums()
+    for name, trials in groupby(facts, key=lambda fact: fact.case):
+        held = list(trials)
+        case = _summarise_case(name, held, min_pass_rate=suite.min_pass_rate)
+        sums.add(case, held)
+        if keep is not None:
+            keep(case)
+    return sums.end(suite)
+
+
+class _Sums:
+    """What has been summed up of a run so far."""
+
+    def __init__(self) -> None:
+        self._scores = array("d")
+        self._turn_ms = array("d")
+        self._decided = self._passed = 0
+        self._has_cases = self._has_failed = self._has_open = self._has_ended = False
+        # None: unknown.
+        self._graded_usd: Decimal | None = Decimal(0)
+        self._ended_usd: Decimal | None = Decimal(0)
+
+    def add(self, case: CaseSummary, trials: Sequence[Fact]) -> None:
+        self._has_cases = True
+        if case.score is not None:
+            self._scores.append(case.score)
+        self._decided += case.verdict in {Verdict.PASSED, Verdict.FAILED}
+        self._passed += case.verdict is Verdict.PASSED
+        self._has_failed |= case.verdict is Verdict.FAILED
+        for fact in trials:
+            self._has_open |= fact.verdict in {None, Verdict.ERRORED}
+            if fact.verdict is not None:  # errored executions cost money too
+                self._has_ended = True
+                costs = [self._ended_usd, fact.cost_usd, fact.judge_cost_usd]
+                self._ended_usd = total_cost(costs)
+            if fact.verdict in {Verdict.PASSED, Verdict.FAILED}:
+                # A turn that a provider, or our own end, broke off says nothing about the agent.
+                self._turn_ms.extend(fact.turn_ms)
+                self._graded_usd = total_cost([self._graded_usd, fact.cost_usd])
+
+    def end(self, suite: SuiteSpec) -> RunSummary:
+        score = mean(self._scores)
+        pass_rate = self._passed / self._decided if self._decided else None
+        p95_ms = percentile(self._turn_ms, 0.95)
+        turns = len(self._turn_ms)
+        gates = check_gates(
+            suite.gates,
+            score=score,
+            pass_rate=pass_rate,
+            p95_ms=p95_ms,
+            cost_per_call_usd=(
+                self._graded_usd / turns if self._graded_usd is not None and turns else None
+            ),
+            cost_usd=self._ended_usd if self._has_ended else None,
+        )
+        is_failed = any(gate.passed is False for gate in gates) or (
+            suite.run_rule == "all_cases" and self._has_failed
+        )
+        is_open = (
+            not self._has_cases or self._has_open or any(gate.passed is None for gate in gates)
+        )
+        verdict: RunVerdict = "failed" if is_failed else "inconclusive" if is_open else "passed"
+        return RunSummary(
+            verdict=verdict,
+            score=score,
+            pass_rate=pass_rate,
+            median_ms=percentile(self._turn_ms, 0.5),
+            p95_ms=p95_ms,
+            gates=gates,
+        )
 
 
 def _summarise_case(name: str, trials: Sequence[Fact], *, min_pass_rate: float) -> CaseSummary:
@@ -244,7 +303,13 @@ def _summarise_case(name: str, trials: Sequence[Fact], *, min_pass_rate: float) 
 
 
 def check_gates(
-    gates: GatesSpec, *, score: float | None, pass_rate: float | None, p95_ms: float | None
+    gates: GatesSpec,
+    *,
+    score: float | None,
+    pass_rate: float | None,
+    p95_ms: float | None,
+    cost_per_call_usd: Decimal | None,
+    cost_usd: Decimal | None,
 ) -> tuple[GateResult, ...]:
     """Hold each gate that is set against what was measured."""
     results = []
@@ -260,4 +325,14 @@ def check_gates(
             is_lowest = name.startswith("min_")
             holds = at_least(actual, limit) if is_lowest else at_least(limit, actual)
         results.append(GateResult(name, limit, actual, holds))
+    # Money is exact: neither float nor tolerance decides.
+    for name, most, cost in (
+        ("max_cost_per_call_usd", gates.max_cost_per_call_usd, cost_per_call_usd),
+        ("max_cost_usd", gates.max_cost_usd, cost_usd),
+    ):
+        if most is None:
+            continue
+        kept = None if cost is None else cost <= most
+        spent = None if cost is None else float(cost)
+        results.append(GateResult(name, float(most), spent, kept))
     return tuple(results)

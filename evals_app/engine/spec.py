@@ -5,6 +5,8 @@ They are frozen, refuse unknown keys and coerce nothing.
 """
 
 import re
+from datetime import date
+from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -14,8 +16,11 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
     model_validator,
 )
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evals_app.engine.patterns import pattern_problem
 from evals_app.engine.template import unknown_variable
@@ -28,6 +33,11 @@ class Spec(BaseModel):
 
     # Keys that a later version will understand: refused by name, never accepted and ignored.
     not_yet: ClassVar[frozenset[str]] = frozenset()
+
+
+def located(kind: str, message: str, loc: tuple[int | str, ...], value: Any) -> InitErrorDetails:  # noqa: ANN401
+    """Give an error with its place, for a ValidationError of several."""
+    return InitErrorDetails(type=PydanticCustomError(kind, message), loc=loc, input=value)
 
 
 def _slug(value: str) -> str:
@@ -62,6 +72,30 @@ def _variable(value: str) -> str:
     return value
 
 
+def _money(value: Any) -> Any:  # noqa: ANN401 - whatever was written
+    # The shortest text that means a float is what was written: 0.1 is ten cents.
+    if isinstance(value, float):
+        return Decimal(repr(value))
+    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _date(value: Any) -> Any:  # noqa: ANN401 - whatever was written
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            msg = "Write the day as 2026-05-01."
+            raise ValueError(msg) from None
+    return value
+
+
+def _model_pattern(value: str) -> str:
+    if "*" in value[:-1]:
+        msg = "A * stands at the end, for all models that begin so: claude-haiku-*."
+        raise ValueError(msg)
+    return value
+
+
 def _pattern(value: str) -> str:
     if problem := pattern_problem(value):
         raise ValueError(problem)
@@ -74,6 +108,17 @@ Template = Annotated[str, AfterValidator(_template)]
 Url = Annotated[str, Field(max_length=500), AfterValidator(_base_url)]
 Variable = Annotated[str, Field(max_length=100), AfterValidator(_variable)]
 Pattern = Annotated[str, AfterValidator(_pattern)]
+
+# USD, to a billionth: what one token of a cheap model costs. JSON has it as a number.
+Usd = Annotated[
+    Decimal,
+    BeforeValidator(_money),
+    Field(ge=0, le=1_000_000, max_digits=20, decimal_places=9),
+    PlainSerializer(float),
+    # pydantic's own also allows texts, which strict reading refuses.
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1_000_000}),
+]
+Day = Annotated[date, BeforeValidator(_date), PlainSerializer(date.isoformat)]
 
 MOST = 2_147_483_647  # what a database column for whole numbers holds
 
@@ -120,10 +165,67 @@ ModelRef = Annotated[ModelSpec, BeforeValidator(_model), PlainSerializer(_model_
 JudgeRef = Literal["agent"] | ModelRef
 
 
+class PriceSpec(Spec):
+    """What a model costs from a day on, in USD per million tokens of each kind.
+
+    Of the prices of a model the youngest day that has come counts; of those the one with the
+    largest `above_prompt_tokens` that a call's prompt exceeds.
+    """
+
+    model: Annotated[
+        Name,
+        AfterValidator(_model_pattern),
+        Field(description="The model, as its provider calls it; may end in *."),
+    ]
+    valid_from: Annotated[Day, Field(description="First day, UTC.")]
+    above_prompt_tokens: Annotated[
+        int, Field(description="Only for calls with a longer prompt than this.", ge=0, le=MOST)
+    ] = 0
+    is_batch: Annotated[bool, Field(description="The price of calls that are sent in batches.")] = (
+        False
+    )
+    input_usd: Annotated[Usd, Field(description="Prompt tokens that no cache knew.")]
+    output_usd: Annotated[Usd, Field(description="Response tokens, reasoning included.")]
+    cache_read_usd: Annotated[Usd | None, Field(description="Prompt tokens from a cache.")] = None
+    cache_write_5m_usd: Annotated[
+        Usd | None, Field(description="Prompt tokens kept in a cache for five minutes.")
+    ] = None
+    cache_write_1h_usd: Annotated[
+        Usd | None, Field(description="Prompt tokens kept in a cache for an hour.")
+    ] = None
+
+
+def _prices(prices: list[PriceSpec]) -> list[PriceSpec]:
+    """Refuse what could not be told apart; put the rest in order, for the list has none."""
+    first: dict[tuple[Any, ...], int] = {}
+    errors = []
+    for n, price in enumerate(prices):
+        key = (price.model, price.is_batch, price.valid_from, price.above_prompt_tokens)
+        if (known := first.setdefault(key, n)) != n:
+            message = (
+                f"Price {known + 1} is for the same model, day, prompt length and mode; there can "
+                "be one."
+            )
+            errors.append(located("duplicate_price", message, (n, "model"), price.model))
+    for n, price in enumerate(prices):
+        if price.above_prompt_tokens and (*_kind_and_day(price), 0) not in first:
+            message = (
+                "This leaves shorter prompts without a price: add one for all prompts "
+                "(above_prompt_tokens 0) for the same model and day."
+            )
+            loc = (n, "above_prompt_tokens")
+            errors.append(located("no_base", message, loc, price.above_prompt_tokens))
+    if errors:
+        raise ValidationError.from_exception_data("prices", errors)
+    return sorted(prices, key=lambda each: (*_kind_and_day(each), each.above_prompt_tokens))
+
+
+def _kind_and_day(price: PriceSpec) -> tuple[str, bool, date]:
+    return price.model, price.is_batch, price.valid_from
+
+
 class ProviderSpec(Spec):
     """A way to reach models. The key itself stays in the environment variable named here."""
-
-    not_yet = frozenset({"requests_per_minute"})
 
     provider: Name = Field(description="Name shown to people.")
     slug: Annotated[Slug, Field(description="How models name it: slug/model.")]
@@ -136,8 +238,14 @@ class ProviderSpec(Spec):
         Field(description="Name of the environment variable that holds the key, never the key."),
     ] = None
     max_concurrency: Annotated[
-        int | None, Field(ge=1, le=MOST, description="Calls at once, in each worker.")
+        int | None, Field(ge=1, le=MOST, description="Calls at once, of all workers together.")
     ] = None
+    requests_per_minute: Annotated[
+        int | None, Field(ge=1, le=MOST, description="Calls begun in a minute, of all workers.")
+    ] = None
+    prices: Annotated[list[PriceSpec], AfterValidator(_prices)] = Field(
+        default_factory=list, description="What its models cost."
+    )
 
 
 class AgentSettings(Spec):

@@ -1,7 +1,7 @@
 """What a person writes about suites: cases, turns, assertions, limits and gates."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -17,10 +17,10 @@ from pydantic import (
     model_validator,
 )
 from pydantic.functional_validators import ModelWrapValidatorHandler
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import InitErrorDetails
 
 from evals_app.engine.graders import ALIASES, GRADERS, NOT_YET, Grader
-from evals_app.engine.spec import MOST, JudgeRef, Name, Slug, Spec, Template
+from evals_app.engine.spec import MOST, JudgeRef, Name, Slug, Spec, Template, Usd, located
 
 COMMON_KEYS = ("type", "name", "weight", "threshold", "enabled", "fail_on_error", "model", "scope")
 
@@ -85,7 +85,7 @@ class AssertionSpec(Spec):
             wrong.append(("model", f"{self.type} asks no judge, so it takes no model."))
         if self.scope is not None and not grader_class.reads_text:
             wrong.append(("scope", f"{self.type} reads no text, so it takes no scope."))
-        return [_problem("misplaced_key", message, (key,), data[key]) for key, message in wrong]
+        return [located("misplaced_key", message, (key,), data[key]) for key, message in wrong]
 
     @model_serializer(mode="wrap")
     def _to_flat(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -97,10 +97,6 @@ class AssertionSpec(Spec):
         return kind | name | options | dumped
 
 
-def _problem(kind: str, message: str, loc: tuple[int | str, ...], value: Any) -> InitErrorDetails:  # noqa: ANN401
-    return InitErrorDetails(type=PydanticCustomError(kind, message), loc=loc, input=value)
-
-
 def _details(exc: ValidationError, model: type[Spec]) -> list[InitErrorDetails]:
     """Take an error apart so that it can be raised again beside others."""
     names = [*COMMON_KEYS, *model.model_fields] if issubclass(model, Grader) else list(COMMON_KEYS)
@@ -109,7 +105,7 @@ def _details(exc: ValidationError, model: type[Spec]) -> list[InitErrorDetails]:
         message = error["msg"].removeprefix("Value error, ")
         if error["type"] == "extra_forbidden" and len(error["loc"]) == 1:
             message = f"Unknown key.{near(str(error['loc'][0]), names)} Known: {', '.join(names)}."
-        details.append(_problem(error["type"], message, error["loc"], error["input"]))
+        details.append(located(error["type"], message, error["loc"], error["input"]))
     return details
 
 
@@ -135,7 +131,7 @@ def _grader_class(kind: Any) -> type[Grader]:  # noqa: ANN401 - whatever stands 
         message = f"The check {kind!r} is not available in this version."
     else:
         message = f"Unknown check {kind!r}.{near(str(kind), known)} Known: {', '.join(known)}."
-    problem = _problem("unknown_type", message, ("type",), kind)
+    problem = located("unknown_type", message, ("type",), kind)
     raise ValidationError.from_exception_data("AssertionSpec", [problem])
 
 
@@ -160,8 +156,6 @@ def _iso_time(value: str) -> str:
 class LimitsSpec(Spec):
     """Hard limits of a case; each is inclusive, one that is not set is not checked."""
 
-    not_yet = frozenset({"max_cost_usd"})
-
     max_prompt_tokens: Annotated[
         int | None, Field(description="Tokens sent, over all turns.", ge=0, le=MOST)
     ] = None
@@ -171,6 +165,9 @@ class LimitsSpec(Spec):
     max_time_ms: Annotated[
         int | None, Field(description="The agent's own time, over all turns.", ge=0, le=MOST)
     ] = None
+    max_cost_usd: Annotated[
+        Usd | None, Field(description="What the agent's model calls cost, over all turns.")
+    ] = None
     max_tool_calls: Annotated[
         int | None, Field(description="Tool calls, over all turns.", ge=0, le=MOST)
     ] = None
@@ -179,7 +176,7 @@ class LimitsSpec(Spec):
 class GatesSpec(Spec):
     """Conditions on a whole run; each is inclusive, one that is not set is not checked."""
 
-    not_yet = frozenset({"max_cost_per_call_usd", "max_cost_usd", "max_regressions"})
+    not_yet = frozenset({"max_regressions"})
 
     min_score: Annotated[float | None, Field(description="Least score of the run.", ge=0, le=1)] = (
         None
@@ -190,6 +187,12 @@ class GatesSpec(Spec):
     max_p95_ms: Annotated[
         float | None,
         Field(description="Most time that 95 % of all turns take.", ge=0, allow_inf_nan=False),
+    ] = None
+    max_cost_per_call_usd: Annotated[
+        Usd | None, Field(description="Most that the agent's turns cost on average.")
+    ] = None
+    max_cost_usd: Annotated[
+        Usd | None, Field(description="Most that agent and judge cost in all.")
     ] = None
 
 
@@ -281,6 +284,12 @@ class CaseSpec(Spec):
             raise ValidationError.from_exception_data("CaseSpec", errors)
         return self
 
+    def assertions(self) -> Iterator[AssertionSpec]:
+        """Give all assertions of its own."""
+        for turn in self.turns:
+            yield from turn.assertions or []
+        yield from self.final_assertions
+
 
 def _out_of_turn(history: list[HistoryMessage]) -> list[InitErrorDetails]:
     errors = []
@@ -293,7 +302,7 @@ def _out_of_turn(history: list[HistoryMessage]) -> list[InitErrorDetails]:
                 else "A history begins with a message of the user."
             )
             loc = ("history", m, "role")
-            errors.append(_problem("out_of_turn", problem, loc, message.role))
+            errors.append(located("out_of_turn", problem, loc, message.role))
     return errors
 
 
@@ -302,7 +311,7 @@ def _missing_expected(
 ) -> list[InitErrorDetails]:
     message = "This check needs a value, or a turn with an expected text; it has neither."
     return [
-        _problem("missing_expected", message, (*where, a), assertion.type)
+        located("missing_expected", message, (*where, a), assertion.type)
         for a, assertion in enumerate(assertions)
         if assertion.lacks_expected
     ]
@@ -378,11 +387,11 @@ class SuiteSpec(Spec):
         errors = []
         if self.run_rule == "gates" and self.gates == GatesSpec():
             message = "The gates alone decide, but none is set: such a run could not fail."
-            errors.append(_problem("no_gates", message, ("run_rule",), self.run_rule))
+            errors.append(located("no_gates", message, ("run_rule",), self.run_rule))
         for c, case in enumerate(self.cases):
             if (known := first.setdefault(case.name, c)) != c:
                 message = f"Case {known + 1} has the same name; a case is known by its name."
-                errors.append(_problem("duplicate_name", message, ("cases", c, "name"), case.name))
+                errors.append(located("duplicate_name", message, ("cases", c, "name"), case.name))
         if errors:
             raise ValidationError.from_exception_data("SuiteSpec", errors)
         return self

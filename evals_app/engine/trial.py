@@ -6,6 +6,7 @@ Latencies are milliseconds, times UTC in ISO 8601, texts stand as the agent wrot
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from enum import StrEnum
 from functools import reduce
 from typing import Any, Literal, Protocol, Self
@@ -86,6 +87,12 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
     return reduce(Usage.__add__, usages, NO_USAGE)
 
 
+def total_cost(costs: Sequence[Decimal | None]) -> Decimal | None:
+    """Add up USD; one unknown makes the sum unknown, no call at all is 0."""
+    known = [cost for cost in costs if cost is not None]
+    return sum(known, Decimal(0)) if len(known) == len(costs) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """A piece of knowledge that a retrieval tool returned."""
@@ -129,7 +136,7 @@ class TurnRecord:
 
     `messages` are the agent's, in order; `reply` is the text of the last one. `expected` is what the
     case expects: kept for people, never shown to the agent. `latency_ms` is the
-    agent's own time; waiting for a provider is in `waited_ms`.
+    agent's own time; waiting for a provider is in `waited_ms`. `cost_usd` None is unknown.
     """
 
     index: int
@@ -145,6 +152,7 @@ class TurnRecord:
     attempts: tuple[Attempt, ...] = ()
     notes: tuple[str, ...] = ()
     expected: str | None = None
+    cost_usd: Decimal | None = None
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -189,6 +197,11 @@ class Trial:
         if self.failure is not None and not self.turns:
             return Usage()
         return total_usage([turn.usage for turn in self.turns])
+
+    @property
+    def cost_usd(self) -> Decimal | None:
+        """What the agent's model calls cost over all turns."""
+        return total_cost([turn.cost_usd for turn in self.turns])
 
     @property
     def time_ms(self) -> float:
@@ -302,6 +315,7 @@ class JudgeCall:
     attempts: tuple[Attempt, ...] = ()
     dropped: tuple[str, ...] = ()
     is_scripted: bool = False
+    cost_usd: Decimal | None = None
 
     def to_json(self) -> dict[str, Any]:
         dumped: dict[str, Any] = _JUDGE_CALL.dump_python(self, mode="json")

@@ -22,6 +22,8 @@ _EXPECTED = {
     "int_from_float": "a whole number",
     "int_parsing": "a whole number",
     "float_type": "a number",
+    "is_instance_of": "a number",  # what strict pydantic says of money
+    "date_type": "a day such as 2026-05-01",
     "bool_type": "true or false",
     "list_type": "a list",
     "dict_type": "keys with values",
@@ -134,6 +136,7 @@ def _said(error: Mapping[str, Any]) -> str:
     for begin, instead in (
         ("Input should be ", "The value must be "),
         ("String should ", "It should "),
+        ("Decimal input should ", "The number should "),
     ):
         if message.startswith(begin):
             message = instead + message.removeprefix(begin)

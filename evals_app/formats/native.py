@@ -1,6 +1,7 @@
 """The native dialect: specs as snake_case YAML, read and written without loss."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 from pydantic import BaseModel
@@ -75,7 +76,8 @@ def _tidied(value: Any, loc: Loc, model: type[BaseModel], data: Any) -> Any:  # 
         return [_tidied(item, (*loc, n), model, data) for n, item in enumerate(value)]
     if isinstance(value, float) and value.is_integer():
         annotation = annotation_at(model, loc, data)
-        if allows(annotation, float) and not allows(annotation, int):
+        is_number = allows(annotation, float) or allows(annotation, Decimal)
+        if is_number and not allows(annotation, int):
             return int(value)
     return value
 

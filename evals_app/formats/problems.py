@@ -62,7 +62,8 @@ def keys_text(loc: Loc) -> str:
             text += f".{step}" if text else step
         else:
             text += f"[{json.dumps(shortened(step), ensure_ascii=False)}]"
-    return text
+    # Half of a surrogate pair could not be sent to anybody.
+    return text.encode(errors="backslashreplace").decode()
 
 
 def holds(data: Any, step: str | int) -> bool:  # noqa: ANN401 - JSON

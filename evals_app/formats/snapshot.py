@@ -1,25 +1,29 @@
-"""Snapshots: everything a run uses, frozen as canonical JSON and known by its SHA-256."""
+"""Snapshots: everything a run uses, frozen as canonical JSON and known by its SHA-256.
+
+The cases may be many, so each is a text of its own; the rest is the snapshot's head.
+"""
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field
 
 from evals_app.engine.spec import AgentSpec, ModelRef, ProviderSpec, Spec
-from evals_app.engine.suite import SuiteSpec
+from evals_app.engine.suite import CaseSpec, SuiteSpec
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
-SCHEMA_VERSION: Literal[1] = 1
+SCHEMA_VERSION: Literal[2] = 2
 
 
 class SnapshotSpec(Spec):
     """What a run was started with; later edits do not reach it.
 
-    `judge` is the judge that was chosen at the start, `scripted` the agents that judges follow.
+    As it is stored its suite has no cases: they stand apart. `judge` is the judge that was chosen at the start, `scripted` the agents that judges follow.
     """
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[2] = SCHEMA_VERSION
     suite: SuiteSpec
     agent: AgentSpec
     judge: ModelRef | None = None
@@ -30,14 +34,37 @@ class SnapshotSpec(Spec):
 
     def canonical(self) -> str:
         """Write it as the one JSON text that this content has, defaults included."""
-        dumped = self.model_dump(mode="json", by_alias=True)
-        return json.dumps(dumped, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return _canonical(self)
 
     @classmethod
     def read(cls, content: str) -> "SnapshotSpec":
         return cls.model_validate_json(content)
 
 
-def sha256_of(content: str) -> str:
-    """Give the name of a content."""
-    return hashlib.sha256(content.encode()).hexdigest()
+def canonical_case(case: CaseSpec) -> str:
+    """Write a case as the one JSON text that it has."""
+    return _canonical(case)
+
+
+def _canonical(spec: Spec) -> str:
+    dumped = spec.model_dump(mode="json", by_alias=True)
+    return json.dumps(dumped, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+class Name:
+    """Finds the name of a content, piece by piece: its cases in order, then its head."""
+
+    def __init__(self, cases: Iterable[str] = ()) -> None:
+        self._hash = hashlib.sha256()
+        for case in cases:
+            self.add(case)
+
+    def add(self, case: str) -> None:
+        # A canonical text has no line break, so nothing else gives the same lines.
+        self._hash.update(case.encode() + b"\n")
+
+    def of(self, head: str) -> str:
+        """Give the SHA-256."""
+        whole = self._hash.copy()
+        whole.update(head.encode())
+        return whole.hexdigest()

@@ -1,12 +1,14 @@
 """Write YAML as a person would: block style, long texts as blocks, nothing folded or shared."""
 
 import re
+from decimal import Decimal
 from typing import Any
 
 import yaml
 
 # What a reader of another YAML version would take for something else than text.
 _NUMBER_ELSEWHERE = re.compile(r"[-+]?(?:0o[0-7]+|[0-9.]+(?:[eE][-+]?[0-9]+)?)")
+_LEAST_PLAIN = 1e-9
 # A block keeps these letter by letter; everything else is escaped inside double quotes.
 _BLOCK = re.compile(
     "(?:[\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\n]|[^\x00-\uffff])*"
@@ -36,7 +38,16 @@ def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
+def _number(dumper: _Dumper, number: float) -> yaml.ScalarNode:
+    if _LEAST_PLAIN <= abs(number) < 1:
+        # 0.00005, which people read, instead of 5.0e-05.
+        plain = f"{Decimal(repr(number)):f}"
+        return dumper.represent_scalar("tag:yaml.org,2002:float", plain)
+    return dumper.represent_float(number)
+
+
 _Dumper.add_representer(str, _text)
+_Dumper.add_representer(float, _number)
 
 
 def write_yaml(data: Any) -> bytes:  # noqa: ANN401 - JSON

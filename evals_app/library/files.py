@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from django.db import DataError, connection, transaction
+from django.db.models import QuerySet
 from pydantic import BaseModel
 
 from evals_app.engine.spec import AgentSpec, ModelSpec
@@ -176,7 +177,7 @@ def export_files(suites: Sequence[str] = ()) -> dict[str, bytes]:
         specs: list[BaseModel] = [row.to_spec() for row in rows.iterator(chunk_size=50)]
         specs += [row.to_spec() for row in Agent.objects.order_by("slug")]
         specs += fixture_specs()
-        specs += [row.to_spec() for row in Provider.objects.order_by("slug")]
+        specs += [row.to_spec() for row in _providers()]
         return _files(specs)
     _check_slugs(suites)
     chosen = [row.to_spec() for row in rows.filter(slug__in=suites)]
@@ -184,19 +185,23 @@ def export_files(suites: Sequence[str] = ()) -> dict[str, bytes]:
     fixtures = {slug for suite in chosen for slug in suite.fixtures}
     models = [agent.model for agent in agents if agent.model]
     models += [judge for suite in chosen for judge in _judges_of(suite)]
-    providers = Provider.objects.filter(slug__in={model.provider for model in models})
+    providers = _providers().filter(slug__in={model.provider for model in models})
     return _files(
         [
             *chosen,
             *agents,
             *fixture_specs(fixtures),
-            *(row.to_spec() for row in providers.order_by("slug")),
+            *(row.to_spec() for row in providers),
         ]
     )
 
 
 def _files(specs: Iterable[BaseModel]) -> dict[str, bytes]:
     return {file_name(spec): write_native(spec) for spec in specs}
+
+
+def _providers() -> QuerySet[Provider]:
+    return Provider.objects.order_by("slug").prefetch_related("prices")
 
 
 def _check_slugs(suites: Sequence[str]) -> None:

@@ -11,9 +11,9 @@ from django.db import models, transaction
 from django.utils import timezone
 from pydantic import BaseModel, ValidationError
 
-from evals_app.engine.spec import AgentSpec, ProviderSpec
+from evals_app.engine.spec import AgentSpec, PriceSpec, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
-from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
+from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
 from evals_app.models.agents import model_columns
 from evals_app.models.suites import LIMITS
 from fixtures_app.library import Saved, canonical
@@ -43,8 +43,31 @@ def _readable(row: Any) -> Any:  # noqa: ANN401 - a row with to_spec, and its sp
 
 @transaction.atomic
 def save_provider(spec: ProviderSpec) -> Saved:
-    """Write a provider."""
-    return _save(Provider, spec, provider_columns(spec))
+    """Write a provider with the prices of its models."""
+    saved = _save(Provider, spec, provider_columns(spec))
+    if saved != "unchanged":
+        save_prices(Provider.objects.get(slug=spec.slug), spec.prices)
+    return saved
+
+
+@transaction.atomic
+def save_prices(provider: Provider, specs: Sequence[PriceSpec]) -> None:
+    """Replace the list of a provider's prices; what stays the same keeps its row."""
+    wanted = [price_columns(spec) for spec in specs]
+    kept: list[dict[str, Any]] = []
+    gone: list[int] = []
+    for row in provider.prices.all():
+        columns = row.written()
+        if columns in wanted and columns not in kept:
+            kept.append(columns)
+        else:
+            gone.append(row.pk)
+    # Gone first: a price may take the place of another.
+    ModelPrice.objects.filter(pk__in=gone).delete()
+    ModelPrice.objects.bulk_create(
+        [ModelPrice(provider=provider, **columns) for columns in wanted if columns not in kept],
+        batch_size=BATCH,
+    )
 
 
 @transaction.atomic
@@ -231,7 +254,13 @@ def provider_columns(spec: ProviderSpec) -> dict[str, Any]:
         "base_url": spec.base_url or "",
         "api_key_env": spec.api_key_env or "",
         "max_concurrency": spec.max_concurrency,
+        "requests_per_minute": spec.requests_per_minute,
     }
+
+
+def price_columns(spec: PriceSpec) -> dict[str, Any]:
+    """Give the columns of a price."""
+    return {name: getattr(spec, name) for name in PriceSpec.model_fields}
 
 
 def agent_columns(spec: AgentSpec) -> dict[str, Any]:
@@ -275,6 +304,8 @@ def suite_columns(spec: SuiteSpec) -> dict[str, Any]:
         "min_score": spec.gates.min_score,
         "gate_pass_rate": spec.gates.min_pass_rate,
         "max_p95_ms": spec.gates.max_p95_ms,
+        "max_cost_per_call_usd": spec.gates.max_cost_per_call_usd,
+        "max_cost_usd": spec.gates.max_cost_usd,
     }
 
 

@@ -3,11 +3,13 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from decimal import Decimal
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import Run
 from evals_app.runs.cluster import TICK_S
 
@@ -36,13 +38,14 @@ def watch(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[counts]}"),
+        TextColumn("{task.fields[state]}"),
         TimeElapsedColumn(),
         console=console,
         auto_refresh=False,
     )
-    bars = {run.pk: progress.add_task(run.suite_name, total=run.total, counts="") for run in runs}
-    shown_at = 0.0
+    bars = {run.pk: progress.add_task(run.suite_name, total=run.total, state="") for run in runs}
+    done_before = {run.pk: run.done for run in runs}  # of runs that we come to late
+    began_at, shown_at = time.monotonic(), 0.0
     with progress if shows_progress else nullcontext():
         while True:
             now = time.monotonic()
@@ -50,7 +53,9 @@ def watch(
                 shown_at = now
                 current = _reload(runs)
                 for run in current:
-                    progress.update(bars[run.pk], completed=run.done, counts=counts_of(run))
+                    rate = rate_of(run.done - done_before[run.pk], now - began_at)
+                    state = ", ".join(filter(None, [counts_of(run), rate, cost_of(run)]))
+                    progress.update(bars[run.pk], completed=run.done, state=state)
                 if shows_progress:
                     progress.refresh()
                 if stop() or not any(run.is_open for run in current):
@@ -77,17 +82,36 @@ def counts_of(run: Run) -> str:
     return ", ".join(said)
 
 
+def rate_of(count: int, seconds: float) -> str:
+    """Say how many conversations end in a second, or in a minute if that is less than one."""
+    if not count or seconds <= 0:
+        return ""
+    a_second = count / seconds
+    return f"{a_second:.1f} a second" if a_second >= 1 else f"{60 * a_second:.1f} a minute"
+
+
+def cost_of(run: Run) -> str:
+    """Say what a run has cost so far, and what it may cost; nothing where nothing is paid."""
+    if run.max_cost_usd is not None:
+        return f"{usd_text(run.spent_usd)} of {usd_text(run.max_cost_usd)}"
+    return usd_text(run.spent_usd) if run.spent_usd else ""
+
+
 def print_result(run: Run, *, console: Console, site: str) -> None:
     """Print a run's verdict, and its failures with reason and link."""
     colour = {"passed": "green", "failed": "red"}.get(run.verdict, "yellow")
     score = "" if run.score is None else f", score {run.score:.2f}"
+    cost = f", {cost_of(run)}" if cost_of(run) else ""
     scripted = " (scripted)" if run.is_scripted else ""
     console.print(
         f"[bold {colour}]{run.get_verdict_display() or run.get_status_display()}[/] "
-        f"{_plain(run.suite_name)}{scripted}: {counts_of(run)}{score}",
+        f"{_plain(run.suite_name)}{scripted}: {counts_of(run)}{score}{cost}",
         highlight=False,
         soft_wrap=True,
     )
+    if run.stop_reason == Run.StopReason.BUDGET and run.max_cost_usd is not None:
+        text = _how_to_go_on(run, run.max_cost_usd, site=site)
+        console.print(text, highlight=False, soft_wrap=True)
     for gate in run.summary.get("gates", []):
         if not gate["passed"]:
             console.print(
@@ -106,6 +130,14 @@ def print_result(run: Run, *, console: Console, site: str) -> None:
         )
     if (more := wrong.count() - SHOWN_FAILURES) > 0:
         console.print(f"  ... and {more} more: {run_link(run, site=site)}", highlight=False)
+
+
+def _how_to_go_on(run: Run, limit: Decimal, *, site: str) -> str:
+    return (
+        f"  It stopped before it would cost more than {usd_text(limit)}. To go on, raise the limit on"
+        f" its page, {run_link(run, site=site)}, or here:\n"
+        f"    manage.py run_evals --resume {run.pk} --max-cost {(2 * limit).normalize():f}"
+    )
 
 
 def run_link(run: Run, *, site: str) -> str:

@@ -1,10 +1,10 @@
 """The rows: what was written (Provider ... Assertion), and what happened (Run ... GradeResult)."""
 
 from evals_app.models.agents import Agent
-from evals_app.models.leases import Lease, Worker
-from evals_app.models.providers import Provider
-from evals_app.models.results import Execution, GradeResult, Transcript
-from evals_app.models.runs import Run, Snapshot
+from evals_app.models.leases import Lease, Tally, Worker
+from evals_app.models.providers import ModelPrice, Provider, ProviderState
+from evals_app.models.results import CaseResult, Execution, GradeResult, PaidCalls, Transcript
+from evals_app.models.runs import Run, Snapshot, SnapshotCase
 from evals_app.models.suites import Assertion, Case, Suite, Turn
 from evals_app.models.tokens import ApiToken
 
@@ -13,13 +13,19 @@ __all__ = [
     "ApiToken",
     "Assertion",
     "Case",
+    "CaseResult",
     "Execution",
     "GradeResult",
     "Lease",
+    "ModelPrice",
+    "PaidCalls",
     "Provider",
+    "ProviderState",
     "Run",
     "Snapshot",
+    "SnapshotCase",
     "Suite",
+    "Tally",
     "Transcript",
     "Turn",
     "Worker",

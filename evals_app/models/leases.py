@@ -3,13 +3,21 @@
 import uuid
 
 from django.db import models
+from django.db.models import F
 from django.db.models.functions import Now
 
+from evals_app.models.money import UsdField
 from evals_app.models.runs import Run
 
 
 class Lease(models.Model):
-    """One drainer at work on a run. Past `until` it is dead and its rows go back."""
+    """One drainer at work on a run. Past `until` it is dead and its rows go back.
+
+    `grants` tells for each limited provider how many calls at once it may make and would like to:
+    `{slug: {"granted", "wanted", "waited"}}`. `reserved_usd` is its share of what the run has reserved, `spent_usd`
+    of what it has spent.
+    `activity` is what people are told of its work.
+    """
 
     token = models.UUIDField(primary_key=True, default=uuid.uuid4)
     run = models.ForeignKey(Run, models.CASCADE, related_name="leases")
@@ -17,6 +25,9 @@ class Lease(models.Model):
     pid = models.PositiveIntegerField()
     slots = models.PositiveSmallIntegerField()
     until = models.DateTimeField(db_index=True)
+    reserved_usd = UsdField(default=0)
+    spent_usd = UsdField(default=0)
+    grants = models.JSONField(default=dict)
     activity = models.JSONField(default=dict)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -40,3 +51,22 @@ class Worker(models.Model):
 
     def __str__(self) -> str:
         return f"{self.host}:{self.pid}"
+
+
+class Tally(models.Model):
+    """How often something happened on this site, for those who watch it."""
+
+    LEASES_REAPED = "leases_reaped"
+    RESULTS_REFUSED = "results_refused"
+
+    name = models.CharField(max_length=40, primary_key=True)
+    count = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def add(cls, name: str, count: int) -> None:
+        """Count, as part of the caller's transaction."""
+        cls.objects.get_or_create(name=name)
+        cls.objects.filter(name=name).update(count=F("count") + count)

@@ -1,11 +1,13 @@
 """Providers: ways to reach models."""
 
 import os
+from typing import Any
 
-from django.core.validators import RegexValidator
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
 from evals_app.engine.spec import ProviderSpec
+from evals_app.models.money import UsdField
 
 
 class Provider(models.Model):
@@ -35,7 +37,14 @@ class Provider(models.Model):
         "calls at once",
         null=True,
         blank=True,
-        help_text="In each worker process. Blank: no limit but the run's own.",
+        help_text="Of all workers together. Blank: no limit but the run's own.",
+    )
+    requests_per_minute = models.PositiveIntegerField(
+        "calls a minute",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Of all workers together, evenly spread. Blank: no limit.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -57,5 +66,66 @@ class Provider(models.Model):
                 "base_url": self.base_url or None,
                 "api_key_env": self.api_key_env or None,
                 "max_concurrency": self.max_concurrency,
+                "requests_per_minute": self.requests_per_minute,
+                "prices": [price.written() for price in self.prices.all()],
             }
         )
+
+
+PRICES = ("input_usd", "output_usd", "cache_read_usd", "cache_write_5m_usd", "cache_write_1h_usd")
+
+
+class ModelPrice(models.Model):
+    """What a model costs from a day on, in USD per million tokens of each kind."""
+
+    provider = models.ForeignKey(Provider, models.CASCADE, related_name="prices")
+    model = models.CharField(
+        max_length=200, help_text="As its provider calls it; may end in * for all that begin so."
+    )
+    valid_from = models.DateField(help_text="First day, UTC.")
+    above_prompt_tokens = models.PositiveIntegerField(
+        default=0, help_text="Only for calls with a longer prompt than this."
+    )
+    is_batch = models.BooleanField("in batches", default=False)
+    input_usd = UsdField("input")
+    output_usd = UsdField("output")
+    cache_read_usd = UsdField("cache read", null=True, blank=True)
+    cache_write_5m_usd = UsdField("cache write, 5 minutes", null=True, blank=True)
+    cache_write_1h_usd = UsdField("cache write, 1 hour", null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["provider", "model", "valid_from", "above_prompt_tokens", "is_batch"],
+                name="price_unique",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model} from {self.valid_from}"
+
+    def written(self) -> dict[str, Any]:
+        """Give what a file would say."""
+        return {
+            "model": self.model,
+            "valid_from": self.valid_from,
+            "above_prompt_tokens": self.above_prompt_tokens,
+            "is_batch": self.is_batch,
+            **{price: getattr(self, price) for price in PRICES},
+        }
+
+
+class ProviderState(models.Model):
+    """What all workers must know of a provider: how long to leave it alone, and its pace.
+
+    Kept by slug, for snapshots may name providers that are gone. `next_request_at` is when the
+    next call may begin where calls a minute are limited.
+    """
+
+    slug = models.SlugField(max_length=100, primary_key=True)
+    blocked_until = models.DateTimeField(null=True)
+    reason = models.CharField(max_length=500, blank=True)
+    next_request_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.slug

@@ -5,6 +5,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from evals_app.engine.trial import Cause, GradeStatus, Verdict
+from evals_app.models.money import UsdField
 from evals_app.models.runs import Run
 
 VERDICTS = [(verdict.value, verdict.value.capitalize()) for verdict in Verdict]
@@ -36,6 +37,8 @@ class Execution(models.Model):
     response_tokens = models.BigIntegerField(null=True)
     judge_prompt_tokens = models.BigIntegerField(null=True)
     judge_response_tokens = models.BigIntegerField(null=True)
+    cost_usd = UsdField(null=True)
+    judge_cost_usd = UsdField(null=True)
     time_ms = models.FloatField(null=True)
     tool_calls = models.PositiveIntegerField(null=True)
     turn_ms = models.JSONField(default=list)
@@ -76,12 +79,48 @@ class Execution(models.Model):
             models.Index(fields=["run", "position", "trial"], name="execution_by_position"),
             models.Index(fields=["case", "-id"], name="execution_by_case"),
             models.Index(fields=["verdict", "-id"], name="execution_newest_by_verdict"),
-            models.Index(fields=["cause", "-id"], name="execution_newest_by_cause"),
+            models.Index(
+                fields=["cause", "-id"],
+                name="execution_newest_by_cause",
+                condition=~Q(cause=""),
+            ),
             models.Index(fields=["status", "-id"], name="execution_newest_by_status"),
         ]
 
     def __str__(self) -> str:
         return f"{self.case} (trial {self.trial})" if self.trial > 1 else self.case
+
+
+class CaseResult(models.Model):
+    """What came of a case over its trials; written when its run ends, by who closes it.
+
+    `verdict` is blank where nothing could be decided.
+    """
+
+    # The constraint has the index.
+    run = models.ForeignKey(Run, models.CASCADE, related_name="case_results", db_index=False)
+    position = models.PositiveIntegerField()
+    name = models.CharField(max_length=200)
+    verdict = models.CharField(max_length=8, choices=VERDICTS, blank=True)
+    trials = models.PositiveIntegerField()
+    passed = models.PositiveIntegerField()
+    failed = models.PositiveIntegerField()
+    errored = models.PositiveIntegerField()
+    pass_rate = models.FloatField(null=True)
+    score = models.FloatField(null=True)
+    deviation = models.FloatField(null=True)
+    interval_low = models.FloatField(null=True)
+    interval_high = models.FloatField(null=True)
+    pass_at_k = models.JSONField(default=list)
+    pass_hat_k = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "position"], name="case_result_unique")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Transcript(models.Model):
@@ -94,6 +133,18 @@ class Transcript(models.Model):
 
     def __str__(self) -> str:
         return f"Transcript of execution {self.execution_id}"
+
+
+class PaidCalls(models.Model):
+    """Model calls of a conversation that we broke off: held again, it does not repeat them."""
+
+    execution = models.OneToOneField(
+        Execution, models.CASCADE, primary_key=True, related_name="paid_calls"
+    )
+    calls = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"Calls of execution {self.execution_id}"
 
 
 class GradeResult(models.Model):

@@ -5,11 +5,15 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from evals_app.models.money import UsdField
 from evals_app.models.suites import Suite
 
 
 class Snapshot(models.Model):
-    """Everything a run uses, as canonical JSON, stored once per content."""
+    """Everything a run uses, as canonical JSON, stored once per content.
+
+    `content` holds all but the cases; the name covers both.
+    """
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     schema_version = models.PositiveSmallIntegerField()
@@ -20,11 +24,31 @@ class Snapshot(models.Model):
         return self.sha256[:12]
 
 
+class SnapshotCase(models.Model):
+    """One case of a snapshot, as canonical JSON: nobody has to read all of them at once."""
+
+    # The constraint has the index.
+    snapshot = models.ForeignKey(Snapshot, models.CASCADE, related_name="cases", db_index=False)
+    position = models.PositiveIntegerField()
+    content = models.TextField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["snapshot", "position"], name="snapshot_case_unique")
+        ]
+
+    def __str__(self) -> str:
+        return f"Case {self.position} of {self.snapshot_id[:12]}"
+
+
 class Run(models.Model):
     """A suite, or part of it, executed once.
 
     `total` is always passed + failed + errored + cancelled + not_run; the counters move with the
-    executions, in one transaction.
+    executions, in one transaction. `spent_usd` is what its calls cost, repeated ones included;
+    `reserved_usd` what calls under way may cost at most, `unsettled_usd` what calls of dead workers
+    may have cost. With `max_cost_usd` the three never exceed it. `agent_cost_usd` and
+    `judge_cost_usd` are those of its results, null where a price or a usage is unknown.
     """
 
     class Status(models.TextChoices):
@@ -41,6 +65,7 @@ class Run(models.Model):
     class StopReason(models.TextChoices):
         CANCELLED = "cancelled", "Cancelled"
         DEADLINE = "deadline", "Out of time"
+        BUDGET = "budget", "Out of budget"
 
     OPEN = (Status.QUEUED, Status.RUNNING)
 
@@ -80,6 +105,14 @@ class Run(models.Model):
     agent_response_tokens = models.BigIntegerField(null=True)
     judge_prompt_tokens = models.BigIntegerField(null=True)
     judge_response_tokens = models.BigIntegerField(null=True)
+    agent_cost_usd = UsdField(null=True)
+    judge_cost_usd = UsdField(null=True)
+    max_cost_usd = UsdField(null=True)
+    spent_usd = UsdField(default=0)
+    reserved_usd = UsdField(default=0)
+    unsettled_usd = UsdField(default=0)
+    is_pinned = models.BooleanField(default=False)  # its transcripts are never pruned
+    pruned_at = models.DateTimeField(null=True)  # when its transcripts were removed
     deadline_at = models.DateTimeField(null=True)
     ticketed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_default=Now())
@@ -133,6 +166,11 @@ class Run(models.Model):
             pk=self.pk, status__in=self.OPEN, stop_reason="", deadline_at__lte=Now()
         )
         return bool(late.update(stop_reason=self.StopReason.DEADLINE))
+
+    def run_out_of_budget(self) -> bool:
+        """Stop the run because its money is spent; say whether this call did it."""
+        still_open = Run.objects.filter(pk=self.pk, status__in=self.OPEN, stop_reason="")
+        return bool(still_open.update(stop_reason=self.StopReason.BUDGET))
 
     def mark_started(self) -> bool:
         """Note the first claim; say whether this call was it."""

@@ -11,11 +11,16 @@ from django.db.models.query import ModelIterable
 
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.models.agents import Agent, model_reference
+from evals_app.models.money import UsdField
 from fixtures_app.models import Fixture
 
+CASES_AT_ONCE = 500
 FRACTION = [MinValueValidator(0.0), MaxValueValidator(1.0)]
-LIMITS = ("max_prompt_tokens", "max_response_tokens", "max_time_ms", "max_tool_calls")
-GATES = ("min_score", "min_pass_rate", "max_p95_ms")
+LIMITS = (
+    *("max_prompt_tokens", "max_response_tokens", "max_time_ms", "max_cost_usd"),
+    "max_tool_calls",
+)
+GATES = ("min_score", "min_pass_rate", "max_p95_ms", "max_cost_per_call_usd", "max_cost_usd")
 
 
 class _WithCases(ModelIterable):  # type: ignore[type-arg]  # it takes none when it runs
@@ -43,6 +48,14 @@ def _load_cases(suites: "Sequence[Suite]") -> None:
     _attach(turns, "assertions", "turn", checks.filter(turn__case__suite__in=suites))
 
 
+def _load_content(cases: "Sequence[Case]") -> None:
+    checks = Assertion.objects.order_by("position", "pk")
+    turns = list(Turn.objects.filter(case__in=cases).order_by("position", "pk"))
+    _attach(cases, "turns", "case", turns)
+    _attach(cases, "final_assertions", "case", checks.filter(case__in=cases))
+    _attach(turns, "assertions", "turn", checks.filter(turn__case__in=cases))
+
+
 def _attach(
     owners: Sequence[models.Model], name: str, back: str, rows: Iterable[models.Model]
 ) -> None:
@@ -62,12 +75,16 @@ def _attach(
 class SuiteQuerySet(models.QuerySet["Suite"]):
     """Suites, and how to load them whole."""
 
-    def with_everything(self) -> "SuiteQuerySet":
-        """Load cases, turns, assertions and fixtures in a fixed number of queries."""
+    def with_head(self) -> "SuiteQuerySet":
+        """Load all but the cases."""
         checks = Assertion.objects.order_by("position", "pk")
-        whole = self.select_related("agent").prefetch_related(
+        return self.select_related("agent").prefetch_related(
             "fixtures", Prefetch("default_assertions", checks)
         )
+
+    def with_everything(self) -> "SuiteQuerySet":
+        """Load cases, turns, assertions and fixtures in a fixed number of queries."""
+        whole = self.with_head()
         whole._iterable_class = _WithCases  # noqa: SLF001 - the place for it
         return whole
 
@@ -132,6 +149,8 @@ class Suite(models.Model):
     min_score = models.FloatField(null=True, blank=True, validators=FRACTION)
     gate_pass_rate = models.FloatField(null=True, blank=True, validators=FRACTION)
     max_p95_ms = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
+    max_cost_per_call_usd = UsdField(null=True, blank=True)
+    max_cost_usd = UsdField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -145,6 +164,10 @@ class Suite(models.Model):
 
     def written(self) -> dict[str, Any]:
         """Give what a file would say."""
+        return self.written_head() | {"cases": [case.written() for case in self.cases.all()]}
+
+    def written_head(self) -> dict[str, Any]:
+        """Give what a file would say, without its cases."""
         return {
             "suite": self.name,
             "slug": self.slug,
@@ -167,9 +190,23 @@ class Suite(models.Model):
                 "min_score": self.min_score,
                 "min_pass_rate": self.gate_pass_rate,
                 "max_p95_ms": self.max_p95_ms,
+                "max_cost_per_call_usd": self.max_cost_per_call_usd,
+                "max_cost_usd": self.max_cost_usd,
             },
-            "cases": [case.written() for case in self.cases.all()],
+            "cases": [],
         }
+
+    def each_case(self) -> "Iterator[Case]":
+        """Give the cases in order, each with its turns and checks, holding a few at a time."""
+        rows = self.cases.order_by("position", "pk")
+        part = list(rows[:CASES_AT_ONCE])
+        while part:
+            _load_content(part)
+            yield from part
+            last = part[-1]
+            later = Q(position=last.position, pk__gt=last.pk) | Q(position__gt=last.position)
+            # Said twice: the first is what the index finds.
+            part = list(rows.filter(position__gte=last.position).filter(later)[:CASES_AT_ONCE])
 
     def to_spec(self) -> SuiteSpec:
         """Give the spec; load the row by `with_everything()` first or pay a query a row.
@@ -202,6 +239,7 @@ class Case(models.Model):
     max_time_ms = models.PositiveIntegerField(
         "max time (ms)", null=True, blank=True, help_text="The agent's own time, all turns."
     )
+    max_cost_usd = UsdField("max cost (USD)", null=True, blank=True)
     max_tool_calls = models.PositiveIntegerField(null=True, blank=True)
     turn_timeout_s = models.FloatField(
         "turn timeout (s)",

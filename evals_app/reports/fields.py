@@ -3,6 +3,8 @@
 import json
 import types
 from collections.abc import Callable, Iterator
+from datetime import date
+from decimal import Decimal
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -58,6 +60,8 @@ def _kind(annotation: Any) -> str:  # noqa: ANN401 - whatever a field is annotat
         bool: "true or false",
         int: "whole number",
         float: "number",
+        Decimal: "number",
+        date: "day",
         ModelSpec: "`provider/model` or a mapping",
     }
     if annotation in names:

@@ -12,6 +12,7 @@ from evals_app.engine.spec import (
     AgentSettings,
     AgentSpec,
     ModelSpec,
+    PriceSpec,
     ProviderSpec,
     ScriptedRule,
     Spec,
@@ -50,7 +51,7 @@ _FILES: tuple[tuple[str, str, tuple[type[BaseModel], ...]], ...] = (
     ("*.suite.yaml", "Suites", (SuiteSpec, CaseSpec, TurnSpec, LimitsSpec, GatesSpec)),
     ("*.agent.yaml", "Agents", (AgentSpec, ModelSpec, AgentSettings, ScriptedRule)),
     ("*.fixture.yaml", "Fixtures", (FixtureSpec,)),
-    ("*.provider.yaml", "Providers", (ProviderSpec,)),
+    ("*.provider.yaml", "Providers", (ProviderSpec, PriceSpec)),
 )
 _TITLES: dict[type[BaseModel], str] = {
     CaseSpec: "A case",
@@ -60,6 +61,7 @@ _TITLES: dict[type[BaseModel], str] = {
     ModelSpec: "A model with settings",
     AgentSettings: "Settings",
     ScriptedRule: "A rule of a scripted agent",
+    PriceSpec: "A price",
 }
 _APART: tuple[type[BaseModel], ...] = (*_TITLES, AssertionSpec)
 

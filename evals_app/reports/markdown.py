@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evals_app.engine.llm.pricing import usd_text
+
 UNKNOWN = "—"
 MOST_REASON = 500
 
@@ -21,11 +23,17 @@ _WORDS = {
     "queued": "… queued",
     "running": "… running",
 }
-_STOPPED = {"cancelled": "cancelled by a person", "deadline": "out of time"}
+_STOPPED = {
+    "cancelled": "cancelled by a person",
+    "deadline": "out of time",
+    "budget": "its ceiling of cost was reached",
+}
 _GATES = {
     "min_score": "Mean score at least {}",
     "min_pass_rate": "At least {} of the cases pass",
     "max_p95_ms": "95 % of the turns answered within {}",
+    "max_cost_per_call_usd": "A turn of the agent costs at most {} on average",
+    "max_cost_usd": "Agent and judge cost at most {}",
 }
 
 
@@ -86,10 +94,16 @@ def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
         ("Latency of a turn, p95", _duration(run.get("p95_ms"))),
         ("Agent tokens", _tokens(tokens["agent"])),
         ("Judge tokens", _tokens(tokens["judge"])),
+        ("Agent cost", usd_text(run["cost_parts_usd"]["agent"])),
+        ("Judge cost", usd_text(run["cost_parts_usd"]["judge"])),
+        ("Cost", usd_text(run["cost_usd"])),
         ("Started", run.get("started_at") or UNKNOWN),
         ("Duration", _duration(run["duration_ms"])),
         ("Snapshot", f"`{run['snapshot'][:12]}`" if run.get("snapshot") else UNKNOWN),
     ]
+    if run["budget"]["max_cost_usd"] is not None:
+        ceiling = usd_text(run["budget"]["max_cost_usd"])
+        rows.append(("Spent", f"{usd_text(run['budget']['spent_usd'])} of at most {ceiling}"))
     if run.get("url"):
         rows.append(("Page", f"<{run['url']}>"))
     return rows
@@ -104,6 +118,8 @@ def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
         def shown(value: float | None, name: str = gate["name"]) -> str:
             if name == "min_score":
                 return _score(value, scale=scale)
+            if name.endswith("_usd"):
+                return usd_text(value)
             return _percent(value) if name == "min_pass_rate" else _duration(value)
 
         word = {True: "✅ holds", False: "❌ missed", None: "❔ unknown"}[gate["passed"]]
@@ -155,10 +171,11 @@ def _executions(executions: Sequence[Mapping[str, Any]], *, scale: str) -> list[
             _WORDS[each["state"]],
             _score(each["score"], scale=scale),
             _duration(each["duration_ms"]),
+            usd_text(each["cost_usd"]) if each["verdict"] else UNKNOWN,
         )
         for each in executions
     ]
-    return ["## Executions", _table(("Case", "Trial", "Verdict", "Score", "Time"), rows)]
+    return ["## Executions", _table(("Case", "Trial", "Verdict", "Score", "Time", "Cost"), rows)]
 
 
 def _state(execution: Mapping[str, Any], *, is_over: bool) -> str:

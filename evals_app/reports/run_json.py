@@ -4,8 +4,10 @@ The functions take rows as mappings of columns, so that nothing here knows the d
 are those of the reference of commands; what is not known is null, never 0.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 SCHEMA_VERSION = 1
@@ -13,20 +15,27 @@ SCHEMA_VERSION = 1
 Row = Mapping[str, Any]
 Json = dict[str, Any]
 
-# What `run_json` needs of a run; the summary is what makes it whole, and large.
+# What `run_json` needs of a run; with the summary it is whole.
 RUN_COLUMNS = (
     *("id", "suite_slug", "agent_slug", "model", "judge", "is_scripted", "is_tryout"),
     *("status", "verdict", "stop_reason", "score", "rerun_of_id", "concurrency"),
     *("total", "passed", "failed", "errored", "cancelled", "not_run"),
     *("agent_prompt_tokens", "agent_response_tokens"),
-    *("judge_prompt_tokens", "judge_response_tokens"),
+    *("judge_prompt_tokens", "judge_response_tokens", "agent_cost_usd", "judge_cost_usd"),
+    *("max_cost_usd", "spent_usd", "reserved_usd", "unsettled_usd"),
     *("created_at", "started_at", "finished_at"),
 )
 RUN_SUMMARY = "summary"
 
+CASE_COLUMNS = (
+    *("name", "verdict", "trials", "passed", "failed", "errored", "pass_rate", "score"),
+    *("deviation", "interval_low", "interval_high", "pass_at_k", "pass_hat_k"),
+)
+
 EXECUTION_COLUMNS = (
     *("id", "run_id", "case", "position", "trial", "status", "verdict", "cause", "reason"),
     *("score", "summary", "is_scripted", "attempts", "started_at", "finished_at"),
+    *("cost_usd", "judge_cost_usd"),
 )
 # And what `execution_json` needs besides, to show limits against what was measured.
 MEASURED_COLUMNS = ("prompt_tokens", "response_tokens", "time_ms", "tool_calls")
@@ -37,27 +46,63 @@ GRADE_COLUMNS = (
 )
 
 _COUNTS = ("total", "passed", "failed", "errored", "cancelled", "not_run")
+_BUDGET = ("max_cost_usd", "spent_usd", "reserved_usd", "unsettled_usd")
 _LIMITS = {
     "max_prompt_tokens": "prompt_tokens",
     "max_response_tokens": "response_tokens",
     "max_time_ms": "time_ms",
+    "max_cost_usd": "cost_usd",
     "max_tool_calls": "tool_calls",
 }
 
 
-def document(run: Row, executions: Iterable[Json]) -> Json:
-    """Give the whole result of a run, as `--output` writes it."""
+def document(run: Row, *, cases: Iterable[Json], executions: Iterable[Json]) -> Json:
+    """Give the whole result of a run, as `--output` writes it.
+
+    What is given as an iterator stays one: `written` takes it as it comes.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
-        "run": run_json(run) | run_details_json(run[RUN_SUMMARY]),
-        "executions": list(executions),
+        "run": run_json(run) | run_details_json(run[RUN_SUMMARY], cases),
+        "executions": executions,
     }
 
 
 def documents(runs: Iterable[Json]) -> Json:
     """Give the results of several runs; each is a `document` without its version."""
-    parts = [{key: each[key] for key in ("run", "executions")} for each in runs]
+    parts = ({key: each[key] for key in ("run", "executions")} for each in runs)
     return {"schema_version": SCHEMA_VERSION, "runs": parts}
+
+
+def written(value: Any, *, indent: str = "") -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
+    """Write JSON piece by piece, an iterator as the list of what it gives.
+
+    Together the pieces are what `json.dumps` with an indent of 2 makes of the whole.
+    """
+    inner = indent + "  "
+    if isinstance(value, Iterator):
+        opening, closing = "[", "]"
+        parts = (("", each) for each in value)
+    elif isinstance(value, Mapping) and _is_large(value):
+        opening, closing = "{", "}"
+        parts = ((f"{json.dumps(key, ensure_ascii=False)}: ", value[key]) for key in value)
+    else:
+        text = json.dumps(value, ensure_ascii=False, indent=2)
+        yield text.replace("\n", "\n" + indent)  # in a text there is no line break
+        return
+    before = opening
+    for name, each in parts:
+        yield f"{before}\n{inner}{name}"
+        yield from written(each, indent=inner)
+        before = ","
+    yield opening + closing if before == opening else f"\n{indent}{closing}"
+
+
+def _is_large(value: Row) -> bool:
+    return any(
+        isinstance(each, Iterator) or (isinstance(each, Mapping) and _is_large(each))
+        for each in value.values()
+    )
 
 
 def run_json(run: Row) -> Json:
@@ -80,7 +125,8 @@ def run_json(run: Row) -> Json:
             who: {kind: run[f"{who}_{kind}_tokens"] for kind in ("prompt", "response")}
             for who in ("agent", "judge")
         },
-        "cost_usd": None,
+        **_costs(run["agent_cost_usd"], run["judge_cost_usd"]),
+        "budget": {name: _usd(run[name]) for name in _BUDGET},
         "duration_ms": _duration_ms(run),
         "concurrency": run["concurrency"],
         "rerun_of": run["rerun_of_id"],
@@ -90,14 +136,33 @@ def run_json(run: Row) -> Json:
     }
 
 
-def run_details_json(summary: Row) -> Json:
+def run_details_json(summary: Row, cases: Iterable[Json]) -> Json:
     """Give what is known once a run has ended: its cases and gates. Before, both are empty."""
     return {
         "pass_rate": summary.get("pass_rate"),
         "median_ms": summary.get("median_ms"),
         "p95_ms": summary.get("p95_ms"),
-        "cases": list(summary.get("cases", ())),
+        "cases": cases,
         "gates": list(summary.get("gates", ())),
+    }
+
+
+def case_json(case: Row) -> Json:
+    """Give a case over its trials."""
+    low, high = case["interval_low"], case["interval_high"]
+    return {
+        "name": case["name"],
+        "verdict": case["verdict"] or None,
+        "trials": case["trials"],
+        "passed": case["passed"],
+        "failed": case["failed"],
+        "errored": case["errored"],
+        "pass_rate": case["pass_rate"],
+        "score": case["score"],
+        "deviation": case["deviation"],
+        "interval": None if low is None else [low, high],
+        "pass_at_k": case["pass_at_k"],
+        "pass_hat_k": case["pass_hat_k"],
     }
 
 
@@ -117,7 +182,7 @@ def execution_row_json(execution: Row) -> Json:
         "attempts": execution["attempts"],
         "summary": execution["summary"] or None,
         "duration_ms": _duration_ms(execution),
-        "cost_usd": None,
+        **_costs(execution["cost_usd"], execution["judge_cost_usd"]),
         "trace_id": None,
         "started_at": _time(execution["started_at"]),
         "finished_at": _time(execution["finished_at"]),
@@ -140,7 +205,7 @@ def _limits(execution: Row, grades: Sequence[Row]) -> Json:
     return {
         limit: {
             "limit": held[limit]["details"].get("limit") if limit in held else None,
-            "actual": execution[measured],
+            "actual": _plain(execution[measured]),
             "passed": held[limit]["passed"] if limit in held else None,
         }
         for limit, measured in _LIMITS.items()
@@ -207,9 +272,28 @@ def _turn(number: int, turn: Row) -> Json:
         "latency_ms": turn["latency_ms"],
         "waited_ms": turn["waited_ms"],
         "first_token_ms": turn["first_token_ms"],
+        "cost_usd": _usd(turn.get("cost_usd")),
         "attempts": list(turn["attempts"]),
         "notes": list(turn["notes"]),
     }
+
+
+def _costs(agent: Decimal | None, judge: Decimal | None) -> Json:
+    """Give the cost in all and of each side; one that is unknown makes the sum unknown."""
+    total = None if agent is None or judge is None else agent + judge
+    return {
+        "cost_usd": _usd(total),
+        "cost_parts_usd": {"agent": _usd(agent), "judge": _usd(judge)},
+    }
+
+
+def _plain(measured: float | Decimal | None) -> float | None:
+    return float(measured) if isinstance(measured, Decimal) else measured
+
+
+def _usd(amount: Decimal | str | None) -> float | None:
+    # A transcript keeps money as text.
+    return None if amount is None else float(amount)
 
 
 def _duration_ms(row: Row) -> float | None:

@@ -8,7 +8,8 @@ from evals_app.runs.cancel import cancel_run
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.reap import MOST_ATTEMPTS
 from evals_app.runs.rerun import rerun
-from evals_app.runs.start import plan_size, start_run
+from evals_app.runs.resume import resume_run
+from evals_app.runs.start import start_run
 from evals_app.runs.workers import live_workers
 
 __all__ = [
@@ -16,7 +17,7 @@ __all__ = [
     "CannotStartError",
     "cancel_run",
     "live_workers",
-    "plan_size",
     "rerun",
+    "resume_run",
     "start_run",
 ]

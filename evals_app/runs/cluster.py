@@ -1,31 +1,46 @@
 """A django-q2 cluster inside one of our commands, and the loop that looks after it."""
 
 import ctypes
+import gc
 import logging
+import multiprocessing
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from multiprocessing.process import BaseProcess
 from types import FrameType, TracebackType
 from typing import Self
 
 from django.conf import settings
-from django.db import OperationalError, connections
+from django.db import ProgrammingError, connection, connections
 from django_q import cluster as q_cluster
 
 from evals_app.engine.llm.anthropic import preload
 from evals_app.runs.drain import GRACE
+from evals_app.runs.patience import AWAY
+from evals_app.runs.queues import Flag
 from evals_app.runs.reap import reap
-from evals_app.runs.workers import announce, retire
+from evals_app.runs.retention import ensure_schedule
+from evals_app.runs.sentinel import Sentinel
+from evals_app.runs.watchdog import SILENT_S, Restarts, Watchdog, is_work_waiting
+from evals_app.runs.workers import announce, lose_tickets, retire
 
 log = logging.getLogger(__name__)
 
 TICK_S = 0.2
 ANNOUNCE_S = 10.0
+RETRY_S = 1.0  # how often a database that is away is asked
+LEEWAY_S = 10.0  # beyond the grace, before processes are killed
+IMPATIENT_S = 3.0  # the same once we were told twice
+_PATIENCE = 2  # so often we may be told again before all is killed
 _PR_SET_PDEATHSIG = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class CannotWorkError(Exception):
+    """Workers cannot be started, or not any more; the message says what to do."""
 
 
 class Interrupted:
@@ -52,30 +67,37 @@ class Interrupted:
 
 
 class LocalCluster:
-    """Workers of this process. To be entered in the main thread, before any other thread starts.
+    """Workers of this process. To be entered in the main thread, while there is no other.
 
     `grace_s` is how long conversations may still take once the block is left; what is unfinished
-    then goes back to the queue.
+    then goes back to the queue. A second signal meanwhile ends the grace, a third one everything.
     """
 
     def __init__(self, *, grace_s: float = 20.0) -> None:
         self.grace_s = grace_s
-        self._cluster: q_cluster.Cluster | None = None
-        self._reaped_at = self._announced_at = 0.0
+        self._sentinel: BaseProcess | None = None
+        self._restarts = Restarts()
+        self._start_at: float | None = None  # None: not to be started (again)
+        self._chores_at = 0.0
+        self._is_cut_off = False
+        self._has_lost_tickets = False
+        self._is_idle_too_long = False
 
     def __enter__(self) -> Self:
         GRACE.value = -1.0
-        reap()
-        announce(processes=settings.WORKERS)
-        connections.close_all()  # a connection must not cross a fork
+        try:
+            reap()
+            announce(processes=settings.WORKERS)
+            ensure_schedule()
+        except (*AWAY, ProgrammingError) as error:
+            message = f"The database cannot be used. Does it run, is it migrated? ({error})"
+            raise CannotWorkError(message) from error
         preload()  # once here instead of a second of CPU in each worker
+        # What is loaded by now stays; the interpreter's end would spend a second on collecting it.
+        gc.freeze()
         die_with_parent()
-        handlers = [signal.getsignal(each) for each in _SIGNALS]
-        self._cluster = q_cluster.Cluster()
-        for each, handler in zip(_SIGNALS, handlers, strict=True):
-            signal.signal(each, handler)  # django-q2 took them; stopping is our business
-        self._cluster.start()
-        self._reaped_at = self._announced_at = time.monotonic()
+        self._start()
+        self._chores_at = time.monotonic() + _between_chores()
         return self
 
     def __exit__(
@@ -88,43 +110,148 @@ class LocalCluster:
 
     @property
     def is_alive(self) -> bool:
-        return self._cluster is not None and self._cluster.sentinel.is_alive()
+        """Whether it works, or soon will again; False once it died too often."""
+        return self._sentinel is not None or self._start_at is not None
 
     def tick(self) -> None:
-        """Do what is due: reap, and say that we are alive. Call it every TICK_S or so."""
-        now = time.monotonic()
-        try:
-            if now - self._reaped_at >= settings.EVALS_REAP_S:
-                self._reaped_at = now
-                reap()
-            if now - self._announced_at >= ANNOUNCE_S:
-                self._announced_at = now
-                announce(processes=settings.WORKERS)
-        except OperationalError:
-            log.warning("The database did not answer; trying again.", exc_info=True)
-            connections.close_all()
+        """Do what is due, and start dead or stuck processes anew. Call it every TICK_S or so.
+
+        Raises:
+            CannotWorkError: they died too often.
+        """
+        if not self.is_alive:
+            message = "The worker's processes died too often; the log says why."
+            raise CannotWorkError(message)
+        if time.monotonic() >= self._chores_at:
+            self._chores_at = time.monotonic() + self._do_chores()
+        if self._sentinel is not None:
+            if problem := self._problem(self._sentinel):
+                self._bury(problem)
+        elif self._start_at is not None and time.monotonic() >= self._start_at:
+            self._start()
 
     def stop(self) -> None:
         """Finish what can be finished within the grace, then end every process."""
-        if self._cluster is None:
-            return
-        cluster, self._cluster = self._cluster, None
+        self._start_at = None
         GRACE.value = self.grace_s
+        give_up = time.monotonic() + self.grace_s + LEEWAY_S
+        if self._sentinel is not None:
+            self._told.set()
+            self._sign_off(lambda: announce(processes=settings.WORKERS, is_draining=True))
+            self._await_end(self._sentinel, give_up=give_up)
+        for each in (lose_tickets, reap, retire):
+            self._sign_off(each)
+
+    def _start(self) -> None:
+        connections.close_all()  # a connection must not cross a fork
+        self._told, self._beat = Flag(), multiprocessing.RawValue("d", 0.0)
+        self._is_idle_too_long = False
+        self._watchdog = Watchdog(
+            # On SQLite its scheduler may have to wait for another transaction.
+            silent_s=SILENT_S + (connection.settings_dict["OPTIONS"].get("timeout") or 0),
+            # Two rounds of tickets: the reaper issues them again after a lease's time.
+            idle_s=2 * settings.EVALS_LEASE_S + settings.EVALS_REAP_S,
+        )
+        self._sentinel = q_cluster.get_mp_context().Process(
+            target=Sentinel, kwargs={"stop": self._told, "beat": self._beat}, name="sentinel"
+        )
+        self._sentinel.start()
+
+    def _do_chores(self) -> float:
+        """Reap, say that we are alive; give the seconds until it is due again."""
         try:
-            announce(processes=settings.WORKERS, is_draining=True)
-        except OperationalError:
-            log.warning("Could not say that this worker is stopping.", exc_info=True)
-        # set() blocks for ever if the sentinel died while it held the event's lock.
-        threading.Thread(target=cluster.stop_event.set, daemon=True).start()
-        cluster.sentinel.join(self.grace_s + 10)
-        if cluster.sentinel.is_alive():
-            cluster.sentinel.kill()  # its workers die with it
-            cluster.sentinel.join(5)
-        try:
+            if self._has_lost_tickets:
+                lose_tickets()
+                self._has_lost_tickets = False
             reap()
-            retire()
-        except OperationalError:
-            log.warning("Could not sign off; the next worker cleans up.", exc_info=True)
+            announce(processes=settings.WORKERS)
+            is_waiting = is_work_waiting()
+        except AWAY as error:
+            if not self._is_cut_off:
+                log.warning("The database does not answer; trying until it does. (%s)", error)
+            self._is_cut_off = True
+            connections.close_all()
+            return RETRY_S
+        if self._is_cut_off:
+            log.warning("The database answers again.")
+            self._is_cut_off = False
+        self._is_idle_too_long = self._watchdog.see(
+            is_work_waiting=is_waiting, now=time.monotonic()
+        )
+        return _between_chores()
+
+    def _problem(self, sentinel: BaseProcess) -> str:
+        """Say what is wrong with the processes; nothing if they work as far as we can see."""
+        if not sentinel.is_alive():
+            return "The process that guards the workers died."
+        is_silent = self._watchdog.hear(self._beat.value, now=time.monotonic())
+        if self._is_cut_off:
+            return ""  # nobody can work, and whoever waits for the database is silent
+        if is_silent:
+            return "The process that guards the workers gave no sign of life for too long."
+        if self._is_idle_too_long:
+            return "Runs wait though the workers are idle."
+        return ""
+
+    def _bury(self, problem: str) -> None:
+        """Kill what is left, and plan a new start unless there were too many."""
+        self._kill()
+        self._has_lost_tickets = True
+        self._chores_at = 0.0  # what they held is given back at once
+        pause = self._restarts.next_pause(now=time.monotonic())
+        if pause is None:
+            self._start_at = None
+            log.error("%s That was too often in ten minutes; giving up.", problem)
+            return
+        self._start_at = time.monotonic() + pause
+        log.error("%s Starting all of them anew in %.0f s; no result is lost.", problem, pause)
+
+    def _await_end(self, sentinel: BaseProcess, *, give_up: float) -> None:
+        is_patient = True
+        with Interrupted().listening() as again:
+            while sentinel.is_alive() and time.monotonic() < give_up and again.count < _PATIENCE:
+                if again and is_patient:
+                    log.warning("Told again to stop: handing back what is unfinished.")
+                    is_patient, GRACE.value = False, 0.0
+                    give_up = min(give_up, time.monotonic() + IMPATIENT_S)
+                sentinel.join(TICK_S)
+        if sentinel.exitcode != 0:
+            log.warning("Some processes did not stop in time; killing them. No result is lost.")
+        self._kill()
+
+    def _kill(self) -> None:
+        """End the sentinel's whole group, and wait until it is gone."""
+        if self._sentinel is None:
+            return
+        sentinel, self._sentinel = self._sentinel, None
+        group = sentinel.pid
+        if group is not None:
+            _kill_group(group, signal.SIGKILL)
+        sentinel.kill()  # it may not have a group of its own yet
+        sentinel.join(5)
+        give_up = time.monotonic() + 2  # whoever has to bury the others may take its time
+        while group is not None and _kill_group(group, 0) and time.monotonic() < give_up:
+            time.sleep(0.02)
+
+    def _sign_off(self, note: Callable[[], object]) -> None:
+        """Write what others should know of our end, if the database lets us."""
+        try:
+            note()
+        except AWAY as error:
+            connections.close_all()
+            log.warning("Could not sign off; the next worker cleans up. (%s)", error)
+
+
+def _between_chores() -> float:
+    return min(float(settings.EVALS_REAP_S), ANNOUNCE_S)
+
+
+def _kill_group(group: int, signum: int) -> bool:
+    """Send a signal to a group of processes; say whether there is one."""
+    with suppress(ProcessLookupError, PermissionError):  # macOS: zombies may not be killed
+        os.killpg(group, signum)
+        return True
+    return False
 
 
 def look_after(
@@ -132,35 +259,48 @@ def look_after(
     *,
     stop: Interrupted,
     is_over: Callable[[], bool] = lambda: False,
-) -> bool:
-    """Keep a cluster going until it is over or a signal comes; False if the cluster died."""
+) -> None:
+    """Keep a cluster going until it is over or a signal comes.
+
+    Raises:
+        CannotWorkError: its processes died too often.
+    """
     while not stop and not is_over():
-        if not cluster.is_alive:
-            return False
         cluster.tick()
         time.sleep(TICK_S)
-    return True
 
 
+_follow_parent: Callable[[], None] | None = None
 _is_registered = False
 
 
 def die_with_parent() -> None:
     """Make every process that is forked from now on die when its parent does."""
     global _is_registered  # noqa: PLW0603 - hooks of a process cannot be taken away again
-    follow = parent_death_signal()
-    if follow is not None and not _is_registered:
-        os.register_at_fork(after_in_child=follow)
+    if parent_death_signal() is not None and not _is_registered:
+        os.register_at_fork(before=_note_parent, after_in_child=_heed_parent)
         _is_registered = True
 
 
+def _note_parent() -> None:
+    global _follow_parent  # noqa: PLW0603 - hooks take no argument
+    _follow_parent = parent_death_signal()
+
+
+def _heed_parent() -> None:
+    if _follow_parent is not None:
+        _follow_parent()
+
+
 def parent_death_signal() -> Callable[[], None] | None:
-    """Give what a new child calls so that the death of its parent kills it; None if unknown here."""
+    """Give what a child of this process calls first, so that it dies with it; None if unknown."""
     if os.uname().sysname != "Linux":
         return None
-    libc = ctypes.CDLL(None, use_errno=True)
+    libc, parent = ctypes.CDLL(None, use_errno=True), os.getpid()
 
     def follow() -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it had died before
+            os.kill(os.getpid(), signal.SIGKILL)
 
     return follow

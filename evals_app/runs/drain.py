@@ -1,22 +1,32 @@
 """Drain a run: hold its conversations in this process until there is a reason to stop."""
 
 import multiprocessing
-import time
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import ParamSpec, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 
-from evals_app.engine.execution import Plan, Signal, execute
+from evals_app.engine.execution import Begun, Job, Orders, Outcome, Plan, Report, Signal, execute
+from evals_app.engine.llm.purse import Account
 from evals_app.formats.snapshot import SnapshotSpec
-from evals_app.models import Execution, Run
+from evals_app.models import Run
+from evals_app.runs.budget import settle_and_reserve
+from evals_app.runs.heart import Heart
 from evals_app.runs.lease import HeldLease, hold_lease
+from evals_app.runs.limits import limited_memory, standing_still_kills
+from evals_app.runs.patience import patiently
+from evals_app.runs.providers import book_calls, know
 from fixtures_app.tools import open_world
 
 # Seconds that conversations may still take once the worker is told to stop; negative: not told.
 # Made by the worker command before it forks. A RawValue has no lock that a death could keep.
 GRACE = multiprocessing.RawValue("d", -1.0)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def drain(run_id: int) -> dict[str, int]:
@@ -27,17 +37,17 @@ def drain(run_id: int) -> dict[str, int]:
         if lease is None:
             return {}
         run = Run.objects.select_related("snapshot").get(pk=run_id)
-        here = sync_to_async  # thread-sensitive: runs in this very thread
-        async_to_sync(execute)(
-            plan_of(run),
-            slots=lease.slots,
-            claim=here(lease.claim),
-            begin=here(lease.begin),
-            record=here(lease.record),
-            pulse=here(Heart(lease).beat),
-            pulse_s=settings.EVALS_PULSE_S,
-        )
+        plan = plan_of(run)
+        know(provider.slug for provider in plan.providers)
+        with limited_memory(settings.EVALS_MEMORY_MB):
+            async_to_sync(_execute)(plan, DrainDesk(lease, plan), slots=lease.slots)
         return lease.counts
+
+
+async def _execute(plan: Plan, desk: "DrainDesk", *, slots: int) -> None:
+    # Past a lease time without a sign of life others have its rows, and it would only be in the way.
+    async with standing_still_kills(after_s=settings.EVALS_LEASE_S):
+        await execute(plan, desk, slots=slots, pulse_s=settings.EVALS_PULSE_S)
 
 
 def plan_of(run: Run) -> Plan:
@@ -54,45 +64,45 @@ def plan_of(run: Run) -> Plan:
         scripted={agent.slug: agent for agent in frozen.scripted},
         secret=salted_hmac("evals_app.judge", str(run.pk)).digest(),
         execution_s=settings.EVALS_EXECUTION_S,
+        has_ceiling=run.max_cost_usd is not None,
     )
 
 
-@dataclass
-class Heart:
-    """Keeps a lease alive and says, each pulse, what is wanted of its drainer."""
+class DrainDesk:
+    """A lease as the engine sees it.
 
-    lease: HeldLease
-    started: float = field(default_factory=time.monotonic)
-    renewed: float = field(default_factory=time.monotonic)
-    told_to_stop: float | None = None
+    Everything that touches the database runs in the thread of the task, one call after the other,
+    and again on a new connection while the database is away and the lease lasts.
+    """
 
-    def beat(self) -> Signal:
-        """Look once; every heartbeat the lease is renewed too."""
-        now = time.monotonic()
-        if now - self.renewed >= settings.EVALS_HEARTBEAT_S:
-            if not self.lease.renew(activity=dict(self.lease.counts)):
-                return Signal.LOST
-            self.renewed = now
-        if GRACE.value >= 0:
-            self.told_to_stop = self.told_to_stop or now
-            is_over = now - self.told_to_stop >= GRACE.value
-            return Signal.RELEASE if is_over else Signal.FINISH
-        reason = Run.objects.values_list("stop_reason", flat=True).get(pk=self.lease.run_id)
-        if reason == Run.StopReason.CANCELLED:
-            return Signal.CANCEL
-        if reason:
-            return Signal.RELEASE
-        if now - self.started >= self._time_box():
-            return Signal.FINISH
-        return Signal.GO
+    def __init__(self, lease: HeldLease, plan: Plan) -> None:
+        self._lease = lease
+        self._providers = {provider.slug: provider for provider in plan.providers}
+        self._heart = Heart(lease, plan.providers, grace=GRACE)
 
-    def _time_box(self) -> float:
-        """Give way sooner to a run that waits and has nobody."""
-        elapsed = time.monotonic() - self.started
-        if elapsed < settings.EVALS_TIME_BOX_SHARED_S:
-            return settings.EVALS_TIME_BOX_S
-        waiting = Run.objects.filter(status__in=Run.OPEN, stop_reason="", leases__isnull=True)
-        others = waiting.exclude(pk=self.lease.run_id)
-        if others.filter(executions__status=Execution.Status.QUEUED).exists():
-            return settings.EVALS_TIME_BOX_SHARED_S
-        return settings.EVALS_TIME_BOX_S
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+        return await self._here(self._lease.claim, [])(count, free=free, in_hand=in_hand)
+
+    async def begin(self, ids: Sequence[int]) -> set[int]:
+        return await self._here(self._lease.begin, set())(ids)
+
+    async def record(self, outcomes: Sequence[Outcome]) -> bool:
+        return await self._here(self._lease.record, lost=False)(outcomes)
+
+    async def pulse(self, report: Report) -> Orders:
+        return await self._here(self._heart.beat, Orders(Signal.LOST))(report)
+
+    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
+        told = await self._here(settle_and_reserve, None)(self._lease.token, account, amounts)
+        # Without the lease nothing is reserved; the next pulse says that all is over.
+        return [False] * len(amounts) if told is None else told
+
+    async def book(self, provider: str, count: int) -> float:
+        return await self._here(book_calls, 0.0)(self._providers[provider], count)
+
+    async def keep(self, begun: Mapping[int, Begun]) -> None:
+        await self._here(self._lease.keep, None)(begun)
+
+    def _here(self, operation: Callable[P, T], lost: T) -> Callable[P, Awaitable[T]]:
+        again = patiently(operation, until=lambda: self._lease.valid_until, lost=lost)
+        return sync_to_async(again)  # thread-sensitive: runs in this very thread

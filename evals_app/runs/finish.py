@@ -1,72 +1,146 @@
 """End a run that has nothing left to do: sum it up, once."""
 
+import logging
+from collections.abc import Iterator
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Count, Q, Sum
 from django.db.models.functions import Now
+from pydantic import ValidationError
 
-from evals_app.engine.scoring import Fact, RunSummary, summarise_run
+from evals_app.engine.scoring import CaseSummary, Fact, RunSummary, summarise_run
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SnapshotSpec
-from evals_app.models import Execution, Run
+from evals_app.models import CaseResult, Execution, Run
+
+CHUNK = 2000  # rows read and written at once
+
+log = logging.getLogger(__name__)
+
+# Sums of a run, by the columns of its executions.
+TOTALS = {
+    "agent_prompt_tokens": "prompt_tokens",
+    "agent_response_tokens": "response_tokens",
+    "judge_prompt_tokens": "judge_prompt_tokens",
+    "judge_response_tokens": "judge_response_tokens",
+    "agent_cost_usd": "cost_usd",
+    "judge_cost_usd": "judge_cost_usd",
+}
 
 
 def close_if_over(run_id: int) -> bool:
     """End the run if nothing is left, or it was stopped and nothing runs; say if this call did."""
-    run = Run.objects.filter(pk=run_id, status__in=Run.OPEN).select_related("snapshot").first()
+    still_open = Run.objects.filter(pk=run_id, status__in=Run.OPEN)
+    run = still_open.first()
     if run is None or not _is_over(run):
         return False
-    summary = sum_up(run)
+    with transaction.atomic():
+        # Drainers and reapers may see the end at the same moment: who has the row sums it up.
+        run = still_open.select_for_update().first()
+        if run is None or not _is_over(run):
+            return False
+        _close(run)
+    return True
+
+
+def _close(run: Run) -> None:
+    results = CaseResults(run)
+    said: dict[str, Any] = {"verdict": Run.Verdict.INCONCLUSIVE}
+    try:
+        summary = sum_up(run, results)
+    except ValidationError:
+        # Made by another version: it can be ended all the same, but nobody knows its rules.
+        log.exception("Run %d cannot be summed up.", run.pk)
+    else:
+        said = {"verdict": summary.verdict, "score": summary.score, "summary": summary.to_json()}
+        results.write()
     is_cancelled = run.stop_reason == Run.StopReason.CANCELLED
-    # Drainers and reapers may see the end at the same moment: this UPDATE has one winner.
-    won = Run.objects.filter(pk=run_id, status__in=Run.OPEN).update(
+    Run.objects.filter(pk=run.pk).update(
         status=Run.Status.CANCELLED if is_cancelled else Run.Status.FINISHED,
-        verdict=summary.verdict,
-        score=summary.score,
-        summary=summary.to_json(),
         finished_at=Now(),
-        **_tokens(run),
+        **said,
+        **_sums(run),
     )
-    return bool(won)
 
 
 def _is_over(run: Run) -> bool:
     if run.not_run == 0:
         return True
     running = run.executions.filter(status=Execution.Status.RUNNING)
-    if not run.stop_reason or running.exists():
+    # A drainer may have a claim under way that nobody sees yet.
+    if not run.stop_reason or run.leases.exists() or running.exists():
         return False
     is_cancelled = run.stop_reason == Run.StopReason.CANCELLED
     return not (is_cancelled and run.executions.filter(status=Execution.Status.QUEUED).exists())
 
 
-def sum_up(run: Run) -> RunSummary:
-    """Compute a run's summary from its rows."""
-    rows = run.executions.order_by("position", "trial").values_list(
-        "case", "verdict", "score", "turn_ms"
+class CaseResults:
+    """Writes what came of a run's cases, many at once."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._rows: list[CaseResult] = []
+        self._count = 0
+
+    def add(self, case: CaseSummary) -> None:
+        low, high = case.interval or (None, None)
+        self._rows.append(
+            CaseResult(
+                run=self._run,
+                position=self._count,
+                name=case.name,
+                verdict=case.verdict or "",
+                trials=case.trials,
+                passed=case.passed,
+                failed=case.failed,
+                errored=case.errored,
+                pass_rate=case.pass_rate,
+                score=case.score,
+                deviation=case.deviation,
+                interval_low=low,
+                interval_high=high,
+                pass_at_k=case.pass_at_k,
+                pass_hat_k=case.pass_hat_k,
+            )
+        )
+        self._count += 1
+        if len(self._rows) == CHUNK:
+            self.write()
+
+    def write(self) -> None:
+        """Write what is left."""
+        CaseResult.objects.bulk_create(self._rows)
+        self._rows = []
+
+
+def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
+    """Compute a run's summary from its rows; the summaries of its cases go to `results`."""
+    return summarise_run(
+        _facts(run),
+        suite=SnapshotSpec.read(run.snapshot.content).suite,
+        keep=results.add if results else None,
     )
-    facts = [
-        Fact(case, Verdict(verdict) if verdict else None, score, tuple(turn_ms))
-        for case, verdict, score, turn_ms in rows.iterator(chunk_size=2000)
-    ]
-    return summarise_run(facts, suite=SnapshotSpec.read(run.snapshot.content).suite)
 
 
-def _tokens(run: Run) -> dict[str, Any]:
-    """Add up tokens of finished executions; one that is unknown makes the sum unknown."""
-    names = {
-        "agent_prompt_tokens": "prompt_tokens",
-        "agent_response_tokens": "response_tokens",
-        "judge_prompt_tokens": "judge_prompt_tokens",
-        "judge_response_tokens": "judge_response_tokens",
-    }
+def _facts(run: Run) -> Iterator[Fact]:
+    rows = run.executions.order_by("position", "trial").values_list(
+        "case", "verdict", "score", "turn_ms", "cost_usd", "judge_cost_usd"
+    )
+    for case, verdict, score, turn_ms, cost, judge_cost in rows.iterator(chunk_size=CHUNK):
+        known = Verdict(verdict) if verdict else None
+        yield Fact(case, known, score, tuple(turn_ms), cost, judge_cost)
+
+
+def _sums(run: Run) -> dict[str, Any]:
+    """Add up tokens and cost of finished executions; one that is unknown makes the sum unknown."""
     finished = Q(status=Execution.Status.FINISHED)
     found = run.executions.filter(finished).aggregate(
-        **{f"sum_{name}": Sum(column) for name, column in names.items()},
-        **{f"count_{name}": Count(column) for name, column in names.items()},
+        **{f"sum_{name}": Sum(column) for name, column in TOTALS.items()},
+        **{f"count_{name}": Count(column) for name, column in TOTALS.items()},
         rows=Count("pk"),
     )
     return {
         name: found[f"sum_{name}"] if found[f"count_{name}"] == found["rows"] else None
-        for name in names
+        for name in TOTALS
     }

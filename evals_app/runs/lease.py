@@ -6,9 +6,11 @@ Run. Who finds no row with its token has been given up for dead and writes nothi
 
 import os
 import socket
+import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import timedelta
 
 from django.conf import settings
@@ -17,85 +19,161 @@ from django.db.models import F, QuerySet, Sum
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 
-from evals_app.engine.execution import Job, Outcome
-from evals_app.models import Execution, Lease, Run
+from evals_app.engine.execution import Begun, Job, Outcome
+from evals_app.engine.suite import CaseSpec
+from evals_app.models import Execution, Lease, PaidCalls, Run, SnapshotCase, Tally
+from evals_app.runs.budget import leave_unsettled
 from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.finish import close_if_over
-from evals_app.runs.record import record_outcomes
-from evals_app.runs.tickets import issue_tickets, slots_for
+from evals_app.runs.patience import patiently
+from evals_app.runs.record import record_outcomes, storable
+from evals_app.runs.tickets import drainers_for, issue_tickets, processes, slots_for
+
+SUSPECTS_AT_ONCE = 8  # executions whose worker died once; those of two deaths are held alone
 
 
 class HeldLease:
-    """A lease in the hands of this process."""
+    """A lease in the hands of this process.
 
-    def __init__(self, *, run_id: int, token: uuid.UUID, slots: int) -> None:
+    Every method may be repeated when nobody knows whether it arrived: `patiently` does so.
+    """
+
+    def __init__(self, *, run_id: int, token: uuid.UUID, slots: int, others: int) -> None:
         self.run_id = run_id
         self.token = token
         self.slots = slots
+        self._others = others  # slots of the run's other drainers
         self.counts = {"claimed": 0, "recorded": 0, "refused": 0}
+        self.valid_until = time.monotonic() + settings.EVALS_LEASE_S
+        self._holds_suspects = False
 
-    def claim(self, count: int) -> list[Job]:
-        """Take up to `count` queued executions of the run; none if it is stopped or done."""
+    def claim(self, count: int, *, free: int, in_hand: int) -> list[Job] | None:
+        """Take up to `count` queued executions of the run; none if it is stopped or done.
+
+        More than `free` are taken only of what the run's other drainers cannot begin at once. None:
+        there is no more of that, or what is left has seen its worker die. Suspects are held in
+        small company or alone, to find out which of them it was: when nothing else is in hand.
+        """
+        if self._holds_suspects and in_hand:
+            return None
         queued = Execution.objects.filter(
             run_id=self.run_id, status=Execution.Status.QUEUED, run__stop_reason=""
         )
         with transaction.atomic():
+            # It may come late, after a cut: rows taken under a lease that was given up for dead would
+            # belong to nobody.
+            if not Lease.objects.filter(pk=self.token).select_for_update().exists():
+                return []
+            waiting = queued.order_by()[: count + self._others].count()  # looked at, not locked
+            most = min(count, max(free, waiting - self._others))
+            if not most:
+                return None if waiting else []
             # SKIP LOCKED: the run's drainers share one pool. (SQLite locks whole transactions.)
-            chosen = list(
+            found = list(
                 queued.order_by("attempts", "pk")
                 .select_for_update(skip_locked=True, of=("self",))
-                .values_list("pk", "case", "trial")[:count]
+                .values_list("pk", "position", "trial", "attempts")[:most]
             )
-            if not chosen:
+            if not found:
                 return []
-            Execution.objects.filter(pk__in=[pk for pk, _, _ in chosen]).update(
+            attempts = found[0][-1]
+            if attempts and in_hand:
+                return None
+            chosen = [row for row in found if row[-1] == attempts][: _company(attempts)]
+            Execution.objects.filter(pk__in=[row[0] for row in chosen]).update(
                 status=Execution.Status.RUNNING, lease_token=self.token, started_at=None
             )
             Run.objects.filter(pk=self.run_id, status=Run.Status.QUEUED).update(
                 status=Run.Status.RUNNING, started_at=Now()
             )
+        self._holds_suspects = attempts > 0
         self.counts["claimed"] += len(chosen)
-        return [Job(pk, case, trial) for pk, case, trial in chosen]
+        begun = _begun([row[0] for row in chosen])
+        cases = cases_of(self.run_id, {position for _, position, _, _ in chosen})
+        return [Job(pk, cases[at], trial, begun.get(pk)) for pk, at, trial, _ in chosen]
 
     def begin(self, ids: Sequence[int]) -> set[int]:
         """Count an attempt for each that is still ours, and give those."""
         mine = self._mine().filter(pk__in=ids)
         with transaction.atomic():
-            begun = mine.update(attempts=F("attempts") + 1, started_at=Now())
-            if begun == len(ids):
+            fresh = mine.filter(started_at__isnull=True)  # told twice, it counts once
+            if fresh.update(attempts=F("attempts") + 1, started_at=Now()) == len(ids):
                 return set(ids)
             return set(mine.values_list("pk", flat=True))
 
     def record(self, outcomes: Sequence[Outcome]) -> bool:
         """Write what came of executions, once; say whether the lease is still ours."""
+        asked_at = time.monotonic()
         written = record_outcomes(outcomes, run_id=self.run_id, token=self.token)
         if written is None:
             self.counts["refused"] += len(outcomes)
+            Tally.add(Tally.RESULTS_REFUSED, len(outcomes))
             return False
+        self.valid_until = asked_at + settings.EVALS_LEASE_S
         self.counts["recorded"] += written
         return True
 
-    def renew(self, *, activity: dict[str, object]) -> bool:
+    def renew(self, *, activity: Mapping[str, object]) -> bool:
         """Prolong the lease; False if it was given up for dead."""
-        return bool(
-            Lease.objects.filter(pk=self.token).update(until=_end_of_lease(), activity=activity)
-        )
+        asked_at = time.monotonic()
+        mine = Lease.objects.filter(pk=self.token)
+        if not mine.update(until=_end_of_lease(), activity=activity):
+            return False
+        self.valid_until = asked_at + settings.EVALS_LEASE_S
+        return True
+
+    def keep(self, begun: Mapping[int, Begun]) -> None:
+        """Keep what conversations that are handed back have paid for."""
+        with transaction.atomic():
+            ours = self._mine().filter(pk__in=list(begun)).select_for_update()
+            PaidCalls.objects.bulk_create(
+                [
+                    PaidCalls(execution_id=pk, calls=storable(asdict(begun[pk])))
+                    for pk in sorted(ours.values_list("pk", flat=True))
+                ],
+                update_conflicts=True,
+                unique_fields=["execution"],
+                update_fields=["calls"],
+            )
 
     def release(self) -> None:
         """Hand back what is still held, as if it had never begun, and end the lease."""
         with transaction.atomic():
-            if not Lease.objects.filter(pk=self.token).select_for_update().exists():
+            lease = Lease.objects.filter(pk=self.token).select_for_update().first()
+            if lease is None:
                 return
             # We stopped these conversations ourselves: the attempt was not theirs.
             begun = self._mine().filter(started_at__isnull=False)
             begun.update(attempts=F("attempts") - 1, started_at=None)
             self._mine().update(status=Execution.Status.QUEUED, lease_token=None)
+            leave_unsettled(lease)
             Lease.objects.filter(pk=self.token).delete()
 
     def _mine(self) -> QuerySet[Execution]:
         return Execution.objects.filter(
             lease_token=self.token, status=Execution.Status.RUNNING
         ).order_by()
+
+
+def _company(attempts: int) -> int | None:
+    """Say how many of a kind may be held at once: the fewer, the more often their worker died."""
+    if attempts == 0:
+        return None
+    return SUSPECTS_AT_ONCE if attempts == 1 else 1
+
+
+def _begun(ids: Sequence[int]) -> dict[int, Begun]:
+    rows = PaidCalls.objects.filter(execution__in=ids).values_list("pk", "calls")
+    return {pk: Begun(**calls) for pk, calls in rows}
+
+
+def cases_of(run_id: int, positions: Collection[int]) -> dict[int, CaseSpec]:
+    """Read cases of a run's snapshot, by position."""
+    rows = SnapshotCase.objects.filter(snapshot__runs=run_id, position__in=positions)
+    return {
+        position: CaseSpec.model_validate_json(content)
+        for position, content in rows.values_list("position", "content")
+    }
 
 
 def _end_of_lease() -> Combinable:
@@ -109,7 +187,8 @@ def open_lease(run_id: int) -> HeldLease | None:
         if run is None or run.stop_reason or not run.not_run:
             return None
         held = run.leases.filter(until__gt=Now()).aggregate(slots=Sum("slots"))["slots"] or 0
-        share = slots_for(run.concurrency, executions=run.total)
+        drainers = drainers_for(run.concurrency, executions=run.total, processes=processes())
+        share = slots_for(run.concurrency, drainers=drainers)
         slots = min(share, run.concurrency - held)
         if slots <= 0:
             return None
@@ -120,7 +199,8 @@ def open_lease(run_id: int) -> HeldLease | None:
             slots=slots,
             until=_end_of_lease(),
         )
-    return HeldLease(run_id=run_id, token=lease.token, slots=slots)
+    others = min(share * (drainers - 1), run.concurrency - slots)
+    return HeldLease(run_id=run_id, token=lease.token, slots=slots, others=others)
 
 
 @contextmanager
@@ -134,9 +214,17 @@ def hold_lease(run_id: int) -> Iterator[HeldLease | None]:
         return
     try:
         yield lease
-    finally:
-        lease.release()
-        settle(run_id)
+    except BaseException:
+        # It would fail again at once: the reaper asks for somebody, in its own time.
+        _end(lease)
+        raise
+    _end(lease)
+    patiently(settle, until=lambda: lease.valid_until, lost=None)(run_id)
+
+
+def _end(lease: HeldLease) -> None:
+    # Where the database stays away, the reaper does it when the lease has run out.
+    patiently(lease.release, until=lambda: lease.valid_until, lost=None)()
 
 
 def settle(run_id: int) -> None:

@@ -3,24 +3,32 @@
 Any number of reapers may run at the same time; each step has one winner.
 """
 
+import logging
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q
 from django.db.models.functions import Now
 from django_q.models import Failure
 
 from evals_app.engine.execution import Job, write_off
-from evals_app.models import Execution, Lease, Run, Worker
+from evals_app.models import Execution, Lease, Run, Tally, Worker
+from evals_app.runs.budget import leave_unsettled
 from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.drain import plan_of
 from evals_app.runs.finish import close_if_over
+from evals_app.runs.lease import cases_of
+from evals_app.runs.patience import AWAY
 from evals_app.runs.record import write_outcomes
-from evals_app.runs.tickets import drainers_for, issue_tickets
+from evals_app.runs.tickets import drainers_for, issue_tickets, processes
 from evals_app.runs.workers import is_process
+
+log = logging.getLogger(__name__)
 
 MOST_ATTEMPTS = 3  # at the third death of its worker an execution is given up
 KEEP_FAILURES = timedelta(days=7)
@@ -36,18 +44,34 @@ def reap() -> int:
         if not is_process(lease.pid)
     ]
     dead = Lease.objects.filter(Q(until__lte=Now()) | Q(pk__in=gone))
-    reaped = sum(_reap_lease(lease) for lease in dead.select_related("run"))
-    for run in Run.objects.filter(status__in=Run.OPEN).order_by("pk"):
-        run.pass_deadline()
-        cancel_queued(run.pk)
-        close_if_over(run.pk)
+    reaped = 0
+    for lease in dead.select_related("run"):
+        with _others_go_on(lease.run_id):
+            reaped += reap_lease(lease)
+    for run in Run.objects.filter(status__in=Run.OPEN).defer("summary").order_by("pk"):
+        with _others_go_on(run.pk):
+            run.pass_deadline()
+            cancel_queued(run.pk)
+            close_if_over(run.pk)
     _forget_workers(here)
     _issue_missing_tickets()
     Failure.objects.filter(stopped__lt=Now() - KEEP_FAILURES).delete()
     return reaped
 
 
-def _reap_lease(lease: Lease) -> bool:
+@contextmanager
+def _others_go_on(run_id: int) -> Iterator[None]:
+    """Log what goes wrong with one run: it must not end the worker, and with it all others."""
+    try:
+        yield
+    except AWAY:
+        raise
+    except Exception:
+        log.exception("Run %d cannot be looked after.", run_id)
+
+
+def reap_lease(lease: Lease) -> bool:
+    """Queue again what a lease held, and end it; False if somebody else did, or it came to life."""
     with transaction.atomic():
         # One reaper wins: the others find no row. A late renewal before this line saves the lease.
         still_dead = Lease.objects.filter(pk=lease.pk, until=lease.until)
@@ -64,18 +88,22 @@ def _reap_lease(lease: Lease) -> bool:
         held.exclude(pk__in=[row.pk for row in worn_out]).order_by().update(
             status=Execution.Status.QUEUED, lease_token=None
         )
+        leave_unsettled(still_dead.get())
         Lease.objects.filter(pk=lease.pk).delete()
         # Its tickets went with the worker: new ones are due at once.
         Run.objects.filter(pk=lease.run_id).update(ticketed_at=None)
+        Tally.add(Tally.LEASES_REAPED, 1)
     return True
 
 
 def _write_off(rows: list[Execution], *, lease: Lease) -> None:
     run = Run.objects.select_related("snapshot").get(pk=lease.run_id)
     plan = plan_of(run)
-    reason = f"Its worker died {MOST_ATTEMPTS} times, last on {lease.host}."
+    at = f"{lease.until:%Y-%m-%d %H:%M:%S} UTC"
+    reason = f"Its worker died {MOST_ATTEMPTS} times, last on {lease.host} before {at}."
+    cases = cases_of(run.pk, {row.position for row in rows})
     outcomes = [
-        async_to_sync(write_off)(plan, Job(row.pk, row.case, row.trial), reason=reason)
+        async_to_sync(write_off)(plan, Job(row.pk, cases[row.position], row.trial), reason=reason)
         for row in rows
     ]
     write_outcomes(outcomes, run_id=run.pk)
@@ -90,16 +118,17 @@ def _forget_workers(here: str) -> None:
 
 
 def _issue_missing_tickets() -> None:
-    """Ask again for open runs that wait: tickets may have been lost with a worker or a broker."""
+    """Ask again for open runs with too few drainers: tickets, or drainers, may have been lost."""
     waits = Execution.objects.filter(run=OuterRef("pk"), status=Execution.Status.QUEUED)
-    leased = Lease.objects.filter(run=OuterRef("pk"), until__gt=Now())
     overdue = Q(ticketed_at__isnull=True) | Q(
         ticketed_at__lt=Now() - timedelta(seconds=settings.EVALS_LEASE_S)
     )
-    forgotten = Run.objects.filter(
-        overdue, Exists(waits), ~Exists(leased), status__in=Run.OPEN, stop_reason=""
-    )
-    for run in forgotten:
+    waiting = Run.objects.filter(overdue, Exists(waits), status__in=Run.OPEN, stop_reason="")
+    at_work = Count("leases", filter=Q(leases__until__gt=Now()))
+    for run in waiting.annotate(at_work=at_work).defer("summary").order_by("pk"):
+        wanted = drainers_for(run.concurrency, executions=run.not_run, processes=processes())
+        missing = wanted - run.at_work
         # One UPDATE: of several reapers one issues the tickets, once per lease time.
-        if Run.objects.filter(overdue, pk=run.pk).update(ticketed_at=Now()):
-            issue_tickets(run.pk, drainers_for(run.concurrency, executions=run.not_run))
+        is_mine = missing > 0 and Run.objects.filter(overdue, pk=run.pk).update(ticketed_at=Now())
+        if is_mine and not issue_tickets(run.pk, missing):
+            return  # the broker is away: asking it for each run would take its time

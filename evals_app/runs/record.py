@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import DataError, IntegrityError, connection, transaction
+from django.db import connection, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -18,7 +18,8 @@ from django.utils import timezone
 from evals_app.engine.execution import Outcome
 from evals_app.engine.scoring import Decision
 from evals_app.engine.trial import Cause, Failure, GradedAssertion, Verdict
-from evals_app.models import Execution, GradeResult, Lease, Run, Transcript
+from evals_app.models import Execution, GradeResult, Lease, PaidCalls, Run, Transcript
+from evals_app.runs.patience import AWAY
 
 log = logging.getLogger(__name__)
 
@@ -29,18 +30,22 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 def record_outcomes(outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID) -> int | None:
     """Write outcomes whose executions are still leased to `token`; None if the lease is gone.
 
-    A batch that the database refuses is retried row by row; the row at fault is recorded as
+    A batch that cannot be written is retried row by row; the row at fault is recorded as
     errored by the harness, so that its neighbours are not lost.
     """
     try:
         return _record(outcomes, run_id=run_id, token=token)
-    except (DataError, IntegrityError):
+    except AWAY:
+        raise
+    except Exception:  # the database, or what turns results into rows, refused one of them
         log.exception("A batch of %d outcomes was refused; retrying one by one.", len(outcomes))
     written = 0
     for outcome in outcomes:
         try:
             count = _record([outcome], run_id=run_id, token=token)
-        except (DataError, IntegrityError) as exc:
+        except AWAY:
+            raise
+        except Exception as exc:  # noqa: BLE001 - what cannot be stored is a result, too
             unstorable = _unstorable(outcome, f"The result could not be stored: {exc}")
             count = _record([unstorable], run_id=run_id, token=token)
         if count is None:
@@ -82,6 +87,8 @@ def write_outcomes(outcomes: Sequence[Outcome], *, run_id: int) -> int:
     GradeResult.objects.bulk_create(
         [_grade_row(o.job.id, each) for o in outcomes for each in o.graded]
     )
+    if held_again := [o.job.id for o in outcomes if o.job.begun]:
+        PaidCalls.objects.filter(execution__in=held_again).delete()
     moved = Counter(o.decision.verdict.value if o.decision else "cancelled" for o in outcomes)
     Run.objects.filter(pk=run_id).update(
         not_run=F("not_run") - len(outcomes),
@@ -123,6 +130,8 @@ def _columns(outcome: Outcome) -> dict[str, Any]:
         "response_tokens": trial.usage.response_tokens,
         "judge_prompt_tokens": judge.prompt_tokens,
         "judge_response_tokens": judge.response_tokens,
+        "cost_usd": trial.cost_usd,
+        "judge_cost_usd": outcome.judge_cost_usd,
         "time_ms": trial.time_ms,
         "tool_calls": len(trial.tool_calls),
         "turn_ms": [turn.latency_ms for turn in trial.turns],
@@ -156,7 +165,9 @@ def _grade_row(execution_id: int, graded: GradedAssertion) -> GradeResult:
 def storable(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
     """Replace what PostgreSQL cannot store by U+FFFD, anywhere in a piece of JSON."""
     if isinstance(value, str):
-        return _UNSTORABLE.sub("\ufffd", value)
+        # Most texts are plain ASCII, and a pattern costs ten times this question.
+        is_plain = value.isascii() and "\x00" not in value
+        return value if is_plain else _UNSTORABLE.sub("\ufffd", value)
     if isinstance(value, dict):
         return {storable(key): storable(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

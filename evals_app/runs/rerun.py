@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Literal
 from django.db.models import QuerySet
 from pydantic import ValidationError
 
+from evals_app.engine.suite import CaseSpec
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Execution, Run
-from evals_app.runs.freeze import CannotStartError
+from evals_app.runs.freeze import AT_ONCE, CannotStartError
 from evals_app.runs.start import create_run
 
 if TYPE_CHECKING:
@@ -26,23 +27,28 @@ def rerun(run: Run, *, only: Only, by: "User | None" = None) -> Run:
     Raises:
         CannotStartError: there are none.
     """
-    chosen = set(cases_to_rerun(run, only=only).values_list("case", flat=True))
-    if not chosen:
+    chosen = cases_to_rerun(run, only=only).order_by().values("case")
+    if not chosen.exists():
         problem = f"Run {run.pk} has no {only} executions." if only != "all" else "It is empty."
         raise CannotStartError([problem])
     try:
-        snapshot = SnapshotSpec.read(run.snapshot.content)
+        head = SnapshotSpec.read(run.snapshot.content)
+        for content in run.snapshot.cases.values_list("content", flat=True).iterator(AT_ONCE):
+            CaseSpec.model_validate_json(content)
     except ValidationError as exc:
         problem = f"Run {run.pk} was made by another version; start its suite anew."
         raise CannotStartError([problem]) from exc
-    by_name = {case.name: case for case in snapshot.suite.cases}
     rows = run.executions.filter(case__in=chosen).order_by("position", "trial")
+    plan = rows.values_list("case", "position", "trial")
     return create_run(
-        snapshot,
-        plan=[(by_name[case], trial) for case, trial in rows.values_list("case", "trial")],
+        run.snapshot,
+        head=head,
+        plan=plan.iterator(chunk_size=AT_ONCE),
+        total=rows.count(),
         suite=run.suite,
         by=by,
         concurrency=run.concurrency,
+        max_cost_usd=run.max_cost_usd,
         is_tryout=run.is_tryout,
         rerun_of=run,
     )

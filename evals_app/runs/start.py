@@ -2,21 +2,20 @@
 
 import difflib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.db.models.functions import Now
-from pydantic import ValidationError
 
-from evals_app.engine.suite import CaseSpec, SuiteSpec
-from evals_app.formats.snapshot import SCHEMA_VERSION, SnapshotSpec, sha256_of
+from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Agent, Execution, Run, Snapshot, Suite
-from evals_app.runs.freeze import CannotStartError, freeze
-from evals_app.runs.select import select_cases
-from evals_app.runs.tickets import drainers_for, issue_tickets
+from evals_app.runs.freeze import CannotStartError, create_many, freeze
+from evals_app.runs.select import Part
+from evals_app.runs.tickets import ask_for_drainers
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -34,117 +33,105 @@ def start_run(
     trials: int | None = None,
     concurrency: int | None = None,
     timeout_s: float | None = None,
+    max_cost_usd: Decimal | None = None,
     is_tryout: bool = False,
     idempotency_key: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Run:
-    """Start a run of a suite or of the part that `select_cases` finds.
+    """Start a run of a suite, or of the `Part` that is asked for.
+
+    `max_cost_usd` is a ceiling: the run stops before a call that might exceed it.
 
     Raises:
         CannotStartError: something it needs is missing or does not fit.
     """
-    snapshot = freeze(suite, agent=agent, model=model, environ=environ)
-    chosen = select_cases(snapshot.suite, cases=cases, tags=tags, names=names)
-    if not chosen:
-        raise CannotStartError([_nothing_chosen(snapshot.suite, cases=[*cases, *names], tags=tags)])
-    plan = [
-        (case, trial)
-        for case in chosen
-        for trial in range(1, (trials or snapshot.suite.trials_of(case)) + 1)
-    ]
-    return create_run(
-        snapshot,
-        plan=plan,
-        suite=suite,
-        by=by,
-        concurrency=concurrency or snapshot.suite.concurrency,
-        timeout_s=timeout_s,
-        is_tryout=is_tryout,
-        idempotency_key=idempotency_key,
-    )
-
-
-def plan_size(
-    suite: Suite,
-    *,
-    cases: Sequence[str] = (),
-    tags: Sequence[str] = (),
-    trials: int | None = None,
-) -> int:
-    """Say how many conversations a start would hold; 0 for a suite that cannot be read."""
-    try:
-        spec = Suite.objects.with_everything().get(pk=suite.pk).to_spec()
-    except ValidationError:
-        return 0
-    chosen = select_cases(spec, cases=cases, tags=tags)
-    return sum(trials or spec.trials_of(case) for case in chosen)
+    part = Part(cases=cases, tags=tags, names=names, trials=trials)
+    with freeze(
+        suite, part=part, agent=agent, model=model, max_cost_usd=max_cost_usd, environ=environ
+    ) as frozen:
+        if not frozen.executions:
+            raise CannotStartError([_nothing_chosen(suite, cases=[*cases, *names], tags=tags)])
+        with transaction.atomic():
+            return create_run(
+                frozen.store(),
+                head=frozen.head,
+                plan=frozen.plan(),
+                total=frozen.executions,
+                suite=suite,
+                by=by,
+                concurrency=concurrency or frozen.head.suite.concurrency,
+                timeout_s=timeout_s,
+                max_cost_usd=max_cost_usd,
+                is_tryout=is_tryout,
+                idempotency_key=idempotency_key,
+            )
 
 
 def create_run(
-    snapshot: SnapshotSpec,
+    snapshot: Snapshot,
     *,
-    plan: Sequence[tuple[CaseSpec, int]],
+    head: SnapshotSpec,
+    plan: Iterable[tuple[str, int, int]],
+    total: int,
     suite: Suite | None,
     by: "User | None",
     concurrency: int,
     timeout_s: float | None = None,
+    max_cost_usd: Decimal | None = None,
     is_tryout: bool = False,
     idempotency_key: str | None = None,
     rerun_of: Run | None = None,
 ) -> Run:
-    """Write a run with its executions and, once that is committed, its tickets."""
-    position = {case.name: number for number, case in enumerate(snapshot.suite.cases)}
-    agent = snapshot.agent
+    """Write a run with its executions and, once that is committed, its tickets.
+
+    `head` is what the snapshot holds besides cases, `plan` gives case, position and trial of
+    `total` executions.
+    """
+    agent = head.agent
     with transaction.atomic():
         run = Run.objects.create(
-            snapshot=_stored(snapshot),
+            snapshot=snapshot,
             suite=suite,
-            suite_slug=snapshot.suite.slug,
-            suite_name=snapshot.suite.suite,
+            suite_slug=head.suite.slug,
+            suite_name=head.suite.suite,
             agent_slug=agent.slug,
             agent_name=agent.agent,
             model=str(agent.model or ""),
-            judge=str(snapshot.judge or ""),
-            score_scale=snapshot.suite.score_scale,
+            judge=str(head.judge or ""),
+            score_scale=head.suite.score_scale,
             is_scripted=agent.driver == "scripted",
             is_tryout=is_tryout,
             rerun_of=rerun_of,
             created_by=by,
             idempotency_key=idempotency_key,
             concurrency=concurrency,
-            total=len(plan),
-            not_run=len(plan),
+            max_cost_usd=max_cost_usd,
+            total=total,
+            not_run=total,
             deadline_at=Now() + timedelta(seconds=timeout_s) if timeout_s else None,
             ticketed_at=Now(),
         )
-        Execution.objects.bulk_create(
-            [
-                Execution(run=run, case=case.name, position=position[case.name], trial=trial)
-                for case, trial in plan
-            ],
-            batch_size=2000,
+        create_many(
+            Execution,
+            (
+                Execution(run=run, case=case, position=position, trial=trial)
+                for case, position, trial in plan
+            ),
         )
-        count = drainers_for(concurrency, executions=len(plan))
-        transaction.on_commit(partial(issue_tickets, run.pk, count))
+        transaction.on_commit(
+            partial(ask_for_drainers, run.pk, concurrency=concurrency, executions=total)
+        )
     return Run.objects.get(pk=run.pk)
 
 
-def _stored(snapshot: SnapshotSpec) -> Snapshot:
-    content = snapshot.canonical()
-    row, _ = Snapshot.objects.get_or_create(
-        sha256=sha256_of(content),
-        defaults={"schema_version": SCHEMA_VERSION, "content": content},
-    )
-    return row
-
-
-def _nothing_chosen(suite: SuiteSpec, *, cases: Sequence[str], tags: Sequence[str]) -> str:
-    if not suite.cases:
+def _nothing_chosen(suite: Suite, *, cases: Sequence[str], tags: Sequence[str]) -> str:
+    known = dict(suite.cases.order_by("position").values_list("name", "tags"))
+    if not known:
         return f"Suite {suite.slug} has no cases yet."
-    known_tags = {tag for case in suite.cases for tag in case.tags} | set(suite.tags)
+    known_tags = {tag for own in known.values() for tag in own} | set(suite.tags)
     wanted = [f"the name {text!r}" for text in cases] + [f"the tag {tag!r}" for tag in tags]
     near = [
-        *(difflib.get_close_matches(t, [c.name for c in suite.cases], 1, 0.4) for t in cases),
+        *(difflib.get_close_matches(text, list(known), 1, 0.4) for text in cases),
         *(difflib.get_close_matches(tag, sorted(known_tags), 1) for tag in tags),
     ]
     hints = " or ".join(repr(found[0]) for found in near if found)

@@ -3,12 +3,13 @@
 import os
 import socket
 from datetime import timedelta
+from pathlib import Path
 
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from evals_app import __version__
-from evals_app.models import Worker
+from evals_app.models import Run, Worker
 
 FRESH = timedelta(seconds=30)
 
@@ -31,14 +32,23 @@ def somebody_works_here() -> bool:
 
 
 def is_process(pid: int) -> bool:
-    """Whether a process with this number exists on this machine."""
+    """Whether a process with this number works on this machine."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return True
+    return not _is_zombie(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether a process has died and its parent has not noticed; in a container nobody may."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return state.rpartition(")")[2].split()[0] == "Z"  # the name before it may hold anything
 
 
 def announce(*, processes: int, is_draining: bool = False) -> None:
@@ -58,3 +68,8 @@ def announce(*, processes: int, is_draining: bool = False) -> None:
 def retire() -> None:
     """Take this process's row away."""
     Worker.objects.filter(host=socket.gethostname(), pid=os.getpid()).delete()
+
+
+def lose_tickets() -> None:
+    """Have new tickets issued at once: those that a cluster had pulled went with it."""
+    Run.objects.filter(status__in=Run.OPEN).update(ticketed_at=None)

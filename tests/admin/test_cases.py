@@ -39,7 +39,7 @@ RICH: dict[str, Any] = {
     "channel": "widget",
     "context_params": {"name": "Ann", "level": 3, "code": "5", "ok": True, "none": None, "e": ""},
     "clock": "2026-05-01T09:30:00+00:00",
-    "limits": {"max_prompt_tokens": 100, "max_tool_calls": 0},
+    "limits": {"max_prompt_tokens": 100, "max_tool_calls": 0, "max_cost_usd": 0.1},
     "turn_timeout_s": 12.5,
     "streaming": True,
     "trials": 3,
@@ -605,7 +605,7 @@ def test_save_and_run_runs_this_case_alone_outside_of_trends(admin_client: Clien
     )
     assert run.is_tryout
     assert [each.case for each in run.executions.all()] == ["Order"]
-    assert "New text" in run.snapshot.content
+    assert "New text" in run.snapshot.cases.get(position=0).content
     assert run.created_by is not None
 
 

@@ -3,7 +3,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from evals_app.models import Agent, Suite
-from evals_app.runs import plan_size
+from evals_app.runs.forecast import forecast
 from fixtures_app.models import Fixture
 from tests.authored import client_who_may
 
@@ -19,7 +19,7 @@ def test_the_examples_are_loaded_by_a_button_and_can_be_run(admin_client: Client
     assert f"{Suite.objects.count()} example suites loaded." in text
     assert Suite.objects.filter(slug="customer-support").exists()
     assert Fixture.objects.exists()
-    assert all(plan_size(suite, cases=[], tags=[], trials=None) for suite in Suite.objects.all())
+    assert all(forecast(suite).conversations for suite in Suite.objects.all())
 
 
 def test_loading_them_twice_changes_nothing(admin_client: Client) -> None:

@@ -83,7 +83,8 @@ def test_the_list_takes_the_same_queries_and_reads_no_transcript(
 ) -> None:
     make_run(["failed"] * cases)
 
-    with django_assert_num_queries(4) as captured:  # session, user, executions, suites
+    # session, user, suites, keys of the page, its executions
+    with django_assert_num_queries(5) as captured:
         admin_client.get(LIST)
 
     assert not any("transcript" in query["sql"] for query in captured)

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -8,6 +9,7 @@ from evals_app.admin.presentation import (
     SIGNS,
     badge,
     between,
+    costs,
     duration,
     execution_state,
     first_words,
@@ -74,6 +76,22 @@ def test_scores_are_shown_on_the_scale_of_the_suite(
     score: float | None, scale: str, expected: str
 ) -> None:
     assert plain(score_text(score, scale=scale)) == expected
+
+
+@pytest.mark.parametrize(
+    ("agent", "judge", "expected"),
+    [
+        pytest.param("0.012", "0.0003", ["$0.012", "$0.0003", "$0.0123"], id="known"),
+        pytest.param("0", "0", ["$0", "$0", "$0"], id="scripts"),
+        pytest.param("0.012", None, ["$0.012", "unknown", "unknown"], id="unknown is not 0"),
+    ],
+)
+def test_costs_are_told_apart_and_together(
+    agent: str, judge: str | None, expected: list[str]
+) -> None:
+    found = costs(Decimal(agent), None if judge is None else Decimal(judge))
+
+    assert found == list(zip(["Agent cost", "Judge cost", "Cost"], expected, strict=True))
 
 
 def test_every_verdict_grade_status_and_cause_has_words() -> None:

@@ -1,20 +1,27 @@
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from evals_app.admin.run_progress import counters, progress, status_line
-from evals_app.models import Lease, Run, Worker
-from tests.makers import make_run
+from evals_app.admin.run_progress import counters, progress, running_line, status_line
+from evals_app.models import Lease, ProviderState, Run, Worker
+from tests.makers import make_execution, make_run
 
 pytestmark = pytest.mark.django_db
 
 
-def lease_for(run: Run, *, seconds: float = 30) -> Lease:
+def lease_for(run: Run, *, seconds: float = 30, **changes: Any) -> Lease:
     row = run.executions.get(status="running")
     until = timezone.now() + timedelta(seconds=seconds)
-    return Lease.objects.create(
-        token=row.lease_token, run=run, host="worker-1", pid=7, slots=4, until=until
+    columns = {"run": run, "host": "worker-1", "pid": 7, "slots": 4, "until": until}
+    return Lease.objects.create(token=row.lease_token, **columns | changes)
+
+
+def make_worker(**changes: Any) -> Worker:
+    return Worker.objects.create(
+        **{"host": "a", "pid": 1, "version": "1", "processes": 3} | changes
     )
 
 
@@ -29,7 +36,7 @@ def test_the_five_counters_add_up_to_the_total() -> None:
 
 def test_a_run_that_nobody_works_on_waits_and_counts_the_workers() -> None:
     run = make_run(["queued"])
-    Worker.objects.create(host="a", pid=1, version="1", processes=3)
+    make_worker()
 
     waiting = progress(run)["waiting"]
 
@@ -40,7 +47,7 @@ def test_a_run_that_nobody_works_on_waits_and_counts_the_workers() -> None:
 def test_a_worker_that_was_not_seen_lately_is_not_counted() -> None:
     run = make_run(["queued"])
     long_ago = timezone.now() - timedelta(minutes=2)
-    Worker.objects.create(host="a", pid=1, version="1", processes=3, seen_at=long_ago)
+    make_worker(seen_at=long_ago)
 
     assert progress(run)["waiting"].workers == 0
 
@@ -63,21 +70,168 @@ def test_what_is_being_held_shows_age_attempt_and_worker() -> None:
 
     assert (line.name, line.attempt, line.worker, line.lost) == (
         "case 1",
-        "attempt 1 of 3",
+        "1 of 3",
         "worker-1, process 7",
         "",
     )
     assert line.age.replace("\u00a0", " ").endswith(" s")
 
 
-def test_past_its_lease_a_worker_is_lost() -> None:
+@pytest.mark.parametrize(
+    ("seconds", "has_worker", "expected"),
+    [
+        pytest.param(-1, True, "Worker lost, retried by ", id="the reaper comes"),
+        pytest.param(-15, True, "Worker lost, not taken back yet", id="the reaper is late"),
+        pytest.param(-1, False, "Worker lost, retried once a worker is alive", id="nobody comes"),
+    ],
+)
+def test_past_its_lease_a_worker_is_lost(
+    seconds: float, expected: str, *, has_worker: bool
+) -> None:
     run = make_run(["running"])
-    lease_for(run, seconds=-1)
+    lease_for(run, seconds=seconds)
+    if has_worker:
+        make_worker()
 
     shown = progress(run)
 
-    assert shown["running"][0].lost.startswith("Worker lost, retried by ")
+    assert shown["running"][0].lost.startswith(expected)
     assert shown["waiting"] is not None
+    assert shown["retried"].endswith(" UTC: 1 conversation.") is (seconds == -1 and has_worker)
+
+
+def test_what_nobody_holds_says_so() -> None:
+    assert progress(make_run(["running"]))["running"][0].lost == "Nobody holds it"
+
+
+def test_what_is_being_held_says_what_it_is_doing() -> None:
+    run = make_run(["running"])
+    row = run.executions.get()
+    lease_for(run, activity={"claimed": 1, "held": {str(row.pk): "turn 3 of 5"}})
+
+    assert progress(run)["running"][0].doing == "Turn 3 of 5"
+    assert running_line(row).doing == "Turn 3 of 5"
+
+
+@pytest.mark.parametrize("activity", [{}, {"held": {}}, {"claimed": 3, "held": {"0": "turn 1"}}])
+def test_before_its_worker_has_spoken_nothing_is_said(activity: dict[str, Any]) -> None:
+    run = make_run(["running"])
+    lease_for(run, activity=activity)
+
+    assert progress(run)["running"][0].doing == ""
+
+
+@pytest.mark.parametrize(
+    ("took", "age", "expected"),
+    [
+        pytest.param(20, 50, "Slow: 95 % end within 20.0 s", id="more than twice"),
+        pytest.param(20, 30, "", id="less than twice"),
+        pytest.param(0.5, 5, "", id="too short to matter"),
+        pytest.param(None, 5000, "", id="nothing to compare with"),
+    ],
+)
+def test_what_takes_more_than_twice_the_usual_is_slow(
+    took: float | None, age: float, expected: str
+) -> None:
+    run = make_run(["running"])
+    lease_for(run)
+    run.executions.update(started_at=timezone.now() - timedelta(seconds=age))
+    if took is not None:
+        begun = timezone.now() - timedelta(seconds=100)
+        end = begun + timedelta(seconds=took)
+        make_execution(run, "done", started_at=begun, finished_at=end)
+
+    (line,) = progress(run)["running"]
+
+    assert line.slow.replace("\u00a0", " ") == expected
+
+
+def test_what_waits_to_be_served_is_not_slow() -> None:
+    run = make_run(["running"])
+    row = run.executions.get()
+    lease_for(run, activity={"held": {str(row.pk): "waits for a free place at Anthropic"}})
+    run.executions.update(started_at=timezone.now() - timedelta(seconds=50))
+    make_execution(run, "done")
+
+    (line,) = progress(run)["running"]
+
+    assert (line.doing, line.slow) == ("Waits for a free place at Anthropic", "")
+
+
+def test_the_oldest_come_first_and_what_has_not_begun_last() -> None:
+    run = make_run(["running"] * 3)
+    now = timezone.now()
+    for case, seconds in (("case 2", 60), ("case 3", 20)):
+        row = run.executions.filter(case=case)
+        row.update(started_at=now - timedelta(seconds=seconds))
+    run.executions.filter(case="case 1").update(started_at=None, attempts=0)
+
+    assert [line.name for line in progress(run)["running"]] == ["case 2", "case 3", "case 1"]
+
+
+def test_what_waits_is_counted_without_what_runs() -> None:
+    run = make_run(["passed", "running", "queued", "queued"])
+
+    assert progress(run)["queued"] == "2 conversations"
+
+
+def test_a_provider_that_wants_to_be_left_alone_is_named() -> None:
+    run = make_run(["running"], model="anthropic/claude-haiku-5-5", judge="other/x")
+    until = timezone.now() + timedelta(seconds=90)
+    ProviderState.objects.create(slug="anthropic", blocked_until=until, reason="rate limited (429)")
+    ProviderState.objects.create(slug="third", blocked_until=until, reason="overloaded")
+
+    (told,) = progress(run)["blocked"]
+
+    assert told == (
+        f"Anthropic wants to be left alone until {until:%H:%M:%S} UTC: rate limited (429)."
+    )
+
+
+def test_a_provider_whose_time_is_over_is_not() -> None:
+    run = make_run(["running"], model="anthropic/claude-haiku-5-5")
+    past = timezone.now() - timedelta(seconds=1)
+    ProviderState.objects.create(slug="anthropic", blocked_until=past, reason="rate limited")
+
+    assert progress(run)["blocked"] == []
+
+
+def test_a_script_asks_for_no_provider(django_assert_num_queries: Callable[..., Any]) -> None:
+    run = make_run(["queued"], judge="scripted/mild")
+
+    with django_assert_num_queries(4):  # leases, workers, rows held, running
+        assert progress(run)["blocked"] == []
+
+
+def test_what_a_worker_mends_is_not_called_stuck_while_there_is_none() -> None:
+    run = make_run(["running"])
+    lease_for(run, seconds=-600)
+
+    without = progress(run)["stuck"]
+    make_worker()
+    (told,) = progress(run)["stuck"]
+
+    assert without == []
+    assert told.startswith("Held by a worker that was lost at ")
+    assert told.endswith(" UTC, and not taken back: 1 conversation.")
+
+
+def test_what_is_held_by_nobody_is_stuck_with_or_without_workers() -> None:
+    assert progress(make_run(["running"] * 2))["stuck"] == [
+        "Counted as being held, though nobody holds them: 2 conversations."
+    ]
+
+
+def test_a_run_that_free_workers_do_not_take_up_is_stuck() -> None:
+    make_worker()
+    long_ago = timezone.now() - timedelta(minutes=10)
+    run = make_run(["queued"], created_at=long_ago)
+
+    (told,) = progress(run)["stuck"]
+
+    assert told == (
+        f"Waiting though a worker is free, since {long_ago:%Y-%m-%d %H:%M:%S} UTC: 1 conversation."
+    )
 
 
 def test_what_was_only_claimed_is_about_to_begin() -> None:
@@ -107,3 +261,17 @@ def test_while_it_stops_a_run_does_not_wait_for_a_worker() -> None:
 )
 def test_the_status_line_says_how_the_run_stands(states: list[str], expected: str) -> None:
     assert status_line(make_run(states)) == expected
+
+
+@pytest.mark.parametrize(
+    ("states", "reason", "expected"),
+    [
+        pytest.param(["passed", "not_run"], "budget", "Stopped at its ceiling: ", id="budget"),
+        pytest.param(["passed", "not_run"], "deadline", "Out of time: ", id="deadline"),
+        pytest.param(["passed"], "deadline", "Finished: passed.", id="nothing was left"),
+    ],
+)
+def test_the_status_line_says_what_cut_a_run_short(
+    states: list[str], reason: str, expected: str
+) -> None:
+    assert status_line(make_run(states, stop_reason=reason)).startswith(expected)

@@ -1,6 +1,7 @@
 import pytest
 
 from evals_app.admin.run_results import MOST_OF_A_CAUSE, causes, gate_line, headline, results
+from evals_app.models import Run
 from tests.makers import make_execution, make_run, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -29,6 +30,16 @@ def plain(text: str) -> str:
             {"name": "max_p95_ms", "limit": 2000, "actual": None, "passed": None},
             "95 % of the turns must be answered within 2.0 s", "unknown", "Unknown", id="unknown",
         ),
+        pytest.param(
+            {"name": "max_cost_per_call_usd", "limit": 0.01, "actual": 0.0123, "passed": False},
+            "A turn of the agent must cost at most $0.01 on average", "$0.0123", "Missed",
+            id="cost of a turn",
+        ),
+        pytest.param(
+            {"name": "max_cost_usd", "limit": 5.0, "actual": None, "passed": None},
+            "Agent and judge must cost at most $5.00 together", "unknown", "Unknown",
+            id="cost in all, unknown",
+        ),
     ],
 )  # fmt: skip
 def test_a_gate_is_a_sentence_with_limit_and_actual(
@@ -54,7 +65,7 @@ def test_a_gate_is_a_sentence_with_limit_and_actual(
             ["passed"], {"max_p95_ms": 10000}, "The case passed, every gate holds.", id="gate holds"
         ),
         pytest.param(
-            ["passed"], {"max_p95_ms": 1}, "The case passed, 1 gate missed.", id="gate missed"
+            ["passed"], {"max_p95_ms": 1}, "The case passed, 1 gate does not hold.", id="gate missed"
         ),
     ],
 )  # fmt: skip
@@ -62,6 +73,26 @@ def test_the_headline_says_why_the_run_ended_as_it_did(
     states: list[str], gates: dict[str, float], expected: str
 ) -> None:
     assert headline(make_run(states, gates=gates)) == expected
+
+
+def test_the_numbers_tell_the_cost_of_agent_and_judge_apart_and_together() -> None:
+    run = make_run(["passed"], agent_cost_usd="0.0123", judge_cost_usd="0.002")
+
+    numbers = dict(results(Run.objects.get(pk=run.pk))["numbers"])
+
+    costs = {name: numbers[name] for name in ("Agent cost", "Judge cost", "Cost")}
+    assert costs == {"Agent cost": "$0.0123", "Judge cost": "$0.002", "Cost": "$0.0143"}
+    assert "Spent" not in numbers
+
+
+def test_a_cost_that_is_unknown_is_never_0() -> None:
+    run = make_run(["passed"], agent_cost_usd=None, judge_cost_usd="0", max_cost_usd="0.5")
+
+    numbers = dict(results(Run.objects.get(pk=run.pk))["numbers"])
+
+    assert (numbers["Agent cost"], numbers["Judge cost"]) == ("unknown", "$0")
+    assert numbers["Cost"] == "unknown"
+    assert numbers["Spent"] == "$0 of at most $0.50"
 
 
 def test_failures_come_first_and_are_grouped_by_cause() -> None:

@@ -1,33 +1,20 @@
 from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from evals_app.models import Run
+from evals_app.models import Worker
+from tests.admin.run_pages import client_who_may, hold, page_of, url
 from tests.makers import make_execution, make_run, make_snapshot, make_suite
 
 pytestmark = pytest.mark.django_db
 
 LIST = "/admin/evals_app/run/"
-
-
-def page_of(run: Run) -> str:
-    return reverse("admin:evals_app_run_change", args=[run.pk])
-
-
-def url(run: Run, what: str, *more: Any) -> str:
-    return reverse(f"admin:evals_app_run_{what}", args=[run.pk, *more])
-
-
-def client_who_may(*codenames: str) -> Client:
-    user = User.objects.create_user("reviewer", password="secret", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 # The list
@@ -49,6 +36,25 @@ def test_the_list_labels_scripted_runs(admin_client: Client) -> None:
     make_run(["passed"])
 
     assert "Scripted</span>" in admin_client.get(LIST).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("states", "money", "expected"),
+    [
+        pytest.param(
+            ["passed"], {"agent_cost_usd": "1.2", "judge_cost_usd": "0.34"}, "$1.54", id="ended"
+        ),
+        pytest.param(["passed"], {"agent_cost_usd": "1.2"}, "unknown", id="a part is unknown"),
+        pytest.param(["running"], {"spent_usd": "0.5"}, "$0.50 so far", id="open"),
+    ],
+)
+def test_the_list_says_what_runs_cost(
+    admin_client: Client, states: list[str], money: dict[str, str], expected: str
+) -> None:
+    columns: dict[str, Any] = {name: Decimal(amount) for name, amount in money.items()}
+    make_run(states, **columns)
+
+    assert f">{expected}</td>" in admin_client.get(LIST).content.decode()
 
 
 @pytest.mark.parametrize(
@@ -98,7 +104,8 @@ def test_the_page_of_an_ended_run_takes_a_fixed_number_of_queries(
     run = make_run(["failed", "errored"] * (cases // 2))
     admin_client.get(page_of(run))  # a process looks a content type up once
 
-    with django_assert_num_queries(6):  # session, user, run, causes, trials, reruns
+    # Session, user, run, causes, cases and how many of them, trials, reruns, and of the headline.
+    with django_assert_num_queries(9):
         admin_client.get(page_of(run))
 
 
@@ -107,10 +114,36 @@ def test_the_page_of_an_open_run_takes_a_fixed_number_of_queries(
     admin_client: Client, django_assert_num_queries: Callable[..., Any], cases: int
 ) -> None:
     run = make_run(["running"] * cases)
+    hold(run)
     admin_client.get(page_of(run))  # a process looks a content type up once
 
-    with django_assert_num_queries(7):  # session, user, run, leases, running, workers, reruns
+    # Session, user, run, leases, rows held, running, how long one takes (two looks), reruns.
+    with django_assert_num_queries(9):
         admin_client.get(page_of(run))
+
+
+def test_the_worst_page_takes_a_dozen_queries(
+    admin_client: Client, django_assert_num_queries: Callable[..., Any]
+) -> None:
+    Worker.objects.create(host="a", pid=1, version="1", processes=3)
+    run = make_run(["running", "queued"], model="anthropic/claude-haiku-5-5", is_scripted=False)
+    hold(run, seconds=-60)
+    admin_client.get(page_of(run))
+
+    # Beside those above: workers, what the queue holds up, blocked providers.
+    with django_assert_num_queries(12):
+        admin_client.get(page_of(run))
+
+
+def test_asking_again_takes_fewer(
+    admin_client: Client, django_assert_num_queries: Callable[..., Any]
+) -> None:
+    run = make_run(["passed"] * 20 + ["running"] * 5)
+    run.executions.filter(status="running").update(started_at=timezone.now())
+    hold(run)
+
+    with django_assert_num_queries(6):  # session, user, run, leases, rows held, running
+        admin_client.get(url(run, "live"))
 
 
 def test_the_page_shows_what_was_frozen(admin_client: Client) -> None:
@@ -178,9 +211,12 @@ def test_the_live_part_of_an_open_run_holds_nothing_that_can_have_the_focus(
     run = make_run(["running", "queued", "failed"])
 
     text = admin_client.get(url(run, "live")).content.decode()
+    text, _, beside = text.partition('<span id="run-cancel"')
 
     for focusable in ("<a ", "<button", "<input", "tabindex", "<summary"):
         assert focusable not in text
+    assert "Something is stuck" in text
+    assert "<button" in beside
 
 
 def test_the_live_part_is_refused_without_the_right(client: Client) -> None:
@@ -193,103 +229,32 @@ def test_the_live_part_is_refused_without_the_right(client: Client) -> None:
         assert response.headers["HX-Refresh"] == "true"
 
 
-# What a person can do
-
-
-def test_cancelling_asks_first(admin_client: Client) -> None:
-    run = make_run(["passed", "queued", "queued"])
-
-    text = admin_client.get(url(run, "cancel")).content.decode()
-    run.refresh_from_db()
-
-    assert "2 conversations of 3" in text
-    assert run.stop_reason == ""
-
-
-def test_a_cancelled_run_says_so(admin_client: Client) -> None:
-    # Its snapshot is not whole, so something must still run: else the run would be summed up.
-    run = make_run(["running", "queued"])
-
-    response = admin_client.post(url(run, "cancel"))
-    run.refresh_from_db()
-
-    assert response.headers["HX-Redirect"] == page_of(run)
-    assert (run.stop_reason, run.cancelled) == ("cancelled", 1)
-    assert "Stopping" in admin_client.get(page_of(run)).content.decode()
-
-
 @pytest.mark.parametrize(
-    ("states", "labels"),
+    ("days", "changes", "expected"),
     [
-        pytest.param(["passed"] * 2, ["Re-run all 2"], id="nothing went wrong"),
-        pytest.param(["failed"], ["Re-run 1 failed", "Re-run all 1"], id="failed"),
-        pytest.param(["errored"], ["Re-run 1 errored", "Re-run all 1"], id="errored"),
-        pytest.param(
-            ["errored", "cancelled"],
-            ["Re-run 2 errored or not held", "Re-run all 2"],
-            id="cancelled",
-        ),
+        pytest.param(0, {}, "kept until somebody removes them", id="kept for ever"),
+        pytest.param(30, {}, "kept for at least 30 days", id="until it is old"),
+        pytest.param(30, {"is_pinned": True}, "kept, however old they get", id="pinned"),
     ],
 )
-def test_buttons_say_what_would_be_run_again(
-    admin_client: Client, states: list[str], labels: list[str]
+def test_the_page_says_for_how_long_they_are_kept(
+    admin_client: Client, settings: Any, days: int, changes: dict[str, Any], expected: str
 ) -> None:
-    response = admin_client.get(page_of(make_run(states)))
+    settings.EVALS_KEEP_TRANSCRIPTS_DAYS = days
 
-    assert [label for _, label in response.context["rerun_buttons"]] == labels
+    text = admin_client.get(page_of(make_run(["passed"], **changes))).content.decode()
 
-
-def test_a_rerun_tells_how_many_conversations_it_holds(admin_client: Client) -> None:
-    run = make_run({"Refund": ["passed", "failed", "passed"], "Hello": ["passed"] * 3})
-
-    text = admin_client.get(url(run, "rerun", "failed")).content.decode()
-
-    assert "Re-run 1 failed?" in text
-    assert "Hold 3 conversations" in text
-    assert Run.objects.count() == 1
+    assert f"<dd>{expected}</dd>" in text
 
 
-def test_a_rerun_without_anything_to_run_says_why(admin_client: Client) -> None:
-    run = make_run(["passed"])
+def test_a_run_whose_transcripts_were_removed_says_so(admin_client: Client) -> None:
+    run = make_run(["passed"], pruned_at=timezone.now() + timedelta(seconds=5))
 
-    response = admin_client.post(url(run, "rerun", "failed"))
-    text = admin_client.get(response.headers["HX-Redirect"]).content.decode()
+    text = admin_client.get(page_of(run)).content.decode()
 
-    assert Run.objects.count() == 1
-    assert "has no failed executions" in text
-
-
-def test_there_is_no_rerun_of_anything_else(admin_client: Client) -> None:
-    assert admin_client.get(url(make_run(["passed"]), "rerun", "passed")).status_code == 404
-
-
-@pytest.mark.parametrize("what", [("cancel",), ("rerun", "all")], ids=["cancel", "rerun"])
-def test_who_may_not_start_runs_may_neither_cancel_nor_repeat_them(what: tuple[str, ...]) -> None:
-    run = make_run(["running", "failed"])
-    client = client_who_may("view_run")
-
-    assert client.get(url(run, *what)).status_code == 403
-    assert client.post(url(run, *what)).status_code == 403
-    run.refresh_from_db()
-    assert (run.stop_reason, Run.objects.count()) == ("", 1)
-
-
-def test_who_may_not_start_runs_sees_no_such_buttons() -> None:
-    client = client_who_may("view_run")
-
-    for run in (make_run(["running"]), make_run(["failed"])):
-        text = client.get(page_of(run)).content.decode()
-
-        assert url(run, "cancel") not in text
-        assert "Re-run" not in text
-
-
-def test_who_may_start_runs_sees_the_buttons() -> None:
-    client = client_who_may("view_run", "add_run")
-    running, failed = make_run(["running"]), make_run(["failed"])
-
-    assert url(running, "cancel") in client.get(page_of(running)).content.decode()
-    assert "Re-run 1 failed" in client.get(page_of(failed)).content.decode()
+    assert "Transcripts were removed on" in text
+    assert "verdicts and scores are kept" in text
+    assert url(run, "pin") not in text
 
 
 def test_without_the_right_to_view_there_is_nothing() -> None:

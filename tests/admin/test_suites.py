@@ -41,7 +41,13 @@ RICH: dict[str, Any] = {
     "judge_prompt": " Be strict.\n",
     "judge_context": "The shop\nis closed.",
     "assertions": [CONTAINS, {"type": "numeric", "weight": 0}],
-    "gates": {"min_score": 0.5, "min_pass_rate": 0.9, "max_p95_ms": 3000},
+    "gates": {
+        "min_score": 0.5,
+        "min_pass_rate": 0.9,
+        "max_p95_ms": 3000,
+        "max_cost_per_call_usd": 0.000000001,
+        "max_cost_usd": 100,
+    },
 }
 
 
@@ -101,6 +107,10 @@ def test_another_judge_does_not_inherit_the_settings_of_the_first(admin_client: 
         pytest.param({"min_pass_rate": "90"}, "Share of trials that must pass: ", id="percent"),
         pytest.param({"judge_model": "gemma"}, "Judge model: Write the model as", id="judge"),
         pytest.param({"max_p95_ms": "-1"}, "95 % of replies within (ms): ", id="gate"),
+        pytest.param({"max_cost_usd": "-1"}, "The run costs at most (USD): ", id="gate on cost"),
+        pytest.param(
+            {"max_cost_per_call_usd": "2000000"}, "A turn costs at most (USD): ", id="too dear"
+        ),
         pytest.param({"tags": "x" * 300}, "Tags: ", id="tag"),
         pytest.param(
             {"judge_context": "At {{noon}}."}, "Facts for the judge: ", id="unknown variable"
@@ -122,7 +132,10 @@ def test_a_wrong_field_is_refused_with_its_name(
     assert found.startswith(problem)
 
 
-@pytest.mark.parametrize("gate", ["gate_pass_rate", "min_score", "max_p95_ms"])
+@pytest.mark.parametrize(
+    "gate",
+    ["gate_pass_rate", "min_score", "max_p95_ms", "max_cost_per_call_usd", "max_cost_usd"],
+)
 def test_one_gate_is_enough_where_gates_decide(admin_client: Client, gate: str) -> None:
     suite = write_suite()
 
@@ -476,5 +489,5 @@ def test_the_page_asks_the_same_however_many_cases_there_are(
     suite = write_suite([a_case(str(number)) for number in range(30)], **RICH)
     page_of(admin_client, suite)
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(10):
         page_of(admin_client, suite)

@@ -1,3 +1,4 @@
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from evals_app.admin.transcripts import (
     final_lines,
     grade_line,
     grade_state,
+    judge_call_cost,
     limit_lines,
     turn_lines,
     world_lines,
@@ -94,6 +96,7 @@ def test_a_turn_tells_time_tokens_waiting_and_retries() -> None:
         waited_ms=2000,
         first_token_ms=300,
         model="claude-haiku-5-5",
+        cost_usd=Decimal("0.000123456"),
         attempts=(Attempt("529: overloaded.", 2000),),
         notes=("The answer was cut.",),
     )
@@ -105,6 +108,7 @@ def test_a_turn_tells_time_tokens_waiting_and_retries() -> None:
         "first token after 300 ms",
         "14 prompt + 5 response tokens",
         "4 of them read from the cache",
+        "cost $0.000123",
         "waited 2.0 s for the provider",
         "claude-haiku-5-5",
         "The answer was cut.",
@@ -135,14 +139,35 @@ def test_a_tool_call_shows_what_was_asked_and_what_came_back() -> None:
     assert (error.args_short, error.result, error.error) == ("", "", "Too late.")
 
 
+@pytest.mark.parametrize(
+    ("call", "written"),
+    [
+        pytest.param({"cost_usd": "0.000200000"}, "$0.0002", id="known"),
+        pytest.param({"cost_usd": "0"}, "$0", id="a script"),
+        pytest.param({"cost_usd": None}, "unknown", id="no price"),
+        pytest.param({}, "unknown", id="an older version"),
+    ],
+)
+def test_a_call_of_a_judge_tells_its_cost(call: dict[str, Any], written: str) -> None:
+    assert judge_call_cost(call) == written
+
+
 def test_every_limit_has_a_row_whether_or_not_it_is_set() -> None:
-    execution = Execution(prompt_tokens=None, response_tokens=30, time_ms=900.0, tool_calls=2)
+    execution = Execution(
+        prompt_tokens=None,
+        response_tokens=30,
+        time_ms=900.0,
+        cost_usd=Decimal("0.0123"),
+        tool_calls=2,
+    )
     grades = [
         make_grade(None, family="limit", type="max_tool_calls", passed=False,
                    details={"limit": 1, "actual": 2}),
         make_grade(None, family="limit", type="max_prompt_tokens", passed=None,
                    status="ungraded", details={"limit": 100, "actual": None}),
         make_grade(None, family="limit", type="max_time_ms", passed=None, status="ungraded"),
+        make_grade(None, family="limit", type="max_cost_usd", passed=False,
+                   details={"limit": 0.01, "actual": 0.0123}),
     ]  # fmt: skip
 
     rows = [(row.label, row.limit, row.actual) for row in limit_lines(execution, grades)]
@@ -151,6 +176,7 @@ def test_every_limit_has_a_row_whether_or_not_it_is_set() -> None:
         ("Prompt tokens", "100", "unknown"),
         ("Response tokens", "—", "30"),
         ("Time (ms)", "—", "900"),
+        ("Cost", "$0.01", "$0.0123"),
         ("Tool calls", "1", "2"),
     ]
 

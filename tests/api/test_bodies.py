@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.api.bodies import ImportFiles, Nothing, RerunCases, StartRun, read_body
+from evals_app.api.bodies import (
+    ImportFiles,
+    NewCeiling,
+    Nothing,
+    Pin,
+    RerunCases,
+    StartRun,
+    read_body,
+)
 from evals_app.api.problems import RefusedError
 
 ANYTHING = st.recursive(
@@ -12,10 +20,15 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
-KEYS = st.sampled_from(["suite", "agent", "model", "cases", "tags", "trials", "only", "files", "x"])
+KEYS = st.sampled_from(
+    [
+        *("suite", "agent", "model", "cases", "tags", "trials", "only", "files", "x"),
+        *("max_cost_usd", "is_pinned"),
+    ]
+)
 
 
-@pytest.mark.parametrize("model", [StartRun, RerunCases, ImportFiles, Nothing])
+@pytest.mark.parametrize("model", [StartRun, RerunCases, ImportFiles, NewCeiling, Pin, Nothing])
 @given(data=ANYTHING | st.dictionaries(KEYS, ANYTHING))
 def test_whatever_is_sent_is_read_or_refused(model: Any, data: Any) -> None:
     refused = None

@@ -1,5 +1,6 @@
 from base64 import b64encode
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -65,6 +66,7 @@ def test_a_run_is_started(client: APIClient) -> None:
         pytest.param({"tags": ["money"]}, 1, id="tag of a case"),
         pytest.param({"tags": ["all"]}, 2, id="tag of the suite"),
         pytest.param({"trials": 3}, 6, id="trials"),
+        pytest.param({"max_cost_usd": 0.5}, 2, id="ceiling"),
         pytest.param({"agent": "strict"}, 2, id="another agent"),
         pytest.param({"agent": None, "model": None, "trials": None}, 2, id="null is left out"),
     ],
@@ -75,6 +77,19 @@ def test_a_run_may_be_part_of_a_suite(client: APIClient, body: dict[str, Any], t
     assert response.status_code == 201, response.json()
     assert response.json()["counts"]["total"] == total
     assert response.json()["agent"] == body.get("agent") or "shop"
+
+
+@pytest.mark.usefixtures("suite")
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [(5, Decimal(5)), (0.1, Decimal("0.1")), (1e-9, Decimal("1e-9")), (None, None)],
+)
+def test_a_ceiling_is_kept_to_the_last_digit(
+    client: APIClient, sent: float | None, kept: Decimal | None
+) -> None:
+    start(client, {"suite": "talks", "max_cost_usd": sent})
+
+    assert Run.objects.get().max_cost_usd == kept
 
 
 @pytest.mark.usefixtures("suite")
@@ -96,7 +111,13 @@ def test_a_run_may_be_part_of_a_suite(client: APIClient, body: dict[str, Any], t
         pytest.param({"suite": "talks", "cases": ["nope"]}, 422, "No case of talks", id="no case"),
         pytest.param({"suite": "talks", "model": "x/y"}, 422, "no model", id="model of a script"),
         pytest.param({"suite": "talks", "model": "a\0b"}, 400, "NUL", id="null byte"),
-        pytest.param({"suite": "talks", "max_cost_usd": 1}, 400, "Unknown key", id="later version"),
+        pytest.param(
+            {"suite": "talks", "max_cost_usd": 0}, 400, "greater than 0", id="for nothing"
+        ),
+        pytest.param({"suite": "talks", "max_cost_usd": -1}, 400, "max_cost_usd", id="negative"),
+        pytest.param({"suite": "talks", "max_cost_usd": "5"}, 400, "max_cost_usd", id="text"),
+        pytest.param({"suite": "talks", "max_cost_usd": True}, 400, "max_cost_usd", id="yes"),
+        pytest.param({"suite": "talks", "max_cost_usd": 1e9}, 400, "max_cost_usd", id="too much"),
     ],
 )
 def test_what_cannot_be_started_is_explained(
@@ -295,7 +316,28 @@ def test_a_run_that_has_ended_tells_its_cases_and_gates(client: APIClient) -> No
     assert body["cases"][0]["pass_rate"] == 0.5
     assert body["gates"] == [{"name": "min_score", "limit": 0.9, "actual": 0.625, "passed": False}]
     assert body["cost_usd"] is None
+    assert body["cost_parts_usd"] == {"agent": None, "judge": None}
     assert body["duration_ms"] == pytest.approx(90_000, rel=0.01)
+
+
+def test_a_run_tells_what_it_cost_and_what_it_may_cost(client: APIClient) -> None:
+    money: dict[str, Any] = {
+        "max_cost_usd": "0.5",
+        "spent_usd": "0.013",
+        "reserved_usd": "0.1",
+    }
+    run = make_run(["passed"], agent_cost_usd="0.012", judge_cost_usd="0.000000001", **money)
+
+    body = client.get(f"/api/runs/{run.pk}/").json()
+
+    assert body["cost_usd"] == 0.012000001
+    assert body["cost_parts_usd"] == {"agent": 0.012, "judge": 1e-9}
+    assert body["budget"] == {
+        "max_cost_usd": 0.5,
+        "spent_usd": 0.013,
+        "reserved_usd": 0.1,
+        "unsettled_usd": 0.0,
+    }
 
 
 def test_a_run_that_is_open_tells_its_progress(client: APIClient) -> None:
@@ -322,7 +364,7 @@ def test_a_run_has_a_fixed_number_of_queries(
 ) -> None:
     run = make_run(["passed"] * 20)
 
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):  # the token, the run, its cases
         client.get(f"/api/runs/{run.pk}/")
 
 
@@ -391,7 +433,7 @@ def test_a_list_of_executions_reads_no_transcripts(
     assert not any("COUNT" in query["sql"] for query in asked)
 
 
-# Cancel, rerun
+# Cancel
 
 
 def test_an_open_run_is_cancelled(client: APIClient) -> None:
@@ -420,6 +462,119 @@ def test_a_body_that_cancel_would_ignore_is_refused(client: APIClient) -> None:
 
     assert response.status_code == 400
     assert Run.objects.get(pk=run.pk).stop_reason == ""
+
+
+# Go on, put back, keep
+
+
+def test_a_run_that_was_stopped_goes_on(client: APIClient) -> None:
+    run = make_run(["passed", "not_run"], stop_reason="budget", max_cost_usd=5, spent_usd=4)
+
+    response = client.post(f"/api/runs/{run.pk}/resume/", {"max_cost_usd": 7.5}, format="json")
+
+    assert response.status_code == 200
+    body = response.json()
+    assert (body["status"], body["stop_reason"]) == ("running", None)
+    assert body["counts"]["passed"] == body["counts"]["not_run"] == 1
+    assert Run.objects.get(pk=run.pk).max_cost_usd == Decimal("7.5")
+
+
+def test_a_cancelled_run_goes_on_without_a_body(client: APIClient) -> None:
+    run = make_run(["passed", "cancelled"])
+
+    response = client.post(f"/api/runs/{run.pk}/resume/")
+
+    assert response.json()["counts"]["not_run"] == 1
+
+
+@pytest.mark.parametrize(
+    ("run", "body", "status", "expected"),
+    [
+        pytest.param({}, {}, 422, "was not stopped", id="complete"),
+        pytest.param(
+            {"stop_reason": "budget", "max_cost_usd": 5, "spent_usd": 4},
+            {"max_cost_usd": 4},
+            422,
+            "needs a ceiling above",
+            id="spent already",
+        ),
+        pytest.param({}, {"max_cost_usd": 0}, 400, "greater than 0", id="for nothing"),
+        pytest.param({}, {"max_cost": 1}, 400, "Did you mean 'max_cost_usd'?", id="unknown key"),
+    ],
+)
+def test_what_cannot_go_on_is_explained(
+    client: APIClient, run: dict[str, Any], body: dict[str, Any], status: int, expected: str
+) -> None:
+    made = make_run(["passed", "not_run"], **run)
+
+    response = client.post(f"/api/runs/{made.pk}/resume/", body, format="json")
+
+    assert response.status_code == status
+    assert expected in str(response.json())
+    assert not Run.objects.get(pk=made.pk).is_open
+
+
+def test_what_nobody_holds_is_put_back(client: APIClient) -> None:
+    run = make_run(["running", "queued"])
+
+    response = client.post(f"/api/runs/{run.pk}/requeue/")
+
+    assert response.status_code == 200
+    assert response.json()["counts"]["not_run"] == 2
+    assert not run.executions.filter(status="running").exists()
+
+
+@pytest.mark.parametrize("is_pinned", [True, False])
+def test_transcripts_are_kept_or_no_longer(client: APIClient, *, is_pinned: bool) -> None:
+    run = make_run(["passed"], is_pinned=not is_pinned)
+
+    body = {"is_pinned": is_pinned}
+    response = client.post(f"/api/runs/{run.pk}/pin/", body, format="json")
+
+    assert response.status_code == 200
+    assert Run.objects.get(pk=run.pk).is_pinned is is_pinned
+
+
+@pytest.mark.parametrize("body", [{}, {"is_pinned": "yes"}, {"is_pinned": None}, {"pinned": True}])
+def test_whether_to_keep_them_must_be_said(client: APIClient, body: dict[str, Any]) -> None:
+    run = make_run(["passed"])
+
+    response = client.post(f"/api/runs/{run.pk}/pin/", body, format="json")
+
+    assert response.status_code == 400
+    assert not Run.objects.get(pk=run.pk).is_pinned
+
+
+@pytest.mark.parametrize(
+    ("what", "permission"),
+    [
+        *(("cancel", "change"), ("requeue", "change"), ("pin", "change")),
+        *(("resume", "add"), ("rerun", "add")),
+    ],
+)
+def test_each_takes_its_scope_and_its_permission(what: str, permission: str) -> None:
+    run = make_run(["passed"])
+    other = "add" if permission == "change" else "change"
+    address = f"/api/runs/{run.pk}/{what}/"
+    body = {"is_pinned": True} if what == "pin" else {}
+
+    reads = make_client("read").post(address, body, format="json")
+    lacks = make_client("run", [f"evals_app.{other}_run"]).post(address, body, format="json")
+    may = make_client("run", [f"evals_app.{permission}_run"]).post(address, body, format="json")
+
+    assert (reads.status_code, lacks.status_code) == (403, 403)
+    assert f"evals_app.{permission}_run" in lacks.json()["detail"]
+    assert may.status_code in {200, 422}
+
+
+@pytest.mark.parametrize("what", ["cancel", "rerun", "resume", "requeue", "pin"])
+def test_a_run_that_is_not_there_can_do_nothing(client: APIClient, what: str) -> None:
+    body = {"is_pinned": True} if what == "pin" else {}
+
+    assert client.post(f"/api/runs/999/{what}/", body, format="json").status_code == 404
+
+
+# Run again
 
 
 @pytest.fixture

@@ -4,19 +4,19 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from evals_app.api.shapes import AgentShape, FixtureShape, ProviderShape, SuiteShape
+from evals_app.api.shapes import AgentShape, FixtureShape, PriceShape, ProviderShape, SuiteShape
 from evals_app.formats import SourceFile, write_native
 from evals_app.library import import_files
 from evals_app.models import Agent, Assertion, Case, Suite
 from tests.api.clients import make_client, send
-from tests.library.written import EVERYTHING, SUITE
+from tests.library.written import EVERYTHING, PROVIDER, SUITE
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
 def everything() -> None:
-    import_files(EVERYTHING)
+    import_files([*EVERYTHING, PROVIDER])
 
 
 @pytest.fixture
@@ -29,22 +29,24 @@ def put(client: APIClient, slug: str, body: object) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("noun", "slugs", "shape"),
+    ("noun", "slugs", "shape", "queries"),
     [
-        ("suites", ["refunds"], SuiteShape),
-        ("agents", ["clerk", "strict", "shop"], AgentShape),
-        ("fixtures", ["orders"], FixtureShape),
-        ("providers", ["scripted", "anthropic"], ProviderShape),
+        ("suites", ["refunds"], SuiteShape, 2),  # the token, the page
+        ("agents", ["clerk", "strict", "shop"], AgentShape, 2),
+        ("fixtures", ["orders"], FixtureShape, 2),
+        ("providers", ["proxy", "scripted", "anthropic"], ProviderShape, 3),  # and the prices
     ],
 )
 def test_what_is_written_is_listed(
     client: APIClient,
+    *,
     noun: str,
     slugs: list[str],
     shape: Any,
+    queries: int,
     django_assert_num_queries: Any,
 ) -> None:
-    with django_assert_num_queries(2):  # the token, the page
+    with django_assert_num_queries(queries):
         rows = client.get(f"/api/{noun}/").json()["results"]
 
     assert [row["slug"] for row in rows] == slugs
@@ -58,9 +60,30 @@ def test_a_provider_tells_whether_it_has_a_key_and_never_which(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
     response = client.get("/api/providers/")
 
-    assert [each["has_key"] for each in before] == [None, False]
-    assert [each["has_key"] for each in response.json()["results"]] == [None, True]
+    assert [each["has_key"] for each in before] == [False, None, False]
+    assert [each["has_key"] for each in response.json()["results"]] == [False, None, True]
     assert "sk-secret" not in response.content.decode()
+
+
+def test_a_provider_tells_what_its_models_cost(client: APIClient) -> None:
+    proxy, scripted, _ = client.get("/api/providers/").json()["results"]
+
+    assert proxy["requests_per_minute"] == 50
+    assert scripted["prices"] == []
+    assert len(proxy["prices"]) == 3
+    assert proxy["prices"][0].keys() == PriceShape().get_fields().keys()
+    (price,) = [each for each in proxy["prices"] if each["above_prompt_tokens"]]
+    assert price == {
+        "model": "claude-haiku-*",
+        "valid_from": "2026-05-01",
+        "above_prompt_tokens": 100_000,
+        "is_batch": False,
+        "input_usd": 0.5,
+        "output_usd": 2.5,
+        "cache_read_usd": None,
+        "cache_write_5m_usd": None,
+        "cache_write_1h_usd": None,
+    }
 
 
 @pytest.mark.parametrize("noun", ["agents", "fixtures"])

@@ -2,21 +2,26 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from evals_app.engine import execution
 from evals_app.engine.execution import (
+    Begun,
     Job,
+    Orders,
     Outcome,
     Plan,
+    Report,
     Signal,
     execute,
     execute_in_memory,
     write_off,
 )
+from evals_app.engine.llm.purse import Account
 from evals_app.engine.spec import AgentSpec, ModelSpec
 from evals_app.engine.suite import CaseSpec
 from evals_app.engine.trial import NO_USAGE, Cause, GradeStatus, Verdict, World
@@ -62,12 +67,12 @@ class Desk:
 
     def __init__(self, plan: Plan) -> None:
         jobs = [
-            (case.name, trial)
+            (case, trial)
             for case in plan.suite.cases
             for trial in range(1, plan.suite.trials_of(case) + 1)
         ]
         self.plan = plan
-        self.waiting = [Job(number, name, trial) for number, (name, trial) in enumerate(jobs)]
+        self.waiting = [Job(number, *job) for number, job in enumerate(jobs)]
         self.claims: list[int] = []
         self.begun: list[list[int]] = []
         self.batches: list[list[Outcome]] = []
@@ -76,9 +81,21 @@ class Desk:
         self.is_ours = True
         self.on_begin: Callable[[], Awaitable[object]] | None = None
         self.on_record: Callable[[], Awaitable[object]] | None = None
+        self.on_claim: Callable[[], Awaitable[object]] | None = None
+        self.on_pulse: Callable[[], Signal] | None = None
+        self.most = 1000
+        self.reports: list[Report] = []
+        self.accounts: list[Account] = []
+        self.kept: dict[int, Begun] = {}
 
-    async def claim(self, count: int) -> Sequence[Job]:
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+        if self.on_claim is not None:
+            await self.on_claim()
+        return self.give(count)
+
+    def give(self, count: int) -> Sequence[Job]:
         self.claims.append(count)
+        count = min(count, self.most)
         found, self.waiting = self.waiting[:count], self.waiting[count:]
         return found
 
@@ -94,20 +111,23 @@ class Desk:
             await self.on_record()
         return self.is_ours
 
-    async def pulse(self) -> Signal:
-        return self.signal
+    async def pulse(self, report: Report) -> Orders:
+        self.reports.append(report)
+        return Orders(self.signal if self.on_pulse is None else self.on_pulse())
+
+    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
+        self.accounts.append(account)
+        return [True] * len(amounts)
+
+    async def book(self, provider: str, count: int) -> float:
+        return 0.0
+
+    async def keep(self, begun: Mapping[int, Begun]) -> None:
+        self.kept |= begun
 
     async def run(self, *, slots: int = 4, pulse_s: float = 0.005) -> None:
         async with asyncio.timeout(30):  # a test that hangs says so
-            await execute(
-                self.plan,
-                slots=slots,
-                claim=self.claim,
-                begin=self.begin,
-                record=self.record,
-                pulse=self.pulse,
-                pulse_s=pulse_s,
-            )
+            await execute(self.plan, self, slots=slots, pulse_s=pulse_s)
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -127,7 +147,7 @@ async def test_a_whole_suite_is_carried_out_in_memory() -> None:
 
     outcomes = await execute_in_memory(plan)
 
-    assert [(each.job.case, each.job.trial) for each in outcomes] == [
+    assert [(each.job.case.name, each.job.trial) for each in outcomes] == [
         ("1 hello", 1),
         ("1 hello", 2),
         ("2 bye", 1),
@@ -248,23 +268,16 @@ async def test_one_question_is_asked_at_a_time_and_meanwhile_the_next_one_fills_
             await asyncio.sleep(0)
         asking -= 1
 
-    async def claim_one(count: int) -> Sequence[Job]:
+    async def one_by_one() -> None:
         if len(desk.waiting) == 5:
             await is_asked.wait()  # the first begins alone
         if not desk.waiting:
             all_claimed.set()
-        return await desk.claim(1)
 
     desk.on_begin = slow
-    async with asyncio.timeout(30):
-        await execute(
-            desk.plan,
-            slots=6,
-            claim=claim_one,
-            begin=desk.begin,
-            record=desk.record,
-            pulse=desk.pulse,
-        )
+    desk.on_claim = one_by_one
+    desk.most = 1
+    await desk.run(slots=6, pulse_s=1)
 
     assert desk.begun == [[0], [1, 2, 3, 4, 5]]
     assert most_asking == 1
@@ -284,17 +297,14 @@ async def test_the_next_claim_does_not_wait_for_what_is_held() -> None:
     begun_at_claim: list[int] = []
     is_claimed_again = asyncio.Event()
 
-    async def claim(count: int) -> Sequence[Job]:
+    async def note() -> None:
         begun_at_claim.append(len(desk.begun))
         if len(begun_at_claim) > 1:
             is_claimed_again.set()
-        return await desk.claim(count)
 
     desk.on_begin = is_claimed_again.wait  # nobody begins before
-    async with asyncio.timeout(30):
-        await execute(
-            desk.plan, slots=4, claim=claim, begin=desk.begin, record=desk.record, pulse=desk.pulse
-        )
+    desk.on_claim = note
+    await desk.run(slots=4, pulse_s=1)
 
     assert begun_at_claim[0] == 0
     assert len(desk.outcomes) == 8
@@ -346,7 +356,7 @@ async def test_a_batch_that_is_not_full_is_recorded_after_a_moment(
     await desk.run()
 
     # The neighbour would have taken an hour: its outcome was not waited for.
-    assert [[each.job.case for each in batch] for batch in desk.batches] == [
+    assert [[each.job.case.name for each in batch] for batch in desk.batches] == [
         ["1 hello"],
         ["2 late"],
     ]
@@ -418,28 +428,20 @@ async def test_what_a_late_claim_brings_is_not_begun() -> None:
     is_heeded = asyncio.Event()
     pulses = 0
 
-    async def pulse() -> Signal:
+    def pulse() -> Signal:
         nonlocal pulses
         pulses += 1
-        if pulses > 2:
+        if pulses > 3:
             is_heeded.set()
-        return Signal.FINISH
+        return Signal.FINISH if pulses > 1 else Signal.GO
 
-    async def claim(count: int) -> Sequence[Job]:
+    async def late() -> None:
         if desk.claims:
             await is_heeded.wait()
-        return await desk.claim(count)
 
-    async with asyncio.timeout(30):
-        await execute(
-            desk.plan,
-            slots=2,
-            claim=claim,
-            begin=desk.begin,
-            record=desk.record,
-            pulse=pulse,
-            pulse_s=0.005,
-        )
+    desk.on_pulse = pulse
+    desk.on_claim = late
+    await desk.run(slots=2)
 
     assert desk.claims == [2, 2]
     assert desk.begun == [[0, 1]]
@@ -478,7 +480,7 @@ async def test_releasing_hands_back_what_is_held_and_records_what_is_done() -> N
     desk.on_record = one_is_done
     await desk.run()
 
-    assert [each.job.case for each in desk.outcomes] == ["2 hello"]
+    assert [each.job.case.name for each in desk.outcomes] == ["2 hello"]
     assert sum(map(len, desk.begun)) == 3
 
 
@@ -503,21 +505,10 @@ async def test_a_refused_batch_is_the_last_one(monkeypatch: pytest.MonkeyPatch) 
 
 async def test_a_signal_is_never_taken_back() -> None:
     desk = Desk(make_plan(*cases_of("late", "hello")))
-    signals = [Signal.FINISH, Signal.GO, Signal.FINISH, Signal.CANCEL]
+    signals = [Signal.GO, Signal.FINISH, Signal.GO, Signal.FINISH, Signal.CANCEL]
+    desk.on_pulse = lambda: signals.pop(0) if signals else Signal.GO
 
-    async def pulse() -> Signal:
-        return signals.pop(0) if signals else Signal.GO
-
-    async with asyncio.timeout(30):
-        await execute(
-            desk.plan,
-            slots=2,
-            claim=desk.claim,
-            begin=desk.begin,
-            record=desk.record,
-            pulse=pulse,
-            pulse_s=0.002,
-        )
+    await desk.run(slots=2, pulse_s=0.002)
 
     assert signals == []
     assert desk.verdicts == [None, Verdict.PASSED]
@@ -628,7 +619,7 @@ async def test_a_job_that_is_given_up_is_an_error_of_ours_with_all_its_grades() 
     case = make_case("a", "b", contains="o", limits={"max_tool_calls": 1})
     plan = make_plan(case)
 
-    outcome = await write_off(plan, Job(7, case.name, 2), reason="Its worker died 3 times.")
+    outcome = await write_off(plan, Job(7, case, 2), reason="Its worker died 3 times.")
 
     assert outcome.decision is not None
     assert (outcome.decision.verdict, outcome.decision.cause) == (Verdict.ERRORED, Cause.HARNESS)
@@ -749,3 +740,44 @@ def test_which_model_judges(
     (assertion,) = plan.suite.cases[0].turns[0].assertions or []
 
     assert plan.judge_model(assertion) == expected
+
+
+async def test_jobs_that_are_withheld_are_asked_for_again_when_a_slot_is_free() -> None:
+    desk = WithholdingDesk(make_plan(*cases_of(*"abcdef")))
+
+    await desk.run(slots=2)
+
+    assert desk.verdicts == [Verdict.PASSED] * 6
+    assert desk.asked[0] == (2, 0)
+    assert all(free or in_hand for free, in_hand in desk.asked)
+    assert 0 in {free for free, _ in desk.asked}  # in advance, in vain
+
+
+class WithholdingDesk(Desk):
+    """Gives nothing in advance."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.asked: list[tuple[int, int]] = []
+
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+        self.asked.append((free, in_hand))
+        if self.waiting and not free:
+            return None
+        return self.give(min(count, free) or count)
+
+
+async def test_jobs_that_want_to_be_alone_are_asked_for_when_nothing_is_in_hand() -> None:
+    desk = LonelyDesk(make_plan(*cases_of(*"abc")))
+
+    await desk.run(slots=3)
+
+    assert desk.begun == [[0], [1], [2]]
+    assert desk.verdicts == [Verdict.PASSED] * 3
+
+
+class LonelyDesk(Desk):
+    """Gives one job at a time, to empty hands."""
+
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+        return None if self.waiting and in_hand else self.give(1)

@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -24,6 +25,7 @@ from evals_app.engine.trial import (
     JudgeQuestion,
     Message,
     Trial,
+    TurnRecord,
     Usage,
     View,
 )
@@ -87,7 +89,7 @@ async def test_everything_is_graded_in_the_order_of_the_conversation() -> None:
         ("contains", 2, 0),
         ("contains", None, 0),
         ("max_time_ms", None, 2),
-        ("max_tool_calls", None, 3),
+        ("max_tool_calls", None, 4),
     ]
     assert [each.grade.passed for each in found] == [True, True, False, True, True, True]
     assert [each.family for each in found] == ["text"] * 4 + ["limit"] * 2
@@ -500,25 +502,30 @@ async def test_a_trial_that_never_began_has_all_its_rows() -> None:
 
 # Limits
 
-LIMITS = ["max_prompt_tokens", "max_response_tokens", "max_time_ms", "max_tool_calls"]
+LIMITS = [
+    *("max_prompt_tokens", "max_response_tokens", "max_time_ms", "max_cost_usd"),
+    "max_tool_calls",
+]
 MEASURED = make_trial(
     make_turn(
         usage=Usage(10, 5, cache_read=90),
         latency_ms=200.0,
         waited_ms=5000.0,
+        cost_usd=Decimal("0.1"),
         messages=(Message("assistant", "", (make_call(),)),),
     ),
     make_turn(
         index=2,
         usage=Usage(20, 7),
         latency_ms=100.5,
+        cost_usd=Decimal("0.2"),
         messages=(Message("assistant", "", (make_call(), make_call())),),
     ),
 )
 
 
-def limits_of(trial: Trial, **limits: int) -> list[GradedAssertion]:
-    return list(grade_limits(trial, LimitsSpec(**limits)))
+def limits_of(trial: Trial, **limits: float) -> list[GradedAssertion]:
+    return list(grade_limits(trial, LimitsSpec.model_validate(limits)))
 
 
 def test_what_limits_bound_is_measured_in_any_case() -> None:
@@ -526,6 +533,7 @@ def test_what_limits_bound_is_measured_in_any_case() -> None:
         "max_prompt_tokens": 120,
         "max_response_tokens": 12,
         "max_time_ms": 300.5,
+        "max_cost_usd": Decimal("0.3"),
         "max_tool_calls": 3,
     }
 
@@ -622,6 +630,71 @@ def test_an_unknown_usage_is_said_to_be_unknown() -> None:
     assert silent.grade.reason == "Prompt tokens: the agent reports no usage."
     assert silent.grade.details == {"limit": 5, "actual": None}
     assert failed.grade.reason == "Prompt tokens: unknown. Turn 1 failed: It broke."
+
+
+@pytest.mark.parametrize(
+    ("turn", "status", "cause", "reason"),
+    [
+        pytest.param(
+            make_turn(model="claude-opus-5-5"),
+            GradeStatus.UNGRADED,
+            Cause.CASE,
+            "Cost: unknown, no price covers what claude-opus-5-5 did. Enter it on the page of its"
+            " provider.",
+            id="no price",
+        ),
+        pytest.param(
+            make_turn("", error="It broke."),
+            GradeStatus.UNGRADED,
+            Cause.CASE,
+            "Cost: unknown, no price covers what the agent's model did. Enter it on the page of its"
+            " provider.",
+            id="no price, and an error besides",
+        ),
+        pytest.param(
+            make_turn(usage=Usage()),
+            GradeStatus.UNGRADED,
+            Cause.CASE,
+            "Cost: the agent reports no usage.",
+            id="no usage",
+        ),
+        pytest.param(
+            make_turn("", usage=Usage(), error="It broke."),
+            GradeStatus.OK,
+            Cause.AGENT,
+            "Cost: unknown. Turn 1 failed: It broke.",
+            id="cut off",
+        ),
+    ],
+)
+def test_a_limit_on_a_cost_that_is_unknown(
+    turn: TurnRecord, status: GradeStatus, cause: Cause, reason: str
+) -> None:
+    (found,) = limits_of(make_trial(turn), max_cost_usd=0.5)
+
+    assert (found.grade.status, found.grade.cause) == (status, cause)
+    assert found.grade.reason == reason
+    assert found.grade.details == {"limit": 0.5, "actual": None}
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        pytest.param(0.3, None, id="inclusive: 0.1 and 0.2 are 0.3"),
+        pytest.param(
+            0.299999999, "Cost: $0.30, the limit is $0.299999999.", id="a billionth above"
+        ),
+        pytest.param(0, "Cost: $0.30, the limit is $0.", id="nothing allowed"),
+    ],
+)
+def test_a_limit_on_cost_is_exact(limit: float, reason: str | None) -> None:
+    (found,) = limits_of(MEASURED, max_cost_usd=limit)
+
+    assert (found.type, found.position) == ("max_cost_usd", LIMITS.index("max_cost_usd"))
+    assert found.grade.passed is (reason is None)
+    assert found.grade.cause is (Cause.LIMIT if reason else None)
+    assert found.grade.reason == (reason or "Cost: $0.30, the limit is $0.30.")
+    assert found.grade.details == {"limit": limit, "actual": 0.3}
 
 
 def test_limits_of_a_broken_trial_are_ungraded_and_still_measured() -> None:

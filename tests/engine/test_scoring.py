@@ -1,5 +1,6 @@
 """Verdicts of executions, cases and runs: every rule, where it applies and where it does not."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -432,7 +433,9 @@ def facts(
 def case_of(
     verdicts: str, *, scores: list[float | None] | None = None, **suite: Any
 ) -> CaseSummary:
-    (case,) = summarise_run(facts(verdicts, scores=scores), suite=make_suite(**suite)).cases
+    found: list[CaseSummary] = []
+    summarise_run(facts(verdicts, scores=scores), suite=make_suite(**suite), keep=found.append)
+    (case,) = found
     return case
 
 
@@ -532,6 +535,8 @@ def test_the_verdict_of_a_run(cases: list[str], suite: dict[str, Any], verdict: 
 
 
 def test_the_score_of_a_run_is_the_mean_of_its_cases_however_many_trials_they_have() -> None:
+    cases: list[CaseSummary] = []
+
     found = summarise_run(
         [
             *facts("PPP", case="a", scores=[1.0, 1.0, 1.0]),
@@ -540,10 +545,11 @@ def test_the_score_of_a_run_is_the_mean_of_its_cases_however_many_trials_they_ha
             *facts(".", case="d"),
         ],
         suite=make_suite(),
+        keep=cases.append,
     )
 
     assert (found.score, found.pass_rate) == (0.5, 0.5)
-    assert [case.name for case in found.cases] == ["a", "b", "c", "d"]
+    assert [case.name for case in cases] == ["a", "b", "c", "d"]
 
 
 def test_latencies_are_those_of_all_turns_of_graded_executions() -> None:
@@ -563,14 +569,19 @@ def test_a_run_in_which_nobody_spoke_has_no_latency() -> None:
 
 
 def test_a_summary_is_plain_data() -> None:
-    dumped = summarise_run(facts("PF", scores=[1.0, 0.0]), suite=make_suite()).to_json()
+    suite = make_suite(gates={"min_score": 0.5})
+    dumped = summarise_run(facts("PF", scores=[1.0, 0.0]), suite=suite).to_json()
 
     assert dumped["verdict"] == "failed"
-    assert dumped["cases"][0]["verdict"] == "failed"
-    assert dumped["cases"][0]["pass_at_k"] == (0.5, 1.0)
+    assert dumped["gates"][0]["passed"] is True
 
 
 # Gates
+
+CENTS_30 = Decimal("0.1") + Decimal("0.2")
+UNMEASURED: dict[str, Any] = dict.fromkeys(
+    ["score", "pass_rate", "p95_ms", "cost_per_call_usd", "cost_usd"]
+)
 
 
 @pytest.mark.parametrize(
@@ -586,19 +597,99 @@ def test_a_summary_is_plain_data() -> None:
         pytest.param({"max_p95_ms": 500}, {"p95_ms": 500.0}, True, id="p95: inclusive"),
         pytest.param({"max_p95_ms": 500}, {"p95_ms": 500.1}, False, id="p95: above"),
         pytest.param({"max_p95_ms": 500}, {"p95_ms": None}, None, id="p95: unknown"),
+        pytest.param(
+            {"max_cost_per_call_usd": 0.3},
+            {"cost_per_call_usd": CENTS_30},
+            True,
+            id="call: at most",
+        ),
+        pytest.param(
+            {"max_cost_per_call_usd": 0.29},
+            {"cost_per_call_usd": CENTS_30},
+            False,
+            id="call: above",
+        ),
+        pytest.param(
+            {"max_cost_per_call_usd": 1}, {"cost_per_call_usd": None}, None, id="call: unknown"
+        ),
+        pytest.param({"max_cost_usd": 0.3}, {"cost_usd": CENTS_30}, True, id="cost: at most"),
+        pytest.param(
+            {"max_cost_usd": 0.299999999}, {"cost_usd": CENTS_30}, False, id="cost: above"
+        ),
+        pytest.param({"max_cost_usd": 0}, {"cost_usd": Decimal(0)}, True, id="cost: nothing"),
+        pytest.param({"max_cost_usd": 1}, {"cost_usd": None}, None, id="cost: unknown"),
     ],
 )
 def test_a_gate_is_held_against_what_was_measured(
-    gate: dict[str, float], actual: dict[str, float | None], *, holds: bool | None
+    gate: dict[str, float], actual: dict[str, Any], *, holds: bool | None
 ) -> None:
-    measured: dict[str, float | None] = {"score": None, "pass_rate": None, "p95_ms": None}
-
-    (found,) = check_gates(GatesSpec.model_validate(gate), **(measured | actual))
+    (found,) = check_gates(GatesSpec.model_validate(gate), **(UNMEASURED | actual))
 
     ((name, limit),) = gate.items()
     (value,) = actual.values()
-    assert found == GateResult(name, limit, value, holds)
+    assert found == GateResult(name, limit, None if value is None else float(value), holds)
 
 
 def test_gates_that_are_not_set_are_not_checked() -> None:
-    assert check_gates(GatesSpec(), score=None, pass_rate=None, p95_ms=None) == ()
+    assert check_gates(GatesSpec(), **UNMEASURED) == ()
+
+
+def cost_gates(*found: Fact) -> dict[str, float | None]:
+    gates = {"max_cost_per_call_usd": 1, "max_cost_usd": 1}
+    return {
+        gate.name: gate.actual for gate in summarise_run(found, suite=make_suite(gates=gates)).gates
+    }
+
+
+def costly(
+    verdict: Verdict | None, usd: str | None, judge: str | None = "0", turns: int = 2
+) -> Fact:
+    cost, judged = (None if each is None else Decimal(each) for each in (usd, judge))
+    return Fact("a", verdict, None, (100.0,) * turns, cost, judged)
+
+
+def test_a_call_costs_what_graded_executions_cost_for_each_turn() -> None:
+    found = cost_gates(
+        costly(PASSED, "0.1", turns=1),
+        costly(FAILED, "0.2"),
+        costly(ERRORED, "9"),
+        costly(None, "9"),
+    )
+
+    assert found["max_cost_per_call_usd"] == 0.1
+
+
+def test_a_run_costs_what_agent_and_judge_cost_in_all_that_ended() -> None:
+    found = cost_gates(
+        costly(PASSED, "0.1", "0.02"), costly(ERRORED, "0.2", "0.003"), costly(None, "9", "9")
+    )
+
+    assert found["max_cost_usd"] == 0.323
+
+
+@pytest.mark.parametrize(
+    ("found", "actual"),
+    [
+        pytest.param([costly(PASSED, None)], (None, None), id="of the agent"),
+        pytest.param([costly(PASSED, "0.2", None)], (0.1, None), id="of the judge"),
+        pytest.param(
+            [costly(PASSED, "0.2"), costly(ERRORED, None)], (0.1, None), id="of what errored"
+        ),
+        pytest.param([costly(PASSED, "0.2"), costly(None, None)], (0.1, 0.2), id="of what waits"),
+        pytest.param([costly(PASSED, "0", turns=0)], (None, 0.0), id="without a turn"),
+        pytest.param([costly(None, None)], (None, None), id="nothing has ended"),
+        pytest.param([], (None, None), id="nothing at all"),
+    ],
+)
+def test_one_cost_that_is_unknown_makes_the_sum_unknown(
+    found: list[Fact], actual: tuple[float | None, ...]
+) -> None:
+    assert tuple(cost_gates(*found).values()) == actual
+
+
+def test_a_gate_on_a_cost_that_is_unknown_does_not_pass() -> None:
+    suite = make_suite(gates={"max_cost_usd": 1})
+
+    assert summarise_run([costly(PASSED, "0.1")], suite=suite).verdict == "passed"
+    assert summarise_run([costly(PASSED, None)], suite=suite).verdict == "inconclusive"
+    assert summarise_run([costly(PASSED, "1.1")], suite=suite).verdict == "failed"

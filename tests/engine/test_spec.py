@@ -1,5 +1,7 @@
 """What is accepted, and what is refused, of agents, models and providers."""
 
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from evals_app.engine.spec import (
     JudgeRef,
     ModelRef,
     ModelSpec,
+    PriceSpec,
     ProviderSpec,
     ScriptedRule,
     Slug,
@@ -132,7 +135,7 @@ def test_a_provider_needs_no_more_than_its_kind() -> None:
         pytest.param({"api_key_env": "KEY\n"}, "name of an environment variable", id="line end"),
         pytest.param({"kind": "openai"}, "'anthropic' or 'scripted'", id="unknown kind"),
         pytest.param({"max_concurrency": 0}, "", id="no calls at once"),
-        pytest.param({"requests_per_minute": 5}, "Extra inputs", id="not yet"),
+        pytest.param({"requests_per_minute": 0}, "", id="no calls a minute"),
     ],
 )
 def test_a_provider_that_cannot_work_is_refused(changes: dict[str, Any], words: str) -> None:
@@ -150,11 +153,106 @@ def test_a_provider_that_cannot_work_is_refused(changes: dict[str, Any], words: 
         {"base_url": "http://127.0.0.1:8080/v1"},
         {"api_key_env": "_OUR_KEY_2"},
         {"max_concurrency": 1},
+        {"requests_per_minute": 50},
         {"kind": "scripted"},
     ],
 )
 def test_a_provider_that_can_work(changes: dict[str, Any]) -> None:
     assert make_provider(**changes).model_dump(include=set(changes)) == changes
+
+
+# Prices
+
+
+def make_price(**changes: Any) -> dict[str, Any]:
+    written = {"model": "m", "valid_from": "2026-05-01", "input_usd": 1, "output_usd": 2.5}
+    return written | changes
+
+
+def test_a_price_is_read_to_the_last_digit() -> None:
+    price = PriceSpec.model_validate(make_price(input_usd=0.1, cache_read_usd=0.000000001))
+
+    assert (price.input_usd, price.output_usd) == (Decimal("0.1"), Decimal("2.5"))
+    assert price.cache_read_usd == Decimal("0.000000001")
+    assert price.valid_from == date(2026, 5, 1)
+    assert price.cache_write_5m_usd is None
+
+
+def test_a_price_comes_back_from_json() -> None:
+    price = PriceSpec.model_validate(make_price(input_usd=999_999.123456789))
+
+    assert PriceSpec.model_validate_json(price.model_dump_json()) == price
+    assert price.model_dump(mode="json")["valid_from"] == "2026-05-01"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        pytest.param({"input_usd": -0.1}, "greater than or equal to 0", id="below 0"),
+        pytest.param({"input_usd": "1"}, "instance of Decimal", id="a text"),
+        pytest.param({"input_usd": True}, "instance of Decimal", id="a truth value"),
+        pytest.param({"input_usd": 1e-10}, "no more than 9 decimal places", id="too fine"),
+        pytest.param({"output_usd": 2_000_000}, "less than or equal to", id="too dear"),
+        pytest.param({"valid_from": "May 2026"}, "Write the day as 2026-05-01.", id="no day"),
+        pytest.param({"valid_from": 2026}, "valid date", id="a year"),
+        pytest.param({"model": "claude-*-5"}, "A * stands at the end", id="a star in the middle"),
+        pytest.param(
+            {"above_prompt_tokens": -1}, "greater than or equal to 0", id="less than none"
+        ),
+    ],
+)
+def test_a_price_that_means_nothing_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        PriceSpec.model_validate(make_price(**changes))
+
+    ((loc, message),) = problems(refused.value)
+    assert loc == tuple(changes)
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("prices", "loc", "words"),
+    [
+        pytest.param(
+            [make_price(), make_price(input_usd=9)],
+            ("prices", 1, "model"),
+            "Price 1 is for the same model, day, prompt length and mode",
+            id="twice",
+        ),
+        pytest.param(
+            [make_price(above_prompt_tokens=5)],
+            ("prices", 0, "above_prompt_tokens"),
+            "leaves shorter prompts without a price",
+            id="only for long prompts",
+        ),
+        pytest.param(
+            [make_price(), make_price(valid_from="2026-06-01", above_prompt_tokens=5)],
+            ("prices", 1, "above_prompt_tokens"),
+            "for the same model and day",
+            id="only for long prompts, from a day on",
+        ),
+    ],
+)
+def test_prices_that_do_not_go_together_are_refused(
+    prices: list[dict[str, Any]], loc: tuple[str | int, ...], words: str
+) -> None:
+    with pytest.raises(ValidationError) as refused:
+        make_provider(prices=prices)
+
+    ((found, message),) = problems(refused.value)
+    assert found == loc
+    assert words in message
+
+
+def test_prices_have_no_order() -> None:
+    base, longer = make_price(), make_price(above_prompt_tokens=100)
+    later, batch = make_price(valid_from="2026-06-01"), make_price(is_batch=True)
+    other = make_price(model="a*")
+
+    provider = make_provider(prices=[batch, later, longer, other, base])
+
+    assert provider == make_provider(prices=[other, base, longer, later, batch])
+    assert provider.prices[0].model == "a*"
 
 
 # Rules of scripted agents

@@ -255,7 +255,7 @@ USER, AGENT = {"role": "user", "content": "a"}, {"role": "assistant", "content":
         pytest.param({"turn_timeout_s": 0}, ("turn_timeout_s",), "", id="no time to answer"),
         pytest.param({"turn_timeout_s": 1501}, ("turn_timeout_s",), "", id="above the deadline"),
         pytest.param({"trials": 0}, ("trials",), "", id="no trials"),
-        pytest.param({"limits": {"max_cost_usd": 1}}, ("limits", "max_cost_usd"), "", id="not yet"),
+        pytest.param({"limits": {"max_cost_usd": -1}}, ("limits", "max_cost_usd"), "", id="gain"),
         pytest.param({"limits": {"max_time_ms": -1}}, ("limits", "max_time_ms"), "", id="negative"),
         pytest.param(
             {"history": [AGENT, USER]},
@@ -392,7 +392,8 @@ def test_fixtures_are_one_or_several(written: object, fixtures: list[str]) -> No
         pytest.param({"pass_rule": "any"}, ("pass_rule",), id="unknown rule"),
         pytest.param({"gates": {"min_score": 2}}, ("gates", "min_score"), id="score above 1"),
         pytest.param({"gates": {"max_p95_ms": math.inf}}, ("gates", "max_p95_ms"), id="no bound"),
-        pytest.param({"gates": {"max_cost_usd": 1}}, ("gates", "max_cost_usd"), id="not yet"),
+        pytest.param({"gates": {"max_cost_usd": "1"}}, ("gates", "max_cost_usd"), id="a text"),
+        pytest.param({"gates": {"max_regressions": 1}}, ("gates", "max_regressions"), id="not yet"),
         pytest.param({"judge_context": "{{x}}"}, ("judge_context",), id="unknown variable"),
         pytest.param({"run_rule": "gates"}, ("run_rule",), id="gates decide, but there are none"),
         pytest.param({"rubric": "# R"}, ("rubric",), id="rubrics come later"),
@@ -409,7 +410,16 @@ def test_suites_that_are_refused(changes: dict[str, Any], loc: tuple[int | str, 
     assert found == loc
 
 
-@pytest.mark.parametrize("gates", [{"min_score": 0.0}, {"min_pass_rate": 0.5}, {"max_p95_ms": 0}])
+@pytest.mark.parametrize(
+    "gates",
+    [
+        {"min_score": 0.0},
+        {"min_pass_rate": 0.5},
+        {"max_p95_ms": 0},
+        {"max_cost_per_call_usd": 0},
+        {"max_cost_usd": 0.5},
+    ],
+)
 def test_one_gate_is_enough_for_gates_to_decide(gates: dict[str, float]) -> None:
     assert suite(run_rule="gates", gates=gates).scores_decide
 

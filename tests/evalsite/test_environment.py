@@ -1,9 +1,11 @@
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
 
 from evalsite import environment
 
@@ -147,7 +149,7 @@ def test_a_postgresql_address(monkeypatch: pytest.MonkeyPatch) -> None:
         "PASSWORD": "p@ss/word",
         "HOST": "db.example",
         "PORT": "6432",
-        "OPTIONS": {"sslmode": "require", "application_name": "a"},
+        "OPTIONS": environment.POSTGRESQL_OPTIONS | {"sslmode": "require", "application_name": "a"},
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
@@ -167,6 +169,35 @@ def test_a_postgresql_address_may_leave_out_all_but_the_name(
         "",
         "",
     ]
+
+
+def test_a_postgresql_address_may_change_our_own_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres:///evals?tcp_user_timeout=3000&options=")
+
+    options = environment.database("DATABASE_URL", default=HERE, relative_to=HERE)["OPTIONS"]
+
+    assert (options["tcp_user_timeout"], options["options"]) == ("3000", "")
+    assert options["connect_timeout"] == environment.POSTGRESQL_OPTIONS["connect_timeout"]
+
+
+def test_a_silent_database_is_given_up_before_a_lease_ends(settings: Any) -> None:
+    ours = environment.POSTGRESQL_OPTIONS
+
+    probes = ours["keepalives_idle"] + ours["keepalives_interval"] * ours["keepalives_count"]
+
+    lease_s = settings.EVALS_LEASE_S
+    assert probes <= lease_s
+    assert ours["tcp_user_timeout"] / 1000 < lease_s
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db
+def test_the_server_ends_a_transaction_whose_client_is_silent(settings: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW idle_in_transaction_session_timeout")
+        (limit,) = cursor.fetchone()
+
+    assert limit == "30s"
 
 
 @pytest.mark.parametrize(
@@ -195,6 +226,32 @@ def test_a_bad_address_is_refused_without_repeating_its_password(
 
     with pytest.raises(ImproperlyConfigured, match=f"^DATABASE_URL .*{message}") as caught:
         environment.database("DATABASE_URL", default=HERE, relative_to=HERE)
+
+    assert "secret" not in str(caught.value)
+
+
+# Redis
+
+
+@pytest.mark.parametrize(
+    "address", ["", "redis://host:6379/1", "rediss://:secret@host", "unix:///run/r"]
+)
+def test_an_address_of_redis_is_taken_as_it_is(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDIS", address)
+
+    assert environment.redis_address("REDIS") == address
+
+
+@pytest.mark.parametrize("address", ["localhost:6379", "http://secret@host", ":secret@host"])
+def test_what_is_no_address_of_redis_is_refused(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDIS", address)
+
+    with pytest.raises(ImproperlyConfigured, match=r"^REDIS is no address .* redis://") as caught:
+        environment.redis_address("REDIS")
 
     assert "secret" not in str(caught.value)
 

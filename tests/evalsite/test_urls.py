@@ -5,14 +5,6 @@ import pytest
 from django.test import Client
 
 
-def test_the_process_answers_without_a_database(client: Client) -> None:
-    # No database mark: a query would fail the test.
-    response = client.get("/healthz")
-
-    assert response.status_code == HTTPStatus.OK
-    assert response.content == b"ok\n"
-
-
 def test_the_root_leads_to_the_admin(client: Client) -> None:
     response = client.get("/")
 

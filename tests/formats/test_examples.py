@@ -118,12 +118,15 @@ def test_cases_end_as_their_tags_say(slug: str) -> None:
 
     for outcome in outcomes(slug):
         expected = Verdict.PASSED
-        if "fails-on-purpose" in tags[outcome.job.case]:
+        if "fails-on-purpose" in tags[outcome.job.case.name]:
             expected = Verdict.FAILED
-        if "errors-on-purpose" in tags[outcome.job.case]:
+        if "errors-on-purpose" in tags[outcome.job.case.name]:
             expected = Verdict.ERRORED
         assert outcome.decision is not None
-        assert (outcome.job.case, outcome.decision.verdict) == (outcome.job.case, expected)
+        assert (outcome.job.case.name, outcome.decision.verdict) == (
+            outcome.job.case.name,
+            expected,
+        )
 
 
 @pytest.mark.parametrize("slug", SUITES)

@@ -60,9 +60,19 @@ def only_error_in(content: str) -> str:
         pytest.param("judgeModel: agent", "Did you mean 'judge_model'?", id="camelCase"),
         pytest.param("rubric: '- x'", "`rubric` is not available in this version", id="later"),
         pytest.param(
-            "gates: {max_cost_usd: 1}",
-            "`max_cost_usd` is not available in this",
+            "gates: {max_regressions: 1}",
+            "`max_regressions` is not available in this",
             id="later, nested",
+        ),
+        pytest.param(
+            'gates: {max_cost_usd: "1"}',
+            "Expected a number, found text; remove the quotes.",
+            id="money in quotes",
+        ),
+        pytest.param(
+            "gates: {max_cost_usd: 0.0000000001}",
+            "The number should have no more than 9 decimal places.",
+            id="money too fine",
         ),
         pytest.param("colour: red", "Unknown key `colour`. Known keys: suite, slug", id="unknown"),
     ],

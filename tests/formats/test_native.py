@@ -72,7 +72,8 @@ ASSERTION = st.one_of(
 )
 ASSERTIONS = st.lists(ASSERTION, max_size=3)
 COUNT = st.integers(0, 2_147_483_647)
-LIMITS = mapping({}, max_prompt_tokens=COUNT, max_time_ms=COUNT)
+USD = st.decimals(0, 1000, places=9).map(float) | st.integers(0, 1000)
+LIMITS = mapping({}, max_prompt_tokens=COUNT, max_time_ms=COUNT, max_cost_usd=USD)
 TURN = mapping({"user": FULL_TEXT}, expected=TEXT, assertions=ASSERTIONS) | mapping(
     {"user": FULL_TEXT, "assertions": st.lists(ASSERTION, min_size=1)}, inherit=st.booleans()
 )
@@ -110,7 +111,7 @@ SUITE = mapping(
     judge_model=JUDGE,
     judge_prompt=TEXT,
     assertions=ASSERTIONS,
-    gates=mapping({}, min_score=NUMBER, max_p95_ms=st.integers(0, 10**6)),
+    gates=mapping({}, min_score=NUMBER, max_p95_ms=st.integers(0, 10**6), max_cost_usd=USD),
 )
 RULE = mapping(
     {"reply": TEXT},
@@ -129,6 +130,26 @@ AGENT = mapping(
     },
     description=TEXT,
     settings=mapping({}, max_tool_rounds=st.integers(1, 200), provider_patience_s=st.floats(1, 9)),
+)
+PROVIDER = mapping(
+    {"provider": NAME, "slug": SLUG, "kind": st.just("anthropic")},
+    base_url=st.just("https://m.example"),
+    max_concurrency=st.integers(1, 9),
+    requests_per_minute=st.integers(1, 9),
+    prices=st.lists(
+        mapping(
+            {
+                "model": st.sampled_from(["claude-haiku-5-5", "claude-*"]),
+                "valid_from": st.dates().map(str),
+                "input_usd": USD,
+                "output_usd": USD,
+            },
+            is_batch=st.booleans(),
+            cache_read_usd=USD,
+        ),
+        max_size=4,
+        unique_by=lambda price: (price["model"], price["valid_from"], price.get("is_batch", False)),
+    ),
 )
 ENTITY_DATA = OBJECT
 FIXTURE = mapping(
@@ -185,16 +206,10 @@ def test_a_fixture_survives_export_and_import(data: dict[str, Any]) -> None:
     assert_round_trip(FixtureSpec.model_validate(data), "fixture")
 
 
-def test_a_provider_survives_export_and_import() -> None:
-    provider = ProviderSpec(
-        provider="Ours",
-        slug="ours",
-        kind="anthropic",
-        base_url="https://m.example",
-        max_concurrency=3,
-    )
-
-    assert_round_trip(provider, "provider")
+@relaxed
+@given(PROVIDER)
+def test_a_provider_survives_export_and_import(data: dict[str, Any]) -> None:
+    assert_round_trip(ProviderSpec.model_validate(data), "provider")
 
 
 SMALL_SUITE = """\

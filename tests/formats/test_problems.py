@@ -32,6 +32,7 @@ def test_an_error_holds_its_problems_in_the_order_of_files_and_lines() -> None:
         pytest.param(("data", "two words"), 'data["two words"]', id="key with a blank"),
         pytest.param(("data", ""), 'data[""]', id="empty key"),
         pytest.param(("fail-on_error",), "fail-on_error", id="hyphen and underscore"),
+        pytest.param(("data", "\ud800"), 'data["\\ud800"]', id="half a surrogate pair"),
     ],
 )
 def test_keys_are_written_as_a_path(loc: Loc, text: str) -> None:

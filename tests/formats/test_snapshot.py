@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from evals_app.engine.spec import AgentSpec, ModelSpec, ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats.snapshot import SCHEMA_VERSION, SnapshotSpec, sha256_of
+from evals_app.formats.snapshot import SCHEMA_VERSION, Name, SnapshotSpec, canonical_case
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 SUITE: dict[str, Any] = {
@@ -79,7 +79,7 @@ def test_a_snapshot_is_read_back_as_it_was() -> None:
 def test_everything_is_written_out_defaults_included() -> None:
     written = json.loads(make_snapshot().canonical())
 
-    assert written["schema_version"] == SCHEMA_VERSION == 1
+    assert written["schema_version"] == SCHEMA_VERSION == 2
     assert written["suite"]["concurrency"] == 10
     assert written["agent"]["settings"]["max_tool_rounds"] == 25
     assert written["judge"] == "scripted/judge"
@@ -140,16 +140,45 @@ def test_a_default_of_a_check_that_is_written_changes_nothing(
 def test_another_content_has_another_text(changes: dict[str, Any]) -> None:
     changed, plain = make_snapshot(**changes).canonical(), make_snapshot().canonical()
 
-    assert sha256_of(changed) != sha256_of(plain)
+    assert changed != plain
 
 
-def test_it_is_known_by_the_hash_of_its_text() -> None:
-    assert sha256_of("Größe") == hashlib.sha256("Größe".encode()).hexdigest()
+def test_it_is_known_by_the_hash_of_its_cases_and_its_head() -> None:
+    assert Name(["Größe", "b"]).of("head") == hashlib.sha256("Größe\nb\nhead".encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("cases", "head"),
+    [
+        pytest.param(["a", "c"], "head", id="another case"),
+        pytest.param(["b", "a"], "head", id="another order"),
+        pytest.param(["a"], "head", id="one less"),
+        pytest.param(["a", "b"], "other", id="another head"),
+        pytest.param(["ab"], "head", id="other borders"),
+    ],
+)
+def test_another_content_has_another_name(cases: list[str], head: str) -> None:
+    assert Name(cases).of(head) != Name(["a", "b"]).of("head")
+
+
+def test_the_name_of_a_head_leaves_room_for_another() -> None:
+    name = Name(["a"])
+    first = name.of("head")
+
+    assert (name.of("other"), name.of("head")) == (Name(["a"]).of("other"), first)
+
+
+def test_a_case_is_written_as_it_is_within_its_suite() -> None:
+    snapshot = make_snapshot()
+    text = canonical_case(snapshot.suite.cases[0])
+
+    assert text in snapshot.canonical()
+    assert "\n" not in text
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("schema_version", 2), ("schema_version", "1"), ("surprise", 1), ("suite", None)],
+    [("schema_version", 1), ("schema_version", "2"), ("surprise", 1), ("suite", None)],
 )
 def test_a_snapshot_of_another_make_is_refused(key: str, value: object) -> None:
     written = json.loads(make_snapshot().canonical()) | {key: value}

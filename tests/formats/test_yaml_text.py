@@ -48,6 +48,20 @@ def test_a_float_stays_the_same_float(number: float) -> None:
 
 
 @pytest.mark.parametrize(
+    ("number", "line"),
+    [
+        pytest.param(0.00005, "a: 0.00005", id="a small price"),
+        pytest.param(0.000000001, "a: 0.000000001", id="the smallest price"),
+        pytest.param(-0.25, "a: -0.25", id="below 0"),
+        pytest.param(1e-10, "a: 1.0e-10", id="smaller than any price"),
+        pytest.param(1e21, "a: 1.0e+21", id="large"),
+    ],
+)
+def test_small_numbers_are_written_out(number: float, line: str) -> None:
+    assert write_yaml({"a": number}).decode() == f"{line}\n"
+
+
+@pytest.mark.parametrize(
     ("text", "line"),
     [
         pytest.param("plain words", "a: plain words", id="plain"),

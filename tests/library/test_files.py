@@ -9,7 +9,16 @@ from evals_app.formats import FormatError, SourceFile
 from evals_app.library import Change, ImportReport, export_files, import_files
 from evals_app.models import Agent, Case, Provider, Suite
 from fixtures_app.models import Entity, EntityType, Fixture
-from tests.library.written import AGENT, EVERYTHING, FIXTURE, JUDGE, MODEL_AGENT, SUITE, written
+from tests.library.written import (
+    AGENT,
+    EVERYTHING,
+    FIXTURE,
+    JUDGE,
+    MODEL_AGENT,
+    PROVIDER,
+    SUITE,
+    written,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -199,7 +208,7 @@ def test_a_struere_project_makes_open_types_and_keeps_stored_ones() -> None:
 
 
 def test_an_export_is_imported_unchanged_and_exported_to_the_same_bytes() -> None:
-    import_files(EVERYTHING)
+    import_files([*EVERYTHING, PROVIDER])
 
     exported = export_files()
     report = import_files(as_files(exported))
@@ -209,11 +218,38 @@ def test_an_export_is_imported_unchanged_and_exported_to_the_same_bytes() -> Non
     assert exported.keys() == {
         *("shop.agent.yaml", "strict.agent.yaml", "clerk.agent.yaml", "refunds.suite.yaml"),
         *("orders.fixture.yaml", "anthropic.provider.yaml", "scripted.provider.yaml"),
+        "proxy.provider.yaml",
     }
 
 
+def test_prices_are_exported_as_a_person_would_write_them() -> None:
+    import_files([PROVIDER])
+
+    exported = export_files()["proxy.provider.yaml"].decode()
+
+    _, _, prices = exported.partition("prices:\n")
+    assert prices.startswith(
+        "  - model: claude-haiku-*\n"
+        '    valid_from: "2026-05-01"\n'
+        "    input_usd: 0.1\n"
+        "    output_usd: 0.5\n"
+        "    cache_read_usd: 0.000000001\n"
+        "    cache_write_5m_usd: 0.125\n"
+        "    cache_write_1h_usd: 2\n"
+    )
+
+
+def test_a_provider_whose_prices_differ_is_updated() -> None:
+    import_files([PROVIDER])
+    other = SourceFile(PROVIDER.path, PROVIDER.content.replace(b"2.5", b"2.6"))
+
+    assert outcomes(import_files([PROVIDER])) == {"provider proxy": "unchanged"}
+    assert outcomes(import_files([other])) == {"provider proxy": "updated"}
+    assert outcomes(import_files([other])) == {"provider proxy": "unchanged"}
+
+
 def test_an_export_fills_an_empty_site_to_the_same_bytes() -> None:
-    import_files(EVERYTHING)
+    import_files([*EVERYTHING, PROVIDER])
     import_files(PROJECT[2:])
     exported = export_files()
     for model in TABLES:

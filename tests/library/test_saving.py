@@ -1,4 +1,6 @@
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -7,9 +9,9 @@ from evals_app.engine.spec import AgentSpec, ProviderSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import Known, read_files
 from evals_app.library import import_files, save_agent, save_provider, save_suite
-from evals_app.library.saving import same
-from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
-from tests.library.written import AGENT, EVERYTHING, JUDGE
+from evals_app.library.saving import same, save_prices
+from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
+from tests.library.written import AGENT, EVERYTHING, JUDGE, PROVIDER
 
 pytestmark = pytest.mark.django_db
 
@@ -66,19 +68,57 @@ def test_every_key_of_an_agent_comes_back_from_its_row(slug: str) -> None:
     assert Agent.objects.get(slug=slug).to_spec() == specs[slug]
 
 
-def test_every_key_of_a_provider_comes_back_from_its_row() -> None:
-    spec = ProviderSpec(
-        provider="Proxy",
-        slug="proxy",
-        kind="anthropic",
-        base_url="https://proxy.example",
-        api_key_env="PROXY_KEY",
-        max_concurrency=3,
-    )
+def test_every_key_of_a_provider_comes_back_from_its_rows() -> None:
+    spec = read_files([PROVIDER]).providers[0].spec
 
     assert save_provider(spec) == "created"
     assert save_provider(spec) == "unchanged"
     assert Provider.objects.get(slug="proxy").to_spec() == spec
+    assert len(spec.prices) == 3
+
+
+def test_prices_are_replaced_and_those_that_stay_keep_their_rows() -> None:
+    spec = read_files([PROVIDER]).providers[0].spec
+    save_provider(spec)
+    provider = Provider.objects.get(slug="proxy")
+    before = {
+        price.above_prompt_tokens: price.pk for price in provider.prices.filter(is_batch=False)
+    }
+    base, longer, _ = spec.prices
+
+    dearer = longer.model_copy(update={"output_usd": Decimal(9)})
+    saved = save_provider(spec.model_copy(update={"prices": [base, dearer]}))
+
+    assert saved == "updated"
+    after = {price.above_prompt_tokens: price for price in provider.prices.all()}
+    assert set(after) == {0, 100_000}
+    assert after[0].pk == before[0]
+    assert after[100_000].output_usd == 9
+
+
+def test_prices_may_change_places() -> None:
+    spec = read_files([PROVIDER]).providers[0].spec
+    save_provider(spec)
+    base, longer, batch = spec.prices
+
+    swapped = [
+        base.model_copy(update={"is_batch": True}),
+        longer.model_copy(update={"above_prompt_tokens": 0}),
+        batch.model_copy(update={"valid_from": date(2026, 6, 1)}),
+    ]
+    save_prices(Provider.objects.get(slug="proxy"), swapped)
+
+    found = Provider.objects.get(slug="proxy").to_spec()
+    assert found == ProviderSpec.model_validate(dict(spec) | {"prices": swapped})
+
+
+def test_a_provider_that_lost_its_prices_is_updated() -> None:
+    spec = read_files([PROVIDER]).providers[0].spec
+    save_provider(spec)
+
+    assert save_provider(spec.model_copy(update={"prices": []})) == "updated"
+
+    assert not ModelPrice.objects.filter(provider__slug="proxy").exists()
 
 
 def test_an_agent_that_differs_is_updated_in_place() -> None:
@@ -95,6 +135,8 @@ CHANGES = [
     pytest.param(lambda s: s.update(suite="Chats"), id="name"),
     pytest.param(lambda s: s.update(agent="strict"), id="agent"),
     pytest.param(lambda s: s["gates"].update(min_pass_rate=0.5), id="gate"),
+    pytest.param(lambda s: s["gates"].update(max_cost_usd=0.5), id="gate on cost"),
+    pytest.param(lambda s: s["cases"][0]["limits"].update(max_cost_usd=0.01), id="limit on cost"),
     pytest.param(lambda s: s["assertions"][0].update(value="excuse"), id="default assertion"),
     pytest.param(lambda s: s.update(assertions=[]), id="no default assertions"),
     pytest.param(lambda s: s["cases"].reverse(), id="order of cases"),

@@ -94,7 +94,12 @@ SUITE = written(
     judge_context: A refund takes five days.
     assertions:
       - {type: not_contains, value: sorry}
-    gates: {min_score: 0.8, min_pass_rate: 0.9, max_p95_ms: 1500}
+    gates:
+      min_score: 0.8
+      min_pass_rate: 0.9
+      max_p95_ms: 1500
+      max_cost_per_call_usd: 0.002
+      max_cost_usd: 0.1
     cases:
       - name: Asks for a refund
         description: The usual one.
@@ -103,7 +108,8 @@ SUITE = written(
         context_params: {name: Ada, vip: true, visits: 1, share: 1.0, nothing: null}
         clock: "2026-05-01T09:30:00+00:00"
         limits:
-          {max_prompt_tokens: 100, max_response_tokens: 50, max_time_ms: 4000, max_tool_calls: 0}
+          {max_prompt_tokens: 100, max_response_tokens: 50, max_time_ms: 4000, max_tool_calls: 0,
+          max_cost_usd: 0.000000001}
         turn_timeout_s: 7.5
         streaming: true
         trials: 3
@@ -130,3 +136,29 @@ SUITE = written(
     """,
 )
 EVERYTHING = [AGENT, JUDGE, MODEL_AGENT, FIXTURE, SUITE]
+PROVIDER = written(
+    "proxy.provider.yaml",
+    """
+    provider: Proxy
+    slug: proxy
+    kind: anthropic
+    base_url: https://proxy.example
+    api_key_env: PROXY_KEY
+    max_concurrency: 3
+    requests_per_minute: 50
+    prices:
+      - model: claude-haiku-*
+        valid_from: 2026-05-01
+        input_usd: 0.1
+        output_usd: 0.5
+        cache_read_usd: 0.000000001
+        cache_write_5m_usd: 0.125
+        cache_write_1h_usd: 2
+      - model: claude-haiku-*
+        valid_from: "2026-05-01"
+        above_prompt_tokens: 100000
+        input_usd: 0.5
+        output_usd: 2.5
+      - {model: claude-haiku-*, valid_from: 2026-05-01, is_batch: true, input_usd: 0, output_usd: 1}
+    """,
+)

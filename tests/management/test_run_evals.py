@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from evals_app.models import Execution, Run, Worker
+from evals_app.runs import cancel_run, start_run
+from tests.makers import make_run
 from tests.runs.suites import make_agent, make_suite
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -24,6 +28,13 @@ def run_evals(environment: dict[str, str], *arguments: object) -> subprocess.Com
     return subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
     )
+
+
+def said_by(*arguments: str) -> str:
+    """Call a command in this process and give what it says."""
+    out = StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
 
 
 def test_a_failing_case_gives_exit_code_1_and_a_document_with_everything(
@@ -92,6 +103,12 @@ def test_several_suites_share_one_document(
         pytest.param(["greetings", "--agent", "ecko"], "Did you mean 'echo'?", id="unknown agent"),
         pytest.param(["greetings", "--model", "gpt"], "is scripted", id="model of a script"),
         pytest.param(["--output", "nowhere/x.json"], "no folder nowhere", id="no such folder"),
+        pytest.param(["--forecast", "--case", "nope"], "no case fits", id="forecast of nothing"),
+        pytest.param(["--attach", "77"], "There is no run 77.", id="unknown run"),
+        pytest.param(["--cancel", "7", "8"], "There is no run 7 and no run 8.", id="two unknown"),
+        pytest.param(["greetings", "--attach", "7"], "goes without suites", id="suite of a run"),
+        pytest.param(["--resume", "7", "--trials", "2"], "goes without --trials", id="trials"),
+        pytest.param(["--cancel", "7", "--max-cost", "1"], "without --max-cost", id="limit"),
     ],
 )
 def test_wrong_usage_is_refused_in_words_and_starts_nothing(
@@ -114,6 +131,163 @@ def test_a_number_that_cannot_be_gives_exit_code_2(child_environment: dict[str, 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "text", ["0", "-1", "much", "NaN", "Infinity", "1000001", "0.0000000001", ""]
+)
+def test_a_limit_of_cost_is_an_amount_above_0(text: str) -> None:
+    with pytest.raises(CommandError, match="is not an amount above 0 in USD"):
+        call_command("run_evals", "--max-cost", text)
+
+
+# Forecasts
+
+
+def test_a_forecast_is_printed_and_nothing_starts() -> None:
+    make_suite(["hello", "slow"])
+
+    out = said_by("run_evals", "greetings", "--forecast", "--trials", "2")
+
+    assert out.startswith("Holds 4 conversations. No model is called, nothing is paid; takes")
+    assert not Run.objects.exists()
+
+
+def test_several_forecasts_say_whose_they_are() -> None:
+    agent = make_agent()
+    make_suite(agent=agent)
+    make_suite(agent=agent, slug="farewells", name="Farewells")
+
+    lines = said_by("run_evals", "--forecast").splitlines()
+
+    assert [line.partition(":")[0] for line in lines] == ["Farewells", "Greetings"]
+
+
+def test_for_other_programs_a_forecast_is_json(tmp_path: Path) -> None:
+    make_suite(["hello"])
+    output = tmp_path / "out.json"
+
+    out = said_by("run_evals", "--forecast", "--ci", "--output", str(output))
+
+    document = json.loads(out)
+    assert document == json.loads(output.read_text(encoding="utf-8"))
+    assert document["schema_version"] == 1
+    assert document["forecast"]["suite"] == "greetings"
+    assert document["forecast"]["conversations"] == 1
+
+
+def test_a_run_begins_with_its_forecast(child_environment: dict[str, str]) -> None:
+    make_suite(["hello"])
+
+    for_people = run_evals(child_environment)
+    for_programs = run_evals(child_environment, "--ci")
+
+    assert for_people.stdout.startswith("Holds 1 conversation. ")
+    assert for_programs.stderr.startswith("Holds 1 conversation. ")
+    assert "from 1 earlier run of this suite with this script" in for_programs.stderr
+    assert json.loads(for_programs.stdout)["run"]["verdict"] == "passed"
+
+
+def test_a_limit_of_cost_goes_with_the_run(child_environment: dict[str, str]) -> None:
+    make_suite(["hello"])
+
+    done = run_evals(child_environment, "--max-cost", "2.5")
+
+    assert done.returncode == 0, done.stderr
+    assert Run.objects.get().max_cost_usd == Decimal("2.5")
+    assert "$0 of $2.50" in done.stdout
+
+
+# Runs that were started before
+
+
+def test_who_attaches_watches_to_the_end(child_environment: dict[str, str]) -> None:
+    run = start_run(make_suite(["hello", "bye"]))
+
+    done = run_evals(child_environment, "--attach", run.pk, "--ci")
+
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["run"]["id"] == run.pk
+    assert Run.objects.count() == 1
+
+
+def test_who_attaches_too_late_gets_the_result_and_its_exit_code() -> None:
+    passed, failed = make_run(["passed"]), make_run(["failed"])
+
+    out = said_by("run_evals", "--attach", str(passed.pk))
+    with pytest.raises(SystemExit) as caught:
+        said_by("run_evals", "--attach", str(passed.pk), str(failed.pk))
+
+    assert "Passed" in out
+    assert caught.value.code == 1
+
+
+def test_a_run_is_cancelled_from_the_terminal() -> None:
+    run = start_run(make_suite(["hello"]))
+
+    out = said_by("run_evals", "--cancel", str(run.pk))
+
+    run.refresh_from_db()
+    assert out == f"Run {run.pk} is cancelled.\n"
+    assert (run.status, run.cancelled) == ("cancelled", 1)
+
+
+def test_what_is_being_said_is_given_a_moment() -> None:
+    run = make_run(["running"])
+
+    out = said_by("run_evals", "--cancel", str(run.pk))
+
+    run.refresh_from_db()
+    assert "is being cancelled" in out
+    assert run.stop_reason == "cancelled"
+
+
+def test_a_run_that_has_ended_stays_as_it_is() -> None:
+    run = make_run(["failed"])
+
+    out = said_by("run_evals", "--cancel", str(run.pk))
+
+    assert out == f"Run {run.pk} had ended: Failed.\n"
+
+
+def test_a_stopped_run_goes_on(child_environment: dict[str, str]) -> None:
+    run = start_run(make_suite(["hello"]), max_cost_usd=Decimal(1))
+    cancel_run(run)
+
+    done = run_evals(child_environment, "--resume", run.pk, "--max-cost", 3)
+
+    run.refresh_from_db()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (run.verdict, run.passed, run.max_cost_usd) == ("passed", 1, 3)
+
+
+def test_a_run_that_was_not_stopped_cannot_go_on() -> None:
+    run = make_run(["passed"])
+
+    with pytest.raises(CommandError, match=f"Run {run.pk} was not stopped") as caught:
+        call_command("run_evals", "--resume", str(run.pk))
+
+    assert caught.value.returncode == 2
+
+
+def test_a_run_that_ran_out_of_money_says_how_to_go_on() -> None:
+    run = make_run(
+        ["passed", "not_run"], stop_reason="budget", max_cost_usd=Decimal("0.5"), spent_usd=0.4
+    )
+    out = StringIO()
+
+    with pytest.raises(SystemExit) as caught:
+        call_command("run_evals", "--attach", str(run.pk), stdout=out)
+
+    assert caught.value.code == 3
+    assert "1 passed, 1 not run" in out.getvalue()
+    assert "$0.40 of $0.50" in out.getvalue()
+    assert "stopped before it would cost more than $0.50" in out.getvalue()
+    assert f"/admin/evals_app/run/{run.pk}/change/" in out.getvalue()
+    assert f"run_evals --resume {run.pk} --max-cost 1" in out.getvalue()
+
+
+# Interrupting
+
+
 def test_interrupting_leaves_the_rest_queued_and_says_how_to_go_on(
     child_environment: dict[str, str],
 ) -> None:
@@ -130,6 +304,9 @@ def test_interrupting_leaves_the_rest_queued_and_says_how_to_go_on(
     _, said = process.communicate(timeout=60)
 
     assert process.returncode == 130
+    run = Run.objects.get()
+    assert f"run_evals --attach {run.pk}" in said
+    assert f"run_evals --cancel {run.pk}" in said
     assert "manage.py worker" in said
     assert set(Execution.objects.values_list("status", "attempts")) == {("queued", 0)}
 

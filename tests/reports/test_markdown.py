@@ -28,6 +28,9 @@ def run(**changes: Any) -> dict[str, Any]:
             "agent": {"prompt": 1200, "response": None},
             "judge": {"prompt": 0, "response": 0},
         },
+        "cost_usd": None,
+        "cost_parts_usd": {"agent": 0.0123, "judge": None},
+        "budget": {"max_cost_usd": None, "spent_usd": 0.02},
         "started_at": None,
         "duration_ms": 90_000.0,
     } | changes
@@ -43,6 +46,7 @@ def execution(**changes: Any) -> dict[str, Any]:
         "reason": "It does not say “refund”.",
         "score": 0.25,
         "duration_ms": 850.0,
+        "cost_usd": 0.002,
     } | changes
 
 
@@ -58,7 +62,40 @@ def test_a_run_is_told_from_its_verdict_down_to_each_execution() -> None:
     assert "| At least 90.0 % of the cases pass | 50.0 % | ❌ missed |" in text
     assert "### ❌ failed, cause assertion (1)\n\n- Angry customer: It does not say" in text
     assert "| Angry customer | ❌ failed | 0.0 % | 0.25 |" in text
-    assert "| Angry customer | 1 | ❌ failed | 0.25 | 850 ms |" in text
+    assert "| Angry customer | 1 | ❌ failed | 0.25 | 850 ms | $0.002 |" in text
+
+
+def test_what_a_run_cost_is_told_and_never_0_where_nobody_knows() -> None:
+    text = run_markdown(run(), [execution(cost_usd=None)])
+
+    assert "| Agent cost | $0.0123 |\n| Judge cost | unknown |\n| Cost | unknown |" in text
+    assert "| 850 ms | unknown |" in text
+    assert "Spent" not in text
+
+
+def test_a_ceiling_is_told_with_what_was_spent_of_it() -> None:
+    text = run_markdown(run(budget={"max_cost_usd": 0.5, "spent_usd": 0.02}), [])
+
+    assert "| Spent | $0.02 of at most $0.50 |" in text
+
+
+@pytest.mark.parametrize(
+    ("gate", "line"),
+    [
+        pytest.param(
+            {"name": "max_cost_per_call_usd", "limit": 0.01, "actual": 0.0123, "passed": False},
+            "| A turn of the agent costs at most $0.01 on average | $0.0123 | ❌ missed |",
+            id="each turn",
+        ),
+        pytest.param(
+            {"name": "max_cost_usd", "limit": 5.0, "actual": None, "passed": None},
+            "| Agent and judge cost at most $5.00 | unknown | ❔ unknown |",
+            id="in all, unknown",
+        ),
+    ],
+)
+def test_gates_on_cost_are_told_in_dollars(gate: dict[str, Any], line: str) -> None:
+    assert line in run_markdown(run(gates=[gate]), [])
 
 
 def test_failures_come_before_what_errored() -> None:
@@ -92,6 +129,7 @@ def test_scores_stand_on_the_scale_of_the_suite() -> None:
         pytest.param({"judge": "scripted/mild"}, "> The judge follows a script", id="judge"),
         pytest.param({"stop_reason": "cancelled"}, "> Stopped early: cancelled", id="cancelled"),
         pytest.param({"stop_reason": "deadline"}, "> Stopped early: out of time", id="deadline"),
+        pytest.param({"stop_reason": "budget"}, "> Stopped early: its ceiling", id="budget"),
         pytest.param({}, "", id="nothing to note"),
     ],
 )
@@ -115,7 +153,7 @@ def test_what_waits_in_a_run_that_has_ended_was_not_run(verdict: str | None, sho
 
     text = run_markdown(run(verdict=verdict, status=status), [waits])
 
-    assert f"| Angry customer | 1 | … {shown} | — |" in text
+    assert f"| Angry customer | 1 | … {shown} | — | 850 ms | — |" in text
 
 
 def test_a_trial_is_named_and_linked() -> None:

@@ -1,4 +1,8 @@
+import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -10,6 +14,7 @@ from evals_app.reports.run_json import (
     execution_row_json,
     run_details_json,
     run_json,
+    written,
 )
 
 START = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
@@ -40,6 +45,12 @@ def make_run(**changes: Any) -> dict[str, Any]:
         "agent_response_tokens": None,
         "judge_prompt_tokens": 0,
         "judge_response_tokens": 2,
+        "agent_cost_usd": Decimal("0.012"),
+        "judge_cost_usd": Decimal("0.000300000"),
+        "max_cost_usd": None,
+        "spent_usd": Decimal("0.02"),
+        "reserved_usd": Decimal(0),
+        "unsettled_usd": Decimal("0.001"),
         "created_at": START,
         "started_at": START,
         "finished_at": START + timedelta(seconds=1.5),
@@ -66,6 +77,8 @@ def make_execution(**changes: Any) -> dict[str, Any]:
         "finished_at": START + timedelta(seconds=2),
         "prompt_tokens": None,
         "response_tokens": None,
+        "cost_usd": Decimal("0.002"),
+        "judge_cost_usd": Decimal(0),
         "time_ms": 12.5,
         "tool_calls": 0,
     } | changes
@@ -110,7 +123,22 @@ def test_a_run_says_what_it_is_and_null_where_it_does_not_know() -> None:
         "judge": {"prompt": 0, "response": 2},
     }
     assert found["duration_ms"] == 1500.0
+    assert found["cost_usd"] == 0.0123
+    assert found["cost_parts_usd"] == {"agent": 0.012, "judge": 0.0003}
+    assert found["budget"] == {
+        "max_cost_usd": None,
+        "spent_usd": 0.02,
+        "reserved_usd": 0.0,
+        "unsettled_usd": 0.001,
+    }
+
+
+@pytest.mark.parametrize("side", ["agent", "judge"])
+def test_a_cost_is_unknown_if_one_side_of_it_is(side: str) -> None:
+    found = run_json(make_run(**{f"{side}_cost_usd": None}))
+
     assert found["cost_usd"] is None
+    assert [who for who, usd in found["cost_parts_usd"].items() if usd is None] == [side]
 
 
 @pytest.mark.parametrize(
@@ -126,8 +154,8 @@ def test_a_duration_needs_both_ends(changes: dict[str, Any]) -> None:
 
 
 def test_cases_and_gates_come_with_the_summary() -> None:
-    empty = run_details_json({})
-    whole = run_details_json({"cases": [{"name": "a"}], "gates": [], "p95_ms": 3.0, "score": 1})
+    empty = run_details_json({}, [])
+    whole = run_details_json({"gates": [], "p95_ms": 3.0, "score": 1}, [{"name": "a"}])
 
     assert empty == {"pass_rate": None, "median_ms": None, "p95_ms": None, "cases": [], "gates": []}
     assert whole["cases"] == [{"name": "a"}]
@@ -157,6 +185,7 @@ def test_limits_tell_what_was_measured_whether_or_not_they_are_set() -> None:
         "max_prompt_tokens": {"limit": None, "actual": None, "passed": None},
         "max_response_tokens": {"limit": None, "actual": None, "passed": None},
         "max_time_ms": {"limit": 20, "actual": 12.5, "passed": True},
+        "max_cost_usd": {"limit": None, "actual": 0.002, "passed": None},
         "max_tool_calls": {"limit": None, "actual": 0, "passed": None},
     }
 
@@ -197,6 +226,7 @@ def test_messages_and_calls_tell_their_turn_and_each_other() -> None:
         "model": None,
         "attempts": [],
         "notes": ["Note."],
+        "cost_usd": "0.0005",
     }
     trial = {
         "history": [{"role": "assistant", "text": "Welcome", "tool_calls": []}],
@@ -225,16 +255,53 @@ def test_messages_and_calls_tell_their_turn_and_each_other() -> None:
         }
     ]
     assert found["turns"][0]["notes"] == ["Note."]
+    assert found["turns"][0]["cost_usd"] == 0.0005
     assert (found["world_changes"], found["warnings"]) == ({"created": []}, ["Careful."])
 
 
+def test_transcripts_of_an_older_version_tell_no_cost() -> None:
+    turn = dict.fromkeys(["user", "error", "model", "latency_ms", "waited_ms", "first_token_ms"])
+    lists: dict[str, Any] = {"messages": [], "attempts": [], "notes": []}
+
+    found = execution_json(make_execution(), grades=[], trial={"turns": [turn | lists]})
+
+    assert found["turns"][0]["cost_usd"] is None
+
+
 def test_a_document_holds_run_and_executions_and_several_share_one_version() -> None:
-    one = document(make_run(), [{"id": 1}])
+    one = document(make_run(), cases=[], executions=[{"id": 1}])
     both = documents([one, one])
 
     assert one.keys() == {"schema_version", "run", "executions"}
     assert one["run"]["cases"] == []
-    assert both == {
-        "schema_version": 1,
-        "runs": [{"run": one["run"], "executions": [{"id": 1}]}] * 2,
-    }
+    assert both["schema_version"] == 1
+    assert list(both["runs"]) == [{"run": one["run"], "executions": [{"id": 1}]}] * 2
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param([], id="nothing"),
+        pytest.param([1, "zwei\u2028", None, 2.5], id="plain values"),
+        pytest.param([{}, [], {"a": []}], id="empty ones"),
+        pytest.param([{"text": 'a\nb "c" ö', "deep": {"er": [{"est": [1, 2]}]}}], id="nested"),
+    ],
+)
+def test_a_document_in_pieces_is_the_same_as_whole(value: list[Any]) -> None:
+    def document_of(each: Callable[[list[Any]], Any]) -> dict[str, Any]:
+        run = {"id": 7, "cases": each(value), "gates": [], "counts": {"total": 3}, "none": {}}
+        return {"schema_version": 1, "run": run, "executions": each(value), "é": each([])}
+
+    runs = {"runs": [document_of(list), document_of(list)]}
+    pieces = {"runs": iter([document_of(iter), document_of(iter)])}
+
+    assert "".join(written(pieces)) == json.dumps(runs, ensure_ascii=False, indent=2)
+
+
+def test_a_document_is_read_as_it_is_written() -> None:
+    numbers = iter(range(5))
+
+    pieces = list(islice(written({"executions": numbers}), 3))
+
+    assert "".join(pieces) == '{\n  "executions": [\n    0'
+    assert list(numbers) == [1, 2, 3, 4]

@@ -11,13 +11,14 @@ from django.db.models.functions import Now
 from django.test import TestCase
 from django_q.models import OrmQ
 
-from evals_app.engine.execution import Outcome, Signal
+from evals_app.engine.execution import Job, Orders, Outcome, Report
 from evals_app.engine.scoring import Decision
 from evals_app.engine.trial import Grade, GradedAssertion, Trial, TurnRecord, Verdict
-from evals_app.models import GradeResult, Lease, Run, Snapshot, Transcript, Worker
+from evals_app.models import GradeResult, Lease, Run, Snapshot, SnapshotCase, Transcript, Worker
 from evals_app.runs import CannotStartError, cancel_run, rerun, start_run
-from evals_app.runs.drain import Heart, drain
-from evals_app.runs.lease import open_lease
+from evals_app.runs.drain import drain
+from evals_app.runs.heart import Heart
+from evals_app.runs.lease import HeldLease, open_lease
 from evals_app.runs.reap import reap
 from tests.runs.suites import make_agent, make_suite
 
@@ -27,6 +28,12 @@ pytestmark = pytest.mark.django_db
 def start(suite: Any, **options: Any) -> Run:
     with TestCase.captureOnCommitCallbacks(execute=True):
         return start_run(suite, **options)
+
+
+def claim(held: HeldLease, count: int) -> list[Job]:
+    jobs = held.claim(count, free=count, in_hand=0)
+    assert jobs is not None
+    return jobs
 
 
 def counters(run: Run) -> dict[str, int]:
@@ -59,7 +66,7 @@ def test_trials_are_counted_from_one_and_summed_up_per_case() -> None:
 
     assert counters(run) == {"total": 3, "passed": 3}
     assert sorted(run.executions.values_list("trial", flat=True)) == [1, 2, 3]
-    (case,) = run.summary["cases"]
+    (case,) = run.case_results.values()
     assert case["pass_rate"] == 1.0
     assert case["pass_hat_k"] == [1.0, 1.0, 1.0]
 
@@ -99,7 +106,7 @@ def test_what_the_database_cannot_store_is_replaced_not_lost() -> None:
     run = start(make_suite(["hello"]))
     held = open_lease(run.pk)
     assert held is not None
-    (job,) = held.claim(1)
+    (job,) = claim(held, 1)
     said = TurnRecord(1, "hello", "NUL \x00 and half a pair \ud800")
     trial = Trial("case 1", 1, 1, "echo", turns=(said,))
 
@@ -114,7 +121,7 @@ def test_a_result_that_is_refused_does_not_take_its_neighbours_along() -> None:
     run = start(make_suite(cases=2))
     held = open_lease(run.pk)
     assert held is not None
-    good, bad = held.claim(2)
+    good, bad = claim(held, 2)
     trial = Trial("case", 1, 1, "echo")
     passed = Decision(Verdict.PASSED, 1.0)
     off_the_scale = Grade(7.0, True, "Impossible.")  # noqa: FBT003 - score, verdict
@@ -156,6 +163,102 @@ def test_an_agent_whose_key_is_missing_does_not_start() -> None:
         start_run(suite, environ={})
 
 
+def test_nobody_takes_in_advance_what_another_drainer_could_begin_at_once() -> None:
+    run = start(make_suite(cases=9, concurrency=8))
+    first, second = open_lease(run.pk), open_lease(run.pk)
+    assert first is not None
+    assert second is not None
+
+    begun = claim(first, 4)
+    ahead = first.claim(4, free=0, in_hand=4)
+    no_more = first.claim(4, free=0, in_hand=5)
+    others = claim(second, 4)
+    nothing = first.claim(4, free=0, in_hand=5)
+
+    assert [len(begun), len(ahead or ()), no_more, len(others)] == [4, 1, None, 4]
+    assert nothing == []
+
+
+def test_a_beginning_that_is_told_twice_counts_once() -> None:
+    run = start(make_suite(cases=2))
+    held = open_lease(run.pk)
+    assert held is not None
+    ids = [job.id for job in claim(held, 2)]
+
+    answers = [held.begin(ids), held.begin(ids)]
+
+    assert answers == [set(ids), set(ids)]
+    assert set(run.executions.values_list("attempts", flat=True)) == {1}
+
+
+def test_a_drainer_that_fails_asks_for_no_other_to_fail_in_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = start(make_suite(cases=2))
+    OrmQ.objects.all().delete()
+
+    def fail(run: Run) -> None:
+        message = "The snapshot cannot be read."
+        raise LookupError(message)
+
+    # A snapshot of a later version cannot be had otherwise.
+    monkeypatch.setattr("evals_app.runs.drain.plan_of", fail)
+    with pytest.raises(LookupError):
+        drain(run.pk)
+
+    assert not OrmQ.objects.exists()
+    assert not Lease.objects.exists()
+
+
+def test_one_run_that_cannot_be_looked_after_does_not_stop_the_reaper(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broken, other = (
+        start(make_suite(cases=1)),
+        start(make_suite(cases=1, slug="other", agent=make_agent("other"))),
+    )
+    Run.objects.update(deadline_at=Now() - timedelta(seconds=1))
+    monkeypatch.setattr(
+        "evals_app.runs.reap.cancel_queued", lambda pk: 1 / 0 if pk == broken.pk else None
+    )
+
+    reap()
+
+    assert counters(other) == {"total": 1, "not_run": 1}
+    assert other.status == "finished"
+
+
+def test_a_run_of_another_version_can_still_be_cancelled() -> None:
+    run = start(make_suite(cases=2))
+    Snapshot.objects.update(content='{"schema_version": 99}')
+
+    cancel_run(run)
+
+    assert counters(run) == {"total": 2, "cancelled": 2}
+    assert (run.status, run.verdict) == ("cancelled", "inconclusive")
+
+
+def test_an_outcome_that_cannot_be_made_a_row_does_not_take_its_neighbours_along() -> None:
+    run = start(make_suite(cases=2))
+    held = open_lease(run.pk)
+    assert held is not None
+    good, bad = claim(held, 2)
+    trial = Trial("case", 1, 1, "echo")
+    nested: dict[str, Any] = {}
+    for _ in range(5000):
+        nested = {"in": nested}
+    passed = Decision(Verdict.PASSED, 1.0)
+
+    assert held.record(
+        [
+            Outcome(good, trial, (), passed),
+            Outcome(bad, trial.but(world_changes=nested), (), passed),
+        ]
+    )
+
+    assert counters(run) == {"total": 2, "passed": 1, "errored": 1}
+
+
 def test_a_part_of_a_suite_can_be_run() -> None:
     run = start(make_suite(cases=12), cases=["CASE 1"])
 
@@ -190,9 +293,10 @@ def test_a_drainer_stops_what_is_being_said_when_the_run_is_cancelled(
     run = start(make_suite(["hello", "very late"], concurrency=1, contains="o"))
 
     class SomebodyClicks(Heart):
-        def beat(self) -> Signal:
-            run.cancel()
-            return super().beat()
+        def beat(self, report: Report) -> Orders:
+            if report.held:
+                run.cancel()
+            return super().beat(report)
 
     # The click has to come while the conversations are held, in this very thread.
     monkeypatch.setattr("evals_app.runs.drain.Heart", SomebodyClicks)
@@ -250,7 +354,7 @@ def die(run: Run, *, begun: bool) -> Lease:
     """Leave a run as a worker does that is killed: a lease over rows, and nobody to renew it."""
     held = open_lease(run.pk)
     assert held is not None
-    jobs = held.claim(10)
+    jobs = claim(held, 10)
     if begun:
         held.begin([job.id for job in jobs])
     Lease.objects.filter(pk=held.token).update(until=Now() - timedelta(seconds=1))
@@ -306,7 +410,7 @@ def test_a_death_before_the_conversation_began_does_not_count() -> None:
 
 def test_the_third_death_makes_an_execution_errored() -> None:
     run = start(make_suite(cases=2))
-    for _ in range(3):
+    for _ in range(4):  # after two deaths each is held alone, so the last two are of one each
         die(run, begun=True)
         reap()
 
@@ -331,7 +435,7 @@ def test_a_late_worker_writes_nothing() -> None:
     run = start(make_suite(cases=1))
     held = open_lease(run.pk)
     assert held is not None
-    (job,) = held.claim(1)
+    (job,) = claim(held, 1)
     held.begin([job.id])
     Lease.objects.filter(pk=held.token).update(until=Now() - timedelta(seconds=1))
     reap()
@@ -351,7 +455,7 @@ def test_release_hands_back_what_we_stopped_ourselves_as_if_never_begun() -> Non
     run = start(make_suite())
     held = open_lease(run.pk)
     assert held is not None
-    jobs = held.claim(2)
+    jobs = claim(held, 2)
     held.begin([jobs[0].id])
 
     held.release()
@@ -380,10 +484,16 @@ def test_a_suite_that_no_longer_reads_is_refused_in_plain_words() -> None:
     assert problem.startswith("cases[0].turns[0].assertions[0].type: Unknown check 'gone'.")
 
 
-def test_a_snapshot_of_another_version_is_not_run_again() -> None:
+@pytest.mark.parametrize(
+    "part",
+    [pytest.param(Snapshot, id="its head"), pytest.param(SnapshotCase, id="one of its cases")],
+)
+def test_a_snapshot_of_another_version_is_not_run_again(
+    part: type[Snapshot | SnapshotCase],
+) -> None:
     run = start(make_suite(["bye"]))
     drain(run.pk)
-    Snapshot.objects.update(content='{"schema_version": 0}')
+    part._default_manager.update(content='{"schema_version": 0}')  # noqa: SLF001 - Django's name for it
     run.refresh_from_db()
 
     with pytest.raises(CannotStartError, match="made by another version"):

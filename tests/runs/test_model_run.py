@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 
 import pytest
 from django.test import TestCase
 
-from evals_app.models import Assertion, Provider, Run
+from evals_app.models import Assertion, ModelPrice, Provider, Run
 from evals_app.runs import CannotStartError, start_run
 from evals_app.runs.drain import drain
 from fixtures_app.models import Entity, EntityType, Fixture
@@ -33,7 +34,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
         yield running
 
 
-def make_run(*, judge: str = "local/judge-1") -> Run:
+def make_run(*, judge: str = "local/judge-1", max_cost_usd: str | None = None) -> Run:
     """Start a run of one case: an order is looked up, and two checks and a limit judge that."""
     agent = make_agent(
         "support",
@@ -46,6 +47,7 @@ def make_run(*, judge: str = "local/judge-1") -> Run:
     suite = make_suite(["Where is order 7?"], agent=agent, contains="Friday", judge_model=judge)
     case = suite.cases.get()
     case.max_prompt_tokens = 1000
+    case.max_cost_usd = max_cost_usd
     case.save()
     turn = case.turns.get()
     Assertion.objects.create(
@@ -96,6 +98,50 @@ def test_a_model_uses_the_world_and_a_model_judges_it(server: ModelServer) -> No
     assert not execution.is_scripted
     assert execution.transcript.trial["turns"][0]["reply"] == "It arrives on Friday."
     assert server.bodies[0]["system"] == "You are Echo."
+
+
+def price(model: str, usd: float) -> None:
+    """Give every token of a model the same price, for a million of them."""
+    ModelPrice.objects.create(
+        provider=Provider.objects.get(slug="local"),
+        model=model,
+        valid_from="2026-01-01",
+        input_usd=usd,
+        output_usd=usd,
+    )
+
+
+def test_agent_and_judge_have_a_cost_where_their_models_have_a_price(server: ModelServer) -> None:
+    server.answers(play)
+    price("claude-haiku-*", 10)
+    price("judge-1", 1)
+    run = make_run(max_cost_usd="0.0001")
+
+    drain(run.pk)
+
+    run.refresh_from_db()
+    execution = run.executions.get()
+    agent_tokens = (run.agent_prompt_tokens or 0) + (run.agent_response_tokens or 0)
+    assert run.agent_cost_usd == execution.cost_usd == Decimal(agent_tokens) / 100_000
+    assert run.judge_cost_usd == execution.judge_cost_usd == Decimal("0.00034")
+    assert (execution.verdict, execution.cause) == ("failed", "limit")
+    assert execution.reason.endswith("the limit is $0.0001.")
+    (call,) = execution.grades.get(type="llm_judge").calls
+    assert Decimal(call["cost_usd"]) == Decimal("0.00034")
+
+
+def test_without_a_price_a_limit_on_cost_cannot_be_graded(server: ModelServer) -> None:
+    server.answers(play)
+    price("judge-1", 1)
+    run = make_run(max_cost_usd="0.0001")
+
+    drain(run.pk)
+
+    run.refresh_from_db()
+    execution = run.executions.get()
+    assert (run.agent_cost_usd, run.judge_cost_usd) == (None, Decimal("0.00034"))
+    assert (execution.verdict, execution.cause) == ("errored", "case")
+    assert "no price covers what claude-haiku-5-5 did" in execution.reason
 
 
 def test_no_key_is_in_what_is_stored(server: ModelServer) -> None:

@@ -1,12 +1,11 @@
 """Which cases are chosen."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from evals_app.engine.suite import SuiteSpec
-from evals_app.runs.select import select_cases
+from evals_app.runs.select import Part
 
 CASES = {"Refund flow": ["money", "slow"], "Asks first": ["money"], "Größe": [], "refund twice": []}
 
@@ -17,6 +16,10 @@ def make_suite(**changes: Any) -> SuiteSpec:
     ]
     written = {"suite": "S", "slug": "s", "agent": "a", "cases": cases}
     return SuiteSpec.model_validate(written | changes)
+
+
+def names_of(part: Part, suite: SuiteSpec) -> list[str]:
+    return [case.name for case in suite.cases if part.holds(case, suite)]
 
 
 @pytest.mark.parametrize(
@@ -45,13 +48,27 @@ def make_suite(**changes: Any) -> SuiteSpec:
     ],
 )
 def test_what_is_asked_is_chosen_in_the_order_of_the_suite(
-    asked: dict[str, Sequence[str]], chosen: list[str]
+    asked: dict[str, Any], chosen: list[str]
 ) -> None:
-    assert [case.name for case in select_cases(make_suite(), **asked)] == chosen
+    assert names_of(Part(**asked), make_suite()) == chosen
 
 
 def test_every_case_has_its_suites_tags_too() -> None:
     suite = make_suite(tags=["nightly"])
 
-    assert len(select_cases(suite, tags=["nightly"])) == len(CASES)
-    assert [case.name for case in select_cases(suite, tags=["slow"])] == ["Refund flow"]
+    assert len(names_of(Part(tags=["nightly"]), suite)) == len(CASES)
+    assert names_of(Part(tags=["slow"]), suite) == ["Refund flow"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "trials"),
+    [
+        pytest.param({}, 3, id="as the suite says"),
+        pytest.param({"trials": 5}, 5, id="as asked"),
+        pytest.param({"trials": 5, "names": ["Größe"]}, 0, id="not chosen: never"),
+    ],
+)
+def test_it_says_how_often_a_case_is_held(asked: dict[str, Any], trials: int) -> None:
+    suite = make_suite(trials=3)
+
+    assert Part(**asked).trials_of(suite.cases[0], suite) == trials

@@ -91,10 +91,14 @@ class ModelSession:
         except asyncio.CancelledError:
             # Cut off, perhaps billed: its tokens are unknown, and of its time only the pauses.
             exchange.usages.append(Usage())
+            exchange.costs.append(None)
             exchange.waited_s += exchange.paused_s - paused_s
             raise
         exchange.waited_s += reply.waited_ms / 1000
+        if reply.is_replayed:
+            exchange.replayed_s += (reply.latency_ms + reply.waited_ms) / 1000
         exchange.usages.append(reply.usage)
+        exchange.costs.append(reply.cost_usd)
         exchange.attempts.extend(reply.attempts)
         exchange.model = reply.model
         if exchange.first_token_ms is None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from evals_app.engine.agents.session import Exchange
@@ -70,7 +71,7 @@ def scripted_judge(rules: Sequence[ScriptedRule]) -> Any:  # noqa: ANN401 - see 
         if rule.delay_ms:
             await asyncio.sleep(rule.delay_ms / 1000)
         usage = _usage(rule) if rule.usage is not None else Usage()
-        return ModelReply(text=rule.reply, usage=usage, model="scripted")
+        return ModelReply(text=rule.reply, usage=usage, cost_usd=Decimal(0), model="scripted")
 
     return complete
 

@@ -5,9 +5,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Protocol
 
-from evals_app.engine.trial import Attempt, Message, TurnRecord, Usage, total_usage
+from evals_app.engine.trial import Attempt, Message, TurnRecord, Usage, total_cost, total_usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class Exchange:
     """A turn while it is being held; what was done so far survives an error or a timeout.
 
     `clock` gives seconds. `waited_s` is the time that was not the agent's; drivers add to it.
-    `paused_s` is how long the turn's timer stood still.
+    `paused_s` is how long the turn's timer stood still. `replayed_s` is time that was spent on it
+    earlier, in a conversation that was broken off.
     """
 
     index: int
@@ -33,12 +35,14 @@ class Exchange:
     clock: Callable[[], float] = time.monotonic
     messages: list[Message] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
+    costs: list[Decimal | None] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     model: str | None = None
     first_token_ms: float | None = None
     waited_s: float = 0.0
     paused_s: float = 0.0
+    replayed_s: float = 0.0
     _started: float = 0.0
     _ended: float | None = None
     _timer: asyncio.Timeout | None = None
@@ -84,13 +88,14 @@ class Exchange:
             messages=tuple(self.messages),
             error=error,
             usage=total_usage(self.usages) if self.usages else Usage(),
-            latency_ms=max(0.0, (ended - self._started - self.waited_s) * 1000),
+            latency_ms=max(0.0, (ended - self._started + self.replayed_s - self.waited_s) * 1000),
             waited_ms=self.waited_s * 1000,
             first_token_ms=self.first_token_ms,
             model=self.model,
             attempts=tuple(self.attempts),
             notes=tuple(self.notes),
             expected=expected,
+            cost_usd=total_cost(self.costs),
         )
 
 

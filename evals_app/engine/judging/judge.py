@@ -134,6 +134,7 @@ class ModelJudge:
             reply=reply.text,
             prompt_hash=prompt.fingerprint(text),
             usage=reply.usage,
+            cost_usd=reply.cost_usd,
             latency_ms=reply.latency_ms,
             attempts=reply.attempts,
             dropped=reply.dropped,

@@ -161,13 +161,10 @@ class AnthropicAdapter:
             what = f"did not answer within {timeout_s:g} s"
             raise AttemptError(TimedOutError, what) from None
         except anthropic.APIConnectionError as error:
-            what = (
-                "could not be reached"
-                if isinstance(error.__cause__, httpx2.ConnectError)
-                else _PREMATURE_END
-            )
+            is_sent = not isinstance(error.__cause__, httpx2.ConnectError)
+            what = _PREMATURE_END if is_sent else "could not be reached"
             detail = self._clean(str(error.__cause__ or ""))
-            raise AttemptError(UnavailableError, what, detail=detail) from None
+            raise AttemptError(UnavailableError, what, detail=detail, is_billable=is_sent) from None
         except anthropic.APIStatusError as error:
             raise self._to_attempt_error(error) from None
         except httpx2.HTTPError as error:
@@ -231,7 +228,8 @@ class AnthropicAdapter:
     def _to_attempt_error(self, error: "anthropic.APIStatusError") -> AttemptError:
         status = error.status_code
         kind_of_error = str(error.type or "")
-        if status == http.HTTPStatus.OK:
+        is_begun = status == http.HTTPStatus.OK
+        if is_begun:
             status = _STATUS_OF_TYPE.get(kind_of_error, 500)
         kind = _kind(status, type_=kind_of_error, code=_code(error))
         detail = error.api_message if isinstance(error.api_message, str) else ""
@@ -249,6 +247,7 @@ class AnthropicAdapter:
             retry_after_s=retry_after_s(error.response.headers, now=self._now()),
             should_retry={"true": True, "false": False}.get(wish or ""),
             request_id=error.request_id,
+            is_billable=is_begun,
         )
 
     def _clean(self, text: str) -> str:

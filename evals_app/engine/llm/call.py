@@ -4,15 +4,20 @@ Latencies are milliseconds, timeouts seconds. Tool names are the authored ones o
 an API accepts instead stays inside its adapter.
 """
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from decimal import Decimal
 from typing import Any, Literal
 
 from evals_app.engine.trial import Attempt, Usage
 
 Stop = Literal["ok", "tool", "length", "refusal", "context"]
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
+
+# How long we wait, and what we are told meanwhile, changes no answer.
+_NOT_ASKED = frozenset({"timeout_s", "patience_s", "waiting", "tell"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,8 @@ class ModelCall:
 
     `provider` is a slug. `timeout_s` bounds one attempt, `patience_s` the time that retries may
     take in all. `waiting()` is entered for as long as the call waits for its provider: callers stop
-    their own clock there. Sampling settings and `effort` are sent only if set, and dropped where refused.
+    their own clock there; `tell` hears in words what it waits for, and afterwards an empty text.
+    Sampling settings and `effort` are sent only if set, and dropped where refused.
     """
 
     provider: str
@@ -105,6 +111,18 @@ class ModelCall:
     top_p: float | None = None
     effort: Effort | None = None
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    tell: Callable[[str], None] = lambda _: None
+
+    def as_json(self) -> str:
+        """Give all that the answer depends on as one JSON text."""
+        asked = {
+            each.name: getattr(self, each.name)
+            for each in fields(self)
+            if each.name not in _NOT_ASKED
+        }
+        asked["messages"] = [[type(each).__name__, asdict(each)] for each in self.messages]
+        asked["tools"] = [asdict(each) for each in self.tools]
+        return json.dumps(asked, sort_keys=True, ensure_ascii=False, default=str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +133,8 @@ class ModelReply:
     max_output_tokens), `refusal`, `context` (the conversation is too long for the model).
     `latency_ms` and `first_token_ms` are of the attempt that succeeded; all other time is in
     `waited_ms`. `native_turn` goes into the next call's messages; None if nothing was said.
-    `dropped` names the settings that the model does not accept.
+    `dropped` names the settings that the model does not accept. `cost_usd` None is unknown.
+    `is_replayed`: it was given and paid for earlier, in a conversation that was broken off.
     """
 
     text: str = ""
@@ -123,8 +142,10 @@ class ModelReply:
     stop: Stop = "ok"
     refusal_category: str | None = None
     usage: Usage = field(default_factory=Usage)
+    cost_usd: Decimal | None = None
     latency_ms: float = 0.0
     waited_ms: float = 0.0
+    is_replayed: bool = False
     first_token_ms: float | None = None
     attempts: tuple[Attempt, ...] = ()
     model: str = ""

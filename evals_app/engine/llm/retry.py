@@ -19,6 +19,8 @@ class AttemptError(Exception):
 
     `what` completes a sentence that begins with the provider's name: "answered 529 (overloaded)".
     `detail` is the API's own explanation, free of keys. `should_retry` is the API's explicit wish.
+    `is_billable` says that the answer may have been written, and be paid for, although we have none;
+    unsaid, that is so wherever the API gave no status.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class AttemptError(Exception):
         retry_after_s: float | None = None,
         should_retry: bool | None = None,
         request_id: str | None = None,
+        is_billable: bool | None = None,
     ) -> None:
         super().__init__(sentence(what, detail))
         self.kind = kind
@@ -40,6 +43,7 @@ class AttemptError(Exception):
         self.retry_after_s = retry_after_s
         self.should_retry = should_retry
         self.request_id = request_id
+        self.is_billable = status is None if is_billable is None else is_billable
 
     @property
     def is_retryable(self) -> bool:

@@ -1,5 +1,6 @@
 """The demo: load the examples, run them offline, show what came of it, serve."""
 
+import json
 import secrets
 import sys
 from argparse import ArgumentParser
@@ -13,14 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 from evals_app.engine.trial import Verdict
-from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.library import import_files
 from evals_app.library.examples import example_files
 from evals_app.management.console import console_on, print_result, run_link, watch
 from evals_app.management.web import WebServer
 from evals_app.models import Run, Suite
 from evals_app.runs import start_run
-from evals_app.runs.cluster import Interrupted, LocalCluster, look_after
+from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
 
 BIND = "127.0.0.1:8000"
 ON_PURPOSE = {"fails-on-purpose": Verdict.FAILED, "errors-on-purpose": Verdict.ERRORED}
@@ -39,6 +39,17 @@ class Command(BaseCommand):
         console = console_on(self.stdout, plain=options["no_color"])
         site = f"http://{options['bind']}"
         suites = self._prepare(console)
+        try:
+            surprises = self._run(suites, console, site, options)
+        except CannotWorkError as error:
+            raise CommandError(str(error), returncode=1) from error
+        if surprises:
+            sys.exit(1)
+
+    def _run(
+        self, suites: list[Suite], console: Console, site: str, options: dict[str, Any]
+    ) -> list[str]:
+        """Run all suites, then serve until told to stop; give what did not end as declared."""
         with Interrupted().listening() as stop, LocalCluster(grace_s=5.0) as cluster:
             serving = nullcontext() if options["no_serve"] else WebServer(options["bind"])
             with serving as web:
@@ -51,8 +62,7 @@ class Command(BaseCommand):
                     if not stop:
                         message = f"The web server ended. Is {options['bind']} already in use?"
                         raise CommandError(message, returncode=1)
-        if surprises:
-            sys.exit(1)
+        return surprises
 
     def _prepare(self, console: Console) -> list[Suite]:
         """Make sure that there are an administrator and the examples; give their suites."""
@@ -97,16 +107,15 @@ class Command(BaseCommand):
 
 def _declared(run: Run) -> dict[tuple[str, int], Verdict]:
     """Say how each execution of a run should end, by the tags of its case."""
-    suite = SnapshotSpec.read(run.snapshot.content).suite
     ends = {
-        case.name: next(
-            (verdict for tag, verdict in ON_PURPOSE.items() if tag in case.tags), Verdict.PASSED
+        position: next(
+            (verdict for tag, verdict in ON_PURPOSE.items() if tag in json.loads(content)["tags"]),
+            Verdict.PASSED,
         )
-        for case in suite.cases
+        for position, content in run.snapshot.cases.values_list("position", "content")
     }
-    return {
-        (case, trial): ends[case] for case, trial in run.executions.values_list("case", "trial")
-    }
+    rows = run.executions.values_list("case", "position", "trial")
+    return {(case, trial): ends[position] for case, position, trial in rows}
 
 
 def _surprises(run: Run, declared: dict[tuple[str, int], Verdict]) -> list[str]:

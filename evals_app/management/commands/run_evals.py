@@ -1,32 +1,44 @@
 """Run suites from the command line."""
 
-import json
 import signal
 import sys
-import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
 from contextlib import ExitStack
+from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
+from rich.console import Console
 
 from evals_app.documents import run_document, runs_document
+from evals_app.engine.forecast import Forecast
 from evals_app.engine.suite import near
 from evals_app.management.console import console_on, print_result, run_link, watch
+from evals_app.management.crew import Crew
 from evals_app.models import Agent, Run, Suite
-from evals_app.runs import CannotStartError, start_run
-from evals_app.runs.cluster import Interrupted, LocalCluster
-from evals_app.runs.workers import somebody_works
+from evals_app.models.money import PLACES
+from evals_app.reports.forecasts import forecast_json, in_words
+from evals_app.reports.run_json import SCHEMA_VERSION, written
+from evals_app.runs import CannotStartError, cancel_run, start_run
+from evals_app.runs.cluster import CannotWorkError, Interrupted
+from evals_app.runs.forecast import forecast, forecast_started
+from evals_app.runs.resume import resume_run
 
 USAGE, FAILED, INCONCLUSIVE, INTERRUPTED = 2, 1, 3, 130
-LOOK_FOR_WORKERS_S = 5.0
-GRACE_S = 5.0
+MOST_USD = 1_000_000
+
+# What says how a run is to be started; one that was started has all of it.
+_OF_A_START = ["case", "tag", "agent", "model", "trials", "concurrency", "timeout", "forecast"]
 
 
 class Command(BaseCommand):
     """Run suites through the same queue and workers as everything else."""
+
+    requires_system_checks = ["runs"]  # others load the pages, which takes half a second
 
     help = (
         "Run suites and wait for the result. Exit code: 0 passed, 1 failed, 2 wrong usage or "
@@ -44,6 +56,22 @@ class Command(BaseCommand):
         parser.add_argument("--trials", type=positive, help="How often each case is held.")
         parser.add_argument("--concurrency", type=positive, help="Conversations at once.")
         parser.add_argument("--timeout", type=float, help="Seconds after which runs are stopped.")
+        parser.add_argument(
+            "--max-cost", type=usd, metavar="USD", help="Each run stops before it would cost more."
+        )
+        parser.add_argument(
+            "--forecast", action="store_true", help="Say what it would take; start nothing."
+        )
+        started = parser.add_mutually_exclusive_group()
+        started.add_argument(
+            "--attach", type=positive, nargs="+", metavar="RUN", help="Watch runs that go on."
+        )
+        started.add_argument(
+            "--resume", type=positive, metavar="RUN", help="Let a run go on that was stopped."
+        )
+        started.add_argument(
+            "--cancel", type=positive, nargs="+", metavar="RUN", help="Stop runs, and that is all."
+        )
         parser.add_argument("--ci", action="store_true", help="No colour, JSON on stdout.")
         parser.add_argument("--output", type=Path, metavar="FILE", help="Write the JSON to a file.")
         parser.add_argument("--no-progress", action="store_true", help="No progress bar.")
@@ -57,32 +85,57 @@ class Command(BaseCommand):
         console = console_on(
             sys.stderr if is_ci else self.stdout, plain=is_ci or options["no_color"]
         )
-        if options["output"] and not options["output"].absolute().parent.is_dir():
-            message = f"--output: there is no folder {options['output'].parent}."
-            raise CommandError(message, returncode=USAGE)
-        suites = self._suites(options)
+        _refuse_what_does_not_fit(options)
+        if options["cancel"]:
+            _cancel(options["cancel"], console)
+        elif options["forecast"]:
+            found = _forecasts(self._suites(options), options, console)
+            self._write(partial(_forecast_document, found), options)
+        else:
+            try:
+                runs = self._watch(options, console)
+            except CannotWorkError as error:
+                raise CommandError(str(error), returncode=USAGE) from error
+            self._write(partial(_document, runs), options)
+            for run in runs:
+                print_result(run, console=console, site=options["site"])
+            if code := _exit_code(runs):
+                sys.exit(code)
+
+    def _watch(self, options: dict[str, Any], console: Console) -> list[Run]:
+        """Start runs, or come to those that were started, and wait until they end."""
         with Interrupted().listening() as stop, ExitStack() as stack:
-            runs = self._start(suites, options)
+            if options["attach"]:
+                runs = _runs(options["attach"])
+            elif options["resume"]:
+                runs = [_resumed(options["resume"], options["max_cost"])]
+            else:
+                runs = _start(self._suites(options), options)
+                _foretell(runs, options, console)
             crew = Crew(stack)
-            crew.ensure()
+            if any(run.is_open for run in runs):
+                crew.ensure()
             runs = watch(
                 runs,
                 console=console,
                 tick=crew.tick,
                 stop=lambda: bool(stop),
-                shows_progress=not (options["no_progress"] or is_ci),
+                shows_progress=not (options["no_progress"] or options["ci"]),
             )
             if stop:
                 self._interrupted(runs, stop, options["site"], has_own_workers=crew.is_own)
-        document = _document(runs)
+        return runs
+
+    def _write(self, whole: Callable[[], Any], options: dict[str, Any]) -> None:
+        """Write JSON where it is wanted, piece by piece, for it holds everything."""
         if options["output"]:
-            options["output"].write_text(document, encoding="utf-8")
-        if is_ci:
-            self.stdout.write(document)
-        for run in runs:
-            print_result(run, console=console, site=options["site"])
-        if code := _exit_code(runs):
-            sys.exit(code)
+            with options["output"].open("w", encoding="utf-8") as file:
+                file.writelines(written(whole()))
+                file.write("\n")
+        if options["ci"]:
+            for piece in written(whole()):
+                self.stdout.write(piece, ending="")
+            self.stdout.write()
 
     def _suites(self, options: dict[str, Any]) -> list[Suite]:
         known = Suite.objects.select_related("agent").order_by("slug")
@@ -100,70 +153,24 @@ class Command(BaseCommand):
             raise CommandError(message, returncode=USAGE)
         return suites
 
-    def _start(self, suites: list[Suite], options: dict[str, Any]) -> list[Run]:
-        agent = None
-        if options["agent"]:
-            agent = Agent.objects.filter(slug=options["agent"]).first()
-            if agent is None:
-                slugs = Agent.objects.values_list("slug", flat=True)
-                message = f"There is no agent {options['agent']!r}.{near(options['agent'], slugs)}"
-                raise CommandError(message, returncode=USAGE)
-        try:
-            # One transaction: either all of them start or none.
-            with transaction.atomic():
-                return [
-                    start_run(
-                        suite,
-                        agent=agent,
-                        model=options["model"],
-                        cases=options["case"],
-                        tags=options["tag"],
-                        trials=options["trials"],
-                        concurrency=options["concurrency"],
-                        timeout_s=options["timeout"],
-                    )
-                    for suite in suites
-                ]
-        except CannotStartError as exc:
-            raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
-
     def _interrupted(
         self, runs: list[Run], stop: Interrupted, site: str, *, has_own_workers: bool
     ) -> None:
         if stop.count > 1:
             signal.raise_signal(signal.SIGKILL)
-        for run in runs:
-            if run.is_open:
-                self.stderr.write(f"Run {run.pk} goes on: {run_link(run, site=site)}")
-        if has_own_workers:
-            self.stderr.write("Its workers stop with this command: start `manage.py worker`.")
+        going_on = [run for run in runs if run.is_open]
+        for run in going_on:
+            self.stderr.write(f"Run {run.pk} goes on: {run_link(run, site=site)}")
+        if going_on:
+            numbers = " ".join(str(run.pk) for run in going_on)
+            self.stderr.write(f"To watch again: manage.py run_evals --attach {numbers}")
+            self.stderr.write(f"To cancel: manage.py run_evals --cancel {numbers}")
+        if going_on and has_own_workers:
+            self.stderr.write(
+                "The workers stop with this command: --attach starts them again, and so does"
+                " `manage.py worker`."
+            )
         sys.exit(INTERRUPTED)
-
-
-class Crew:
-    """Somebody to do the work: workers that are alive, else some of our own."""
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-        self._cluster: LocalCluster | None = None
-        self._looked_at = 0.0
-
-    @property
-    def is_own(self) -> bool:
-        return self._cluster is not None
-
-    def ensure(self) -> None:
-        """Start workers of our own if nobody works (any more)."""
-        self._looked_at = time.monotonic()
-        if self._cluster is None and not somebody_works():
-            self._cluster = self._stack.enter_context(LocalCluster(grace_s=GRACE_S))
-
-    def tick(self) -> None:
-        """Keep things going."""
-        if self._cluster is not None:
-            self._cluster.tick()
-        elif time.monotonic() - self._looked_at >= LOOK_FOR_WORKERS_S:
-            self.ensure()
 
 
 def positive(text: str) -> int:
@@ -175,9 +182,141 @@ def positive(text: str) -> int:
     return value
 
 
-def _document(runs: list[Run]) -> str:
-    whole = run_document(runs[0]) if len(runs) == 1 else runs_document(runs)
-    return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
+def usd(text: str) -> Decimal:
+    """Read an amount of money above 0."""
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        value = Decimal(0)
+    if not value.is_finite() or not 0 < value <= MOST_USD or value != round(value, PLACES):
+        message = f"{text!r} is not an amount above 0 in USD, for example 2.50"
+        raise ArgumentTypeError(message)
+    return value
+
+
+def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
+    """Refuse options that would be passed over in silence, and a file that cannot be written."""
+    if options["output"] and not options["output"].absolute().parent.is_dir():
+        message = f"--output: there is no folder {options['output'].parent}."
+        raise CommandError(message, returncode=USAGE)
+    for option in ("attach", "resume", "cancel"):
+        if not options[option]:
+            continue
+        given = [f"--{each}" for each in _OF_A_START if options[each]]
+        given += ["suites"] if options["suites"] else []
+        given += ["--max-cost"] if options["max_cost"] and option != "resume" else []
+        if given:
+            message = (
+                f"--{option} takes a run that was started before, so it goes without"
+                f" {', '.join(given)}."
+            )
+            raise CommandError(message, returncode=USAGE)
+
+
+def _part(options: dict[str, Any]) -> dict[str, Any]:
+    """Give which part of a suite was asked for, and how it is to be held."""
+    return {
+        "cases": options["case"],
+        "tags": options["tag"],
+        "trials": options["trials"],
+        "concurrency": options["concurrency"],
+    }
+
+
+def _choice(options: dict[str, Any]) -> dict[str, Any]:
+    """Give what `start_run` and `forecast` take."""
+    agent = None
+    if options["agent"]:
+        agent = Agent.objects.filter(slug=options["agent"]).first()
+        if agent is None:
+            slugs = Agent.objects.values_list("slug", flat=True)
+            message = f"There is no agent {options['agent']!r}.{near(options['agent'], slugs)}"
+            raise CommandError(message, returncode=USAGE)
+    return {
+        "agent": agent,
+        "model": options["model"],
+        "max_cost_usd": options["max_cost"],
+        **_part(options),
+    }
+
+
+def _forecasts(
+    suites: list[Suite], options: dict[str, Any], console: Console
+) -> list[tuple[Suite, Forecast]]:
+    """Say what each suite would take."""
+    choice = _choice(options)
+    try:
+        found = [(suite, forecast(suite, **choice)) for suite in suites]
+    except CannotStartError as exc:
+        raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
+    for suite, each in found:
+        if not each.conversations:
+            raise CommandError(f"{suite.slug}: {in_words(each)}", returncode=USAGE)
+        _say(each, suite.name if len(suites) > 1 else "", options, console)
+    return found
+
+
+def _foretell(runs: list[Run], options: dict[str, Any], console: Console) -> None:
+    """Say what runs will take that have just been started."""
+    for run in runs:
+        found = forecast_started(run)
+        _say(found, run.suite_name if len(runs) > 1 else "", options, console)
+
+
+def _say(found: Forecast, name: str, options: dict[str, Any], console: Console) -> None:
+    text = in_words(found, max_cost_usd=options["max_cost"])
+    console.print(
+        f"{name}: {text}" if name else text, markup=False, highlight=False, soft_wrap=True
+    )
+
+
+def _start(suites: list[Suite], options: dict[str, Any]) -> list[Run]:
+    choice = _choice(options)
+    try:
+        # One transaction: either all of them start or none.
+        with transaction.atomic():
+            return [start_run(suite, **choice, timeout_s=options["timeout"]) for suite in suites]
+    except CannotStartError as exc:
+        raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
+
+
+def _runs(numbers: list[int]) -> list[Run]:
+    found = Run.objects.in_bulk(numbers)
+    missing = [str(number) for number in numbers if number not in found]
+    if missing:
+        raise CommandError(f"There is no run {' and no run '.join(missing)}.", returncode=USAGE)
+    return list(found.values())
+
+
+def _resumed(number: int, max_cost_usd: Decimal | None) -> Run:
+    (run,) = _runs([number])
+    try:
+        resume_run(run, max_cost_usd=max_cost_usd)
+    except CannotStartError as exc:
+        raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
+    return run
+
+
+def _cancel(numbers: list[int], console: Console) -> None:
+    for run in _runs(numbers):
+        did = cancel_run(run)
+        run.refresh_from_db()
+        text = f"Run {run.pk} had ended: {run.get_verdict_display()}."
+        if did and run.is_open:
+            text = f"Run {run.pk} is being cancelled; what is being said stops within seconds."
+        elif did or run.is_open:
+            text = f"Run {run.pk} is cancelled."
+        console.print(text, markup=False, highlight=False)
+
+
+def _document(runs: list[Run]) -> dict[str, Any]:
+    return run_document(runs[0]) if len(runs) == 1 else runs_document(runs)
+
+
+def _forecast_document(found: list[tuple[Suite, Forecast]]) -> dict[str, Any]:
+    rows = [{"suite": suite.slug} | forecast_json(each) for suite, each in found]
+    whole = {"forecast": rows[0]} if len(rows) == 1 else {"forecasts": rows}
+    return {"schema_version": SCHEMA_VERSION} | whole
 
 
 def _exit_code(runs: list[Run]) -> int:

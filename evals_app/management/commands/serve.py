@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from evals_app.management.web import WebServer
-from evals_app.runs.cluster import Interrupted, LocalCluster, look_after
+from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
 
 
 class Command(BaseCommand):
@@ -19,17 +19,21 @@ class Command(BaseCommand):
         parser.add_argument("--grace", type=float, default=20.0, help="See `worker`.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self._serve(options["bind"], grace_s=options["grace"])
+        except CannotWorkError as error:
+            raise CommandError(str(error), returncode=1) from error
+
+    def _serve(self, bind: str, *, grace_s: float) -> None:
         # The cluster is forked first: it must not inherit the server's sockets and threads.
         with (
             Interrupted().listening() as stop,
-            LocalCluster(grace_s=options["grace"]) as cluster,
-            WebServer(options["bind"]) as web,
+            LocalCluster(grace_s=grace_s) as cluster,
+            WebServer(bind) as web,
         ):
-            self.stdout.write(f"Touchstone is on http://{options['bind']}/ - Ctrl-C stops it.")
+            self.stdout.write(f"Touchstone is on http://{bind}/ - Ctrl-C stops it.")
             self.stdout.flush()
-            if not look_after(cluster, stop=stop, is_over=lambda: not web.is_alive):
-                message = "The worker's processes died; start again."
-                raise CommandError(message, returncode=1)
+            look_after(cluster, stop=stop, is_over=lambda: not web.is_alive)
             if not stop:
-                message = f"The web server ended. Is {options['bind']} already in use?"
+                message = f"The web server ended. Is {bind} already in use?"
                 raise CommandError(message, returncode=1)

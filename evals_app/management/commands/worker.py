@@ -5,12 +5,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from evals_app.runs.cluster import Interrupted, LocalCluster, look_after
+from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
+from evals_app.runs.patience import AWAY
 from evals_app.runs.workers import somebody_works_here
 
 
 class Command(BaseCommand):
     """Work on runs until told to stop."""
+
+    requires_system_checks = ["runs"]  # others load the pages, which takes half a second
 
     help = "Work on runs until SIGTERM or Ctrl-C; --check tells whether a worker is alive here."
 
@@ -27,15 +30,27 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["check"]:
-            if not somebody_works_here():
-                message = "No worker is alive on this machine."
-                raise CommandError(message, returncode=1)
-            self.stdout.write("A worker is alive.")
+            self._check()
             return
-        with Interrupted().listening() as stop, LocalCluster(grace_s=options["grace"]) as cluster:
+        try:
+            self._work(grace_s=options["grace"])
+        except CannotWorkError as error:
+            raise CommandError(str(error), returncode=1) from error
+
+    def _check(self) -> None:
+        try:
+            is_alive = somebody_works_here()
+        except AWAY as error:
+            message = f"The database, which knows the workers, does not answer. ({error})"
+            raise CommandError(message, returncode=1) from error
+        if not is_alive:
+            message = "No worker is alive on this machine."
+            raise CommandError(message, returncode=1)
+        self.stdout.write("A worker is alive.")
+
+    def _work(self, *, grace_s: float) -> None:
+        with Interrupted().listening() as stop, LocalCluster(grace_s=grace_s) as cluster:
             self.stdout.write("Worker is ready. Ctrl-C stops it.")
             self.stdout.flush()
-            if not look_after(cluster, stop=stop):
-                message = "The worker's processes died; start it again."
-                raise CommandError(message, returncode=1)
+            look_after(cluster, stop=stop)
         self.stdout.write("Worker stopped; what was unfinished waits for the next one.")

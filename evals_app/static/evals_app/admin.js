@@ -7,23 +7,70 @@
     for (const icon of root.querySelectorAll(".material-symbols-outlined")) icon.setAttribute("aria-hidden", "true");
   }
 
-  /** A dialog takes the focus, and says that it is one; unless it does so itself. */
-  function enter(dialog) {
-    if (!dialog || dialog.hasAttribute("role")) return;
-    const title = dialog.querySelector("h1, h2");
-    if (title) title.id ||= "dialog-title";
-    dialog.setAttribute("role", "dialog");
-    dialog.setAttribute("aria-modal", "true");
-    dialog.setAttribute("aria-labelledby", title?.id ?? "");
-    const inputs = "input:not([type=hidden]), select, textarea";
-    // Alpine shows it a moment later, and nothing hidden can be focused.
-    setTimeout(() => (dialog.querySelector(inputs) ?? dialog.querySelector("button[type=submit]"))?.focus(), 60);
+  // Dialogs: what is shown in the middle of the page takes the focus, keeps it, and gives it back.
+
+  const INPUTS = "input:not([type=hidden]), select, textarea";
+  let opener = null;
+
+  function shownDialog() {
+    const dialog = document.getElementById("dialog");
+    return dialog?.offsetParent ? dialog : null;
   }
+
+  /** Say that it is a dialog, unless it does so itself; then its text is to be read out first. */
+  function enter(dialog) {
+    const isOurs = dialog.hasAttribute("role");
+    if (!isOurs) {
+      const title = dialog.querySelector("h1, h2");
+      if (title) title.id ||= "dialog-title";
+      dialog.setAttribute("role", "dialog");
+      dialog.setAttribute("aria-modal", "true");
+      dialog.setAttribute("aria-labelledby", title?.id ?? "");
+    }
+    const first = isOurs ? dialog : dialog.querySelector(INPUTS) ?? dialog.querySelector("button[type=submit]");
+    // Alpine shows it a moment later, and nothing hidden can be focused.
+    setTimeout(() => (dialog.querySelector("[aria-invalid=true]") ?? first)?.focus(), 60);
+  }
+
+  function keepInside(event, dialog) {
+    const stops = [...dialog.querySelectorAll(`a[href], button, ${INPUTS}`)];
+    const [edge, other] = event.shiftKey ? [stops[0], stops.at(-1)] : [stops.at(-1), stops[0]];
+    const at = document.activeElement;
+    if (at !== edge && dialog.contains(at) && !(event.shiftKey && at === dialog)) return;
+    event.preventDefault();
+    other?.focus();
+  }
+
+  /** Once it is gone, whichever way it was left. */
+  function giveBack() {
+    setTimeout(() => {
+      if (!opener || shownDialog()) return;
+      opener.focus();
+      opener = null;
+    }, 60);
+  }
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const { target, elt } = event.detail;
+    if (target.id === "modal-content" && !target.contains(elt)) opener = elt;
+  });
+  document.addEventListener("keydown", (event) => {
+    const dialog = shownDialog();
+    if (dialog && event.key === "Tab") keepInside(event, dialog);
+    if (dialog && event.key === "Escape") giveBack();
+  });
+  document.addEventListener("click", () => {
+    if (shownDialog()) giveBack();
+  }, true);
 
   hush(document);
   document.addEventListener("htmx:afterSwap", (event) => {
     hush(event.target);
-    // What Unfold shows in the middle of the page.
-    if (event.target.id === "modal-content") enter(event.target.querySelector("#dialog"));
+    const dialog = event.target.id === "modal-content" && document.getElementById("dialog");
+    if (dialog) enter(dialog);
+  });
+  // A form that comes back with what is wrong replaces itself, and hears of it only when settled.
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (event.target.id === "dialog-form") event.target.querySelector("[aria-invalid=true]")?.focus();
   });
 })();

@@ -1,4 +1,4 @@
-// Review pages: stepping with j and k, quotes shown in the conversation, copying, dialogs, charts.
+// Review pages: stepping with j and k, quotes shown in the conversation, copying, charts.
 // Everything is delegated, so that parts which HTMX swaps in need no setup.
 "use strict";
 
@@ -15,7 +15,7 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || event.repeat) return;
-    if (isTyping(event.target) || openDialog()) return;
+    if (isTyping(event.target) || document.getElementById("dialog")?.offsetParent) return;
     const link = /^[jk]$/.test(event.key) && document.querySelector(`[data-step="${event.key}"]`);
     if (link) link.click();
   });
@@ -117,39 +117,6 @@
         turn.open = button.dataset.unfold === "all";
       }
     }
-    if (button.matches("[data-dismiss]")) returnFocus();
-  });
-
-  // Dialogs
-
-  let opener = null;
-  const openDialog = () => {
-    const dialog = document.getElementById("dialog");
-    return dialog && dialog.offsetParent !== null ? dialog : null;
-  };
-  const returnFocus = () => {
-    if (opener && opener.isConnected) setTimeout(() => opener.focus());
-  };
-
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    if (event.detail.target.id === "modal-content") opener = event.detail.elt;
-  });
-  document.addEventListener("htmx:afterSettle", (event) => {
-    if (event.detail.target.id !== "modal-content") return;
-    // The modal is shown by Alpine in the next tick.
-    setTimeout(() => document.getElementById("dialog")?.focus(), 50);
-  });
-  document.addEventListener("keydown", (event) => {
-    const dialog = openDialog();
-    if (!dialog) return;
-    if (event.key === "Escape") returnFocus();
-    if (event.key !== "Tab") return;
-    const stops = [...dialog.querySelectorAll("button")];
-    const edge = event.shiftKey ? stops[0] : stops.at(-1);
-    if (document.activeElement === edge || (event.shiftKey && document.activeElement === dialog)) {
-      event.preventDefault();
-      (event.shiftKey ? stops.at(-1) : stops[0]).focus();
-    }
   });
 
   // Live parts: never swap what holds the focus, and say nothing twice.
@@ -164,7 +131,7 @@
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
     const { target, fragment } = event.detail;
     const isSame = target.textContent.trim() === fragment.textContent.trim();
-    if (target.contains(document.activeElement) || (target.id.endsWith("-status") && isSame)) {
+    if (target.contains(document.activeElement) || isSame) {
       event.detail.shouldSwap = false;
     }
   });

@@ -18,7 +18,8 @@ from evals_app.engine.errors import (
     RateLimitedError,
     UnavailableError,
 )
-from evals_app.engine.llm.models import MissingKey, Models, missing_keys
+from evals_app.engine.llm.models import Block, MissingKey, Models, missing_keys
+from evals_app.engine.llm.slots import Slots
 from evals_app.engine.spec import ProviderSpec
 from tests.engine.llm.makers import KEY_VARIABLE, FakeTime, make_call, make_models, make_provider
 from tests.model_server import KEY, Answer, Cut, Failure, Hang, ModelServer, Reply
@@ -159,7 +160,7 @@ async def test_no_wait_is_added_after_an_error_that_is_not_retried(
     async with make_models(model_server, fake_time) as models:
         with pytest.raises(ProviderError):
             await models.complete(make_call())
-        assert models.blocked() == {}
+        assert models.standing()["anthropic"].block is None
 
     assert fake_time.slept == []
 
@@ -179,10 +180,12 @@ async def test_a_busy_provider_is_left_alone_by_every_caller(
     async with make_models(model_server, fake_time) as models:
         with pytest.raises(ProviderError):
             await models.complete(make_call(patience_s=1))
-        blocked = models.blocked()
+        first, second = models.standing()["anthropic"], models.standing()["anthropic"]
         got = await models.complete(make_call())
 
-    assert blocked == {"anthropic": pytest.approx(waits, abs=0.5)}
+    assert first.block is not None
+    assert first.block.for_s == pytest.approx(waits, abs=0.5)
+    assert second.block is None  # told once
     assert fake_time.slept == is_about([waits])
     assert got.attempts == ()
     assert got.waited_ms / 1000 == pytest.approx(waits, abs=0.5)
@@ -202,19 +205,26 @@ async def test_trouble_of_one_call_holds_back_nobody_else(
     assert fake_time.slept == []
 
 
-async def test_a_block_is_never_shortened(model_server: ModelServer, fake_time: FakeTime) -> None:
-    async with make_models(model_server, fake_time) as models:
-        models.block("anthropic", for_s=100)
-        models.block("anthropic", for_s=10)
+async def test_a_block_that_others_tell_of_is_kept_and_never_shortened(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.replies([Reply("At last.")])
 
-        assert models.blocked() == {"anthropic": pytest.approx(100, abs=0.5)}
+    async with make_models(model_server, fake_time) as models:
+        models.heed(places={}, blocks={"anthropic": Block(100, "asked by others")})
+        models.heed(places={}, blocks={"anthropic": Block(10, "asked by others")})
+        await models.complete(make_call())
+        standing = models.standing()["anthropic"]
+
+    assert fake_time.slept == is_about([100])
+    assert standing.block is None  # they know it already
 
 
 async def test_a_call_without_the_patience_for_a_block_sends_nothing(
     model_server: ModelServer, fake_time: FakeTime
 ) -> None:
     async with make_models(model_server, fake_time) as models:
-        models.block("anthropic", for_s=3600)
+        models.heed(places={}, blocks={"anthropic": Block(3600, "asked by others")})
         with pytest.raises(RateLimitedError) as caught:
             await models.complete(make_call(patience_s=600))
 
@@ -288,13 +298,14 @@ async def test_a_call_can_be_cancelled_while_it_waits_and_gives_everything_back(
 
     async with Models([provider], environ={KEY_VARIABLE: KEY}) as models:
         waiting = asyncio.create_task(models.complete(make_call()))
-        while not models.blocked():  # noqa: ASYNC110 - nothing tells when a block begins
-            await asyncio.sleep(0.01)
+        await models.news.wait()
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
 
-        assert models.blocked() == {"anthropic": pytest.approx(30, abs=5)}
+        block = models.standing()["anthropic"].block
+        assert block is not None
+        assert block.for_s == pytest.approx(30, abs=5)
 
 
 async def test_a_call_can_be_cancelled_in_the_middle_of_an_attempt(
@@ -456,7 +467,7 @@ async def test_two_providers_do_not_share_their_trouble(
     async with Models(
         providers, sleep=fake_time.sleep, clock=fake_time.clock, environ={KEY_VARIABLE: KEY}
     ) as models:
-        models.block("other", for_s=100)
+        models.heed(places={}, blocks={"other": Block(100, "asked by others")})
         with pytest.raises(BadRequestError):
             await models.complete(make_call())
 
@@ -502,3 +513,70 @@ async def test_the_callers_clock_stands_still_while_a_call_waits(
 
     assert reply.text == "hello"
     assert sum(paused) >= 7
+
+
+async def test_places_at_once_may_change_while_calls_are_under_way(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.answers(lambda _: Reply("So.", latency_s=0.02))
+
+    async with make_models(model_server, fake_time, max_concurrency=8) as models:
+        models.heed(places={"anthropic": 0}, blocks={})
+        calls = [asyncio.create_task(models.complete(make_call())) for _ in range(6)]
+        await asyncio.sleep(0.05)
+        before = len(model_server.requests)
+        models.heed(places={"anthropic": 2}, blocks={})
+        await asyncio.gather(*calls)
+        standing = models.standing()["anthropic"]
+
+    assert before == 0
+    assert model_server.most_at_once == 2
+    assert (standing.under_way, standing.wanted) == (0, 6)
+
+
+async def test_those_who_wait_for_a_place_can_be_cancelled_together() -> None:
+    slots = Slots(2)
+    ends: list[str] = []
+
+    async def call() -> None:
+        try:
+            async with slots:
+                await asyncio.sleep(60)
+        except BaseException as error:
+            ends.append(type(error).__name__)
+            raise
+
+    calls = [asyncio.create_task(call()) for _ in range(6)]
+    await asyncio.sleep(0.01)
+    for each in calls:
+        each.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+
+    assert ends == ["CancelledError"] * 6
+    assert slots.under_way == 0
+
+
+async def test_calls_keep_to_the_pace(model_server: ModelServer, fake_time: FakeTime) -> None:
+    model_server.answers(lambda _: Reply("So."))
+
+    async with make_models(model_server, fake_time, requests_per_minute=30) as models:
+        for _ in range(3):
+            await models.complete(make_call())
+
+    assert fake_time.slept == is_about([2, 2])
+
+
+async def test_what_a_call_waits_for_is_told_in_words(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.replies([Failure(429, headers={"retry-after": "7"}), Reply("So.")])
+    told: list[str] = []
+
+    async with make_models(model_server, fake_time) as models:
+        await models.complete(make_call(tell=told.append))
+
+    assert (
+        "waits for Anthropic until 08:00:07 UTC (answered 429 (rate limited)), then try 2 of 6"
+        in told
+    )
+    assert told[-1] == ""

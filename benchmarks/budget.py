@@ -1,0 +1,182 @@
+"""A ceiling under fire: many processes pay for randomly priced calls out of one run's budget.
+
+    DATABASE_URL=... .venv/bin/python benchmarks/budget.py --workers 8 --calls 500 --rounds 100
+
+Each process is a drainer with a lease of its own. It reserves the most that a call may cost,
+waits where that is refused, and settles what the call did cost: between nothing and all of it. After
+every settlement the run's row is read: spent, reserved and unsettled together must never exceed
+the ceiling. Exit code 1 if they ever do, or if a round stops although a call would have fitted.
+"""
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import random
+import sys
+import time
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+
+import django  # noqa: E402 - after the path
+
+django.setup()
+
+from asgiref.sync import async_to_sync, sync_to_async  # noqa: E402
+from django.core.management import call_command  # noqa: E402
+from django.db import connections  # noqa: E402
+
+from evals_app.engine.llm.purse import Account, Purse  # noqa: E402
+from evals_app.models import Lease, Run, Snapshot  # noqa: E402
+from evals_app.runs.budget import settle_and_reserve  # noqa: E402
+from evals_app.runs.lease import HeldLease, open_lease  # noqa: E402
+
+CEILING = Decimal("20.00")
+BOUND = Decimal("0.30")  # a call costs half of half of it on average: about half of 500 fit
+AT_ONCE = 8
+
+
+def make_run() -> Run:
+    """Write a run with a ceiling, and so much to do that every drainer gets a lease."""
+    snapshot, _ = Snapshot.objects.get_or_create(
+        sha256="0" * 64, defaults={"schema_version": 1, "content": "{}"}
+    )
+    return Run.objects.create(
+        snapshot=snapshot,
+        suite_slug="budget",
+        suite_name="Budget",
+        agent_slug="budget",
+        agent_name="Budget",
+        concurrency=1000,
+        total=1000,
+        not_run=1000,
+        max_cost_usd=CEILING,
+    )
+
+
+class Payer:
+    """One drainer: pays for its share of the calls until all are paid or the budget is spent."""
+
+    def __init__(self, lease: HeldLease, *, seed: int) -> None:
+        self.lease = lease
+        self.random = random.Random(seed)
+        self.most = Decimal(0)
+        self.paid = 0
+        self.is_over = False
+
+    async def pay(self, calls: int) -> None:
+        """Make the calls, a few at a time."""
+        purse = Purse(self.bank, is_limited=True)
+        places = asyncio.Semaphore(AT_ONCE)
+        tasks = [asyncio.create_task(self.call(purse, places)) for _ in range(calls)]
+        over = asyncio.create_task(self.watch())
+        paying = asyncio.create_task(self.wait_for(tasks))
+        await asyncio.wait({paying, over}, return_when=asyncio.FIRST_COMPLETED)
+        for task in [*tasks, over]:
+            task.cancel()
+        await asyncio.gather(paying, over, *tasks, return_exceptions=True)
+        await purse.tell()
+
+    async def wait_for(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def call(self, purse: Purse, places: asyncio.Semaphore) -> None:
+        bound = (BOUND * self.random.randint(1, 100) / 100).quantize(Decimal("0.000001"))
+        actual = (bound * self.random.randint(0, 100) / 100).quantize(Decimal("0.000000001"))
+        async with places:
+            await purse.reserve(bound)
+            try:
+                await asyncio.sleep(self.random.random() / 200)
+            finally:
+                purse.settle(bound, actual)
+            self.paid += 1
+
+    async def watch(self) -> None:
+        while not self.is_over:
+            await asyncio.sleep(0.02)
+            self.is_over = await sync_to_async(self.look)()
+
+    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
+        told = await sync_to_async(settle_and_reserve)(self.lease.token, account, amounts)
+        await sync_to_async(self.look)()
+        return [False] * len(amounts) if told is None else told
+
+    def look(self) -> bool:
+        run = Run.objects.get(pk=self.lease.run_id)
+        self.most = max(self.most, run.spent_usd + run.reserved_usd + run.unsettled_usd)
+        return bool(run.stop_reason)
+
+
+def drain(
+    run_id: int, calls: int, seed: int, results: "multiprocessing.Queue[tuple[int, Decimal]]"
+) -> None:
+    """Pay in this process."""
+    connections.close_all()
+    lease = open_lease(run_id)
+    if lease is None:
+        results.put((0, Decimal(0)))
+        return
+    payer = Payer(lease, seed=seed)
+    async_to_sync(payer.pay)(calls)
+    lease.release()
+    results.put((payer.paid, payer.most))
+
+
+def one_round(number: int, *, workers: int, calls: int) -> tuple[bool, str]:
+    """Run one round in processes of its own; say whether it kept the ceiling, and how it went."""
+    run = make_run()
+    connections.close_all()
+    fork = multiprocessing.get_context("fork")
+    results = fork.Queue()
+    share = calls // workers
+    processes = [
+        fork.Process(target=drain, args=(run.pk, share, 1000 * number + worker, results))
+        for worker in range(workers)
+    ]
+    for process in processes:
+        process.start()
+    found = [results.get() for _ in processes]
+    for process in processes:
+        process.join()
+    run.refresh_from_db()
+    paid, most = sum(each[0] for each in found), max(each[1] for each in found)
+    is_kept = most <= CEILING and run.spent_usd <= CEILING and not run.reserved_usd
+    # What stopped did not fit: it was at most BOUND.
+    is_used = not run.stop_reason or run.spent_usd > CEILING - BOUND
+    leases = Lease.objects.filter(run=run).count()
+    return is_kept and is_used and not leases, (
+        f"round {number}: {paid} calls, spent {run.spent_usd:.6f}, at most committed {most:.6f},"
+        f" {run.stop_reason or 'not stopped'}"
+    )
+
+
+def main() -> None:
+    """Run all rounds and print what was seen."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--calls", type=int, default=500)
+    parser.add_argument("--rounds", type=int, default=100)
+    options = parser.parse_args()
+    call_command("migrate", verbosity=0)
+    began, kept = time.monotonic(), 0
+    for number in range(1, options.rounds + 1):
+        is_kept, words = one_round(number, workers=options.workers, calls=options.calls)
+        kept += is_kept
+        if number == 1 or not is_kept or number % 10 == 0:
+            print(words, flush=True)
+    took = time.monotonic() - began
+    print(
+        f"{kept} of {options.rounds} rounds kept the ceiling of {CEILING} USD; {took:.0f} s in all."
+    )
+    sys.exit(kept != options.rounds)
+
+
+if __name__ == "__main__":
+    main()

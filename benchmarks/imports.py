@@ -1,0 +1,131 @@
+"""Measure what it takes to import, import again and export 10,000 cases, by the commands.
+
+    DATABASE_URL=postgresql://... python -m benchmarks.imports --cases 10000
+
+Works in a database of its own on that server (or in a file, with SQLite), and drops it again.
+"""
+# ruff: noqa: E402 - models can be imported once Django is set up
+
+import argparse
+import io
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+django.setup()
+
+from django.core.management import call_command
+from django.db import connection
+
+from evals_app.engine.spec import AgentSpec
+from evals_app.engine.suite import SuiteSpec
+from evals_app.formats import write_native
+
+AGENT = AgentSpec.model_validate(
+    {"agent": "Desk", "slug": "desk", "driver": "scripted", "rules": [{"reply": "It is sent."}]}
+)
+
+
+def suite(slug: str, *, cases: int, changed: int = 0) -> SuiteSpec:
+    """Give a suite as people write them: limits, four checks a case; some cases changed."""
+    return SuiteSpec.model_validate(
+        {
+            "suite": f"Suite {slug}",
+            "slug": slug,
+            "agent": AGENT.slug,
+            "assertions": [{"type": "not_contains", "value": "as an AI"}],
+            "cases": [_case(number, is_changed=number < changed) for number in range(cases)],
+        }
+    )
+
+
+def _case(number: int, *, is_changed: bool) -> dict[str, Any]:
+    return {
+        "name": f"Order {number:05}",
+        "description": "The customer asks twice, and is told the same twice.",
+        "tags": ["orders", f"part-{number % 10}"],
+        "limits": {"max_time_ms": 5000, "max_tool_calls": 3},
+        "turns": [
+            {
+                "user": f"Where is my order {number}?",
+                "expected": "on its way" if is_changed else "sent",
+                "inherit": True,
+                "assertions": [
+                    {"type": "contains"},
+                    {"type": "llm-rubric", "criteria": "The reply is kind and names the day."},
+                ],
+            }
+        ],
+        "final_assertions": [{"type": "regex", "value": r"\b(sent|on its way)\b"}],
+    }
+
+
+def measure(*, cases: int, suites: int) -> None:
+    """Print a line for one large suite, and one for so many small ones."""
+    print(
+        f"{'':<24} {'import':>9} {'again':>9} {'1 % new':>9} {'export':>9}   s (CPU of this side)"
+    )
+    for count in (1, suites):
+        each = max(1, cases // count)
+        with _own_database(), tempfile.TemporaryDirectory() as folder:
+            took = _measured(Path(folder), suites=count, cases=each)
+        title = f"{count} x {each:,} cases"
+        print(f"{title:<24} {' '.join(took)}", flush=True)
+
+
+def _measured(folder: Path, *, suites: int, cases: int) -> Sequence[str]:
+    written, exported = folder / "written", folder / "exported"
+    _write(written, suites=suites, cases=cases)
+    took = [_timed("import_evals", written), _timed("import_evals", written)]
+    _write(written, suites=suites, cases=cases, changed=max(1, cases // 100))
+    took.append(_timed("import_evals", written))
+    took.append(_timed("export_evals", dir=exported))
+    return took
+
+
+def _write(folder: Path, *, suites: int, cases: int, changed: int = 0) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "desk.agent.yaml").write_bytes(write_native(AGENT))
+    for number in range(suites):
+        spec = suite(f"orders-{number}", cases=cases, changed=changed)
+        (folder / f"{spec.slug}.suite.yaml").write_bytes(write_native(spec))
+
+
+def _timed(command: str, *arguments: Any, **options: Any) -> str:
+    began, cpu = time.perf_counter(), time.process_time()
+    call_command(command, *arguments, stdout=io.StringIO(), **options)
+    return f"{time.perf_counter() - began:4.1f}({time.process_time() - cpu:3.1f})"
+
+
+@contextmanager
+def _own_database() -> Iterator[None]:
+    with tempfile.TemporaryDirectory() as folder:
+        named = Path(connection.settings_dict["NAME"]).name
+        # In memory SQLite would not show what it takes to write.
+        name = f"{folder}/{named}" if connection.vendor == "sqlite" else f"{named}_imports"
+        connection.settings_dict["TEST"]["NAME"] = name
+        before = connection.settings_dict["NAME"]
+        connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+        try:
+            yield
+        finally:
+            connection.creation.destroy_test_db(before, verbosity=0)
+
+
+def main() -> None:
+    """Read the options and measure."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--suites", type=int, default=100, help="Among which they are divided.")
+    measure(**vars(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,334 @@
+"""Measure pages of the admin and of REST on a filled database: time and number of queries.
+
+    DATABASE_URL=postgresql://... python -m benchmarks.pages --requests 40 [--only executions]
+
+Each line is one kind of page, asked for in many variants: other rows, other filters, other pages
+of the list. Requests are made in this process, without a network; the first one of a kind is not
+counted. Exits with 1 if a kind of page takes longer, or more queries, than is allowed.
+"""
+# ruff: noqa: E402 - models can be imported once Django is set up
+
+import argparse
+import os
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, cycle, islice
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+django.setup()
+
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db import connection, models
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from evals_app.engine.statistics import percentile
+from evals_app.models import ApiToken, Case, Execution, Run, Suite
+
+MOST_MS = 300.0
+MOST_QUERIES = 12
+LIST_PAGE = 50
+SEARCHED = ("refund", "LATE PARCEL", "angry", "5-0004", "0-00123", "nothing is called so")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A kind of page, and the addresses by which it is asked for."""
+
+    title: str
+    addresses: Sequence[str]
+
+
+@dataclass(slots=True)
+class Queries:
+    """Counts the queries of a request and remembers the slowest."""
+
+    count: int = 0
+    slowest_ms: float = 0.0
+    slowest: str = ""
+
+    def __call__(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:  # noqa: ANN401
+        began = time.perf_counter()
+        try:
+            return execute(sql, *rest)
+        finally:
+            took_ms = 1000 * (time.perf_counter() - began)
+            self.count += 1
+            if took_ms > self.slowest_ms:
+                params = rest[0] or ()
+                self.slowest_ms, self.slowest = took_ms, f"{sql}\n  {params!r:.300}"
+
+
+@dataclass(slots=True)
+class Measured:
+    """What the requests of one page took."""
+
+    page: Page
+    took_ms: list[float] = field(default_factory=list)
+    most_queries: int = 0
+    slowest_ms: float = 0.0
+    slowest: str = ""
+    slowest_address: str = ""
+
+    @property
+    def p95_ms(self) -> float:
+        return percentile(self.took_ms, 0.95) or 0.0
+
+    @property
+    def is_allowed(self) -> bool:
+        return self.p95_ms <= MOST_MS and self.most_queries <= MOST_QUERIES
+
+    def __str__(self) -> str:
+        numbers = (statistics.median(self.took_ms), self.p95_ms, max(self.took_ms))
+        times = " ".join(f"{number:8.0f}" for number in numbers)
+        mark = "" if self.is_allowed else "  <--"
+        return f"{self.page.title:<44} {times} {self.most_queries:8} {self.slowest_ms:10.0f}{mark}"
+
+
+HEAD = f"{'page':<44} {'median':>8} {'p95':>8} {'max':>8} {'queries':>8} {'slowest q.':>10}"
+
+
+def measure(client: Client, page: Page, *, requests: int) -> Measured:
+    """Ask for a page in its variants, one after the other."""
+    measured = Measured(page)
+    _ask(client, page.addresses[0])  # what a process does only once is not counted
+    for address in islice(cycle(page.addresses), requests):
+        queries = Queries()
+        began = time.perf_counter()
+        with connection.execute_wrapper(queries):
+            _ask(client, address)
+        measured.took_ms.append(1000 * (time.perf_counter() - began))
+        measured.most_queries = max(measured.most_queries, queries.count)
+        if queries.slowest_ms > measured.slowest_ms:
+            measured.slowest_ms, measured.slowest = queries.slowest_ms, queries.slowest
+            measured.slowest_address = address
+    return measured
+
+
+def _ask(client: Client, address: str) -> None:
+    response = client.get(address)
+    if response.status_code != 200:  # noqa: PLR2004 - a page
+        message = f"{address} answered {response.status_code}."
+        raise SystemExit(message)
+    response.getvalue()  # also of a page that is streamed
+
+
+# The admin
+
+
+def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
+    """Give the pages that people open."""
+    yield Page("dashboard", [reverse("admin:index")])
+    runs = reverse("admin:evals_app_run_changelist")
+    yield Page("runs", [runs])
+    yield Page("runs, last pages", [f"{runs}?p={number}" for number in _deep(Run)])
+    yield from _filtered("runs", Run, user, rng)
+    yield Page("run that has ended", _pages_of(Run, _sample(_ended(), rng)))
+    largest = _ended().order_by("-total", "-pk")
+    yield Page("run that has ended, the largest", _pages_of(Run, largest[:8]))
+    yield Page("run that is open", _pages_of(Run, Run.objects.filter(status__in=Run.OPEN)[:8]))
+    yield from _execution_lists(user, rng)
+    yield from _reviews(rng)
+    suites = reverse("admin:evals_app_suite_changelist")
+    yield Page("suites", [suites, f"{suites}?q=refund", f"{suites}?p=2"])
+    yield Page("suite", _pages_of(Suite, _sample(Suite.objects.all(), rng)))
+    many = Suite.objects.annotate(many=models.Count("cases")).order_by("-many")
+    yield Page("suite, the largest", _pages_of(Suite, many[:1]))
+    cases = reverse("admin:evals_app_case_changelist")
+    yield Page("cases", [cases, *(f"{cases}?{urlencode({'q': text})}" for text in SEARCHED)])
+    yield Page("case", _pages_of(Case, _sample(Case.objects.all(), rng)))
+
+
+def _execution_lists(user: User, rng: random.Random) -> Iterator[Page]:
+    url = reverse("admin:evals_app_execution_changelist")
+    yield Page("executions", [url])
+    yield Page("executions, deep pages", [f"{url}?p={number}" for number in _deep(Execution)])
+    yield from _filtered("executions", Execution, user, rng)
+    verdicts = [f"{url}?verdict__exact=failed&p={page}" for page in (2, 20, 200, 1000)]
+    yield Page("executions, failed, deep pages", verdicts)
+    searched = [f"{url}?{urlencode({'q': text})}" for text in SEARCHED]
+    yield Page("executions, searched", searched)
+    chosen = [_pairs(query) for query in _choices(Execution, user).get("suite", [])]
+    both = [f"{each}&{rng.choice(chosen)}" for each in searched for _ in range(3) if chosen]
+    yield Page("executions, searched and suite", both or searched)
+    yield Page(
+        "executions, searched and failed", [f"{each}&verdict__exact=failed" for each in searched]
+    )
+    largest = _ended().order_by("-total", "-pk").values_list("pk", flat=True)[:8]
+    of_runs = [f"{url}?run={pk}" for pk in largest]
+    narrowed = ["", "&verdict__exact=errored", "&q=angry", "&cause__exact=tool", "&p=100"]
+    yield Page("executions of a large run", [each + more for each in of_runs for more in narrowed])
+
+
+def _filtered(
+    title: str, model: type[models.Model], user: User, rng: random.Random
+) -> Iterator[Page]:
+    """Give the list under each choice of each filter that it offers, and under two at once."""
+    url = reverse(f"admin:evals_app_{model._meta.model_name}_changelist")  # noqa: SLF001
+    choices = _choices(model, user)
+    for name, queries in choices.items():
+        yield Page(f"{title} by {name}", _shuffled([url + query for query in queries], rng))
+    for one, other in combinations(choices, 2):
+        pairs = [
+            f"{url}{rng.choice(choices[one])}&{_pairs(rng.choice(choices[other]))}"
+            for _ in range(40)
+        ]
+        yield Page(f"{title} by {one} and {other}", pairs)
+
+
+def _choices(model: type[models.Model], user: User) -> dict[str, list[str]]:
+    """Give the filters that a list offers, with what each adds to the address."""
+    request = RequestFactory().get("/")
+    request.user = user
+    changelist = admin.site.get_model_admin(model).get_changelist_instance(request)
+    found = {
+        str(spec.title): [
+            str(choice["query_string"])
+            for choice in spec.choices(changelist)
+            if not choice["selected"] and choice["query_string"] not in {"", "?"}
+        ]
+        for spec in changelist.filter_specs
+    }
+    return {title: queries for title, queries in found.items() if queries}
+
+
+def _pairs(query: str) -> str:
+    return query.removeprefix("?")
+
+
+def _reviews(rng: random.Random) -> Iterator[Page]:
+    told = Execution.objects.filter(transcript__isnull=False)
+    yield Page("review", _pages_of(Execution, _sample(told, rng)))
+    ended = Execution.objects.filter(status="finished")
+    yield Page("review of a year", _pages_of(Execution, _sample(ended, rng)))
+    waiting = Execution.objects.filter(status__in=["queued", "running"], run__status__in=Run.OPEN)
+    yield Page("review, not yet held", _pages_of(Execution, waiting.order_by("pk")[:20]))
+
+
+# REST
+
+
+def rest_pages(rng: random.Random) -> Iterator[Page]:
+    """Give what programs read; cursors are followed from answer to answer."""
+    runs = reverse("api:runs")
+    yield Page("REST runs", [runs, f"{runs}?page_size=200"])
+    yield Page("REST runs, filtered", [f"{runs}?{each}" for each in _run_filters(rng)])
+    some = _sample(_ended(), rng)
+    yield Page("REST run", _addresses("run", some))
+    large = _ended().order_by("-total", "-pk")[:8]
+    yield Page("REST run, the largest", _addresses("run", large))
+    lists = _addresses("run-executions", large)
+    yield Page("REST executions of a run", [*lists, *(f"{each}?page_size=200" for each in lists)])
+    filters = ["verdict=failed", "status=finished", "cause=tool", "verdict=errored&cause=judge"]
+    filters.append(urlencode({"case": rng.choice(Case.objects.values_list("name", flat=True))}))
+    yield Page(
+        "REST executions of a run, filtered", [f"{each}?{one}" for each in lists for one in filters]
+    )
+    told = _sample(Execution.objects.filter(transcript__isnull=False), rng)
+    yield Page("REST execution", _addresses("execution", told))
+    for name in ("suites", "agents", "fixtures", "providers"):
+        yield Page(f"REST {name}", [reverse(f"api:{name}")])
+    small = Suite.objects.annotate(many=models.Count("cases")).filter(many__lte=500)
+    slugs = list(small.order_by("-many").values_list("slug", flat=True)[:8])
+    yield Page("REST suite of up to 500 cases", [reverse("api:suite", args=[s]) for s in slugs])
+
+
+def _run_filters(rng: random.Random) -> list[str]:
+    suites = list(Suite.objects.values_list("slug", flat=True))
+    suite, agent = rng.choice(suites), Suite.objects.values_list("agent__slug", flat=True)[0]
+    moments = list(Run.objects.order_by("pk").values_list("created_at", flat=True))
+    times = [urlencode({"created_after": moments[len(moments) // 2].isoformat()})]
+    times.append(urlencode({"created_before": moments[len(moments) // 20].isoformat()}))
+    single = [f"suite={suite}", f"agent={agent}", "status=cancelled", "verdict=inconclusive"]
+    return [*single, *times, *(f"{a}&{b}" for a, b in combinations([*single, *times], 2))]
+
+
+def cursor_page(client: Client, *, follow: int = 40) -> Page:
+    """Walk a long list by its cursors, and give the addresses that were met."""
+    largest = _ended().order_by("-total", "-pk")[:1]
+    addresses = _addresses("run-executions", largest)
+    while len(addresses) < follow and (following := client.get(addresses[-1]).json()["next"]):
+        addresses.append(following)
+    return Page("REST executions of a run, by cursor", addresses)
+
+
+# Rows to ask for
+
+
+def _ended() -> models.QuerySet[Run]:
+    return Run.objects.exclude(status__in=Run.OPEN).defer("summary")
+
+
+def _sample(rows: models.QuerySet[Any], rng: random.Random, size: int = 40) -> Iterable[Any]:
+    keys = list(rows.order_by("-pk").values_list("pk", flat=True))
+    return rows.filter(pk__in=rng.sample(keys, min(size, len(keys)))).only("pk")
+
+
+def _pages_of(model: type[models.Model], rows: Iterable[Any]) -> list[str]:
+    name = f"admin:evals_app_{model._meta.model_name}_change"  # noqa: SLF001
+    return [reverse(name, args=[row.pk]) for row in rows]
+
+
+def _addresses(name: str, rows: Iterable[Any]) -> list[str]:
+    return [reverse(f"api:{name}", args=[row.pk]) for row in rows]
+
+
+def _deep(model: type[models.Model]) -> list[int]:
+    last = max(1, model._default_manager.count() // LIST_PAGE)  # noqa: SLF001
+    return sorted({max(1, round(last * share)) for share in (0.001, 0.01, 0.1, 0.5, 0.9, 1.0)})
+
+
+def _shuffled(items: list[str], rng: random.Random) -> list[str]:
+    return rng.sample(items, len(items))
+
+
+# The whole
+
+
+def run(*, requests: int, only: str = "") -> list[Measured]:
+    """Measure every page, or those whose title holds `only`, and print a line for each."""
+    rng = random.Random(1)
+    user, _ = User.objects.get_or_create(
+        username="benchmark", defaults={"is_superuser": True, "is_staff": True}
+    )
+    person = Client(SERVER_NAME="localhost")
+    person.force_login(user)
+    token, text = ApiToken.issue(name="benchmark", user=user, scope="read")
+    program = Client(SERVER_NAME="localhost", headers={"Authorization": f"Bearer {text}"})
+    print(HEAD)
+    found = []
+    try:
+        todo = [(person, page) for page in admin_pages(user, rng)]
+        todo += [(program, page) for page in [*rest_pages(rng), cursor_page(program)]]
+        for client, page in todo:
+            if only in page.title and page.addresses:
+                found.append(measure(client, page, requests=requests))
+                print(found[-1], flush=True)
+    finally:
+        token.delete()
+    for measured in found:
+        if not measured.is_allowed:
+            print(f"\n{measured.page.title}: {measured.slowest_address}\n  {measured.slowest}")
+    return found
+
+
+def main() -> None:
+    """Read the options and measure."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--requests", type=int, default=40, help="Of each kind of page.")
+    parser.add_argument("--only", default="", help="Part of the titles to measure.")
+    found = run(**vars(parser.parse_args()))
+    sys.exit(0 if all(measured.is_allowed for measured in found) else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,510 @@
+"""Fill a database with a year of runs, as workers would have left it.
+
+    DATABASE_URL=postgresql://... python -m benchmarks.seed_executions --executions 1000000
+
+Take an empty database that has been migrated; nothing in it is ever removed. The same options
+write the same rows, but for times, which end now.
+"""
+# ruff: noqa: E402 - models can be imported once Django is set up
+
+import argparse
+import os
+import random
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any, TypeVar
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
+django.setup()
+
+from django.contrib.auth.models import User
+from django.core.management.color import no_style
+from django.db import connection, models, transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from evals_app.engine.scoring import CaseSummary, Fact, summarise_run
+from evals_app.engine.spec import AgentSpec
+from evals_app.engine.suite import SuiteSpec
+from evals_app.engine.trial import Message, ToolCall, Trial, TurnRecord, Usage, Verdict
+from evals_app.formats.snapshot import SCHEMA_VERSION, Name, SnapshotSpec, canonical_case
+from evals_app.library.saving import save_agent, save_suite
+from evals_app.models import (
+    Execution,
+    GradeResult,
+    Lease,
+    Run,
+    Snapshot,
+    SnapshotCase,
+    Suite,
+    Transcript,
+)
+from evals_app.runs.finish import CaseResults
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+YEAR = timedelta(days=365)
+OPEN_RUNS = 3
+PEOPLE = ("ada", "grace", "katherine", "edsger", "barbara", "alan")
+TOPICS = ("Refund", "Late parcel", "Invoice", "Booking", "Password", "Address", "Complaint")
+SITUATIONS = ("asked twice", "angry customer", "in Portuguese", "no order number", "by phone")
+# How a suite's runs divide: whole, a part chosen by a tag, one case tried by hand.
+SHARES = {1.0: 60, 0.3: 25, 0.0: 15}
+# How a run ends: all of it, cancelled, out of time.
+ENDINGS = {"": 94, Run.StopReason.CANCELLED: 4, Run.StopReason.DEADLINE: 2}
+CAUSES = {
+    Verdict.FAILED: {"assertion": 80, "limit": 10, "agent": 10},
+    Verdict.ERRORED: {"provider": 60, "judge": 30, "harness": 9, "tool": 1},
+}
+REASONS = {
+    "assertion": "The reply does not contain 'on its way'.",
+    "limit": "The agent took 12,345 ms; at most 10,000 ms are allowed.",
+    "agent": "The agent answered nothing.",
+    "provider": "The model API answered 529 overloaded, 8 times in 600 s.",
+    "judge": "The judge's answer could not be read.",
+    "harness": "The worker died three times.",
+    "tool": "entity.query: the world refused the call.",
+}
+REPLY = "Thank you for waiting. Your parcel is on its way and arrives on Tuesday before noon. "
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A suite as its runs see it."""
+
+    row: Suite
+    spec: SuiteSpec
+    agent: AgentSpec
+    snapshot: Snapshot
+    pass_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run to write: what it holds, when it began and how it ended."""
+
+    suite: Written
+    cases: int
+    is_tryout: bool
+    is_open: bool
+    ending: str
+    at: datetime
+
+    @property
+    def size(self) -> int:
+        return self.cases * self.suite.spec.trials
+
+
+def seed(
+    *, executions: int, suites: int, largest: int, graded: int, transcripts: int, seed: int = 1
+) -> int:
+    """Write at least so many executions, the newest of them graded and with transcripts.
+
+    Returns how many were written. Suites hold from 10 to `largest` executions; most are small.
+    """
+    rng = random.Random(seed)
+    people = [User.objects.get_or_create(username=name)[0] for name in PEOPLE]
+    written = [_suite(number, suites, largest, rng) for number in range(suites)]
+    plans = _plans(written, executions, rng)
+    total = sum(plan.size for plan in plans)
+    writer = _Writer(rng, people, graded_from=total - graded, said_from=total - transcripts)
+    for plan in plans:
+        with transaction.atomic():
+            writer.write(plan)
+    _set_sequences()
+    return total
+
+
+# Suites
+
+
+def _suite(number: int, suites: int, largest: int, rng: random.Random) -> Written:
+    size = round(10 * (largest / 10) ** ((1 - number / max(1, suites - 1)) ** 2))
+    trials = 5 if number % 5 == 1 else 1
+    agent = AgentSpec.model_validate(
+        {
+            "agent": f"Desk {number % 4}",
+            "slug": f"desk-{number % 4}",
+            "model": "anthropic/claude-haiku-5-5",
+            "system_prompt": "You answer customers of a shop. Be kind, be short. " * 20,
+        }
+    )
+    cases = [
+        {
+            "name": f"{TOPICS[n % 7]}, {SITUATIONS[n % 5]}, {number % 10}-{n:05}",
+            "tags": [TOPICS[n % 7].lower()],
+            "turns": [
+                {"user": f"Where is my order {1000 * number + n}?", "expected": "on its way"}
+                for _ in range(1 + n % 3)
+            ],
+        }
+        for n in range(max(1, size // trials))
+    ]
+    spec = SuiteSpec.model_validate(
+        {
+            "suite": f"{TOPICS[number % 7]} desk {number}",
+            "slug": f"desk-suite-{number}",
+            "agent": agent.slug,
+            "trials": trials,
+            "min_pass_rate": 0.8,
+            "assertions": [{"type": "contains"}, {"type": "not_contains", "value": "as an AI"}],
+            "gates": {"min_score": 0.7, "max_p95_ms": 4000},
+            "cases": cases,
+        }
+    )
+    save_agent(agent)
+    save_suite(spec)
+    head = spec.model_copy(update={"cases": []})
+    content = SnapshotSpec(suite=head, agent=agent, judge=agent.model).canonical()
+    contents = [canonical_case(case) for case in spec.cases]
+    snapshot, is_new = Snapshot.objects.get_or_create(
+        sha256=Name(contents).of(content),
+        defaults={"schema_version": SCHEMA_VERSION, "content": content},
+    )
+    if is_new:
+        SnapshotCase.objects.bulk_create(
+            [
+                SnapshotCase(snapshot=snapshot, position=position, content=each)
+                for position, each in enumerate(contents)
+            ],
+            batch_size=2000,
+        )
+    row = Suite.objects.get(slug=spec.slug)
+    return Written(row, spec, agent, snapshot, pass_rate=rng.uniform(0.7, 0.99))
+
+
+def _plans(suites: Sequence[Written], executions: int, rng: random.Random) -> list[Plan]:
+    chosen: list[tuple[Written, float]] = []
+    # The last ones are open; the newest that has ended, and one that has not, are the largest.
+    last = [(suites[0], 1.0), *((suite, 1.0) for suite in suites[:OPEN_RUNS])]
+    left = executions - sum(_cases(*each) * each[0].spec.trials for each in last)
+    while left > 0:
+        chosen.append((rng.choice(suites), _one_of(SHARES, rng)))
+        left -= _cases(*chosen[-1]) * chosen[-1][0].spec.trials
+    chosen += last
+    now = timezone.now()
+    return [
+        Plan(
+            suite,
+            cases=_cases(suite, share),
+            is_tryout=share == 0.0,
+            is_open=number >= len(chosen) - OPEN_RUNS,
+            ending=_one_of(ENDINGS, rng) if number < len(chosen) - len(last) else "",
+            at=now - YEAR * (1 - number / len(chosen)),
+        )
+        for number, (suite, share) in enumerate(chosen)
+    ]
+
+
+def _cases(suite: Written, share: float) -> int:
+    return max(1, round(len(suite.spec.cases) * share))
+
+
+def _one_of(weights: Mapping[T, int], rng: random.Random) -> T:
+    return rng.choices(list(weights), list(weights.values()))[0]
+
+
+# Runs and what is in them
+
+
+class _Writer:
+    """Writes run after run; keys are given out here, so that rows may name each other."""
+
+    def __init__(
+        self, rng: random.Random, people: Sequence[User], *, graded_from: int, said_from: int
+    ) -> None:
+        self._rng, self._people = rng, people
+        self._graded_from, self._said_from = graded_from, said_from
+        self._run_id = _last_key(Run)
+        self._first_key = self._execution_id = _last_key(Execution)
+
+    def write(self, plan: Plan) -> None:
+        self._run_id += 1
+        lease = uuid.uuid4()
+        rows = list(self._executions(plan, lease))
+        cases: list[CaseSummary] = []
+        columns = _run_columns(plan, rows, by=self._rng.choice(self._people), keep=cases.append)
+        run = Run(pk=self._run_id, **columns)
+        run.save(force_insert=True)
+        results = CaseResults(run)
+        for case in cases:
+            results.add(case)
+        results.write()
+        if plan.is_open:
+            Lease.objects.create(
+                token=lease, run=run, host="seeded", pid=1, slots=20, until=run.created_at + YEAR
+            )
+        copy(Execution, rows)
+        ended = [row for row in rows if row["finished_at"] is not None]
+        graded = [row for row in ended if row["id"] - self._first_key > self._graded_from]
+        copy(GradeResult, chain.from_iterable(map(_grades, graded)))
+        said = [row for row in ended if row["id"] - self._first_key > self._said_from]
+        copy(Transcript, (_transcript(row, plan.suite) for row in said))
+
+    def _executions(self, plan: Plan, lease: uuid.UUID) -> Iterator[Row]:
+        spec = plan.suite.spec
+        # An open run is in the middle, a stopped one got a part of the way.
+        held = plan.size if not (plan.is_open or plan.ending) else round(plan.size * 0.4)
+        for number in range(plan.size):
+            self._execution_id += 1
+            position, trial = divmod(number, spec.trials)
+            is_held = number < held
+            is_running = plan.is_open and held <= number < held + 20
+            row: Row = {
+                "id": self._execution_id,
+                "run_id": self._run_id,
+                "case": spec.cases[position].name,
+                "position": position,
+                "trial": trial + 1,
+                "created_at": plan.at,
+                "lease_token": lease if is_running else None,
+                "attempts": int(is_held or is_running),
+                "started_at": plan.at + timedelta(seconds=number * 0.2) if is_held else None,
+            }
+            if is_held:
+                turns = len(spec.cases[position].turns)
+                yield row | self._outcome(plan.suite, started=row["started_at"], turns=turns)
+            elif is_running:
+                yield row | _NOTHING | {"status": "running", "started_at": timezone.now()}
+            else:
+                is_cancelled = plan.ending == Run.StopReason.CANCELLED
+                yield row | _NOTHING | {"status": "cancelled" if is_cancelled else "queued"}
+
+    def _outcome(self, suite: Written, *, started: datetime, turns: int) -> Row:
+        rng = self._rng
+        verdict = Verdict.PASSED
+        if rng.random() > suite.pass_rate:
+            verdict = Verdict.FAILED if rng.random() < 0.9 else Verdict.ERRORED  # noqa: PLR2004
+        cause = "" if verdict is Verdict.PASSED else _one_of(CAUSES[verdict], rng)
+        turn_ms = [round(rng.lognormvariate(6.8, 0.6), 3) for _ in range(turns)]
+        time_ms = sum(turn_ms)
+        prompt, response = rng.randrange(400, 4000), rng.randrange(20, 400)
+        is_passed = verdict is Verdict.PASSED
+        return {
+            "status": "finished",
+            "verdict": verdict.value,
+            "cause": cause,
+            "reason": REASONS[cause] if cause else "",
+            "score": None if verdict is Verdict.ERRORED else 1.0 if is_passed else 0.5,
+            "prompt_tokens": prompt,
+            "response_tokens": response,
+            "judge_prompt_tokens": 0,
+            "judge_response_tokens": 0,
+            "time_ms": time_ms,
+            "tool_calls": turns,
+            "turn_ms": turn_ms,
+            "summary": {
+                "overall_passed": is_passed,
+                "prompt_tokens_passed": None,
+                "response_tokens_passed": None,
+                "time_passed": None,
+                "response_criteria_passed": None,
+                "trajectory_criteria_passed": None,
+                "response_criteria_failure_reason": None,
+                "prompt_tokens": prompt,
+                "response_tokens": response,
+                "execution_time_ms": time_ms,
+                "tool_calls": ["entity.query"] * turns,
+            },
+            "finished_at": started + timedelta(milliseconds=time_ms),
+        }
+
+
+_NOTHING: Row = {
+    "verdict": "",
+    "cause": "",
+    "reason": "",
+    "score": None,
+    "prompt_tokens": None,
+    "response_tokens": None,
+    "judge_prompt_tokens": None,
+    "judge_response_tokens": None,
+    "time_ms": None,
+    "tool_calls": None,
+    "turn_ms": [],
+    "summary": {},
+    "finished_at": None,
+}
+
+
+def _run_columns(
+    plan: Plan, rows: Sequence[Row], *, by: User, keep: Callable[[CaseSummary], object]
+) -> Row:
+    suite, spec, agent = plan.suite, plan.suite.spec, plan.suite.agent
+    counted = Counter(row["verdict"] or row["status"] for row in rows)
+    columns: Row = {
+        "snapshot": suite.snapshot,
+        "suite": suite.row,
+        "suite_slug": spec.slug,
+        "suite_name": spec.suite,
+        "agent_slug": agent.slug,
+        "agent_name": agent.agent,
+        "model": str(agent.model),
+        "judge": str(agent.model),
+        "is_tryout": plan.is_tryout,
+        "created_by": by,
+        "status": Run.Status.RUNNING,
+        "stop_reason": plan.ending,
+        "concurrency": 20,
+        "total": plan.size,
+        **{kind: counted[kind] for kind in ("passed", "failed", "errored", "cancelled")},
+        "not_run": counted["queued"] + counted["running"],
+        "created_at": plan.at,
+        "started_at": plan.at,
+    }
+    if plan.is_open:
+        return columns
+    facts = [
+        Fact(
+            row["case"],
+            Verdict(row["verdict"]) if row["verdict"] else None,
+            row["score"],
+            tuple(row["turn_ms"]),
+        )
+        for row in rows
+    ]
+    summary = summarise_run(facts, suite=spec, keep=keep)
+    is_cancelled = plan.ending == Run.StopReason.CANCELLED
+    return columns | {
+        "status": Run.Status.CANCELLED if is_cancelled else Run.Status.FINISHED,
+        "verdict": summary.verdict,
+        "score": summary.score,
+        "summary": summary.to_json(),
+        "agent_prompt_tokens": sum(row["prompt_tokens"] or 0 for row in rows),
+        "agent_response_tokens": sum(row["response_tokens"] or 0 for row in rows),
+        "judge_prompt_tokens": 0,
+        "judge_response_tokens": 0,
+        "finished_at": max(row["finished_at"] or plan.at for row in rows),
+    }
+
+
+def _grades(execution: Row) -> Iterator[Row]:
+    """Give two checks of the text and a judged one."""
+    has_missed = execution["cause"] == "assertion"
+    for position, (kind, family) in enumerate(
+        (("contains", "text"), ("not_contains", "text"), ("llm-rubric", "judged"))
+    ):
+        passed = not (has_missed and position == 0)
+        yield {
+            "execution_id": execution["id"],
+            "turn": 1,
+            "position": position,
+            "family": family,
+            "type": kind,
+            "label": f"Check {position + 1}",
+            "weight": 1.0,
+            "score": float(passed),
+            "passed": passed,
+            "status": "ok",
+            "reason": "It holds." if passed else execution["reason"],
+            "evidence": [],
+            "details": {},
+            "calls": [],
+        }
+
+
+def _transcript(execution: Row, suite: Written) -> Row:
+    call = ToolCall("entity.query", {"type": "parcel", "id": "K-204"}, {"state": "sent"})
+    turns = tuple(
+        TurnRecord(
+            index=index,
+            user=turn.user,
+            reply=REPLY * 5,
+            messages=(Message("assistant", "", (call,)), Message("assistant", REPLY * 5)),
+            usage=Usage(input_uncached=600, output=60),
+            latency_ms=latency_ms,
+            model="claude-haiku-5-5",
+            expected=turn.expected,
+        )
+        for index, (turn, latency_ms) in enumerate(
+            zip(suite.spec.cases[execution["position"]].turns, execution["turn_ms"], strict=True), 1
+        )
+    )
+    trial = Trial(
+        case=execution["case"],
+        number=execution["trial"],
+        planned_turns=len(turns),
+        agent=suite.agent.slug,
+        system_prompt=suite.agent.system_prompt,
+        turns=turns,
+    )
+    return {"execution_id": execution["id"], "trial": trial.to_json()}
+
+
+# Rows
+
+
+def copy(model: type[models.Model], rows: Iterable[Row]) -> None:
+    """Write rows, which all name the same columns, the fastest way that the database has."""
+    rows = iter(rows)
+    if (first := next(rows, None)) is None:
+        return
+    fields = {
+        field.attname: field
+        for field in model._meta.concrete_fields  # noqa: SLF001 - the documented API of models
+        if field.attname in first or not (field.primary_key or field.has_db_default())
+    }
+    defaults = {name: fields[name].get_default() for name in fields.keys() - first.keys()}
+    values = (
+        [
+            field.get_db_prep_save(row[name] if name in row else defaults[name], connection)
+            for name, field in fields.items()
+        ]
+        for row in chain([first], rows)
+    )
+    quoted = connection.ops.quote_name
+    columns = ", ".join(quoted(str(field.column)) for field in fields.values())
+    table = f"{quoted(model._meta.db_table)} ({columns})"  # noqa: SLF001
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            with cursor.copy(f"COPY {table} FROM STDIN") as sink:
+                for value in values:
+                    sink.write_row(value)
+        else:
+            places = ", ".join(["%s"] * len(fields))
+            cursor.executemany(f"INSERT INTO {table} VALUES ({places})", list(values))  # noqa: S608
+
+
+def _last_key(model: type[models.Model]) -> int:
+    return model._default_manager.aggregate(last=Max("pk"))["last"] or 0  # noqa: SLF001
+
+
+def _set_sequences() -> None:
+    """Let the database go on behind the keys that were given out here."""
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), [Run, Execution]):
+            cursor.execute(statement)
+
+
+def analyze() -> None:
+    """Let the database look at what it holds now, as it would sooner or later by itself."""
+    with connection.cursor() as cursor:
+        # VACUUM also marks what may be read from indexes alone.
+        cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
+
+
+def main() -> None:
+    """Read the options, fill the database, say how long it took."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--executions", type=int, default=1_000_000)
+    parser.add_argument("--suites", type=int, default=50)
+    parser.add_argument("--largest", type=int, default=10_000, help="Executions of a run, at most.")
+    parser.add_argument("--graded", type=int, default=100_000, help="Newest ones with grades.")
+    parser.add_argument("--transcripts", type=int, default=50_000, help="Newest ones with them.")
+    began = time.perf_counter()
+    written = seed(**vars(parser.parse_args()))
+    analyze()
+    took = time.perf_counter() - began
+    print(f"{written:,} executions of {Run.objects.count():,} runs in {took:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""What people do with a run: cancel it, let it go on, put it back, keep it, hold it again."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path
+from unfold.admin import ModelAdmin
+
+from evals_app.admin.presentation import plural
+from evals_app.admin.run_stops import GOING_ON, ResumeForm, go_on_label
+from evals_app.admin.starting import leave_dialog, run_url
+from evals_app.models import Run
+from evals_app.runs import CannotStartError, cancel_run, rerun, resume_run
+from evals_app.runs.health import requeue
+from evals_app.runs.rerun import Only, cases_to_rerun
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+RERUNS: dict[str, Only] = {"failed": "failed", "errored": "errored", "all": "all"}
+
+
+class RunActions(ModelAdmin):
+    """The buttons of a run's page. Whoever may start runs may also stop and repeat them."""
+
+    def has_start_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("evals_app.add_run")
+
+    def has_pin_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("evals_app.change_run")
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [
+            path("<int:pk>/cancel/", view(self.cancel), name="evals_app_run_cancel"),
+            path("<int:pk>/resume/", view(self.resume), name="evals_app_run_resume"),
+            path("<int:pk>/requeue/", view(self.requeue), name="evals_app_run_requeue"),
+            path("<int:pk>/pin/", view(self.pin), name="evals_app_run_pin"),
+            path("<int:pk>/rerun/<str:only>/", view(self.rerun), name="evals_app_run_rerun"),
+            *super().get_urls(),
+        ]
+
+    def cancel(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Ask, then stop the run."""
+        run = self._run_to_act_on(request, pk)
+
+        def act() -> str:
+            if cancel_run(run):
+                messages.success(request, f"Run {run.pk} is being cancelled.")
+            else:
+                messages.info(request, f"Run {run.pk} had already ended or been stopped.")
+            return run_url(run)
+
+        return self._ask(
+            request,
+            act,
+            title="Cancel this run?",
+            text=f"{plural(run.not_run, 'conversation')} of {run.total:,} will not be held or will"
+            " be cut short. Results so far are kept.",
+            submit="Cancel the run",
+            dismiss="Let it go on",
+        )
+
+    def resume(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Ask for a ceiling, then let a run that was stopped go on."""
+        run = self._run_to_act_on(request, pk)
+        form = ResumeForm(run, request.POST if request.method == "POST" else None)
+        if form.is_valid():
+            try:
+                resume_run(run, max_cost_usd=form.cleaned_data["max_cost_usd"])
+            except CannotStartError as exc:
+                form.add_error("max_cost_usd", list(exc.problems))
+            else:
+                messages.success(request, f"Run {run.pk} goes on.")
+                return leave_dialog(run_url(run))
+        context = {"form": form, "label": go_on_label(run), "text": GOING_ON}
+        return render(request, "admin/evals_app/run/resume.html", context)
+
+    def requeue(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Ask, then give what is stuck to the next worker."""
+        run = self._run_to_act_on(request, pk)
+
+        def act() -> str:
+            moved = requeue(run)
+            back = f"{plural(moved, 'conversation')} put back in the queue. " if moved else ""
+            messages.success(request, f"{back}Workers have been asked to take run {run.pk} up.")
+            return run_url(run)
+
+        return self._ask(
+            request,
+            act,
+            title="Put it back in the queue?",
+            text="What no living worker holds is held again from its beginning by the next one, and"
+            " workers are asked anew. What a worker is at stays with it; no result changes.",
+            submit="Put it back in the queue",
+            dismiss="Not now",
+        )
+
+    def pin(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Keep the transcripts of a run however old it gets, or no longer."""
+        if not (self.has_view_permission(request) and self.has_pin_permission(request)):
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        run = get_object_or_404(Run.objects.only("pk"), pk=pk)
+        is_pinned = request.POST.get("is_pinned") == "1"
+        Run.objects.filter(pk=pk).update(is_pinned=is_pinned)
+        kept = "are kept, however old they get" if is_pinned else "may be removed once they are old"
+        messages.success(request, f"The transcripts of run {pk} {kept}.")
+        return redirect(run_url(run))
+
+    def rerun(self, request: HttpRequest, pk: int, only: str) -> HttpResponse:
+        """Ask, then start a new run of some of the cases, or all."""
+        if only not in RERUNS:
+            message = "A run can be repeated for what failed, what errored, or all."
+            raise Http404(message)
+        run = self._run_to_act_on(request, pk)
+
+        def act() -> str:
+            try:
+                # admin_view() lets nobody in who has not signed in.
+                new = rerun(run, only=RERUNS[only], by=cast("User", request.user))
+            except CannotStartError as exc:
+                for problem in exc.problems:
+                    messages.error(request, problem)
+                return run_url(run)
+            return run_url(new)
+
+        chosen = cases_to_rerun(run, only=RERUNS[only]).order_by().values("case")
+        held = run.executions.filter(case__in=chosen).count()
+        return self._ask(
+            request,
+            act,
+            title=f"{_rerun_label(run, only)}?",
+            text=f"A new run holds {plural(held, 'conversation')}: all trials of these cases, with"
+            " the agent, the checks and the fixtures as they were frozen then."
+            + ("" if run.is_scripted else " It calls the model again, which may cost money."),
+            submit=f"Hold {plural(held, 'conversation')}",
+            dismiss="Not now",
+        )
+
+    def _run_to_act_on(self, request: HttpRequest, pk: int) -> Run:
+        # admin_view() asks only whether the person is staff.
+        if not (self.has_view_permission(request) and self.has_start_permission(request)):
+            raise PermissionDenied
+        return get_object_or_404(Run.objects.select_related("suite", "snapshot"), pk=pk)
+
+    def _ask(self, request: HttpRequest, act: Callable[[], str], **dialog: str) -> HttpResponse:
+        """Answer a dialog, or once it is confirmed do it and tell HTMX where to go."""
+        if request.method == "POST":
+            return leave_dialog(act())
+        return render(request, "admin/evals_app/dialog.html", {"dialog": dialog})
+
+
+def rerun_buttons(run: Run) -> list[tuple[str, str]]:
+    """Give the ways to repeat a run that make sense."""
+    wanted = {"failed": run.failed, "errored": _not_decided(run), "all": run.total}
+    return [(only, _rerun_label(run, only)) for only, number in wanted.items() if number]
+
+
+def _not_decided(run: Run) -> int:
+    return run.errored + run.cancelled + run.not_run
+
+
+def _rerun_label(run: Run, only: str) -> str:
+    if only == "failed":
+        return f"Re-run {run.failed:,} failed"
+    if only == "all":
+        return f"Re-run all {run.total:,}"
+    if _not_decided(run) == run.errored:
+        return f"Re-run {run.errored:,} errored"
+    return f"Re-run {_not_decided(run):,} errored or not held"

@@ -1,0 +1,138 @@
+"""What model calls cost: from tokens and the prices of a provider, or at most before they are made."""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import date
+from decimal import Decimal
+from itertools import groupby
+
+from evals_app.engine.spec import PriceSpec
+from evals_app.engine.trial import Usage
+
+_MILLION = 1_000_000
+_NANO = Decimal("0.000000001")
+
+# Of what is sent beside the text: roles, separators, what an API adds for tools.
+_OVERHEAD_TOKENS = 1000
+
+
+def prices_on(day: date, prices: Sequence[PriceSpec]) -> list[PriceSpec]:
+    """Give the prices in force on a day: of each model, tier and mode the youngest that has come."""
+
+    def kind(price: PriceSpec) -> tuple[str, bool]:
+        return price.model, price.is_batch
+
+    in_force = []
+    for _, group in groupby(sorted(prices, key=kind), key=kind):
+        begun = [price for price in group if price.valid_from <= day]
+        if begun:
+            # A new day replaces all tiers: one that vanished must not live on.
+            youngest = max(price.valid_from for price in begun)
+            in_force += [price for price in begun if price.valid_from == youngest]
+    return sorted(in_force, key=lambda price: (*kind(price), price.above_prompt_tokens))
+
+
+def prices_of(models: Collection[str], prices: Sequence[PriceSpec]) -> list[PriceSpec]:
+    """Give the prices that calls of these models are held against."""
+    known = Prices(prices)
+    used = [tier for model in models for tier in known.tiers_of(model)]
+    return [price for price in prices if price in used]
+
+
+def usd_text(usd: Decimal | float | None, *, is_exact: bool = False) -> str:
+    """Write an amount for people: $12.34, and below a dollar three digits that say something.
+
+    None is unknown, which is not 0; and nothing is written as 0 that is not. With `is_exact` to
+    the last digit.
+    """
+    if usd is None:
+        return "unknown"
+    amount = Decimal(repr(usd)) if isinstance(usd, float) else usd
+    if not amount:
+        return "$0"
+    places = 2 if amount >= 1 else max(2, 2 - amount.adjusted())
+    written = f"{amount:,f}" if is_exact else f"{amount:,.{places}f}"
+    whole, _, cents = written.partition(".")
+    return f"${whole}.{cents.rstrip('0'):0<2}"
+
+
+class Prices:
+    """The prices of one provider that are in force; calls are priced one by one, tiers being theirs."""
+
+    def __init__(self, prices: Iterable[PriceSpec]) -> None:
+        self._prices = list(prices)
+
+    def knows(self, model: str) -> bool:
+        return bool(self._tiers(model, is_batch=False))
+
+    def tiers_of(self, model: str) -> list[PriceSpec]:
+        """Give the prices that a model's calls are held against, alone and in batches."""
+        return [*self._tiers(model, is_batch=False), *self._tiers(model, is_batch=True)]
+
+    def cost_usd(self, model: str, usage: Usage, *, is_batch: bool = False) -> Decimal | None:
+        """Give what a call cost; None where a price or a count is not known."""
+        if usage.prompt_tokens is None or usage.output is None:
+            return None
+        price = self._tier(model, usage.prompt_tokens, is_batch=is_batch)
+        if price is None:
+            return None
+        total = Decimal(0)
+        for tokens, rate in (
+            (usage.input_uncached, price.input_usd),
+            (usage.output, price.output_usd),
+            (usage.cache_read, price.cache_read_usd),
+            (usage.cache_write_5m, price.cache_write_5m_usd),
+            (usage.cache_write_1h, price.cache_write_1h_usd),
+        ):
+            if not tokens:
+                continue
+            if rate is None:
+                return None
+            total += tokens * rate
+        return (total / _MILLION).quantize(_NANO)
+
+    def bound_usd(self, model: str, *, sent_bytes: int, max_output_tokens: int) -> Decimal | None:
+        """Give the most that a call can cost, before it is made; None without a price.
+
+        No tokenizer makes more tokens of a text than it has bytes. Each token is priced at the
+        dearest rate of every tier that the call may fall into.
+        """
+        prompt = sent_bytes + _OVERHEAD_TOKENS
+        tiers = [
+            tier for tier in self._tiers(model, is_batch=False) if tier.above_prompt_tokens < prompt
+        ]
+        if not tiers:
+            return None
+        dearest_in = max(rate for tier in tiers for rate in _input_rates(tier))
+        dearest_out = max(tier.output_usd for tier in tiers)
+        total = prompt * dearest_in + max_output_tokens * dearest_out
+        return (total / _MILLION).quantize(_NANO)
+
+    def _tier(self, model: str, prompt_tokens: int, *, is_batch: bool) -> PriceSpec | None:
+        fitting = [
+            tier
+            for tier in self._tiers(model, is_batch=is_batch)
+            if tier.above_prompt_tokens == 0 or prompt_tokens > tier.above_prompt_tokens
+        ]
+        return max(fitting, key=lambda tier: tier.above_prompt_tokens, default=None)
+
+    def _tiers(self, model: str, *, is_batch: bool) -> list[PriceSpec]:
+        of_mode = [price for price in self._prices if price.is_batch == is_batch]
+        if exact := [price for price in of_mode if price.model == model]:
+            return exact
+        patterns = [
+            price
+            for price in of_mode
+            if price.model.endswith("*") and model.startswith(price.model[:-1])
+        ]
+        longest = max((len(price.model) for price in patterns), default=0)
+        return [price for price in patterns if len(price.model) == longest]
+
+
+def _input_rates(price: PriceSpec) -> list[Decimal]:
+    rates = (
+        price.input_usd,
+        price.cache_read_usd,
+        price.cache_write_5m_usd,
+        price.cache_write_1h_usd,
+    )
+    return [rate for rate in rates if rate is not None]

@@ -1,0 +1,120 @@
+"""Remove what was said in old runs."""
+
+from argparse import ArgumentParser, ArgumentTypeError
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+
+from evals_app.models import Run
+from evals_app.runs.retention import KEEP_LAST, Pruned, count_prunable, due_runs, prune_run
+from evals_app.runs.workers import somebody_works
+
+USAGE = 2
+MOST = 36_500
+
+
+class Command(BaseCommand):
+    """Make room: transcripts go, results stay."""
+
+    help = (
+        "Remove transcripts and what judges were asked from runs that ended long ago. Verdicts, "
+        "scores, reasons and costs stay, and so does everything of pinned runs. Exit code: 0 done, "
+        "2 wrong usage."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--older-than",
+            type=days,
+            metavar="DAYS",
+            help="Of runs that ended more days ago; else EVALS_KEEP_TRANSCRIPTS_DAYS.",
+        )
+        parser.add_argument(
+            "--keep-last",
+            type=number,
+            default=KEEP_LAST,
+            metavar="N",
+            help=f"Leave the last N runs of each suite, however old (default {KEEP_LAST}).",
+        )
+        parser.add_argument("--dry-run", action="store_true", help="Only tell what would go.")
+        parser.add_argument(
+            "--vacuum",
+            action="store_true",
+            help="SQLite: make the file smaller afterwards. Stop Touchstone first.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        older_than = options["older_than"] or settings.EVALS_KEEP_TRANSCRIPTS_DAYS
+        if not older_than:
+            message = "Say how old: --older-than DAYS, or set EVALS_KEEP_TRANSCRIPTS_DAYS."
+            raise CommandError(message, returncode=USAGE)
+        if options["vacuum"]:
+            refuse_vacuum(is_dry=options["dry_run"])
+        act = count_prunable if options["dry_run"] else prune_run
+        would = "would lose" if options["dry_run"] else "lost"
+        count, total = 0, Pruned()
+        due = due_runs(older_than_days=older_than, keep_last=options["keep_last"])
+        for run in due.defer("summary"):
+            pruned = act(run)
+            if pruned is None:
+                self.stdout.write(f"{run} was pinned or resumed meanwhile: left alone.")
+                continue
+            count, total = count + 1, total + pruned
+            self.stdout.write(f"{_named(run)} {would} {_counts(pruned)}.")
+        runs = f"{count:,} {'run' if count == 1 else 'runs'}"
+        if count:
+            self.stdout.write(f"In all {runs} {would} {_counts(total)}. Results stay.")
+        else:
+            self.stdout.write(f"Nothing to remove of runs that ended over {older_than} days ago.")
+        if options["vacuum"]:
+            vacuum()
+
+
+def refuse_vacuum(*, is_dry: bool) -> None:
+    """Refuse to shrink a database where that is not possible or would hurt.
+
+    Raises:
+        CommandError: dry run, not SQLite, or somebody would be waiting.
+    """
+    if is_dry:
+        raise CommandError("--vacuum changes the file; leave out --dry-run.", returncode=USAGE)
+    if connection.vendor != "sqlite":
+        message = "--vacuum is for SQLite; PostgreSQL's autovacuum makes room by itself."
+        raise CommandError(message, returncode=USAGE)
+    if somebody_works():
+        message = "A worker is alive, and --vacuum would make it wait too long: stop it first."
+        raise CommandError(message, returncode=USAGE)
+
+
+def vacuum() -> None:
+    """Write the database anew without its free pages."""
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM")
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # only now the file itself is shorter
+
+
+def _named(run: Run) -> str:
+    return f"{run}, ended {run.finished_at:%Y-%m-%d},"
+
+
+def _counts(pruned: Pruned) -> str:
+    judged = f", {pruned.judged:,} prompts of judges" if pruned.judged else ""
+    return f"{pruned.transcripts:,} transcripts{judged}"
+
+
+def days(text: str) -> int:
+    """Read a number of days from 1 on."""
+    if not number(text):
+        message = f"{text!r} is no number of days from 1 to {MOST}"
+        raise ArgumentTypeError(message)
+    return int(text)
+
+
+def number(text: str) -> int:
+    """Read a whole number, 0 included."""
+    if not text.isascii() or not text.isdigit() or int(text[:9]) > MOST:
+        message = f"{text!r} is no whole number from 0 to {MOST}"
+        raise ArgumentTypeError(message)
+    return int(text)

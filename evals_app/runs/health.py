@@ -1,0 +1,231 @@
+"""What of a run is stuck, and how it gets going again.
+
+All of it heals by itself while a worker's reaper looks after the runs. Named here is what none
+came for in time.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from operator import attrgetter
+from typing import Any
+
+from django.conf import settings
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    Func,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+)
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from evals_app.engine.statistics import percentile
+from evals_app.engine.trial import Verdict
+from evals_app.models import Execution, Lease, Run
+from evals_app.runs.cancel import cancel_queued
+from evals_app.runs.finish import close_if_over
+from evals_app.runs.reap import reap_lease
+from evals_app.runs.tickets import ask_for_drainers
+from evals_app.runs.workers import live_workers
+
+ROUNDS = 2  # of reapers, or of tickets: one may have been missed
+ENOUGH = 20  # conversations that tell how long one takes
+SAMPLE = 200
+
+
+class StuckKind(StrEnum):
+    """What has not happened."""
+
+    NOT_TAKEN_BACK = "not_taken_back"  # held by a worker whose lease has ended
+    HELD_BY_NOBODY = "held_by_nobody"  # running under a lease that does not exist
+    NOT_TAKEN_UP = "not_taken_up"  # queued, though worker processes are free
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """Executions that should have gone on; `since` is None where no row says it."""
+
+    kind: StuckKind
+    executions: int
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRows:
+    """Executions that run under one lease; `until` is None where there is no such lease."""
+
+    run_id: int
+    lease_token: uuid.UUID | None
+    number: int
+    until: datetime | None
+
+
+def stuck(run: Run) -> list[Stuck]:
+    """Name what of a run is stuck."""
+    return stuck_among(Run.objects.filter(pk=run.pk)).get(run.pk, [])
+
+
+def stuck_among(runs: QuerySet[Run]) -> dict[int, list[Stuck]]:
+    """Name what is stuck, by run; as many queries for many runs as for one."""
+    found = stuck_while_held(held_rows(runs))
+    for run_id, problem in stuck_in_queue(runs).items():
+        found.setdefault(run_id, []).append(problem)
+    return found
+
+
+def held_rows(runs: QuerySet[Run]) -> list[HeldRows]:
+    """Count the running executions of runs by lease, in one look at both tables."""
+    leases = Lease.objects.filter(pk=OuterRef("lease_token"))
+    found = (
+        running_rows()
+        .filter(run__in=runs.values("pk"))
+        .order_by("run", "lease_token")
+        .values("run", "lease_token")
+        .annotate(number=Count("pk"), until=Subquery(leases.values("until")))
+    )
+    return [HeldRows(*row) for row in found.values_list("run", "lease_token", "number", "until")]
+
+
+def running_rows() -> QuerySet[Execution]:
+    """Give what is running by its own small index, however large the runs are."""
+    # Running rows have a token. That it is asked for leads SQLite to the index of leased rows.
+    return Execution.objects.filter(status=Execution.Status.RUNNING, lease_token__isnull=False)
+
+
+def stuck_while_held(held: Sequence[HeldRows]) -> dict[int, list[Stuck]]:
+    """Name rows that count as running though nobody can be at work on them, by run."""
+    long_ago = timezone.now() - ROUNDS * timedelta(seconds=settings.EVALS_REAP_S)
+    found: dict[int, list[Stuck]] = {}
+    for run_id in {rows.run_id for rows in held}:
+        mine = [rows for rows in held if rows.run_id == run_id]
+        late = [rows for rows in mine if rows.until is not None and rows.until < long_ago]
+        unheld = [rows for rows in mine if rows.until is None]
+        problems = [
+            Stuck(kind, sum(each.number for each in rows), rows[0].until)
+            for kind, rows in (
+                (StuckKind.NOT_TAKEN_BACK, sorted(late, key=attrgetter("until"))),
+                (StuckKind.HELD_BY_NOBODY, unheld),
+            )
+            if rows
+        ]
+        if problems:
+            found[run_id] = problems
+    return found
+
+
+def stuck_in_queue(runs: QuerySet[Run]) -> dict[int, Stuck]:
+    """Name runs that wait though worker processes are free: their tickets did not arrive."""
+    queued = Execution.objects.filter(run=OuterRef("pk"), status=Execution.Status.QUEUED)
+    held = Lease.objects.filter(until__gt=Now())
+    long_ago = Now() - ROUNDS * timedelta(seconds=settings.EVALS_LEASE_S)
+    # Reapers issue tickets again each lease time. An old one means that nobody does, none that
+    # the broker is away; a run that has long not begun shows that they go astray.
+    overdue = Q(ticketed_at__isnull=True) | Q(ticketed_at__lt=long_ago) | Q(started_at__isnull=True)
+    waiting = runs.annotate(
+        processes=_total(live_workers(), "SUM", "processes"), busy=_total(held, "COUNT", "pk")
+    ).filter(
+        overdue,
+        Exists(queued),
+        ~Exists(held.filter(run=OuterRef("pk"))),
+        status__in=Run.OPEN,
+        stop_reason="",
+        created_at__lt=long_ago,
+        processes__gt=F("busy"),
+    )
+    return {
+        run.pk: Stuck(
+            StuckKind.NOT_TAKEN_UP,
+            run.not_run,
+            run.created_at if run.started_at is None else run.ticketed_at,
+        )
+        for run in waiting.only("not_run", "created_at", "started_at", "ticketed_at")
+    }
+
+
+def _total(rows: QuerySet[Any], function: str, column: str) -> Subquery:
+    """Give an aggregate of whole rows as part of another query; SUM of none is null."""
+    total = Func(F(column), function=function, output_field=IntegerField())
+    return Subquery(rows.order_by().annotate(total=total).values("total"))
+
+
+def requeue(run: Run) -> int:
+    """Take back what dead workers hold, and ask for somebody to work on the run.
+
+    Safe at any time: rows of live leases are never touched, and a ticket too many ends at once.
+    Gives how many executions went back.
+    """
+    moved = 0
+    for lease in run.leases.filter(until__lte=Now()).select_related("run"):
+        held = _running(run).filter(lease_token=lease.pk).count()
+        if reap_lease(lease):
+            moved += held
+    moved += (
+        _running(run)
+        .filter(lease_token__in=_tokens_of_nobody(run))
+        .update(status=Execution.Status.QUEUED, lease_token=None)
+    )
+    cancel_queued(run.pk)
+    if not close_if_over(run.pk):
+        _ask_for_workers(run)
+    return moved
+
+
+def _running(run: Run) -> QuerySet[Execution]:
+    return running_rows().filter(run=run).order_by()
+
+
+def _tokens_of_nobody(run: Run) -> list[uuid.UUID]:
+    """Find tokens on running rows without a lease: looked for in this order, they stay so.
+
+    A lease is older than its first row, goes with its last one, and its token never comes back.
+    """
+    found = _running(run).values_list("lease_token", flat=True).distinct()
+    tokens = {token for token in found if token is not None}
+    return sorted(
+        tokens.difference(Lease.objects.filter(pk__in=tokens).values_list("pk", flat=True))
+    )
+
+
+def _ask_for_workers(run: Run) -> None:
+    queued = Execution.objects.filter(run=run, status=Execution.Status.QUEUED)
+    waiting = Run.objects.filter(Exists(queued), pk=run.pk, status__in=Run.OPEN, stop_reason="")
+    if waiting.update(ticketed_at=Now()):
+        ask_for_drainers(run.pk, concurrency=run.concurrency, executions=run.not_run)
+
+
+def usual_s(run: Run) -> float | None:
+    """Within how many seconds 95 % of the conversations end, judged; None if none ever ended.
+
+    Those of the run itself, or while they are few those of its suite's last run.
+    """
+    seconds = _took(Run.objects.filter(pk=run.pk))
+    if len(seconds) < ENOUGH:
+        ended = Run.objects.filter(
+            suite_slug=run.suite_slug,
+            model=run.model,
+            is_scripted=run.is_scripted,
+            status=Run.Status.FINISHED,
+            is_tryout=False,
+            pk__lt=run.pk,
+        )
+        seconds = _took(ended.order_by("-pk")[:1]) or seconds
+    return percentile(seconds, 0.95)
+
+
+def _took(runs: QuerySet[Run]) -> Sequence[float]:
+    decided = Execution.objects.filter(
+        run__in=runs.values("pk"),
+        verdict__in=[Verdict.PASSED, Verdict.FAILED],
+        started_at__isnull=False,
+    )
+    # Any of them, as the index gives them: in a large run an order would mean to sort all.
+    times = decided.order_by().values_list("started_at", "finished_at")[:SAMPLE]
+    return [(end - start).total_seconds() for start, end in times if start and end]

@@ -1,0 +1,93 @@
+"""The heart of a drainer: keeps its lease alive and says, each pulse, what is wanted of it."""
+
+import time
+from collections.abc import Mapping, Sequence
+from ctypes import c_double
+from dataclasses import dataclass, field, replace
+
+from django.conf import settings
+
+from evals_app.engine.execution import Orders, Report, Signal
+from evals_app.engine.llm.models import Standing
+from evals_app.engine.spec import ProviderSpec
+from evals_app.models import Execution, Run
+from evals_app.runs.lease import HeldLease
+from evals_app.runs.providers import blocks, leave_alone, share_places
+
+
+@dataclass
+class Heart:
+    """Beats once a pulse.
+
+    `grace` holds the seconds that conversations may still take; negative: nobody told us to stop.
+    """
+
+    lease: HeldLease
+    providers: Sequence[ProviderSpec]
+    grace: c_double
+    started: float = field(default_factory=time.monotonic)
+    renewed: float = field(default_factory=time.monotonic)
+    told_to_stop: float | None = None
+    places: dict[str, int] = field(default_factory=dict)
+
+    def beat(self, report: Report) -> Orders:
+        """Look once; every heartbeat the lease is renewed too."""
+        if not self._renew(report):
+            return Orders(Signal.LOST)
+        asked = report.providers
+        told = {slug: each.block for slug, each in asked.items() if each.block is not None}
+        if told:
+            leave_alone(told)
+        limits = {
+            each.slug: each.max_concurrency
+            for each in self.providers
+            if each.max_concurrency is not None and each.slug in asked
+        }
+        if limits:
+            places = share_places(self.lease.token, limits, self._wishes(asked), self.places)
+            if places is None:
+                return Orders(Signal.LOST)
+            self.places = places
+        return Orders(self._signal(), self.places, blocks(asked) if asked else {})
+
+    def _renew(self, report: Report) -> bool:
+        now = time.monotonic()
+        if now - self.renewed < settings.EVALS_HEARTBEAT_S:
+            return True
+        held = {str(pk): doing for pk, doing in report.held.items()}
+        if not self.lease.renew(activity=self.lease.counts | {"held": held}):
+            return False
+        self.renewed = now
+        return True
+
+    def _wishes(self, asked: Mapping[str, Standing]) -> dict[str, Standing]:
+        """Give what is wanted of each provider; before the first call as much as there are slots."""
+        if self.places:
+            return dict(asked)
+        return {slug: replace(each, wanted=self.lease.slots) for slug, each in asked.items()}
+
+    def _signal(self) -> Signal:
+        now = time.monotonic()
+        if self.grace.value >= 0:
+            self.told_to_stop = self.told_to_stop or now
+            is_over = now - self.told_to_stop >= self.grace.value
+            return Signal.RELEASE if is_over else Signal.FINISH
+        reason = Run.objects.values_list("stop_reason", flat=True).get(pk=self.lease.run_id)
+        if reason == Run.StopReason.CANCELLED:
+            return Signal.CANCEL
+        if reason:
+            return Signal.RELEASE
+        if now - self.started >= self._time_box():
+            return Signal.FINISH
+        return Signal.GO
+
+    def _time_box(self) -> float:
+        """Give way sooner to a run that waits and has nobody."""
+        elapsed = time.monotonic() - self.started
+        if elapsed < settings.EVALS_TIME_BOX_SHARED_S:
+            return settings.EVALS_TIME_BOX_S
+        waiting = Run.objects.filter(status__in=Run.OPEN, stop_reason="", leases__isnull=True)
+        others = waiting.exclude(pk=self.lease.run_id)
+        if others.filter(executions__status=Execution.Status.QUEUED).exists():
+            return settings.EVALS_TIME_BOX_SHARED_S
+        return settings.EVALS_TIME_BOX_S

@@ -1,0 +1,45 @@
+"""Outlive a database that is away for a moment: try again on a new connection."""
+
+import logging
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from django.db import InterfaceError, InternalError, OperationalError, connection
+
+log = logging.getLogger(__name__)
+
+# InternalError: a transaction that stood still for too long was ended by the server.
+AWAY = (OperationalError, InterfaceError, InternalError)
+PAUSE_S = 0.5
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def patiently(operation: Callable[P, T], *, until: Callable[[], float], lost: T) -> Callable[P, T]:
+    """Wrap an operation that may be repeated: it is, while the database is away and `until` lasts.
+
+    `until()` is a moment of the monotonic clock; after it the answer is `lost`.
+    """
+
+    @wraps(operation)
+    def repeated(*args: P.args, **kwargs: P.kwargs) -> T:
+        is_away = False
+        while True:
+            try:
+                return operation(*args, **kwargs)
+            except AWAY as error:
+                # Inside a transaction of the caller there is no new connection to be had.
+                if connection.in_atomic_block:
+                    raise
+                if not is_away:
+                    log.warning("The database did not answer (%s); trying until it does.", error)
+                is_away = True
+                connection.close()
+                if time.monotonic() + PAUSE_S >= until():
+                    return lost
+                time.sleep(PAUSE_S)
+
+    return repeated

@@ -1,0 +1,126 @@
+"""What all processes share of the providers: calls at once, calls a minute, and being left alone.
+
+Locks are taken after those of leases, executions and runs, providers in the order of their slugs.
+"""
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from evals_app.engine.llm.models import Block, Standing
+from evals_app.engine.spec import ProviderSpec
+from evals_app.models import Lease, ProviderState
+
+Grants = dict[str, dict[str, int]]
+
+
+def share_places(
+    token: uuid.UUID,
+    limits: Mapping[str, int],
+    standings: Mapping[str, Standing],
+    ordered: Mapping[str, int],
+) -> dict[str, int] | None:
+    """Give how many calls at once a drainer may make of each limited provider from now on.
+
+    `ordered` is what it was given before. None: the lease is gone. What live leases are granted
+    never exceeds a limit, all together.
+    """
+    with transaction.atomic():
+        mine = Lease.objects.select_for_update().filter(pk=token).first()
+        if mine is None:
+            return None
+        _lock(limits)
+        others = list(
+            Lease.objects.filter(until__gt=Now()).exclude(pk=token).values_list("grants", flat=True)
+        )
+        places: dict[str, int] = {}
+        grants: Grants = {}
+        for slug, limit in limits.items():
+            standing, had = standings[slug], ordered.get(slug, 0)
+            waited = mine.grants.get(slug, {}).get("waited", 0)
+            places[slug] = fair_places(
+                limit,
+                wanted=standing.wanted,
+                had=had,
+                waited=waited,
+                others=[each[slug] for each in others if slug in each],
+            )
+            grants[slug] = {
+                # A lower number is given back at the next pulse: until it is heard, more may begin.
+                "granted": max(standing.under_way, places[slug], had),
+                "wanted": standing.wanted,
+                "waited": 0 if places[slug] else waited + 1,
+            }
+        mine.grants = grants
+        mine.save(update_fields=["grants"])
+    return places
+
+
+def fair_places(
+    limit: int, *, wanted: int, had: int, waited: int, others: Sequence[Mapping[str, int]]
+) -> int:
+    """Give one drainer's places: all that are free, or its fair share where others go without.
+
+    `waited` is for how many pulses it has had none. With fewer places than drainers they take
+    turns: whoever has one gives it up, whoever has waited longest takes it.
+    """
+    free = limit - sum(each["granted"] for each in others)
+    claims = [each for each in others if each["wanted"]]
+    fair = limit // (1 + len(claims))
+    if not claims:
+        return max(0, free)  # nobody else wants any: none is worth a wait
+    if fair:
+        is_somebody_short = any(each["granted"] < min(each["wanted"], fair) for each in claims)
+        return max(0, min(wanted, free, fair) if is_somebody_short else min(wanted, free))
+    without = [each["waited"] for each in claims if not each["granted"]]
+    is_others_turn = bool(without) and (had > 0 or max(without) > waited)
+    return 0 if is_others_turn else max(0, min(wanted, free, 1))
+
+
+def leave_alone(blocks: Mapping[str, Block]) -> None:
+    """Tell all processes to leave providers alone; it never shortens a wait."""
+    for slug, block in sorted(blocks.items()):
+        until = Now() + timedelta(seconds=block.for_s)
+        ProviderState.objects.filter(
+            Q(blocked_until__isnull=True) | Q(blocked_until__lt=until), slug=slug
+        ).update(blocked_until=until, reason=block.reason[:500])
+
+
+def blocks(slugs: Iterable[str]) -> dict[str, Block]:
+    """Give the providers that want to be left alone."""
+    found = ProviderState.objects.filter(slug__in=list(slugs), blocked_until__gt=Now())
+    rows = found.annotate(now=Now()).values_list("slug", "blocked_until", "now", "reason")
+    return {slug: Block(_seconds(until, now), reason) for slug, until, now, reason in rows if until}
+
+
+def book_calls(provider: ProviderSpec, count: int) -> float:
+    """Book moments for so many calls, evenly spread; give the seconds until the first of them."""
+    if provider.requests_per_minute is None:
+        return 0.0
+    with transaction.atomic():
+        (row,) = _lock([provider.slug])
+        now: datetime = row.now  # type: ignore[attr-defined]  # annotated
+        first = max(now, row.next_request_at or now)
+        row.next_request_at = first + timedelta(minutes=count / provider.requests_per_minute)
+        row.save(update_fields=["next_request_at"])
+    return _seconds(first, now)
+
+
+def know(slugs: Iterable[str]) -> None:
+    """See to it that there is a row to lock for each provider."""
+    ProviderState.objects.bulk_create(
+        [ProviderState(slug=slug) for slug in sorted(slugs)], ignore_conflicts=True
+    )
+
+
+def _lock(slugs: Iterable[str]) -> list[ProviderState]:
+    rows = ProviderState.objects.filter(slug__in=list(slugs)).order_by("slug")
+    return list(rows.annotate(now=Now()).select_for_update())
+
+
+def _seconds(later: datetime, earlier: datetime) -> float:
+    return (later - earlier).total_seconds()

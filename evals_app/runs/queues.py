@@ -1,0 +1,103 @@
+"""What the processes of a cluster share, without any lock that a killed one could take along.
+
+Everything in `multiprocessing` that is made for this is guarded by a semaphore, and a semaphore
+does not notice that its holder was killed: an idle worker waits for its next ticket with the
+queue's lock in its hand. Sockets and pipes need none, because the kernel hands each message over
+whole; nothing here can be left locked, and no thread is needed to write.
+"""
+
+import multiprocessing
+import pickle
+import socket
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from multiprocessing.connection import wait
+from typing import Any
+
+# Both keep messages apart. macOS has no SEQPACKET; Linux lets only ten datagrams wait.
+_KIND = socket.SOCK_SEQPACKET if sys.platform == "linux" else socket.SOCK_DGRAM
+MOST_BYTES = 65_536
+KEPT_CHARACTERS = 8_000
+
+
+class MessageQueue:
+    """Hands each message to one of the processes that wait for it, in the order of arrival.
+
+    With `maxsize`, whoever puts one in waits while that many lie about and nobody is free.
+    """
+
+    def __init__(self, maxsize: int = 0) -> None:
+        self._reader, self._writer = socket.socketpair(socket.AF_UNIX, _KIND)
+        self._writer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * MOST_BYTES)
+        # A counter that is never held: up by one and down by one are single steps.
+        self._room = multiprocessing.Semaphore(maxsize) if maxsize else None
+
+    def put(self, message: Any) -> None:  # noqa: ANN401 - whatever can be pickled
+        packed = pickle.dumps(message)
+        if len(packed) > MOST_BYTES:
+            # Only the report of a failure grows so long, and its end says what happened.
+            packed = pickle.dumps(message | {"result": str(message["result"])[-KEPT_CHARACTERS:]})
+        if self._room is not None:
+            self._room.acquire()
+        self._writer.send(packed)
+
+    def get(self) -> Any:  # noqa: ANN401
+        if self._room is not None:
+            # Before the message, not after: who dies in between leaves one place too many, which
+            # does no harm; one too few each time would fill the queue for good.
+            self._room.release()
+        return pickle.loads(self._reader.recv(MOST_BYTES))  # noqa: S301 - our own processes wrote it
+
+    def empty(self) -> bool:
+        is_closed = self._reader.fileno() < 0  # django-q2 asks even then
+        return is_closed or not wait([self._reader], timeout=0)
+
+    def qsize(self) -> int:
+        """Give 1 for any number of messages: the kernel does not count them."""
+        return 0 if self.empty() else 1
+
+    def close(self) -> None:
+        """Let go of it in this process; what lies in it stays for the others."""
+        self._reader.close()
+        self._writer.close()
+
+    def join_thread(self) -> None:
+        """Do nothing: `put` itself writes."""
+
+
+class Flag:
+    """An event. It is set as soon as there is something in a pipe that nobody reads."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = multiprocessing.Pipe(duplex=False)
+
+    def set(self) -> None:
+        self._writer.send_bytes(b"set")
+
+    def is_set(self) -> bool:
+        return self._reader.poll(0)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return self._reader.poll(timeout)
+
+
+class Timer:
+    """A number that one process writes and another counts down.
+
+    If both write at once, one of them is lost. That makes an idle process look busy, until the
+    countdown ends and it is replaced.
+    """
+
+    def __init__(self, kind: str, value: float) -> None:
+        self._raw = multiprocessing.RawValue(kind, value)
+
+    @property
+    def value(self) -> float:
+        return float(self._raw.value)
+
+    @value.setter
+    def value(self, value: float) -> None:
+        self._raw.value = value
+
+    def get_lock(self) -> AbstractContextManager[None]:
+        return nullcontext()

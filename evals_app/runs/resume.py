@@ -1,0 +1,96 @@
+"""Go on with a run that was stopped: out of budget, out of time, or cancelled."""
+
+from decimal import Decimal
+from functools import partial
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.models import Execution, GradeResult, Run, Transcript
+from evals_app.runs.cancel import AT_ONCE
+from evals_app.runs.finish import TOTALS
+from evals_app.runs.freeze import CannotStartError
+from evals_app.runs.tickets import ask_for_drainers
+
+
+def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
+    """Hold what was not held; results stay, and no call that was paid for is made again.
+
+    `max_cost_usd` is the new ceiling, of the whole run; None leaves it as it is.
+
+    Raises:
+        CannotStartError: the run was not stopped, nothing is left, or the ceiling is too low.
+    """
+    with transaction.atomic():
+        locked = Run.objects.select_for_update().get(pk=run.pk)
+        if problem := _why_not(locked, max_cost_usd):
+            raise CannotStartError([problem])
+        if max_cost_usd is not None:
+            locked.max_cost_usd = max_cost_usd
+        locked.status = Run.Status.RUNNING if locked.started_at else Run.Status.QUEUED
+        locked.stop_reason, locked.verdict, locked.score = "", "", None
+        locked.summary, locked.finished_at, locked.deadline_at = {}, None, None
+        for total in TOTALS:
+            setattr(locked, total, None)
+        locked.not_run += locked.cancelled
+        locked.cancelled = 0
+        locked.ticketed_at = Now()
+        locked.case_results.all().delete()  # they are summed up anew
+        _requeue_cancelled(locked)
+        locked.save()
+        transaction.on_commit(
+            partial(
+                ask_for_drainers,
+                locked.pk,
+                concurrency=locked.concurrency,
+                executions=locked.not_run,
+            )
+        )
+    run.refresh_from_db()
+
+
+def _why_not(run: Run, max_cost_usd: Decimal | None) -> str:
+    if not run.stop_reason:
+        return f"Run {run.pk} was not stopped; it {'goes on' if run.is_open else 'is complete'}."
+    if run.is_open:
+        return f"Run {run.pk} is still stopping; try again in a moment."
+    if not run.cancelled + run.not_run:
+        return f"Run {run.pk} has nothing left to hold."
+    return _too_low(run, max_cost_usd)
+
+
+def _too_low(run: Run, max_cost_usd: Decimal | None) -> str:
+    if run.max_cost_usd is None and max_cost_usd is None:
+        return ""
+    if run.max_cost_usd is None:
+        return (
+            f"Run {run.pk} was started without a ceiling, and nobody looked whether its models have "
+            "prices: let it go on without one, or start a new run."
+        )
+    committed = run.spent_usd + run.unsettled_usd
+    least = committed
+    if run.stop_reason == Run.StopReason.BUDGET and run.max_cost_usd is not None:
+        least = max(committed, run.max_cost_usd)  # below it the next call did not fit
+    ceiling = run.max_cost_usd if max_cost_usd is None else max_cost_usd
+    if ceiling is not None and ceiling > least:
+        return ""
+    return f"Run {run.pk} needs a ceiling above {usd_text(least, is_exact=True)} to go on."
+
+
+def _requeue_cancelled(run: Run) -> None:
+    """Forget what had been said in conversations that were cut short: they are held anew."""
+    cut_short = Execution.objects.filter(run=run, status=Execution.Status.CANCELLED)
+    while ids := list(cut_short.order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
+        Transcript.objects.filter(execution__in=ids).delete()
+        GradeResult.objects.filter(execution__in=ids).delete()
+        Execution.objects.filter(pk__in=ids).update(
+            status=Execution.Status.QUEUED,
+            attempts=0,  # nobody's death: the run was cancelled
+            reason="",
+            cost_usd=None,
+            judge_cost_usd=None,
+            turn_ms=[],
+            started_at=None,
+            finished_at=None,
+        )

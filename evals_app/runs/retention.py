@@ -1,0 +1,133 @@
+"""Retention: remove the transcripts of old runs, and keep what they came to.
+
+Verdicts, scores, reasons, evidence, tokens, costs and summaries stay, and with the snapshot a run
+can still be held again. What goes is what was said: transcripts, what judges were asked and
+answered, and calls kept for conversations that were broken off.
+"""
+
+import logging
+import time
+from dataclasses import astuple, dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet, Window
+from django.db.models.functions import Now, RowNumber
+from django.utils import timezone
+from django_q.models import Schedule
+
+from evals_app.models import Execution, GradeResult, PaidCalls, Run, Transcript
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 500  # executions of one transaction: other writers wait for each
+KEEP_LAST = 1  # runs of each suite whose transcripts stay, however old
+SCHEDULE = "prune transcripts"
+HOUR = 3  # of the day, UTC, when fewest people wait for a worker
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """How many rows were, or would be, emptied or removed."""
+
+    transcripts: int = 0
+    judged: int = 0  # grades that kept what a judge was asked
+    paid_calls: int = 0
+
+    def __add__(self, other: "Pruned") -> "Pruned":
+        return Pruned(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
+def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Run]:
+    """Give the runs that ended longer ago, oldest first, but for pinned ones and each suite's last.
+
+    Runs that somebody tried by hand do not count as a suite's last.
+    """
+    ended = Run.objects.exclude(status__in=Run.OPEN)
+    in_suite = Window(RowNumber(), partition_by="suite_slug", order_by="-pk")
+    last = ended.filter(is_tryout=False).annotate(place=in_suite).filter(place__lte=keep_last)
+    # A run that was resumed has said more since it was pruned.
+    unpruned = Q(pruned_at__isnull=True) | Q(pruned_at__lt=F("finished_at"))
+    old = ended.filter(unpruned, finished_at__lt=Now() - timedelta(days=older_than_days))
+    return old.filter(is_pinned=False).exclude(pk__in=last.values("pk")).order_by("pk")
+
+
+def count_prunable(run: Run) -> Pruned:
+    """Say what pruning the run would take away."""
+    of_run = Execution.objects.filter(run=run).values("pk")
+    return Pruned(
+        transcripts=Transcript.objects.filter(pk__in=of_run).count(),
+        judged=GradeResult.objects.filter(execution__in=of_run).exclude(calls=[]).count(),
+        paid_calls=PaidCalls.objects.filter(pk__in=of_run).count(),
+    )
+
+
+def prune_run(run: Run) -> Pruned | None:
+    """Take away what was said in a run; None if it has been pinned or resumed meanwhile.
+
+    Broken off, it is simply done again: that it is pruned is written last.
+    """
+    unpinned = Run.objects.filter(pk=run.pk, is_pinned=False)
+    ours = unpinned.filter(finished_at__lt=timezone.now()).exclude(status__in=Run.OPEN)
+    ids = list(run.executions.order_by("pk").values_list("pk", flat=True))
+    total = Pruned()
+    for start in range(0, len(ids), AT_ONCE):
+        with transaction.atomic():
+            # Locked, so that nobody pins or resumes it between this look and the end of the batch.
+            if not ours.select_for_update().exists():
+                return None
+            total += _prune_executions(ids[start : start + AT_ONCE])
+    return total if ours.update(pruned_at=Now()) else None
+
+
+def _prune_executions(ids: list[int]) -> Pruned:
+    judged = GradeResult.objects.filter(execution__in=ids).exclude(calls=[])
+    return Pruned(
+        transcripts=Transcript.objects.filter(pk__in=ids).delete()[0],
+        judged=judged.update(calls=[]),
+        paid_calls=PaidCalls.objects.filter(pk__in=ids).delete()[0],
+    )
+
+
+def prune_as_scheduled() -> dict[str, int]:
+    """Prune what the settings say, for a time box: a worker has more to do. The rest comes next."""
+    days = settings.EVALS_KEEP_TRANSCRIPTS_DAYS
+    if not days:
+        return {}
+    until = time.monotonic() + settings.EVALS_TIME_BOX_S
+    runs, total = 0, Pruned()
+    for run in due_runs(older_than_days=days).defer("summary"):
+        if time.monotonic() >= until:
+            break
+        pruned = prune_run(run)
+        if pruned is not None:
+            runs, total = runs + 1, total + pruned
+    if runs:
+        log.info("Removed %d transcripts of %d runs.", total.transcripts, runs)
+    return {"runs": runs, "transcripts": total.transcripts}
+
+
+def ensure_schedule() -> None:
+    """Have transcripts pruned every day, or never if the settings keep them for ever."""
+    schedules = Schedule.objects.filter(name=SCHEDULE)
+    if not settings.EVALS_KEEP_TRANSCRIPTS_DAYS:
+        schedules.delete()
+        return
+    # Workers that start at the same moment may write two: pruning twice does no harm, and the next
+    # one that starts leaves only the first.
+    first = schedules.order_by("pk").first()
+    if first is None:
+        Schedule.objects.create(
+            name=SCHEDULE,
+            func="evals_app.tasks.prune_transcripts",
+            schedule_type=Schedule.DAILY,
+            next_run=_next_night(timezone.now()),
+        )
+    else:
+        schedules.exclude(pk=first.pk).delete()
+
+
+def _next_night(now: datetime) -> datetime:
+    tonight = now.replace(hour=HOUR, minute=0, second=0, microsecond=0)
+    return tonight if tonight > now else tonight + timedelta(days=1)

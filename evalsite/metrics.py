@@ -1,0 +1,205 @@
+"""What the site is doing, for Prometheus; all of it from rows, so that every process says the same.
+
+Source of the format: https://prometheus.io/docs/instrumenting/exposition_formats/
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Sum
+from django.db.models.functions import Now
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from evals_app.api.auth import KEYWORD, TokenAuthentication
+from evals_app.models import Execution, Lease, ProviderState, Run, Tally
+from evals_app.runs import live_workers
+from evals_app.runs.health import running_rows, stuck_among
+
+
+@require_safe
+@never_cache
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Answer Prometheus what the site is doing, if the settings switch it on."""
+    if not settings.METRICS:
+        raise Http404
+    refusal = _refusal(request)
+    if refusal is not None:
+        return refusal
+    text = "".join(metric.text() for metric in _metrics())
+    return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _refusal(request: HttpRequest) -> HttpResponse | None:
+    """Say why somebody may not read the metrics: any token may whose user may see runs."""
+    try:
+        found = TokenAuthentication().authenticate(Request(request))
+    except AuthenticationFailed as exc:
+        return _refuse(401, str(exc.detail))
+    if found is None:
+        return _refuse(401, f"Send the header Authorization: {KEYWORD} TOKEN.")
+    user, _ = found
+    if not user.has_perm("evals_app.view_run"):  # type: ignore[attr-defined]  # of any user model
+        return _refuse(403, "The user of this token lacks permission evals_app.view_run.")
+    return None
+
+
+def _refuse(status: int, reason: str) -> HttpResponse:
+    headers = {"WWW-Authenticate": KEYWORD} if status == 401 else {}  # noqa: PLR2004 - unauthorized
+    return HttpResponse(
+        f"{reason}\n", status=status, content_type="text/plain; charset=utf-8", headers=headers
+    )
+
+
+Labels = tuple[tuple[str, str], ...]
+
+
+@dataclass
+class Metric:
+    """Numbers of one name, told apart by labels."""
+
+    name: str
+    help: str
+    kind: str = "gauge"
+    samples: dict[Labels, float] = field(default_factory=dict)
+
+    def add(self, value: float, **labels: str) -> "Metric":
+        self.samples[tuple(labels.items())] = value
+        return self
+
+    def text(self) -> str:
+        lines = [f"# HELP {self.name} {self.help}", f"# TYPE {self.name} {self.kind}"]
+        lines += [f"{self.name}{_labels(labels)} {value}" for labels, value in self.samples.items()]
+        return "\n".join(lines) + "\n"
+
+
+def _labels(labels: Iterable[tuple[str, str]]) -> str:
+    written = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels)
+    return f"{{{written}}}" if written else ""
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _metrics() -> list[Metric]:
+    open_runs = Run.objects.filter(status__in=Run.OPEN)
+    # Counters of the runs, never a count of executions: that would read them all.
+    runs = list(open_runs.order_by("pk").values(*_COLUMNS))
+    return [
+        _open_runs(runs),
+        _executions(runs),
+        _oldest_queued(open_runs),
+        Metric("touchstone_runs_stuck", "Open runs of which something is stuck.").add(
+            len(stuck_among(open_runs))
+        ),
+        _leases(),
+        *_tallies(),
+        *_workers(),
+        _blocked_providers(),
+        *_spend(runs),
+    ]
+
+
+_COUNTERS = ("passed", "failed", "errored", "cancelled")
+_COLUMNS = (
+    *("pk", "suite_slug", "status", "stop_reason", "not_run", *_COUNTERS),
+    *("spent_usd", "max_cost_usd"),
+)
+Row = Mapping[str, Any]
+
+
+def _open_runs(runs: Sequence[Row]) -> Metric:
+    metric = Metric("touchstone_open_runs", "Runs that have not ended, by state.")
+    states = Counter("stopping" if run["stop_reason"] else run["status"] for run in runs)
+    for state in (*Run.OPEN, "stopping"):
+        metric.add(states[state], state=state)
+    return metric
+
+
+def _executions(runs: Sequence[Row]) -> Metric:
+    metric = Metric("touchstone_executions", "Executions of open runs, by state.")
+    running = running_rows().count()
+    # Two looks at what moves meanwhile: a little below 0 would be as wrong as a little above.
+    metric.add(max(0, sum(run["not_run"] for run in runs) - running), state="queued")
+    metric.add(running, state="running")
+    for state in _COUNTERS:
+        metric.add(sum(run[state] for run in runs), state=state)
+    return metric
+
+
+def _oldest_queued(open_runs: QuerySet[Run]) -> Metric:
+    queued = Execution.objects.filter(run=OuterRef("pk"), status=Execution.Status.QUEUED)
+    waiting = open_runs.filter(Exists(queued), stop_reason="")
+    since = waiting.aggregate(since=Min("created_at"))["since"]
+    age = (timezone.now() - since).total_seconds() if since else 0.0
+    return Metric(
+        "touchstone_oldest_queued_seconds",
+        "For how long the oldest queued execution has waited, from the start of its run.",
+    ).add(round(max(0.0, age), 3))
+
+
+def _leases() -> Metric:
+    live = Q(until__gt=Now())
+    found = Lease.objects.aggregate(held=Count("pk", filter=live), ended=Count("pk", filter=~live))
+    return (
+        Metric("touchstone_leases", "Shares of runs that processes hold, or held till they died.")
+        .add(found["held"], state="held")
+        .add(found["ended"], state="ended")
+    )
+
+
+TALLIES = {
+    Tally.LEASES_REAPED: "Shares of runs that were taken back from dead processes.",
+    Tally.RESULTS_REFUSED: "Results that came after their share had been taken back.",
+}
+
+
+def _tallies() -> list[Metric]:
+    found = dict(Tally.objects.values_list("name", "count"))
+    return [
+        Metric(f"touchstone_{name}_total", text, "counter").add(found.get(name, 0))
+        for name, text in TALLIES.items()
+    ]
+
+
+def _workers() -> list[Metric]:
+    found = live_workers().aggregate(commands=Count("pk"), processes=Sum("processes"))
+    return [
+        Metric("touchstone_workers", "Worker commands that are alive.").add(found["commands"]),
+        Metric("touchstone_worker_processes", "Processes of the workers that are alive.").add(
+            found["processes"] or 0
+        ),
+    ]
+
+
+def _blocked_providers() -> Metric:
+    metric = Metric(
+        "touchstone_provider_blocked_seconds",
+        "For how long a provider still wants to be left alone; only those that do.",
+    )
+    blocked = ProviderState.objects.filter(blocked_until__gt=Now()).order_by("slug")
+    for slug, until in blocked.values_list("slug", "blocked_until"):
+        left = (until - timezone.now()).total_seconds() if until else 0.0
+        metric.add(round(max(0.0, left), 3), provider=slug)
+    return metric
+
+
+def _spend(runs: Sequence[Row]) -> list[Metric]:
+    spent = Metric("touchstone_run_spent_usd", "What an open run has spent.")
+    ceiling = Metric("touchstone_run_max_cost_usd", "The ceiling of an open run that has one.")
+    for run in runs:
+        labels = {"run": str(run["pk"]), "suite": run["suite_slug"]}
+        spent.add(float(run["spent_usd"]), **labels)
+        if run["max_cost_usd"] is not None:
+            ceiling.add(float(run["max_cost_usd"]), **labels)
+    total = Run.objects.aggregate(total=Sum("spent_usd"))["total"] or 0
+    name = "touchstone_spent_usd_total"
+    return [spent, ceiling, Metric(name, "What all runs have spent.", "counter").add(float(total))]

@@ -1,0 +1,279 @@
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+from django_q.models import OrmQ
+
+from evals_app.models import Run
+from tests.admin.run_pages import client_who_may, hold, page_of, url
+from tests.makers import make_run
+
+pytestmark = pytest.mark.django_db
+
+
+def test_cancelling_asks_first(admin_client: Client) -> None:
+    run = make_run(["passed", "queued", "queued"])
+
+    text = admin_client.get(url(run, "cancel")).content.decode()
+    run.refresh_from_db()
+
+    assert "2 conversations of 3" in text
+    assert run.stop_reason == ""
+
+
+def test_a_cancelled_run_says_so(admin_client: Client) -> None:
+    # Its snapshot is not whole, so something must still run: else the run would be summed up.
+    run = make_run(["running", "queued"])
+
+    response = admin_client.post(url(run, "cancel"))
+    run.refresh_from_db()
+
+    assert response.headers["HX-Redirect"] == page_of(run)
+    assert (run.stop_reason, run.cancelled) == ("cancelled", 1)
+    assert "Stopping" in admin_client.get(page_of(run)).content.decode()
+
+
+def test_a_run_that_stops_already_cannot_be_cancelled(admin_client: Client) -> None:
+    run = make_run(["running", "queued"], stop_reason="budget")
+
+    for address in (page_of(run), url(run, "live")):
+        assert url(run, "cancel") not in admin_client.get(address).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("states", "labels"),
+    [
+        pytest.param(["passed"] * 2, ["Re-run all 2"], id="nothing went wrong"),
+        pytest.param(["failed"], ["Re-run 1 failed", "Re-run all 1"], id="failed"),
+        pytest.param(["errored"], ["Re-run 1 errored", "Re-run all 1"], id="errored"),
+        pytest.param(
+            ["errored", "cancelled"],
+            ["Re-run 2 errored or not held", "Re-run all 2"],
+            id="cancelled",
+        ),
+    ],
+)
+def test_buttons_say_what_would_be_run_again(
+    admin_client: Client, states: list[str], labels: list[str]
+) -> None:
+    response = admin_client.get(page_of(make_run(states)))
+
+    assert [label for _, label in response.context["rerun_buttons"]] == labels
+
+
+def test_a_rerun_tells_how_many_conversations_it_holds(admin_client: Client) -> None:
+    run = make_run({"Refund": ["passed", "failed", "passed"], "Hello": ["passed"] * 3})
+
+    text = admin_client.get(url(run, "rerun", "failed")).content.decode()
+
+    assert "Re-run 1 failed?" in text
+    assert "Hold 3 conversations" in text
+    assert Run.objects.count() == 1
+
+
+def test_a_rerun_without_anything_to_run_says_why(admin_client: Client) -> None:
+    run = make_run(["passed"])
+
+    response = admin_client.post(url(run, "rerun", "failed"))
+    text = admin_client.get(response.headers["HX-Redirect"]).content.decode()
+
+    assert Run.objects.count() == 1
+    assert "has no failed executions" in text
+
+
+def test_there_is_no_rerun_of_anything_else(admin_client: Client) -> None:
+    assert admin_client.get(url(make_run(["passed"]), "rerun", "passed")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "what",
+    [("cancel",), ("rerun", "all"), ("resume",), ("requeue",), ("pin",)],
+    ids=lambda what: what[0],
+)
+def test_who_may_not_start_runs_may_do_nothing_with_them(what: tuple[str, ...]) -> None:
+    run = make_run(["running", "failed"])
+    client = client_who_may("view_run")
+
+    assert client.get(url(run, *what)).status_code == 403
+    assert client.post(url(run, *what)).status_code == 403
+    run.refresh_from_db()
+    assert (run.stop_reason, Run.objects.count()) == ("", 1)
+
+
+def test_who_may_not_start_runs_sees_no_such_buttons() -> None:
+    client = client_who_may("view_run")
+
+    for run in (make_run(["running"]), make_run(["failed", "cancelled"])):
+        text = client.get(page_of(run)).content.decode()
+
+        assert "Re-run" not in text
+        for what in ("cancel", "requeue", "resume", "pin"):
+            assert url(run, what) not in text
+
+
+def test_who_may_start_runs_sees_the_buttons() -> None:
+    client = client_who_may("view_run", "add_run")
+    running, failed = make_run(["running"]), make_run(["failed"])
+
+    assert url(running, "cancel") in client.get(page_of(running)).content.decode()
+    assert "Re-run 1 failed" in client.get(page_of(failed)).content.decode()
+
+
+# Runs that were stopped, and go on
+
+
+def stopped_run(reason: str = "budget", **changes: Any) -> Run:
+    money = {"max_cost_usd": Decimal(5), "spent_usd": Decimal("4.97")}
+    return make_run(["passed", "not_run", "not_run"], **money | {"stop_reason": reason} | changes)
+
+
+def test_a_run_at_its_ceiling_says_why_and_offers_to_go_on(admin_client: Client) -> None:
+    run = stopped_run(unsettled_usd=Decimal("0.02"))
+
+    text = admin_client.get(page_of(run)).content.decode()
+
+    assert "Stopped at its ceiling: spent $4.97 of $5.00" in text
+    assert "Calls of lost workers may have cost up to $0.02." in text
+    assert "2 conversations were not held." in text
+    assert "Go on with 2 conversations" in text
+    assert url(run, "resume") in text
+
+
+@pytest.mark.parametrize(
+    ("run", "offers"),
+    [
+        pytest.param({"states": ["passed", "cancelled"]}, True, id="cancelled"),
+        pytest.param({"states": ["passed", "not_run"], "stop_reason": "deadline"}, True, id="late"),
+        pytest.param({"states": ["passed"], "stop_reason": "budget"}, False, id="nothing is left"),
+        pytest.param({"states": ["passed"]}, False, id="complete"),
+        pytest.param({"states": ["running"], "stop_reason": "cancelled"}, False, id="stopping"),
+    ],
+)
+def test_only_what_was_stopped_with_something_left_can_go_on(
+    admin_client: Client, run: dict[str, Any], *, offers: bool
+) -> None:
+    made = make_run(**run)
+
+    assert (url(made, "resume") in admin_client.get(page_of(made)).content.decode()) is offers
+
+
+def test_going_on_asks_for_a_ceiling_first(admin_client: Client) -> None:
+    run = stopped_run()
+
+    text = admin_client.get(url(run, "resume")).content.decode()
+    run.refresh_from_db()
+
+    assert "Go on with 2 conversations?" in text
+    assert "has spent $4.97 so far" in text
+    assert not run.is_open
+
+
+@pytest.mark.parametrize(
+    ("sent", "complaint"),
+    [
+        pytest.param("", "It stopped at $5.00", id="none"),
+        pytest.param("lots", "Enter a number", id="no number"),
+        pytest.param("-1", "It must be above 0.", id="negative"),
+        pytest.param("4.97", "needs a ceiling above", id="spent already"),
+    ],
+)
+def test_a_ceiling_that_does_not_do_is_told_in_the_dialog(
+    admin_client: Client, sent: str, complaint: str
+) -> None:
+    run = stopped_run()
+
+    response = admin_client.post(url(run, "resume"), {"max_cost_usd": sent})
+    run.refresh_from_db()
+
+    assert "HX-Redirect" not in response.headers
+    assert complaint in response.content.decode()
+    assert not run.is_open
+
+
+def test_with_a_higher_ceiling_the_run_goes_on(admin_client: Client) -> None:
+    run = stopped_run()
+
+    response = admin_client.post(url(run, "resume"), {"max_cost_usd": "7.5"})
+    run.refresh_from_db()
+
+    assert response.headers["HX-Redirect"] == page_of(run)
+    assert (run.is_open, run.stop_reason, run.max_cost_usd) == (True, "", Decimal("7.5"))
+
+
+def test_a_run_that_was_cancelled_goes_on_without_a_ceiling(admin_client: Client) -> None:
+    run = make_run(["passed", "cancelled"])
+
+    admin_client.post(url(run, "resume"), {"max_cost_usd": ""})
+    run.refresh_from_db()
+
+    assert (run.is_open, run.not_run, run.cancelled, run.max_cost_usd) == (True, 1, 0, None)
+
+
+def test_a_run_that_was_not_stopped_does_not_go_on(admin_client: Client) -> None:
+    run = make_run(["passed"])
+
+    text = admin_client.post(url(run, "resume"), {"max_cost_usd": "5"}).content.decode()
+
+    assert "was not stopped" in text
+
+
+# What is stuck
+
+
+def test_putting_it_back_asks_first_and_says_what_it_does(admin_client: Client) -> None:
+    run = make_run(["running", "queued"])
+
+    text = admin_client.get(url(run, "requeue")).content.decode()
+
+    assert "What a worker is at stays with it" in text
+    assert run.executions.filter(status="running").count() == 1
+
+
+def test_what_nobody_holds_is_put_back_and_workers_are_asked(admin_client: Client) -> None:
+    run = make_run(["running", "queued"])
+
+    response = admin_client.post(url(run, "requeue"))
+    text = admin_client.get(response.headers["HX-Redirect"]).content.decode()
+
+    assert not run.executions.filter(status="running").exists()
+    assert OrmQ.objects.exists()
+    assert "1 conversation put back in the queue." in text
+    assert "Something is stuck" not in text
+
+
+def test_a_run_that_goes_on_offers_nothing_to_put_back(admin_client: Client) -> None:
+    run = make_run(["running", "queued"])
+    hold(run)
+
+    assert url(run, "requeue") not in admin_client.get(page_of(run)).content.decode()
+
+
+# Transcripts
+
+
+def test_transcripts_are_kept_and_let_go_again(admin_client: Client) -> None:
+    run = make_run(["passed"])
+
+    page = admin_client.post(url(run, "pin"), {"is_pinned": "1"}, follow=True).content.decode()
+    run.refresh_from_db()
+
+    assert run.is_pinned
+    assert "Stop keeping transcripts" in page
+    admin_client.post(url(run, "pin"), {"is_pinned": "0"})
+    run.refresh_from_db()
+    assert not run.is_pinned
+
+
+def test_looking_does_not_keep_them(admin_client: Client) -> None:
+    run = make_run(["passed"])
+
+    assert admin_client.get(url(run, "pin")).status_code == 405
+
+
+def test_keeping_them_takes_the_right_to_change_runs() -> None:
+    run = make_run(["passed"])
+    client = client_who_may("view_run", "change_run")
+
+    assert url(run, "pin") in client.get(page_of(run)).content.decode()
+    assert client.post(url(run, "pin"), {"is_pinned": "1"}).status_code == 302

@@ -1,0 +1,93 @@
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from evals_app.admin.run_stops import STOPPING, ResumeForm, cost_line, stopped_line
+from evals_app.models import Run
+from tests.makers import make_run
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("money", "expected"),
+    [
+        pytest.param({}, "", id="nothing is paid"),
+        pytest.param({"spent_usd": "0.0123"}, "Spent so far: $0.0123.", id="no ceiling"),
+        pytest.param({"max_cost_usd": "5"}, "Spent so far: $0 of at most $5.00.", id="ceiling"),
+        pytest.param(
+            {"max_cost_usd": "5", "spent_usd": "1.25", "reserved_usd": "0.5"},
+            "Spent so far: $1.25 of at most $5.00. Calls under way may cost up to $0.50.",
+            id="under way",
+        ),
+        pytest.param(
+            {"spent_usd": "1.25", "unsettled_usd": "0.25"},
+            "Spent so far: $1.25. Calls of lost workers may have cost up to $0.25.",
+            id="lost",
+        ),
+    ],
+)
+def test_what_was_spent_so_far(money: dict[str, str], expected: str) -> None:
+    amounts: dict[str, Any] = {name: Decimal(amount) for name, amount in money.items()}
+
+    assert cost_line(make_run(["running"], **amounts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("states", "reason", "expected"),
+    [
+        pytest.param(["passed"], "", "", id="complete"),
+        pytest.param(["passed", "cancelled"], "cancelled", "cancelled by a person", id="cancelled"),
+        pytest.param(
+            ["passed", "not_run"], "deadline", "1 conversation was not held.", id="out of time"
+        ),
+        pytest.param(
+            ["passed", "not_run", "not_run"],
+            "budget",
+            "2 conversations were not held.",
+            id="out of budget",
+        ),
+    ],
+)
+def test_why_a_run_was_stopped(states: list[str], reason: str, expected: str) -> None:
+    run = make_run(states, stop_reason=reason, max_cost_usd=Decimal(5))
+
+    assert expected in stopped_line(run)
+    assert bool(stopped_line(run)) is bool(reason)
+
+
+def test_every_reason_to_stop_is_told_while_it_stops() -> None:
+    assert STOPPING.keys() == set(Run.StopReason)
+
+
+@pytest.mark.parametrize(
+    ("run", "is_required", "help_text"),
+    [
+        pytest.param(
+            {"stop_reason": "budget", "max_cost_usd": Decimal(5), "spent_usd": Decimal("4.97")},
+            True,
+            "Of the whole run, which has spent $4.97 so far. More than $5.00, at which it stopped.",
+            id="at its ceiling",
+        ),
+        pytest.param(
+            {"stop_reason": "cancelled", "max_cost_usd": Decimal(5), "spent_usd": Decimal(1)},
+            False,
+            "Of the whole run, which has spent $1.00 so far. Blank: still $5.00.",
+            id="below it",
+        ),
+        pytest.param(
+            {"stop_reason": "deadline"},
+            False,
+            "Of the whole run, which has spent $0 so far. Blank: no limit.",
+            id="without one",
+        ),
+    ],
+)
+def test_the_ceiling_is_asked_for_where_it_must_change(
+    run: dict[str, Any], help_text: str, *, is_required: bool
+) -> None:
+    form = ResumeForm(make_run(["passed", "not_run"], **run), {"max_cost_usd": ""})
+
+    assert form.is_valid() is not is_required
+    assert form.fields["max_cost_usd"].help_text == help_text

@@ -1,0 +1,115 @@
+"""The dialog that starts a run: what it would take, and the most it may cost."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evals_app.models import ModelPrice, Provider, Run, Suite
+from tests.authored import a_case, write_suite
+from tests.runs.suites import make_agent, make_suite
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def suite(monkeypatch: pytest.MonkeyPatch) -> Suite:
+    """A suite of two cases for a model that has a price."""
+    monkeypatch.setenv("LOCAL_KEY", "x")
+    provider = Provider.objects.create(
+        slug="local", name="Local", kind="anthropic", api_key_env="LOCAL_KEY"
+    )
+    ModelPrice.objects.create(
+        provider=provider, model="*", valid_from="2026-05-01", input_usd=1, output_usd=5
+    )
+    agent = make_agent("clerk", driver="model", rules=[], model="local/<b>claude</b>")
+    return make_suite(["hello", "bye"], agent=agent)
+
+
+def sentence(client: Client, suite: Suite, **chosen: Any) -> str:
+    url = reverse("admin:evals_app_suite_run_size", args=[suite.pk])
+    return client.get(url, chosen).content.decode()
+
+
+def start(client: Client, suite: Suite, **chosen: Any) -> Any:
+    url = reverse("admin:evals_app_suite_run", args=[suite.pk])
+    return client.post(url, {"_form_submitted": "on", **chosen})
+
+
+def test_the_dialog_says_what_a_run_would_take(admin_client: Client, suite: Suite) -> None:
+    said = sentence(admin_client, suite, trials="2")
+
+    assert said.startswith("Holds 4 conversations. About 4 model calls, 1,000 tokens, $0.00")
+    assert said.endswith("(from the text of the cases; a guess).")
+
+
+def test_a_script_costs_nothing(admin_client: Client) -> None:
+    said = sentence(admin_client, write_suite([a_case()]))
+
+    assert said.startswith("Holds 1 conversation. No model is called, nothing is paid;")
+
+
+def test_a_limit_below_the_forecast_is_mentioned(admin_client: Client, suite: Suite) -> None:
+    assert "stop" not in sentence(admin_client, suite, max_cost_usd="5")
+    assert sentence(admin_client, suite, max_cost_usd="0.0001").endswith(
+        "It will probably stop before the end, at $0.0001."
+    )
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        pytest.param({"max_cost_usd": "much"}, "Stop at a cost of: a number above 0", id="text"),
+        pytest.param({"max_cost_usd": "0"}, "Stop at a cost of: a number above 0", id="nothing"),
+        pytest.param({"max_cost_usd": "-1"}, "Stop at a cost of: a number above 0", id="less"),
+        pytest.param({"max_cost_usd": "NaN"}, "Stop at a cost of: a number above 0", id="NaN"),
+        pytest.param({"trials": "0"}, "Trials: a whole number", id="no trials"),
+        pytest.param({"cases": "none"}, "No conversation: no case fits.", id="no case"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_told_in_words(
+    admin_client: Client, suite: Suite, chosen: dict[str, str], said: str
+) -> None:
+    assert sentence(admin_client, suite, **chosen).startswith(said)
+
+
+def test_why_it_cannot_start_is_told_before_it_is_tried(
+    admin_client: Client, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LOCAL_KEY")
+
+    said = sentence(admin_client, suite)
+
+    assert said.startswith("It cannot start like this. Agent clerk uses local/<b>claude</b>: ")
+    assert "LOCAL_KEY is not set" in said
+
+
+def test_what_is_said_is_shown_as_text_and_never_as_a_page(
+    admin_client: Client, suite: Suite
+) -> None:
+    dialog = admin_client.get(reverse("admin:evals_app_suite_run", args=[suite.pk]))
+    url = reverse("admin:evals_app_suite_run_size", args=[suite.pk])
+
+    assert 'hx-swap="textContent"' in dialog.content.decode()
+    assert admin_client.get(url).headers["Content-Type"] == "text/plain"
+
+
+def test_a_limit_of_cost_goes_with_the_run(admin_client: Client, suite: Suite) -> None:
+    start(admin_client, suite, max_cost_usd="2.5")
+
+    assert Run.objects.get().max_cost_usd == Decimal("2.5")
+
+
+def test_without_one_there_is_no_limit(admin_client: Client, suite: Suite) -> None:
+    start(admin_client, suite)
+
+    assert Run.objects.get().max_cost_usd is None
+
+
+def test_a_limit_that_cannot_be_starts_nothing(admin_client: Client, suite: Suite) -> None:
+    response = start(admin_client, suite, max_cost_usd="0")
+
+    assert "HX-Redirect" not in response.headers
+    assert not Run.objects.exists()

@@ -1,0 +1,119 @@
+from typing import Any
+
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+from openapi_schema_validator import OAS30Validator
+from rest_framework.test import APIClient
+
+from evals_app.library import import_files
+from evals_app.models import ModelPrice, Provider, Run
+from tests.api.clients import SUITE, make_client
+from tests.library.written import AGENT, JUDGE, MODEL_AGENT
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client() -> APIClient:
+    import_files([AGENT, JUDGE, MODEL_AGENT, SUITE])
+    return make_client("read")
+
+
+def ask(client: APIClient, **body: Any) -> Any:
+    return client.post("/api/runs/forecast/", {"suite": "talks", **body}, format="json")
+
+
+def price_the_clerk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
+    provider = Provider.objects.get(slug="anthropic")
+    provider.prices.all().delete()
+    ModelPrice.objects.create(
+        provider=provider, model="*", valid_from="2026-05-01", input_usd=1, output_usd=5
+    )
+
+
+def test_a_reader_learns_what_a_run_would_take_and_starts_none(client: APIClient) -> None:
+    response = ask(client, trials=2)
+
+    assert response.status_code == 200, response.json()
+    assert response.json() == {
+        "conversations": 4,
+        "calls": {"agent": 0, "judge": 0},
+        "tokens": {
+            "agent": {"prompt": 0, "response": 0},
+            "judge": {"prompt": 0, "response": 0},
+        },
+        "cost_usd": {"low": 0.0, "high": 0.0},
+        "unpriced": [],
+        "duration_ms": {"low": 2, "high": 10},
+        "earlier_runs": 0,
+        "basis": "from the text of the cases; a guess",
+    }
+    assert not Run.objects.exists()
+
+
+def test_another_agent_is_another_forecast(
+    client: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    price_the_clerk(monkeypatch)
+
+    found = ask(client, agent="clerk", cases=["refund"]).json()
+
+    assert (found["conversations"], found["calls"]["agent"]) == (1, 1)
+    assert 0 < found["cost_usd"]["low"] < found["cost_usd"]["high"]
+
+
+@pytest.mark.parametrize("model", ["*", "another"])
+def test_what_is_answered_is_what_the_schema_says(
+    client: APIClient, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    price_the_clerk(monkeypatch)
+    ModelPrice.objects.update(model=model)
+    generator: Any = SchemaGenerator
+    schema = generator().get_schema(request=None, public=True)
+    operation = schema["paths"]["/api/runs/forecast/"]["post"]
+    answer = operation["responses"]["200"]["content"]["application/json"]["schema"]
+
+    body = ask(client, agent="clerk").json()
+
+    assert (body["cost_usd"]["low"] is None) == (model == "another")
+    described = {**answer, "components": schema["components"]}
+    assert [error.message for error in OAS30Validator(described).iter_errors(body)] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "expected"),
+    [
+        pytest.param({"suite": "talk"}, 400, "Did you mean 'talks'?", id="unknown suite"),
+        pytest.param({"agent": "shopp"}, 400, "Did you mean 'shop'?", id="unknown agent"),
+        pytest.param({"trails": 2}, 400, "Did you mean 'trials'?", id="unknown key"),
+        pytest.param({"model": "x/y"}, 422, "no model", id="model of a script"),
+        pytest.param({"agent": "clerk"}, 422, "ANTHROPIC_API_KEY is not set", id="no key"),
+    ],
+)
+def test_what_could_not_be_started_is_refused_the_same_way(
+    client: APIClient, body: dict[str, Any], status: int, expected: str
+) -> None:
+    response = ask(client, **body)
+
+    assert response.status_code == status
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert expected in response.json()["detail"]
+
+
+def test_a_limit_of_cost_needs_prices_before_the_run_does(
+    client: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    price_the_clerk(monkeypatch)
+    priced = ask(client, agent="clerk", max_cost_usd=1)
+    ModelPrice.objects.update(model="another")
+
+    assert priced.status_code == 200
+    assert ask(client, agent="clerk", max_cost_usd=1).status_code == 422
+
+
+def test_it_takes_the_right_to_see_runs() -> None:
+    import_files([AGENT, JUDGE, SUITE])
+
+    assert ask(make_client("read", permissions=[])).status_code == 403
+    assert ask(APIClient()).status_code == 401

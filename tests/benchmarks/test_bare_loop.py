@@ -1,0 +1,22 @@
+"""The reference of the benchmarks makes the calls that it says it makes."""
+
+import json
+import subprocess
+import sys
+
+import httpx2
+
+from tests.benchmarks.test_model_server import ROOT, serving
+
+
+def test_the_bare_loop_makes_each_call_once_and_grades_the_reply() -> None:
+    with serving() as url:
+        command = [sys.executable, "benchmarks/bare_loop.py", "--url", url, "--calls", "5"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        stats = httpx2.get(f"{url}/stats").json()
+
+    told = json.loads(done.stdout)
+    assert (told["calls"], told["passed"]) == (5, 5)
+    assert told["loop_s"] > 0
+    assert told["cpu_s"] > 0
+    assert stats["answered"] == {"ok": 5}

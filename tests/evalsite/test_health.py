@@ -1,0 +1,81 @@
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
+
+from evals_app.models import Worker
+
+
+def no_database(*_: object) -> Any:
+    message = "could not connect to server db.example.org as admin"
+    raise OperationalError(message)
+
+
+def test_the_process_answers_without_a_database(client: Client) -> None:
+    # No database mark: a query would fail the test.
+    response = client.get("/healthz")
+
+    assert response.status_code == HTTPStatus.OK
+    assert response.content == b"ok\n"
+
+
+@pytest.mark.django_db
+def test_with_database_migrations_and_a_worker_all_is_well(client: Client) -> None:
+    Worker.objects.create(host="worker-1", pid=7, version="1", processes=3)
+
+    response = client.get("/readyz")
+
+    assert response.status_code == HTTPStatus.OK
+    assert response.json() == {"ready": True, "problems": [], "warnings": []}
+    assert "no-store" in response.headers["Cache-Control"]
+
+
+@pytest.mark.django_db
+def test_missing_workers_are_named_and_stop_nobody(client: Client) -> None:
+    response = client.get("/readyz")
+
+    assert response.status_code == HTTPStatus.OK
+    assert response.json()["ready"] is True
+    assert "python manage.py worker" in response.json()["warnings"][0]
+
+
+@pytest.mark.django_db
+def test_a_migration_that_is_not_applied_is_named_with_what_to_do(client: Client) -> None:
+    ((app, last),) = MigrationLoader(connection).graph.leaf_nodes("evals_app")
+    MigrationRecorder(connection).record_unapplied(app, last)
+
+    response = client.get("/readyz")
+
+    assert response.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+    (problem,) = response.json()["problems"]
+    assert problem.startswith(f"1 migration is not applied, first evals_app.{last}.")
+    assert "python manage.py migrate" in problem
+
+
+@pytest.mark.django_db
+def test_a_database_that_does_not_answer_is_told_without_its_address(client: Client) -> None:
+    with connection.execute_wrapper(no_database):
+        response = client.get("/readyz")
+
+    assert response.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+    assert response.json()["problems"] == ["The database does not answer."]
+    assert b"example.org" not in response.content
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_nothing_is_written_there(client: Client, path: str) -> None:
+    assert client.post(path).status_code == HTTPStatus.METHOD_NOT_ALLOWED
+
+
+@pytest.mark.django_db
+def test_being_asked_often_costs_little(
+    client: Client, django_assert_max_num_queries: Callable[..., Any]
+) -> None:
+    with django_assert_max_num_queries(4):  # tables and migrations, workers
+        client.get("/readyz")

@@ -1,0 +1,107 @@
+"""A person says what models cost, and what a run may cost: in a real browser."""
+
+from decimal import Decimal
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from evals_app.models import ModelPrice, Provider, Run, Suite
+from tests.elsewhere import elsewhere
+from tests.runs.suites import make_agent, make_suite
+from tests.signed_in import sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
+    monkeypatch.setenv("LOCAL_KEY", "x")
+    return Provider.objects.create(
+        slug="local", name="Local", kind="anthropic", api_key_env="LOCAL_KEY"
+    )
+
+
+@pytest.fixture
+def suite(provider: Provider) -> Suite:
+    """A suite of two cases for a model that has a price."""
+    ModelPrice.objects.create(
+        provider=provider, model="*", valid_from="2026-05-01", input_usd=1, output_usd=5
+    )
+    agent = make_agent("clerk", driver="model", rules=[], model="local/claude")
+    return make_suite(["hello", "bye"], agent=agent)
+
+
+def test_the_dialog_foresees_what_a_run_costs_and_takes_a_ceiling(
+    page: Page, live_server: LiveServer, admin_user: User, suite: Suite
+) -> None:
+    sign_in(page, live_server, admin_user)
+    page.goto(live_server.url + reverse("admin:evals_app_suite_change", args=[suite.pk]))
+    opener = page.get_by_role("link", name="Run", exact=True)
+    opener.press("Enter")
+    dialog = page.get_by_role("dialog")
+    ceiling = dialog.get_by_label("Stop at a cost of (USD)")
+    expect(dialog).to_contain_text("Holds 2 conversations. About 2 model calls")
+    expect(dialog).to_contain_text("(from the text of the cases; a guess)")
+
+    dialog.get_by_label("Trials of each case").fill("3")
+    expect(dialog).to_contain_text("Holds 6 conversations. About 6 model calls")
+    ceiling.fill("0.0001")
+    expect(dialog).to_contain_text("stop before the end, at $0.0001.")
+    ceiling.fill("-1")
+    dialog.get_by_role("button", name="Run").click()
+    expect(dialog).to_contain_text("It must be above 0.")
+    expect(ceiling).to_be_focused()
+    ceiling.fill("5")
+    page.keyboard.press("Enter")
+
+    page.wait_for_url("**/evals_app/run/**")
+    expect(page.get_by_text("Spent so far: $0 of at most $5.00.")).to_be_visible()
+    run = elsewhere(Run.objects.get)
+    assert (run.total, run.max_cost_usd) == (6, Decimal(5))
+
+
+def test_the_dialog_keeps_the_focus_and_gives_it_back(
+    page: Page, live_server: LiveServer, admin_user: User, suite: Suite
+) -> None:
+    sign_in(page, live_server, admin_user)
+    page.goto(live_server.url + reverse("admin:evals_app_suite_change", args=[suite.pk]))
+    opener = page.get_by_role("link", name="Run", exact=True)
+    opener.press("Enter")
+    dialog = page.get_by_role("dialog")
+    first = dialog.get_by_label("Only cases named")
+    expect(first).to_be_focused()
+
+    page.keyboard.press("Shift+Tab")
+    expect(dialog.get_by_role("button", name="Run")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(first).to_be_focused()
+    page.keyboard.press("Escape")
+
+    expect(dialog).to_be_hidden()
+    expect(opener).to_be_focused()
+
+
+def test_a_price_is_added_and_a_bad_one_is_refused_in_words(
+    page: Page, live_server: LiveServer, admin_user: User, provider: Provider
+) -> None:
+    sign_in(page, live_server, admin_user)
+    page.goto(live_server.url + reverse("admin:evals_app_provider_change", args=[provider.pk]))
+
+    page.get_by_role("button", name="Add a price").press("Enter")
+    expect(page.get_by_label("Model")).to_be_focused()
+    page.keyboard.type("claude-haiku-*")
+    page.get_by_label("Input").fill("0.1")
+    page.get_by_label("Output").fill("0.5")
+    page.get_by_label("Only above (prompt tokens)").fill("1000")
+    page.get_by_role("button", name="Save and continue editing").press("Enter")
+    expect(page.get_by_role("alert").first).to_contain_text("Not saved yet: 1 thing to fix.")
+    expect(page.get_by_role("alert").first).to_contain_text("shorter prompts without a price")
+    page.get_by_label("Only above (prompt tokens)").fill("")
+    page.get_by_role("button", name="Save and continue editing").press("Enter")
+
+    expect(page.get_by_text("$0.10 in, $0.50 out")).to_be_visible()
+    price = elsewhere(ModelPrice.objects.get)
+    assert (price.model, price.above_prompt_tokens) == ("claude-haiku-*", 0)

@@ -1,0 +1,155 @@
+"""A person brings a run that stands still to its end: in a real browser."""
+
+import uuid
+from decimal import Decimal
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Page, ViewportSize, expect
+from pytest_django.live_server_helper import LiveServer
+
+from evals_app.models import Execution, Run
+from evals_app.runs import start_run
+from evals_app.runs.drain import drain
+from evals_app.runs.retention import prune_run
+from tests.elsewhere import elsewhere
+from tests.makers import make_run
+from tests.runs.suites import make_suite
+from tests.signed_in import sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PHONE: ViewportSize = {"width": 390, "height": 844}
+
+
+@pytest.fixture
+def browser_page(page: Page, live_server: LiveServer, admin_user: User) -> Page:
+    sign_in(page, live_server, admin_user)
+    return page
+
+
+def open_run(page: Page, live_server: LiveServer, run: Run) -> None:
+    page.goto(live_server.url + reverse("admin:evals_app_run_change", args=[run.pk]))
+
+
+def run_at_its_ceiling() -> Run:
+    """Start a run of two conversations; it stops before the first, having spent 97 cents of 1 USD."""
+    run = start_run(make_suite(["hello", "hello"]))
+    Run.objects.update(
+        status="finished",
+        verdict="inconclusive",
+        stop_reason="budget",
+        max_cost_usd=1,
+        spent_usd=Decimal("0.97"),
+        started_at=timezone.now(),
+        finished_at=timezone.now(),
+    )
+    return run
+
+
+def run_held_by_nobody() -> Run:
+    run = start_run(make_suite(["hello", "hello"]))
+    Run.objects.update(status="running", started_at=timezone.now())
+    Execution.objects.filter(case="case 1").update(
+        status="running", lease_token=uuid.uuid4(), attempts=1, started_at=timezone.now()
+    )
+    return run
+
+
+def test_a_run_at_its_ceiling_goes_on_under_a_higher_one(
+    browser_page: Page, live_server: LiveServer
+) -> None:
+    run = elsewhere(run_at_its_ceiling)
+    open_run(browser_page, live_server, run)
+    expect(browser_page.get_by_role("status")).to_contain_text("Stopped at its ceiling")
+
+    browser_page.get_by_role("button", name="Go on with 2 conversations").press("Enter")
+    dialog = browser_page.get_by_role("dialog", name="Go on with 2 conversations?")
+    expect(dialog).to_be_focused()
+    browser_page.keyboard.press("Tab")
+    ceiling = dialog.get_by_label("Stop at a cost of (USD)")
+    expect(ceiling).to_be_focused()
+    browser_page.keyboard.type("0.5")
+    browser_page.keyboard.press("Enter")
+
+    expect(dialog).to_contain_text("needs a ceiling above")
+    expect(ceiling).to_be_focused()
+    ceiling.fill("2.5")
+    browser_page.keyboard.press("Enter")
+    expect(browser_page.get_by_text(f"Run {run.pk} goes on.")).to_be_visible()
+    expect(browser_page.get_by_text("Spent so far: $0.97 of at most $2.50.")).to_be_visible()
+    elsewhere(lambda: drain(run.pk))
+    expect(browser_page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
+
+
+def test_what_nobody_holds_is_put_back_on_a_phone(
+    browser_page: Page, live_server: LiveServer
+) -> None:
+    browser_page.set_viewport_size(PHONE)
+    run = elsewhere(run_held_by_nobody)
+    open_run(browser_page, live_server, run)
+    expect(browser_page.get_by_text("Something is stuck.")).to_be_visible()
+    place = browser_page.get_by_text("Nobody holds it").bounding_box()
+    assert place is not None
+    assert place["x"] + place["width"] <= PHONE["width"]
+
+    browser_page.get_by_role("button", name="Put it back in the queue").press("Enter")
+    dialog = browser_page.get_by_role("dialog", name="Put it back in the queue?")
+    expect(dialog).to_be_focused()
+    browser_page.keyboard.press("Shift+Tab")
+    expect(dialog.get_by_role("button", name="Put it back in the queue")).to_be_focused()
+    browser_page.keyboard.press("Enter")
+
+    expect(browser_page.get_by_text("1 conversation put back in the queue.")).to_be_visible()
+    expect(browser_page.get_by_text("Something is stuck.")).to_have_count(0)
+    elsewhere(lambda: drain(run.pk))
+    expect(browser_page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
+
+
+def test_a_run_that_stops_loses_its_cancel_button_by_itself(
+    browser_page: Page, live_server: LiveServer
+) -> None:
+    run = elsewhere(lambda: make_run(["running", "queued"]))
+    open_run(browser_page, live_server, run)
+    cancel = browser_page.get_by_role("button", name="Cancel", exact=True)
+    keep = browser_page.get_by_role("button", name="Keep transcripts")
+    expect(cancel).to_be_visible()
+    keep.focus()
+
+    elsewhere(run.run_out_of_budget)
+
+    expect(browser_page.get_by_text("Stopping at its ceiling")).to_be_visible()
+    expect(cancel).to_have_count(0)
+    expect(keep).to_be_focused()
+
+
+def test_transcripts_are_kept_and_let_go_by_keyboard(
+    browser_page: Page, live_server: LiveServer
+) -> None:
+    run = elsewhere(lambda: make_run(["passed"]))
+    open_run(browser_page, live_server, run)
+
+    browser_page.get_by_role("button", name="Keep transcripts", exact=True).press("Enter")
+    expect(browser_page.get_by_text("are kept, however old they get")).to_be_visible()
+    assert elsewhere(lambda: Run.objects.get().is_pinned)
+    browser_page.get_by_role("button", name="Stop keeping transcripts").press("Enter")
+
+    expect(browser_page.get_by_text("may be removed once they are old")).to_be_visible()
+    expect(browser_page.get_by_role("button", name="Keep transcripts", exact=True)).to_be_visible()
+    assert not elsewhere(lambda: Run.objects.get().is_pinned)
+
+
+def test_what_was_removed_is_not_taken_for_silence(
+    browser_page: Page, live_server: LiveServer
+) -> None:
+    run = elsewhere(lambda: make_run(["failed"]))
+    elsewhere(lambda: prune_run(run))
+    open_run(browser_page, live_server, run)
+    expect(browser_page.get_by_text("Transcripts were removed on")).to_be_visible()
+
+    browser_page.locator(".review-cause").get_by_role("link", name="case 1").press("Enter")
+
+    expect(browser_page.get_by_text("What was said was removed on")).to_be_visible()
+    expect(browser_page.get_by_text("The agent said nothing")).to_have_count(0)

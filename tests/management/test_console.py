@@ -1,0 +1,71 @@
+import re
+from decimal import Decimal
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from evals_app.management.console import console_on, cost_of, print_result, rate_of, watch
+from evals_app.models import Run
+from tests.makers import make_run
+
+
+@pytest.mark.parametrize(
+    ("count", "seconds", "said"),
+    [
+        pytest.param(0, 10, "", id="nothing yet"),
+        pytest.param(5, 0, "", id="no time yet"),
+        pytest.param(25, 10, "2.5 a second", id="fast"),
+        pytest.param(10, 10, "1.0 a second", id="one a second"),
+        pytest.param(1, 40, "1.5 a minute", id="slow"),
+    ],
+)
+def test_a_rate_has_the_unit_that_says_most(count: int, seconds: float, said: str) -> None:
+    assert rate_of(count, seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("spent", "limit", "said"),
+    [
+        pytest.param("0", None, "", id="nothing is paid"),
+        pytest.param("1.25", None, "$1.25", id="paid"),
+        pytest.param("0", "2", "$0 of $2.00", id="a limit, nothing spent"),
+        pytest.param("1.25", "2", "$1.25 of $2.00", id="of a limit"),
+    ],
+)
+def test_the_cost_so_far_is_shown_where_there_is_any(
+    spent: str, limit: str | None, said: str
+) -> None:
+    run = Run(spent_usd=Decimal(spent), max_cost_usd=Decimal(limit) if limit else None)
+
+    assert cost_of(run) == said
+
+
+@pytest.mark.django_db
+def test_the_bar_shows_counts_rate_and_cost() -> None:
+    run = make_run(["passed", "failed", "running"], spent_usd=Decimal("0.25"))
+    out = StringIO()
+
+    def pass_another() -> None:
+        Run.objects.filter(pk=run.pk).update(
+            passed=2, not_run=0, status="finished", verdict="failed", spent_usd=Decimal("0.5")
+        )
+
+    console: Any = console_on(out, plain=True)
+    console.width = 200
+    (ended,) = watch([run], console=console, tick=pass_another, stop=lambda: False)
+
+    assert ended.passed == 2
+    assert "3/3" in out.getvalue()
+    state = r"2 passed, 1 failed, [\d.]+ a (second|minute), \$0\.50"
+    assert re.search(state, out.getvalue())
+
+
+@pytest.mark.django_db
+def test_a_result_says_what_it_cost() -> None:
+    run = make_run(["passed"], spent_usd=Decimal("0.0123"), is_scripted=False)
+    out = StringIO()
+
+    print_result(run, console=console_on(out, plain=True), site="http://site")
+
+    assert out.getvalue() == "Passed Refunds: 1 passed, score 1.00, $0.0123\n"

@@ -1,0 +1,136 @@
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from evals_app.engine.forecast import Forecast
+from evals_app.reports.forecasts import basis, forecast_json, in_words
+
+
+def make_forecast(**changes: Any) -> Forecast:
+    fields: dict[str, Any] = {
+        "conversations": 24,
+        "agent_calls": 48,
+        "agent_prompt_tokens": 60_000,
+        "agent_response_tokens": 9_000,
+        "judge_calls": 24,
+        "judge_prompt_tokens": 10_000,
+        "judge_response_tokens": 2_432,
+        "cost_usd": (Decimal("0.12"), Decimal("0.48")),
+        "unpriced": (),
+        "duration_s": (65.0, 170.0),
+        "earlier_runs": 3,
+        "new_cases": 0,
+        "is_scripted": False,
+    }
+    return Forecast(**(fields | changes))
+
+
+SCRIPT = {"agent_calls": 0, "judge_calls": 0, "is_scripted": True, "cost_usd": (Decimal(0),) * 2}
+
+
+def test_a_forecast_is_two_sentences() -> None:
+    assert in_words(make_forecast()) == (
+        "Holds 24 conversations. About 72 model calls, 24 of them by the judge, 81,000 tokens,"
+        " $0.12 to $0.48, 65 seconds to 3 minutes (from 3 earlier runs of this suite with this"
+        " model)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        pytest.param({"conversations": 1}, "Holds 1 conversation. ", id="one"),
+        pytest.param({"conversations": 0}, "No conversation: no case fits.", id="none"),
+        pytest.param({"judge_calls": 0}, "About 48 model calls, 81,000 tokens", id="no judge"),
+        pytest.param({"agent_calls": 0}, "About 24 model calls, 81,000 tokens", id="judge alone"),
+        pytest.param({"agent_calls": 1, "judge_calls": 0}, "About 1 model call, ", id="one call"),
+        pytest.param({"agent_calls": 1176}, "About 1,200 model calls, ", id="two digits"),
+        pytest.param(
+            {"cost_usd": (Decimal("0.5"),) * 2}, "tokens, about $0.50, 65", id="no range of cost"
+        ),
+        pytest.param(
+            {"cost_usd": None, "unpriced": ("x/a", "x/b")},
+            "(from 3 earlier runs of this suite with this model). What that costs is unknown: there"
+            " is no price for x/a and x/b.",
+            id="no price",
+        ),
+        pytest.param(SCRIPT, "No model is called, nothing is paid; takes 65 seconds", id="script"),
+    ],
+)
+def test_sentences_follow_what_there_is_to_say(changes: dict[str, Any], said: str) -> None:
+    assert said in in_words(make_forecast(**changes))
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "said"),
+    [
+        pytest.param((0, 0.4), "less than a second", id="at once"),
+        pytest.param((0.2, 1.2), "up to 1 second", id="up to"),
+        pytest.param((1.4, 1.4), "about 1 second", id="no range"),
+        pytest.param((1, 30), "1 to 30 seconds", id="seconds"),
+        pytest.param((89, 90), "89 seconds to 2 minutes", id="seconds and minutes"),
+        pytest.param((120, 600), "2 to 10 minutes", id="minutes"),
+        pytest.param((89 * 60, 90 * 60), "89 minutes to 1.5 hours", id="minutes and hours"),
+        pytest.param((7200, 36000), "2 to 10 hours", id="hours"),
+    ],
+)
+def test_durations_have_the_unit_that_says_most(duration_s: tuple[float, float], said: str) -> None:
+    assert f", {said} (from" in in_words(make_forecast(duration_s=duration_s))
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        pytest.param(None, "model).", id="no limit"),
+        pytest.param(Decimal("0.48"), "model).", id="enough"),
+        pytest.param(
+            Decimal("0.20"), "model). It may stop before the end, at $0.20.", id="perhaps not"
+        ),
+        pytest.param(
+            Decimal("0.10"), "It will probably stop before the end, at $0.10.", id="too little"
+        ),
+    ],
+)
+def test_a_limit_that_may_be_reached_is_mentioned(limit: Decimal | None, said: str) -> None:
+    assert in_words(make_forecast(), max_cost_usd=limit).endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        pytest.param({}, "from 3 earlier runs of this suite with this model", id="runs"),
+        pytest.param(
+            {"earlier_runs": 1, "is_scripted": True},
+            "from 1 earlier run of this suite with this script",
+            id="a run of a script",
+        ),
+        pytest.param(
+            {"new_cases": 2},
+            "from 3 earlier runs of this suite with this model, 2 cases being new",
+            id="new cases",
+        ),
+        pytest.param({"earlier_runs": 0}, "from the text of the cases; a guess", id="a guess"),
+    ],
+)
+def test_it_says_where_it_comes_from(changes: dict[str, Any], said: str) -> None:
+    assert basis(make_forecast(**changes)) == said
+
+
+def test_as_json_nothing_is_rounded_and_unknown_is_null() -> None:
+    found = forecast_json(make_forecast(cost_usd=None, unpriced=("x/a",)))
+
+    assert found == {
+        "conversations": 24,
+        "calls": {"agent": 48, "judge": 24},
+        "tokens": {
+            "agent": {"prompt": 60_000, "response": 9_000},
+            "judge": {"prompt": 10_000, "response": 2_432},
+        },
+        "cost_usd": {"low": None, "high": None},
+        "unpriced": ["x/a"],
+        "duration_ms": {"low": 65_000, "high": 170_000},
+        "earlier_runs": 3,
+        "basis": "from 3 earlier runs of this suite with this model",
+    }
+    assert forecast_json(make_forecast())["cost_usd"] == {"low": 0.12, "high": 0.48}

@@ -1,0 +1,151 @@
+"""The ceiling of a run: reserved before a call, settled after it, by many processes at once."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+from django.db import connections
+from django.test import TestCase
+
+from evals_app.engine.llm.purse import Account
+from evals_app.models import Lease, Run
+from evals_app.runs import CannotStartError, resume_run, start_run
+from evals_app.runs.budget import settle_and_reserve
+from evals_app.runs.lease import HeldLease, open_lease
+from evals_app.runs.reap import reap
+from tests.runs.suites import make_suite
+
+pytestmark = pytest.mark.django_db
+
+NOTHING = Decimal(0)
+
+
+def start(ceiling: str | None, **options: Any) -> Run:
+    with TestCase.captureOnCommitCallbacks(execute=False):
+        run = start_run(make_suite(cases=30, concurrency=1000), **options)
+    Run.objects.filter(pk=run.pk).update(max_cost_usd=ceiling)
+    return run
+
+
+def lease_of(run: Run) -> HeldLease:
+    held = open_lease(run.pk)
+    assert held is not None
+    return held
+
+
+def money(run: Run) -> tuple[Decimal, Decimal, Decimal]:
+    run.refresh_from_db()
+    return run.spent_usd, run.reserved_usd, run.unsettled_usd
+
+
+def usd(*amounts: str) -> list[Decimal]:
+    return [Decimal(amount) for amount in amounts]
+
+
+def test_what_fits_below_the_ceiling_is_reserved_and_the_rest_refused() -> None:
+    run = start("1.00")
+    held = lease_of(run)
+
+    granted = settle_and_reserve(held.token, Account(), usd("0.60", "0.50", "0.40"))
+
+    assert granted == [True, False, True]  # exactly the ceiling is allowed
+    assert money(run) == (NOTHING, Decimal("1.00"), NOTHING)
+    assert run.stop_reason == ""  # others may settle for less
+
+
+def test_an_account_told_twice_counts_once() -> None:
+    run = start("1.00")
+    held = lease_of(run)
+    settle_and_reserve(held.token, Account(), usd("0.60"))
+
+    for _ in range(2):
+        settle_and_reserve(held.token, Account(Decimal("0.20"), Decimal("0.10")), [])
+
+    assert money(run) == (Decimal("0.10"), Decimal("0.20"), NOTHING)
+
+
+def test_the_run_stops_when_nothing_is_reserved_and_a_call_does_not_fit() -> None:
+    run = start("1.00")
+    held = lease_of(run)
+    settle_and_reserve(held.token, Account(), usd("0.60"))
+
+    granted = settle_and_reserve(held.token, Account(NOTHING, Decimal("0.55")), usd("0.60"))
+
+    assert granted == [False]
+    assert money(run) == (Decimal("0.55"), NOTHING, NOTHING)
+    assert run.stop_reason == "budget"
+
+
+def test_what_a_dead_worker_had_reserved_counts_as_perhaps_spent() -> None:
+    run = start("1.00")
+    held = lease_of(run)
+    settle_and_reserve(held.token, Account(Decimal(0), Decimal("0.25")), usd("0.60"))
+    Lease.objects.update(until="2020-01-01T00:00:00Z")
+
+    reap()
+    late = settle_and_reserve(held.token, Account(NOTHING, Decimal("0.40")), usd("0.01"))
+
+    assert late is None  # somebody else owns the work: what it says changes nothing
+    assert money(run) == (Decimal("0.25"), NOTHING, Decimal("0.60"))
+
+
+def test_without_a_ceiling_everything_is_granted_and_still_counted() -> None:
+    run = start(None)
+    held = lease_of(run)
+
+    granted = settle_and_reserve(held.token, Account(NOTHING, Decimal("7.5")), usd("1000"))
+
+    assert granted == [True]
+    assert money(run) == (Decimal("7.5"), Decimal(1000), NOTHING)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("seed", range(3))
+def test_many_drainers_at_once_never_exceed_the_ceiling(seed: int) -> None:
+    run = start("2.00")
+    leases = [lease_of(run) for _ in range(8)]
+    seen: list[Decimal] = []
+
+    with ThreadPoolExecutor(8) as pool:
+        paid = sum(pool.map(_payer(seed, seen), enumerate(leases)))
+    for held in leases:
+        held.release()
+
+    spent, reserved, unsettled = money(run)
+    assert max(seen) <= 2
+    assert reserved == unsettled == 0
+    assert Decimal("1.80") < spent <= 2  # a call of at most 0.20 no longer fitted
+    assert 0 < paid < 8 * 60
+    assert run.stop_reason == "budget"
+
+
+def _payer(seed: int, seen: list[Decimal]) -> Callable[[tuple[int, HeldLease]], int]:
+    def pay(numbered: tuple[int, HeldLease]) -> int:
+        number, held = numbered
+        random = Random(100 * seed + number)
+        paid, spent = 0, NOTHING
+        for _ in range(60):
+            bound = Decimal(random.randint(1, 200)) / 1000
+            told = settle_and_reserve(held.token, Account(NOTHING, spent), [bound])
+            run = Run.objects.get(pk=held.run_id)
+            seen.append(run.spent_usd + run.reserved_usd + run.unsettled_usd)
+            if told == [True]:
+                paid += 1
+                spent += bound * random.randint(0, 100) / 100
+            elif run.stop_reason:
+                break
+        settle_and_reserve(held.token, Account(NOTHING, spent), [])
+        connections.close_all()
+        return paid
+
+    return pay
+
+
+def test_a_run_that_was_not_stopped_cannot_be_resumed() -> None:
+    run = start("1.00")
+
+    with pytest.raises(CannotStartError, match="was not stopped; it goes on"):
+        resume_run(run)

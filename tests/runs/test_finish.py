@@ -1,0 +1,117 @@
+"""What a run comes to in the end: its cost, and what came of its cases."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from evals_app.models import Execution, Run
+from evals_app.runs import cancel_run, finish, resume_run, start_run
+from evals_app.runs.drain import drain
+from evals_app.runs.finish import close_if_over
+from tests.runs.suites import make_suite
+
+pytestmark = pytest.mark.django_db
+
+
+def closed(*costs: dict[str, Any], **suite: Any) -> Run:
+    """Close a run whose executions have passed at these costs."""
+    run = start_run(make_suite(cases=len(costs), **suite))
+    for row, cost in zip(run.executions.order_by("position"), costs, strict=True):
+        ended = {"status": "finished", "verdict": "passed", "finished_at": timezone.now()}
+        columns = {"turn_ms": [5.0, 5.0], "judge_cost_usd": 0, **ended, **cost}
+        Execution.objects.filter(pk=row.pk).update(**columns)
+    Run.objects.filter(pk=run.pk).update(not_run=0, passed=len(costs))
+    assert close_if_over(run.pk)
+    return Run.objects.get(pk=run.pk)
+
+
+def test_agent_and_judge_are_added_up_apart() -> None:
+    run = closed(
+        {"cost_usd": "0.1", "judge_cost_usd": "0.01"}, {"cost_usd": "0.000000002"}, {"cost_usd": 0}
+    )
+
+    assert run.agent_cost_usd == Decimal("0.100000002")
+    assert run.judge_cost_usd == Decimal("0.01")
+
+
+def test_one_unknown_cost_makes_the_sum_unknown() -> None:
+    run = closed({"cost_usd": "0.1", "judge_cost_usd": "0.01"}, {"cost_usd": None})
+
+    assert run.agent_cost_usd is None
+    assert run.judge_cost_usd == Decimal("0.01")
+
+
+GATES = {"max_cost_per_call_usd": "0.05", "max_cost_usd": "0.13"}
+
+
+@pytest.mark.parametrize(
+    ("cost", "verdict", "actual"),
+    [
+        pytest.param({"cost_usd": "0.1"}, "passed", [0.05, 0.13], id="kept to the billionth"),
+        pytest.param({"cost_usd": "0.100000001"}, "failed", [0.05, 0.130000001], id="above"),
+        pytest.param({"cost_usd": None}, "inconclusive", [None, None], id="unknown"),
+    ],
+)
+def test_gates_are_held_against_the_cost_of_the_run(
+    cost: dict[str, Any], verdict: str, actual: list[float | None]
+) -> None:
+    run = closed({"judge_cost_usd": "0.03", **cost}, **GATES)
+
+    assert run.verdict == verdict
+    found = {gate["name"]: gate["actual"] for gate in run.summary["gates"]}
+    assert found == pytest.approx(dict(zip(GATES, actual, strict=True)), abs=1e-9)
+
+
+def test_each_case_has_a_row_when_the_run_has_ended() -> None:
+    run = start_run(make_suite(["hello", "bye", "hello"], trials=2))
+    drain(run.pk)
+
+    rows = run.case_results.order_by("position")
+
+    assert [(row.name, row.verdict, row.trials, row.passed) for row in rows] == [
+        ("case 1", "passed", 2, 2),
+        ("case 2", "failed", 2, 0),
+        ("case 3", "passed", 2, 2),
+    ]
+    assert [row.pass_at_k for row in rows] == [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
+    assert (rows[1].interval_low, rows[1].pass_rate) == (0.0, 0.0)
+    run.refresh_from_db()
+    assert "cases" not in run.summary
+
+
+def test_many_cases_are_written_in_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(finish, "CHUNK", 2)
+    run = start_run(make_suite(cases=5))
+
+    drain(run.pk)
+
+    assert list(run.case_results.order_by("position").values_list("name", flat=True)) == [
+        f"case {number}" for number in range(1, 6)
+    ]
+
+
+def test_who_comes_second_writes_nothing() -> None:
+    run = closed({"cost_usd": 0}, {"cost_usd": 0})
+    before = list(run.case_results.values_list("pk", flat=True))
+
+    assert not close_if_over(run.pk)
+    assert list(run.case_results.values_list("pk", flat=True)) == before
+
+
+def test_an_open_run_has_no_results_and_a_resumed_one_is_summed_up_anew() -> None:
+    run = start_run(make_suite(["hello", "hello"]))
+    cancel_run(run)
+    run.refresh_from_db()
+    cancelled = [row.verdict for row in run.case_results.order_by("position")]
+
+    resume_run(run)
+    open_rows = run.case_results.count()
+    drain(run.pk)
+
+    assert cancelled == ["", ""]
+    assert open_rows == 0
+    assert [row.verdict for row in run.case_results.order_by("position")] == ["passed", "passed"]

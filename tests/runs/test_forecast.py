@@ -1,0 +1,180 @@
+"""Forecasts of suites as they stand in the database, with the runs that they have had."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from evals_app.models import ModelPrice, Provider, Run, Suite
+from evals_app.runs import CannotStartError
+from evals_app.runs import forecast as module
+from evals_app.runs.forecast import forecast
+from tests.makers import make_run
+from tests.runs.suites import make_agent, make_suite
+
+pytestmark = pytest.mark.django_db
+
+MODEL = "local/claude-1"
+KEYS = {"LOCAL_KEY": "x"}
+
+
+@pytest.fixture
+def suite() -> Suite:
+    """A suite of three cases for a model of 1 USD for a million tokens."""
+    provider = Provider.objects.create(
+        slug="local", name="Local", kind="anthropic", api_key_env="LOCAL_KEY"
+    )
+    ModelPrice.objects.create(
+        provider=provider, model="*", valid_from="2026-05-01", input_usd=1, output_usd=1
+    )
+    agent = make_agent("clerk", driver="model", rules=[], model=MODEL)
+    return make_suite(["hello", "hello again", "bye"], agent=agent)
+
+
+def hold(suite: Suite, *, tokens: int = 1000, seconds: int = 3, **changes: Any) -> Run:
+    """Write a run in which each case passed with so many tokens sent and one written."""
+    columns: dict[str, Any] = {"model": suite.agent.model, "is_scripted": False} | changes
+    states = {case.name: ["passed"] for case in suite.cases.order_by("position")}
+    run = make_run(states, suite=suite, **columns)
+    now = timezone.now()
+    run.executions.update(
+        prompt_tokens=tokens,
+        response_tokens=1,
+        started_at=now - timedelta(seconds=seconds),
+        finished_at=now,
+    )
+    return run
+
+
+def test_without_earlier_runs_the_text_is_counted(suite: Suite) -> None:
+    found = forecast(suite, environ=KEYS)
+
+    assert (found.conversations, found.agent_calls, found.earlier_runs) == (3, 3, 0)
+    assert 0 < found.agent_prompt_tokens < 100
+    assert found.cost_usd is not None
+    assert found.cost_usd[0] > 0
+
+
+def test_earlier_runs_say_what_it_takes(suite: Suite) -> None:
+    hold(suite, tokens=1000, seconds=2)
+    hold(suite, tokens=2000, seconds=4)
+
+    found = forecast(suite, concurrency=1, environ=KEYS)
+
+    assert found.earlier_runs == 2
+    assert found.agent_prompt_tokens == 3 * 1500
+    low, high = found.duration_s
+    assert low < 9 < high
+    assert (low + high) / 2 == pytest.approx(9, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"is_tryout": True}, id="tried by hand"),
+        pytest.param({"model": "local/claude-2"}, id="another model"),
+        pytest.param({"judge": "local/judge-1"}, id="another judge"),
+        pytest.param({"agent_slug": "other"}, id="another agent"),
+        pytest.param({"suite_slug": "other"}, id="another suite"),
+        pytest.param({"is_scripted": True}, id="a script"),
+        pytest.param({"status": "cancelled"}, id="cancelled"),
+    ],
+)
+def test_runs_that_were_something_else_are_left_aside(
+    suite: Suite, changes: dict[str, Any]
+) -> None:
+    hold(suite, **changes)
+
+    assert forecast(suite, environ=KEYS).earlier_runs == 0
+
+
+def test_executions_that_errored_say_nothing(suite: Suite) -> None:
+    run = hold(suite)
+    run.executions.update(verdict="errored", cause="provider")
+
+    assert forecast(suite, environ=KEYS).earlier_runs == 0
+
+
+def test_only_the_newest_runs_count(suite: Suite) -> None:
+    for tokens in (9000, 1000, 1000, 1000):
+        hold(suite, tokens=tokens)
+
+    found = forecast(suite, environ=KEYS)
+
+    assert found.earlier_runs == 3
+    assert found.agent_prompt_tokens == 3 * 1000
+
+
+def test_no_more_executions_are_read_than_help(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "EARLIER_EXECUTIONS", 4)
+    for tokens in (9000, 5000, 1000):
+        hold(suite, tokens=tokens)
+
+    found = forecast(suite, environ=KEYS)
+
+    # All of the newest run, the first case of the one before.
+    assert found.earlier_runs == 2
+    assert found.agent_prompt_tokens == 3000 + 1000 + 1000
+
+
+def test_a_part_of_a_suite_is_looked_for_by_name(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "EARLIER_EXECUTIONS", 1)
+    run = hold(suite)
+    run.executions.filter(case="case 3").update(prompt_tokens=7000)
+
+    found = forecast(suite, cases=["case 3"], trials=2, environ=KEYS)
+
+    assert (found.conversations, found.agent_prompt_tokens) == (2, 14_000)
+
+
+def test_a_script_is_forecast_from_runs_of_that_script() -> None:
+    suite = make_suite(["slow", "hello"])
+    guessed = forecast(suite)
+    hold(suite, is_scripted=True, seconds=5)
+
+    found = forecast(suite, concurrency=1)
+
+    assert guessed.earlier_runs == 0
+    assert guessed.duration_s == pytest.approx((0.15, 0.6))
+    assert (found.earlier_runs, found.agent_calls) == (1, 0)
+    assert found.duration_s[0] < 10 < found.duration_s[1]
+
+
+def test_clocks_that_disagree_make_no_time_negative(suite: Suite) -> None:
+    hold(suite, seconds=-5)
+
+    assert forecast(suite, environ=KEYS).duration_s == (0, 0)
+
+
+def test_no_case_gives_a_forecast_of_nothing(suite: Suite) -> None:
+    assert forecast(suite, cases=["nothing like it"], environ=KEYS).conversations == 0
+
+
+def test_what_cannot_start_cannot_be_forecast(suite: Suite) -> None:
+    with pytest.raises(CannotStartError, match="LOCAL_KEY is not set"):
+        forecast(suite, environ={})
+
+
+def test_a_limit_of_cost_needs_a_price(suite: Suite) -> None:
+    ModelPrice.objects.all().delete()
+
+    assert forecast(suite, environ=KEYS).unpriced == (MODEL,)
+    with pytest.raises(CannotStartError, match=MODEL):
+        forecast(suite, max_cost_usd=Decimal(1), environ=KEYS)
+
+
+def test_it_asks_the_same_however_much_was_held(
+    suite: Suite, django_assert_max_num_queries: Any
+) -> None:
+    for _ in range(5):
+        hold(suite)
+
+    # Freezing, the runs, and the executions of three of them.
+    with django_assert_max_num_queries(20):
+        forecast(suite, environ=KEYS)

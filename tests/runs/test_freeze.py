@@ -1,0 +1,236 @@
+"""What a run keeps: its content once, and prices when it needs them."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from evals_app.formats.snapshot import SnapshotSpec
+from evals_app.models import (
+    Assertion,
+    ModelPrice,
+    Provider,
+    Snapshot,
+    SnapshotCase,
+    Suite,
+    Turn,
+    suites,
+)
+from evals_app.runs.freeze import CannotStartError, freeze
+from evals_app.runs.select import Part
+from tests.runs.suites import make_agent, make_suite
+
+pytestmark = pytest.mark.django_db
+
+ENVIRON = {"ANTHROPIC_API_KEY": "secret"}
+HAIKU = "anthropic/claude-haiku-5-5"
+
+
+@pytest.fixture(autouse=True)
+def _no_usual_prices() -> None:
+    ModelPrice.objects.all().delete()
+
+
+def make_price(model: str = "claude-haiku-5-5", *, days: int = 0, **changes: Any) -> ModelPrice:
+    """Write a price that holds from so many days from now on."""
+    columns: dict[str, Any] = {"input_usd": 1, "output_usd": 5}
+    return ModelPrice.objects.create(
+        provider=Provider.objects.get(slug="anthropic"),
+        model=model,
+        valid_from=timezone.now().date() + timedelta(days=days),
+        **(columns | changes),
+    )
+
+
+def model_suite(**changes: Any) -> Suite:
+    agent = make_agent("claude", driver="model", rules=[], model=HAIKU)
+    return make_suite(agent=agent, **changes)
+
+
+def head_of(suite: Suite, **options: Any) -> SnapshotSpec:
+    """Freeze a suite, and give all but its cases."""
+    with freeze(suite, **({"environ": ENVIRON} | options)) as frozen:
+        return frozen.head
+
+
+def frozen_prices(suite: Suite) -> list[tuple[str, int]]:
+    (provider,) = head_of(suite).providers
+    return [(price.model, int(price.input_usd)) for price in provider.prices]
+
+
+def test_a_run_keeps_the_prices_of_its_models_that_are_in_force() -> None:
+    make_price(days=-9, input_usd=1)
+    make_price(days=-1, input_usd=2)
+    make_price(days=2, input_usd=3)
+    make_price("claude-opus-5-5", input_usd=4)
+    make_price("claude-haiku-*", input_usd=5)
+
+    assert frozen_prices(model_suite()) == [("claude-haiku-5-5", 2)]
+
+
+def test_a_price_begins_with_its_day() -> None:
+    suite = model_suite()
+    make_price(days=-1, input_usd=1)
+    make_price(days=0, input_usd=2)
+
+    assert frozen_prices(suite) == [("claude-haiku-5-5", 2)]
+
+
+def test_judges_have_prices_too() -> None:
+    make_price("claude-opus-5-5", input_usd=4)
+    suite = model_suite(judge_model="anthropic/claude-opus-5-5")
+    suite.default_assertions.create(type="llm_judge", options={"criteria": "Is kind"})
+
+    assert frozen_prices(suite) == [("claude-opus-5-5", 4)]
+
+
+def test_a_run_without_a_ceiling_needs_no_price() -> None:
+    assert frozen_prices(model_suite(max_cost_usd=1)) == []
+
+
+def test_a_ceiling_asks_for_the_price_of_every_model_that_is_paid_for() -> None:
+    make_price("claude-opus-5-5", days=1)
+    suite = model_suite(judge_model="anthropic/claude-opus-5-5")
+    suite.default_assertions.create(type="llm_judge", options={"criteria": "Is kind"})
+
+    with pytest.raises(CannotStartError) as refused:
+        head_of(suite, max_cost_usd=Decimal("2.5"))
+
+    haiku, opus = refused.value.problems
+    assert haiku == (
+        "anthropic/claude-haiku-5-5 has no price today, so a ceiling of $2.50 could not be kept. "
+        "Enter its price on the page of the provider Anthropic, or under prices in "
+        "anthropic.provider.yaml, and start again."
+    )
+    assert opus.startswith("anthropic/claude-opus-5-5 has no price today")
+
+
+def test_a_ceiling_is_fine_where_every_model_has_a_price() -> None:
+    make_price("claude-*")
+
+    found = head_of(model_suite(), max_cost_usd=Decimal(1))
+
+    assert [price.model for price in found.providers[0].prices] == ["claude-*"]
+
+
+def test_a_price_of_batches_is_none_for_a_ceiling() -> None:
+    make_price(is_batch=True)
+
+    with pytest.raises(CannotStartError, match="has no price"):
+        head_of(model_suite(), max_cost_usd=Decimal(1))
+
+
+def test_what_follows_a_script_needs_no_price() -> None:
+    suite = make_suite(judge_model="scripted/echo")
+    suite.default_assertions.create(type="llm_judge", options={"criteria": "Is kind"})
+
+    found = head_of(suite, max_cost_usd=Decimal(1), environ={})
+
+    assert [provider.slug for provider in found.providers] == ["scripted"]
+
+
+# Cases
+
+
+def stored(suite: Suite, **options: Any) -> Snapshot:
+    with freeze(suite, **({"environ": ENVIRON} | options)) as frozen, transaction.atomic():
+        return frozen.store()
+
+
+def texts(snapshot: Snapshot) -> list[str]:
+    return [json.loads(each.content)["name"] for each in snapshot.cases.order_by("position")]
+
+
+def test_the_same_content_is_stored_once() -> None:
+    suite = make_suite(cases=3)
+
+    first, second = stored(suite), stored(suite, part=Part(names=["case 2"], trials=5))
+
+    assert first == second
+    assert texts(first) == ["case 1", "case 2", "case 3"]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(lambda suite: suite.cases.filter(position=1).update(name="x"), id="a case"),
+        pytest.param(lambda suite: suite.cases.filter(position=0).update(position=9), id="order"),
+        pytest.param(lambda suite: suite.cases.filter(position=2).delete(), id="one less"),
+        pytest.param(lambda _: Turn.objects.update(user="hello you"), id="what is said"),
+        pytest.param(lambda _: Assertion.objects.update(weight=2), id="a check"),
+        pytest.param(lambda _: Suite.objects.update(trials=2), id="the suite"),
+    ],
+)
+def test_another_content_is_another_snapshot(edit: Callable[[Suite], object]) -> None:
+    suite = make_suite(cases=3)
+    before = stored(suite)
+    edit(suite)
+
+    after = stored(suite)
+
+    assert after != before
+    assert texts(before) == ["case 1", "case 2", "case 3"]
+    assert SnapshotCase.objects.count() == 3 + after.cases.count()
+
+
+def test_the_head_that_is_stored_has_no_case() -> None:
+    snapshot = stored(make_suite(cases=2))
+
+    assert SnapshotSpec.read(snapshot.content).suite.cases == []
+    assert "hello" not in snapshot.content
+
+
+def test_cases_are_loaded_a_few_at_a_time_in_their_order(
+    monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
+) -> None:
+    suite = make_suite(cases=7)
+    suite.cases.filter(name__in=["case 2", "case 3", "case 4"]).update(position=5)
+    monkeypatch.setattr(suites, "CASES_AT_ONCE", 2)
+
+    with django_assert_max_num_queries(30), freeze(suite, environ=ENVIRON) as frozen:
+        found = [case.name for case in frozen]
+
+    assert found == ["case 1", "case 5", "case 2", "case 3", "case 4", "case 6", "case 7"]
+
+
+def test_the_plan_names_what_was_chosen_by_its_place_in_the_suite() -> None:
+    suite = make_suite(cases=4, trials=2)
+
+    with freeze(suite, part=Part(names=["case 2", "case 4"]), environ=ENVIRON) as frozen:
+        plan = list(frozen.plan())
+
+    assert plan == [("case 2", 1, 1), ("case 2", 1, 2), ("case 4", 3, 1), ("case 4", 3, 2)]
+    assert (frozen.cases, frozen.executions) == (4, 4)
+
+
+def test_a_case_that_no_longer_validates_is_named_with_its_place() -> None:
+    suite = make_suite(cases=3)
+    broken = Assertion.objects.get(turn__case__name="case 2")
+    broken.type, broken.options = "gone", {}
+    broken.save()
+
+    with pytest.raises(CannotStartError) as refused:
+        head_of(suite)
+
+    (problem,) = refused.value.problems
+    assert problem.startswith("cases[1].turns[0].assertions[0].type: Unknown check 'gone'.")
+
+
+def test_a_judge_of_a_single_case_is_kept_with_its_price() -> None:
+    make_price("claude-opus-5-5", input_usd=4)
+    suite = make_suite(cases=3)
+    turn = Turn.objects.get(case__name="case 3")
+    turn.assertions.create(
+        type="llm_judge", options={"criteria": "Is kind"}, model="anthropic/claude-opus-5-5"
+    )
+
+    head = head_of(suite)
+
+    assert [provider.slug for provider in head.providers] == ["anthropic"]
+    assert [price.model for price in head.providers[0].prices] == ["claude-opus-5-5"]
+    assert head.judge is None

@@ -1,0 +1,64 @@
+"""What a drainer is given when it claims."""
+
+import json
+from typing import Any
+
+import pytest
+
+from evals_app.models import Run
+from evals_app.runs import start_run
+from evals_app.runs.lease import HeldLease, cases_of, open_lease
+from tests.runs.suites import make_suite
+
+pytestmark = pytest.mark.django_db
+
+
+def opened(run: Run) -> HeldLease:
+    lease = open_lease(run.pk)
+    assert lease is not None
+    return lease
+
+
+def test_a_claim_brings_the_cases_that_it_claims() -> None:
+    run = start_run(make_suite(["hello one", "hello two", "hello three"], trials=2))
+
+    jobs = opened(run).claim(3, free=3, in_hand=0)
+
+    assert jobs is not None
+    assert [(job.case.name, job.trial) for job in jobs] == [
+        *(("case 1", 1), ("case 1", 2), ("case 2", 1)),
+    ]
+    assert [job.case.turns[0].user for job in jobs] == ["hello one", "hello one", "hello two"]
+
+
+def test_a_claim_reads_no_other_case() -> None:
+    run = start_run(make_suite(cases=4))
+    # No other one could be read.
+    run.snapshot.cases.filter(position__gte=2).update(content="{}")
+
+    jobs = opened(run).claim(2, free=2, in_hand=0)
+
+    assert [job.case.name for job in jobs or []] == ["case 1", "case 2"]
+
+
+def test_trials_of_a_case_share_what_was_read(django_assert_num_queries: Any) -> None:
+    run = start_run(make_suite(cases=1, trials=5))
+
+    with django_assert_num_queries(1):
+        found = cases_of(run.pk, [0])
+    jobs = opened(run).claim(5, free=5, in_hand=0)
+
+    assert list(found) == [0]
+    assert len({id(job.case) for job in jobs or []}) == 1
+
+
+def test_cases_of_other_snapshots_stay_out() -> None:
+    run = start_run(make_suite(["hello"]))
+    other = run.snapshot.cases.get()
+    other.pk, other.content = None, json.dumps({"name": "other", "turns": [{"user": "Hi"}]})
+    other.snapshot = type(run.snapshot).objects.create(
+        sha256="0" * 64, schema_version=2, content="{}"
+    )
+    other.save()
+
+    assert cases_of(run.pk, [0])[0].name == "case 1"

@@ -1,0 +1,191 @@
+"""What all processes share of the providers."""
+
+from typing import Any
+
+import pytest
+from django.test import TestCase
+
+from evals_app.engine.llm.models import Block, Standing
+from evals_app.engine.spec import ProviderSpec
+from evals_app.models import Lease, ProviderState, Run
+from evals_app.runs import start_run
+from evals_app.runs.lease import HeldLease, open_lease
+from evals_app.runs.providers import (
+    blocks,
+    book_calls,
+    fair_places,
+    know,
+    leave_alone,
+    share_places,
+)
+from tests.runs.suites import make_suite
+
+SLUG = "anthropic"
+
+
+@pytest.mark.parametrize(
+    ("limit", "wanted", "others", "places"),
+    [
+        pytest.param(10, 4, [], 10, id="all, where nobody else wants any"),
+        pytest.param(10, 4, [(2, 8)], 4, id="what it wants"),
+        pytest.param(10, 40, [], 10, id="all there are"),
+        pytest.param(10, 40, [(4, 4)], 6, id="what others leave"),
+        pytest.param(10, 40, [(10, 10)], 0, id="nothing is left"),
+        pytest.param(10, 10, [(0, 10)], 5, id="half, where another has none"),
+        pytest.param(10, 10, [(3, 10)], 5, id="half, where another has less than its share"),
+        pytest.param(10, 10, [(5, 10)], 5, id="the other has its share"),
+        pytest.param(10, 10, [(0, 2)], 5, id="a share is not more than half"),
+        pytest.param(10, 10, [(2, 2)], 8, id="the other wants no more"),
+        pytest.param(10, 10, [(0, 0)], 10, id="the other wants nothing"),
+        pytest.param(9, 9, [(3, 9), (0, 9)], 3, id="a third"),
+        pytest.param(1, 5, [(0, 5)], 0, id="one place for two: it is given up"),
+        pytest.param(1, 5, [(1, 5)], 0, id="one place for two: it is the other's turn"),
+        pytest.param(2, 5, [(0, 5), (1, 5)], 0, id="two places for three: it is given up"),
+        pytest.param(2, 5, [(1, 5), (1, 0)], 0, id="a place that is not yet given back"),
+        pytest.param(3, 5, [(5, 5)], 0, id="a limit that was lowered meanwhile"),
+    ],
+)
+def test_places_are_shared_fairly(
+    limit: int, wanted: int, others: list[tuple[int, int]], places: int
+) -> None:
+    taken = [{"granted": granted, "wanted": wants, "waited": 0} for granted, wants in others]
+
+    assert fair_places(limit, wanted=wanted, had=1, waited=0, others=taken) == places
+
+
+@pytest.mark.parametrize(
+    ("waited", "places"),
+    [
+        pytest.param(3, 1, id="longer than the other"),
+        pytest.param(2, 1, id="as long"),
+        pytest.param(1, 0, id="less long"),
+    ],
+)
+def test_whoever_has_waited_longest_takes_a_place_that_is_free(waited: int, places: int) -> None:
+    other = {"granted": 0, "wanted": 5, "waited": 2}
+
+    assert fair_places(1, wanted=5, had=0, waited=waited, others=[other]) == places
+
+
+def start(**options: Any) -> Run:
+    with TestCase.captureOnCommitCallbacks(execute=False):
+        return start_run(make_suite(cases=30, concurrency=1000, **options))
+
+
+def lease_of(run: Run) -> HeldLease:
+    held = open_lease(run.pk)
+    assert held is not None
+    return held
+
+
+class Drainer:
+    """A drainer as the heart sees it: told how many places it has, it uses all it wants."""
+
+    def __init__(self, run: Run, *, wants: int) -> None:
+        self.held = lease_of(run)
+        self.wants = wants
+        self.places: dict[str, int] = {}
+        self.under_way = 0
+
+    def pulse(self, limit: int) -> None:
+        standing = Standing(self.under_way, self.wants)
+        places = share_places(self.held.token, {SLUG: limit}, {SLUG: standing}, self.places)
+        assert places is not None
+        self.places = places
+
+    def work(self, *, ends: bool = True) -> None:
+        """End what is under way, and begin as much as is allowed."""
+        left = 0 if ends else self.under_way
+        self.under_way = max(left, min(self.wants, self.places[SLUG]))
+
+
+@pytest.mark.django_db
+def test_a_late_drainer_gets_its_share_and_the_limit_always_holds() -> None:
+    know([SLUG])
+    run = start()
+    first, second = Drainer(run, wants=64), Drainer(run, wants=64)
+    first.pulse(10)
+    first.work()
+    most = 0
+
+    for number in range(12):
+        for each in (second, first):
+            each.pulse(10)
+            each.work(ends=number % 3 != 0)  # some calls take longer than a pulse
+            most = max(most, first.under_way + second.under_way)
+
+    assert most <= 10
+    assert (first.under_way, second.under_way) == (5, 5)
+
+
+@pytest.mark.django_db
+def test_with_one_place_two_drainers_take_turns() -> None:
+    know([SLUG])
+    run = start()
+    drainers = [Drainer(run, wants=3), Drainer(run, wants=3)]
+    turns = [0, 0]
+
+    for _ in range(40):
+        for number, each in enumerate(drainers):
+            each.pulse(1)
+            each.work()
+            turns[number] += each.under_way
+        assert sum(each.under_way for each in drainers) <= 1
+
+    assert min(turns) > 5
+
+
+@pytest.mark.django_db
+def test_what_a_dead_drainer_had_is_free_again() -> None:
+    know([SLUG])
+    run = start()
+    dead, alive = Drainer(run, wants=10), Drainer(run, wants=10)
+    dead.pulse(10)
+    Lease.objects.filter(pk=dead.held.token).update(until="2020-01-01T00:00:00Z")
+
+    alive.pulse(10)
+
+    assert alive.places == {SLUG: 10}
+
+
+@pytest.mark.django_db
+def test_a_drainer_without_a_lease_has_no_places() -> None:
+    know([SLUG])
+    held = lease_of(start())
+    held.release()
+
+    assert share_places(held.token, {SLUG: 10}, {SLUG: Standing(0, 5)}, {}) is None
+
+
+@pytest.mark.django_db
+def test_a_block_is_told_to_all_and_never_shortened() -> None:
+    know([SLUG, "other"])
+
+    leave_alone({SLUG: Block(100, "answered 429 (rate limited)")})
+    leave_alone({SLUG: Block(10, "answered 529 (overloaded)")})
+
+    found = blocks([SLUG, "other"])
+    assert set(found) == {SLUG}
+    assert 90 < found[SLUG].for_s <= 100
+    assert found[SLUG].reason == "answered 429 (rate limited)"
+
+
+@pytest.mark.django_db
+def test_a_block_that_is_over_is_none() -> None:
+    know([SLUG])
+    leave_alone({SLUG: Block(-5, "answered 429 (rate limited)")})
+
+    assert blocks([SLUG]) == {}
+
+
+@pytest.mark.django_db
+def test_calls_are_booked_one_after_the_other() -> None:
+    know([SLUG])
+    provider = ProviderSpec(
+        provider="Anthropic", slug=SLUG, kind="anthropic", requests_per_minute=30
+    )
+
+    waits = [book_calls(provider, count) for count in (1, 3, 1)]
+
+    assert waits == pytest.approx([0, 2, 8], abs=1)
+    assert ProviderState.objects.get().next_request_at is not None

@@ -1,0 +1,160 @@
+"""Runs that were stopped go on: nothing that was paid for is paid again."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+from django.test import TestCase
+
+from evals_app.models import (
+    Execution,
+    GradeResult,
+    ModelPrice,
+    PaidCalls,
+    Provider,
+    Run,
+    Transcript,
+)
+from evals_app.runs import CannotStartError, cancel_run, resume_run, start_run
+from evals_app.runs.drain import drain
+from tests.model_server import KEY, ModelServer, Reply, last_text
+from tests.runs.suites import make_agent, make_suite
+
+pytestmark = pytest.mark.django_db
+
+
+def resume(run: Run, **options: Any) -> None:
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        resume_run(run, **options)
+
+
+@pytest.fixture
+def priced_suite(model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Give a suite of 12 cases of two turns whose every call costs one cent."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    provider = Provider.objects.get(slug="anthropic")
+    provider.base_url = model_server.url
+    provider.save()
+    provider.prices.all().delete()
+    ModelPrice.objects.create(
+        provider=provider,
+        model="claude-haiku-5-5",
+        valid_from="2020-01-01",
+        input_usd=Decimal(1),
+        output_usd=Decimal(10),
+    )
+    agent = make_agent(
+        driver="model",
+        model="anthropic/claude-haiku-5-5",
+        rules=[],
+        settings={"max_output_tokens": 1000},
+    )
+    suite = make_suite([f"hello {number}" for number in range(12)], agent=agent, concurrency=4)
+    for case in suite.cases.all():
+        case.turns.create(user=f"and {case.name}", position=1)
+    return suite
+
+
+def one_cent(request: dict[str, Any]) -> Reply:
+    return Reply(f"hello, you said {last_text(request)}", input_tokens=0, output_tokens=1000)
+
+
+def test_a_run_stops_at_its_ceiling_and_goes_on_without_repeating_a_paid_call(
+    model_server: ModelServer, priced_suite: Any, settings: Any
+) -> None:
+    settings.EVALS_PULSE_S = 0.05
+    model_server.answers(one_cent)
+    run = start_run(priced_suite, max_cost_usd=Decimal("0.105"))
+
+    drain(run.pk)
+    run.refresh_from_db()
+    stopped = (run.status, run.verdict, run.stop_reason, run.spent_usd, run.reserved_usd)
+    paid = len(model_server.requests)
+    done = run.passed
+    resume(run, max_cost_usd=Decimal("5.00"))
+    drain(run.pk)
+
+    assert stopped[:3] == ("finished", "inconclusive", "budget")
+    assert stopped[3] == Decimal("0.01") * paid
+    assert stopped[3] <= Decimal("0.105")
+    assert stopped[4] == 0
+    assert 0 < done < 12
+    run.refresh_from_db()
+    assert (run.status, run.verdict, run.passed, run.stop_reason) == ("finished", "passed", 12, "")
+    asked = [str(received.body["messages"]) for received in model_server.requests]
+    assert len(asked) == len(set(asked)) == 24  # every call was made exactly once
+    assert run.spent_usd == Decimal("0.24")
+    assert run.agent_cost_usd == Decimal("0.24")
+    assert set(run.executions.values_list("cost_usd", flat=True)) == {Decimal("0.02")}
+    assert not PaidCalls.objects.exists()
+    assert Transcript.objects.count() == 12
+
+
+@pytest.mark.parametrize("ceiling", [None, Decimal("0.05"), Decimal("0.01")])
+def test_going_on_needs_a_higher_ceiling(
+    model_server: ModelServer, priced_suite: Any, settings: Any, ceiling: Decimal | None
+) -> None:
+    settings.EVALS_PULSE_S = 0.05
+    model_server.answers(one_cent)
+    run = start_run(priced_suite, max_cost_usd=Decimal("0.05"))
+    drain(run.pk)
+    run.refresh_from_db()
+
+    with pytest.raises(CannotStartError, match=r"needs a ceiling above \$0\.05 to go on"):
+        resume(run, max_cost_usd=ceiling)
+
+
+def test_a_cancelled_run_goes_on_with_what_was_not_held() -> None:
+    run = start_run(make_suite(cases=4))
+    first = run.executions.order_by("pk")[0]
+    cancel_run(run)
+    Transcript.objects.create(execution=first, trial={})
+    run.executions.filter(pk=first.pk).update(attempts=1, cost_usd="0.5", turn_ms=[7.0])
+    run.refresh_from_db()
+
+    resume(run)
+    waiting = set(run.executions.values_list("status", "attempts", "cost_usd"))
+    drain(run.pk)
+
+    run.refresh_from_db()
+    assert waiting == {("queued", 0, None)}  # nobody died
+    assert (run.status, run.passed, run.cancelled, run.not_run) == ("finished", 4, 0, 0)
+    assert Transcript.objects.count() == GradeResult.objects.count() == 4
+
+
+def test_a_run_that_was_out_of_time_has_time_again() -> None:
+    run = start_run(make_suite(cases=2))
+    Run.objects.filter(pk=run.pk).update(deadline_at=Now() - timedelta(seconds=1))
+    run.pass_deadline()
+    drain(run.pk)
+    run.refresh_from_db()
+    was = (run.status, run.stop_reason, run.not_run)
+
+    resume(run)
+    drain(run.pk)
+
+    run.refresh_from_db()
+    assert was == ("finished", "deadline", 2)
+    assert (run.status, run.passed, run.deadline_at) == ("finished", 2, None)
+
+
+def test_a_run_without_a_ceiling_gets_none_later() -> None:
+    run = start_run(make_suite(cases=2))
+    cancel_run(run)
+    run.refresh_from_db()
+
+    with pytest.raises(CannotStartError, match="was started without a ceiling"):
+        resume(run, max_cost_usd=Decimal(5))
+
+
+def test_a_complete_run_has_nothing_to_go_on_with() -> None:
+    run = start_run(make_suite(cases=1))
+    drain(run.pk)
+    run.refresh_from_db()
+
+    with pytest.raises(CannotStartError, match="is complete"):
+        resume_run(run)
+
+    assert Execution.objects.count() == 1

@@ -1,0 +1,124 @@
+"""When a cluster is taken for dead, and how often it may be started anew."""
+
+import os
+import socket
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from evals_app.models import Lease, Run
+from evals_app.runs.watchdog import MOST_RESTARTS, WITHIN_S, Restarts, Watchdog, is_work_waiting
+from tests.makers import make_run
+
+
+def make_watchdog() -> Watchdog:
+    return Watchdog(silent_s=10.0, idle_s=100.0)
+
+
+def hold(run: Run, *, host: str = "elsewhere", seconds: float = 30.0) -> None:
+    until = timezone.now() + timedelta(seconds=seconds)
+    Lease.objects.create(run=run, host=host, pid=os.getpid(), slots=1, until=until)
+
+
+def test_signs_of_life_keep_a_cluster_alive() -> None:
+    watchdog = make_watchdog()
+
+    assert not any(watchdog.hear(float(now // 9), now=float(now)) for now in range(100))
+
+
+def test_ten_seconds_of_silence_are_too_long() -> None:
+    watchdog = make_watchdog()
+    watchdog.hear(1.0, now=0.0)
+
+    silent = [watchdog.hear(1.0, now=float(now)) for now in range(1, 12)]
+
+    assert silent == [False] * 10 + [True]
+
+
+def test_what_was_not_heard_because_nobody_listened_does_not_count() -> None:
+    watchdog = make_watchdog()
+    watchdog.hear(1.0, now=0.0)
+
+    assert not watchdog.hear(1.0, now=3600.0)
+
+
+def test_work_that_waits_too_long_is_noticed() -> None:
+    watchdog = make_watchdog()
+    looks = [watchdog.see(is_work_waiting=True, now=now) for now in (0.0, 100.0, 101.0)]
+
+    assert looks == [False, False, True]
+
+
+def test_work_that_is_taken_up_in_between_has_not_waited() -> None:
+    watchdog = make_watchdog()
+    watchdog.see(is_work_waiting=True, now=0.0)
+    watchdog.see(is_work_waiting=False, now=60.0)
+
+    assert not watchdog.see(is_work_waiting=True, now=101.0)
+
+
+def test_restarts_are_at_once_at_first_and_then_later_and_later() -> None:
+    restarts = Restarts()
+
+    assert [restarts.next_pause(now=0.0) for _ in range(5)] == [0.0, 0.0, 1.0, 2.0, 4.0]
+
+
+def test_the_sixth_restart_in_ten_minutes_is_one_too_many() -> None:
+    restarts = Restarts()
+    for number in range(MOST_RESTARTS):
+        restarts.next_pause(now=float(number))
+
+    assert restarts.next_pause(now=WITHIN_S - 1) is None
+
+
+def test_restarts_of_long_ago_are_forgotten() -> None:
+    restarts = Restarts()
+    for number in range(MOST_RESTARTS):
+        restarts.next_pause(now=float(number))
+
+    assert restarts.next_pause(now=WITHIN_S + MOST_RESTARTS) == 0.0
+
+
+@pytest.mark.django_db
+def test_a_queued_run_without_anybody_waits() -> None:
+    make_run(["passed", "queued"])
+
+    assert is_work_waiting()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("states", "stop_reason"),
+    [
+        pytest.param(["passed"], "", id="ended"),
+        pytest.param(["passed", "running"], "", id="nothing queued"),
+        pytest.param(["queued"], "cancelled", id="stopped"),
+    ],
+)
+def test_a_run_with_nothing_to_do_does_not_wait(states: list[str], stop_reason: str) -> None:
+    make_run(states, stop_reason=stop_reason)
+
+    assert not is_work_waiting()
+
+
+@pytest.mark.django_db
+def test_a_run_that_somebody_holds_does_not_wait() -> None:
+    hold(make_run(["queued"]))
+
+    assert not is_work_waiting()
+
+
+@pytest.mark.django_db
+def test_a_run_whose_lease_has_run_out_waits() -> None:
+    hold(make_run(["queued"]), seconds=-1.0)
+
+    assert is_work_waiting()
+
+
+@pytest.mark.django_db
+def test_a_run_that_waits_for_this_busy_machine_may_wait() -> None:
+    make_run(["queued"])
+    hold(make_run(["running"]), host=socket.gethostname())
+
+    assert not is_work_waiting()
