@@ -14,6 +14,7 @@ import asyncio
 import json
 import random
 import signal
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -229,24 +230,24 @@ def _last_text(messages: Iterable[Json]) -> str:
     return next((text for text in reversed(users) if text), "")
 
 
-class Wording:
+class Wording(ABC):
     """How one API words requests, replies and errors."""
 
+    @abstractmethod
     def reply(self, request: Json, *, is_truncated: bool) -> Reply:
         """Read a request and make up the reply."""
-        raise NotImplementedError
 
+    @abstractmethod
     def message(self, reply: Reply, model: str, number: int) -> Json:
         """Give the body of a reply."""
-        raise NotImplementedError
 
+    @abstractmethod
     def events(self, message: Json, request: Json) -> list[bytes]:
         """Give the events of a streamed reply."""
-        raise NotImplementedError
 
+    @abstractmethod
     def error(self, status: int) -> Json:
         """Give the body of an error."""
-        raise NotImplementedError
 
 
 class Messages(Wording):

@@ -231,8 +231,8 @@ class ResumeRun(Endpoint):
     @extend_schema(
         operation_id="runs_resume",
         summary="Go on with a run that was stopped",
-        description="Out of budget, out of time or cancelled. Results stay, and no call that was "
-        "paid for is made again.",
+        description="Out of budget, out of time or cancelled. Results stay; after a budget stop no "
+        "call that was paid for is made again.",
         request=NewCeiling,
         responses=answers(RunDetailsShape, 404, 422),
     )

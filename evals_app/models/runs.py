@@ -171,8 +171,3 @@ class Run(models.Model):
         """Stop the run because its money is spent; say whether this call did it."""
         still_open = Run.objects.filter(pk=self.pk, status__in=self.OPEN, stop_reason="")
         return bool(still_open.update(stop_reason=self.StopReason.BUDGET))
-
-    def mark_started(self) -> bool:
-        """Note the first claim; say whether this call was it."""
-        waiting = Run.objects.filter(pk=self.pk, status=self.Status.QUEUED)
-        return bool(waiting.update(status=self.Status.RUNNING, started_at=Now()))

@@ -15,7 +15,7 @@ from evals_app.runs.tickets import ask_for_drainers
 
 
 def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
-    """Hold what was not held; results stay, and no call that was paid for is made again.
+    """Hold what was not held; results stay, and what we handed back keeps the replies it paid for.
 
     `max_cost_usd` is the new ceiling, of the whole run; None leaves it as it is.
 
