@@ -11,6 +11,7 @@ INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --require-ha
 
 # Tests that touch the database run on SQLite and, where a server answers, on PostgreSQL too.
 BOTH := tests/models tests/runs tests/api tests/library
+SIDE_BY_SIDE := -m pytest --numprocesses auto --dist worksteal
 POSTGRESQL := postgresql://postgres@127.0.0.1:5432/postgres
 
 .PHONY: demo serve test lint
@@ -24,13 +25,18 @@ serve: .venv/.runtime
 	$(MANAGE) serve
 
 test: .venv/.tests
+ifneq ($(strip $(ARGS)),)
 	$(PY) -m pytest $(ARGS)
+else
+	$(PY) $(SIDE_BY_SIDE)
+endif
 ifeq ($(strip $(ARGS)$(TOUCHSTONE_TEST_DATABASE_URL)),)
 	@if $(PY) -c "import psycopg; psycopg.connect('$(POSTGRESQL)', connect_timeout=3).close()" \
 		2>/dev/null; \
 	then \
 		echo "Once more on PostgreSQL: $(BOTH)"; \
-		TOUCHSTONE_TEST_DATABASE_URL=$(POSTGRESQL) $(PY) -m pytest $(BOTH); \
+		export TOUCHSTONE_TEST_DATABASE_URL=$(POSTGRESQL); \
+		$(PY) $(SIDE_BY_SIDE) $(BOTH); \
 	else \
 		echo "Left out: $(BOTH) on PostgreSQL, because none lets user postgres in without"; \
 		echo "a password at 127.0.0.1:5432. TOUCHSTONE_TEST_DATABASE_URL names another server."; \

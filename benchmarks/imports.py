@@ -24,7 +24,7 @@ django.setup()
 from django.core.management import call_command
 from django.db import connection
 
-from evals_app.engine.spec import AgentSpec
+from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import write_native
 

@@ -30,8 +30,8 @@ from django.db import connection, models, transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.scoring import CaseSummary, Fact, summarise_run
-from evals_app.engine.spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.engine.trial import Message, ToolCall, Trial, TurnRecord, Usage, Verdict
 from evals_app.formats.snapshot import SCHEMA_VERSION, Name, SnapshotSpec, canonical_case

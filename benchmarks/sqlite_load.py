@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import cycle
 from typing import IO, Any
@@ -148,17 +148,17 @@ def load(options: argparse.Namespace) -> dict[str, Any]:
             )
         )
         output = stack.enter_context(tempfile.TemporaryFile("w+"))
-        workers = [stack.enter_context(_worker(site, output)) for _ in range(options.commands)]
+        workers = [
+            stack.enter_context(_killed(_start_worker(site, output)))
+            for _ in range(options.commands)
+        ]
         _await_workers(site, len(workers))
         began = time.perf_counter()
-        runs = subprocess.Popen(
-            command("run_evals", *suites(), "--ci"),
-            cwd=ROOT,
-            env=site.environment,
-            stdout=subprocess.DEVNULL,
-            stderr=output,
-        )
-        writers = [_start_writer(site, number, options) for number in range(options.writers)]
+        runs = stack.enter_context(_killed(_start_runs(site, output)))
+        writers = [
+            stack.enter_context(_killed(_start_writer(site, number, options)))
+            for number in range(options.writers)
+        ]
         written = [json.loads(each.communicate(timeout=PATIENCE_S)[0]) for each in writers]
         exit_code = runs.wait(PATIENCE_S)
         wall_s = time.perf_counter() - began
@@ -185,15 +185,29 @@ def load(options: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def _worker(site: Site, output: IO[str]) -> Any:  # noqa: ANN401 - a context manager's iterator
-    process = subprocess.Popen(
-        command("worker"), cwd=ROOT, env=site.environment, stdout=output, stderr=output
-    )
+def _killed(process: "subprocess.Popen[bytes]") -> Iterator["subprocess.Popen[bytes]"]:
+    """Have a process that is gone in the end, however that comes."""
     try:
         yield process
     finally:
         process.kill()
         process.wait()
+
+
+def _start_worker(site: Site, output: IO[str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        command("worker"), cwd=ROOT, env=site.environment, stdout=output, stderr=output
+    )
+
+
+def _start_runs(site: Site, output: IO[str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        command("run_evals", *suites(), "--ci"),
+        cwd=ROOT,
+        env=site.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=output,
+    )
 
 
 def _start_writer(

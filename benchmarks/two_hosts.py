@@ -402,12 +402,24 @@ def _act(
     return problems + _stop(workers, network=network)
 
 
+def silent_for(most_s: float, address: str) -> str:
+    """Give the address of a database with which both ends bear so much silence of each other."""
+    limits = {
+        "idle_in_transaction_session_timeout": int(most_s * 1000),
+        "tcp_keepalives_idle": max(1, int(most_s / 2)),
+        "tcp_keepalives_interval": 1,
+        "tcp_keepalives_count": max(1, int(most_s / 2)),
+        "tcp_user_timeout": int(most_s * 1000),
+    }
+    options = quote(" ".join(f"-c {name}={value}" for name, value in limits.items()))
+    silence_ms = limits["tcp_user_timeout"]
+    return f"{address}?connect_timeout=3&tcp_user_timeout={silence_ms}&options={options}"
+
+
 def _environment(options: argparse.Namespace, address: str) -> dict[str, str]:
     # Both ends give up on a silent partner within two thirds of a lease, as they do by default.
-    silence_ms = int(options.lease * 1000 * 2 / 3)
-    limits = quote(f"-c idle_in_transaction_session_timeout={silence_ms}")
     return {
-        "DATABASE_URL": f"{address}?connect_timeout=3&tcp_user_timeout={silence_ms}&options={limits}",
+        "DATABASE_URL": silent_for(options.lease * 2 / 3, address),
         "TOUCHSTONE_SECRET_KEY": "two hosts, one key",
         "TOUCHSTONE_WORKERS": "3",
         "EVALS_LEASE_S": str(options.lease),

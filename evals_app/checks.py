@@ -14,10 +14,13 @@ or hands a ticket out a second time. Where each number comes from:
 """
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
+
+from evals_app.engine.graders.measures.wordnet import WordNet
 
 REQUIRED = {
     "max_attempts": 1,
@@ -62,4 +65,20 @@ def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # 
             f"EVALS_HEARTBEAT_S ({settings.EVALS_HEARTBEAT_S:g} s), EVALS_PULSE_S "
             f"({settings.EVALS_PULSE_S:g} s){waits}, or drainers that work are given up for dead.",
             id="evals_app.E005",
+        )
+
+
+@register("graders")
+def wordnet_files(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+    """Warn of a folder that is there and has not what METEOR needs of it."""
+    folder = Path(settings.EVALS_WORDNET)
+    if not folder.is_dir():
+        return
+    try:
+        WordNet(folder)
+    except (OSError, ValueError) as error:
+        yield Warning(
+            f"EVALS_WORDNET ({folder}) has not all files of WordNet, so METEOR gives no grade: "
+            f"{error}",
+            id="evals_app.W001",
         )

@@ -113,7 +113,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 
 def _suites() -> list[SuiteLine]:
-    suites = list(Suite.objects.order_by("name").only("pk", "name")[:MOST_SUITES])
+    suites = list(Suite.objects.current().order_by("name").only("pk", "name")[:MOST_SUITES])
     ended = Run.objects.filter(
         suite__in=suites, is_tryout=False, status__in=[Run.Status.FINISHED, Run.Status.CANCELLED]
     )
@@ -180,7 +180,7 @@ def _keyless() -> list[dict[str, str]]:
     names = Agent.objects.exclude(model="").values_list("model", flat=True).distinct()
     used = {model.provider for name in names if (model := _model(name))}
     return [
-        {"provider": provider.name, "variable": provider.api_key_env}
+        {"provider": provider.name, "variable": provider.key_variable}
         for provider in Provider.objects.filter(slug__in=used).order_by("name")
         if provider.has_key is False
     ]

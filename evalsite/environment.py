@@ -1,6 +1,7 @@
 """Read settings from environment variables; a bad value is refused with its name."""
 
 import difflib
+import json
 import math
 import os
 import secrets
@@ -29,14 +30,17 @@ SQLITE_OPTIONS = {
 
 # A machine that is cut off answers nothing, and TCP alone waits for it up to two hours. Both ends
 # give up after 30 s, before a lease (45 s) ends: the client on a silent server, and the server on
-# a transaction whose client is silent, because its row locks would hold up everybody else.
+# a transaction whose client is silent, because its row locks would hold up everybody else. The
+# server's own limits of TCP are for a client that vanished in the middle of a message: to the server
+# such a transaction is not idle.
 POSTGRESQL_OPTIONS: dict[str, Any] = {
     "connect_timeout": 10,
     "keepalives_idle": 15,
     "keepalives_interval": 5,
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,  # milliseconds, as the next
-    "options": "-c idle_in_transaction_session_timeout=30000",
+    "options": "-c idle_in_transaction_session_timeout=30000 -c tcp_keepalives_idle=15"
+    " -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c tcp_user_timeout=30000",
 }
 
 
@@ -57,6 +61,19 @@ def flag(name: str, *, default: bool = False) -> bool:
 def names(name: str, default: Sequence[str] = ()) -> list[str]:
     """Return a variable that holds a list separated by commas."""
     return [part.strip() for part in text(name, ",".join(default)).split(",") if part.strip()]
+
+
+def mapping(name: str) -> dict[str, str]:
+    """Return a variable that holds a JSON object of texts; not set is an empty one."""
+    written = text(name, "{}")
+    try:
+        value = json.loads(written)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
+        msg = f'{name} is no JSON object of texts; expected for example {{"name": "value"}}.'
+        raise ImproperlyConfigured(msg)
+    return value
 
 
 def seconds(name: str, default: float) -> float:

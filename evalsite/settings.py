@@ -174,6 +174,16 @@ EVALS_KEEP_TRANSCRIPTS_DAYS = environment.count("EVALS_KEEP_TRANSCRIPTS_DAYS", 0
 METRICS = environment.flag("TOUCHSTONE_METRICS")  # /metrics, for holders of a token
 EVALS_MEMORY_MB = environment.count("EVALS_MEMORY_MB", 4096)
 EVALS_JUDGE_MODEL = environment.text("EVALS_JUDGE_MODEL", "anthropic/claude-haiku-5-5")
+EVALS_EMBEDDING_MODEL = environment.text("EVALS_EMBEDDING_MODEL", "")  # blank: what has a key
+EVALS_MODEL2VEC_DIR = environment.text("EVALS_MODEL2VEC_DIR", "")
+EVALS_WORDNET = environment.text("EVALS_WORDNET", "/usr/share/wordnet")  # where Debian has it
+
+# What suites and agents may use of this machine and its network; nothing unless it is listed.
+EVALS_PYTHON_MODULES = environment.names("EVALS_PYTHON_MODULES")
+EVALS_COMMANDS = environment.names("EVALS_COMMANDS")
+EVALS_PRIVATE_HOSTS = environment.names("EVALS_PRIVATE_HOSTS")
+EVALS_HEADER_VARIABLES = environment.names("EVALS_HEADER_VARIABLES", ["AGENT_*"])
+EVALS_MCP_SERVERS = environment.mapping("EVALS_MCP_SERVERS")
 
 # REST
 

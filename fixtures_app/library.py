@@ -11,8 +11,10 @@ from typing import Any, Literal, TypeVar
 from django.db import models, transaction
 from django.utils import timezone
 
+from fixtures_app.json_data import Json
+from fixtures_app.json_schemas import mismatches
 from fixtures_app.models import Entity, EntityType, Fixture, KnowledgeChunk, Relation
-from fixtures_app.spec import EntityTypeSpec, FixtureSpec, Json, mismatches, validator_for
+from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 Saved = Literal["created", "updated", "unchanged"]
 R = TypeVar("R", bound=models.Model)
@@ -67,7 +69,7 @@ def misfits(
     )
     found: dict[str, list[str]] = {}
     for kind, fixture, ref, data in entities.iterator(chunk_size=2000):
-        wrong = mismatches(data, validator_for(changed[kind]))
+        wrong = mismatches(data, changed[kind])
         if wrong:
             found.setdefault(kind, []).append(f"{ref!r} of fixture {fixture!r}: {wrong[0]}")
     return found

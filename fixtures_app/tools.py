@@ -7,20 +7,11 @@ to call instead.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from types import MappingProxyType
 
-from jsonschema import Draft202012Validator
-
-from fixtures_app.spec import (
-    FixtureSpec,
-    Json,
-    json_problems,
-    mismatches,
-    shown,
-    suggestion,
-    validator_for,
-)
+from fixtures_app.json_data import Json, json_problems, shown, suggestion
+from fixtures_app.json_schemas import mismatches
+from fixtures_app.spec import FixtureSpec
 from fixtures_app.world import ACTIVE, RefusedError, Row, World
 
 MAX_LIMIT = 200
@@ -55,6 +46,11 @@ class ToolWorld:
         """Each change as it happened; see `World.journal`."""
         return self._world.journal
 
+    @property
+    def change_count(self) -> int:
+        """How many changes there were."""
+        return self._world.change_count
+
     def call(self, name: str, args: Mapping[str, Json]) -> Row:
         """Use a tool; a call that cannot be done gives `{"error": {"code", "message"}}`."""
         self._world.begin_step(name)
@@ -70,6 +66,10 @@ class ToolWorld:
     def changes(self) -> Row:
         """Give the difference between before and now; see `World.changes`."""
         return self._world.changes()
+
+    def opened(self) -> dict[str, list[Row]]:
+        """Give entities and relations as they were at first; see `World.opened`."""
+        return self._world.opened()
 
 
 def open_world(
@@ -93,7 +93,7 @@ def _checked(tool: WorldTool, args: Mapping[str, Json]) -> Row:
     given: Json = dict(args) if isinstance(args, Mapping) else args
     faults = [_placed(problem.loc, problem.message) for problem in json_problems(given)]
     # Only JSON can be held against a schema.
-    faults = faults or mismatches(given, _validator(tool.name))
+    faults = faults or mismatches(given, tool.parameters)
     if faults:
         message = f"Wrong arguments for {tool.name}: {' '.join(faults)}"
         raise RefusedError("invalid_arguments", message)
@@ -103,11 +103,6 @@ def _checked(tool: WorldTool, args: Mapping[str, Json]) -> Row:
 
 def _placed(loc: tuple[str | int, ...], message: str) -> str:
     return f"{'.'.join(map(str, loc))}: {message}" if loc else message
-
-
-@cache
-def _validator(name: str) -> Draft202012Validator:
-    return validator_for(TOOLS[name].parameters)
 
 
 def _query(world: World, args: Row) -> Row:

@@ -15,15 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from fixtures_app.spec import (
-    FixtureSpec,
-    Json,
-    json_problems,
-    mismatches,
-    shown,
-    suggestion,
-    validator_for,
-)
+from fixtures_app.json_data import Json, json_problems, shown, suggestion
+from fixtures_app.json_schemas import mismatches
+from fixtures_app.spec import FixtureSpec
 
 Row = dict[str, Any]
 
@@ -94,6 +88,11 @@ class World:
         delete, link, unlink), `id`, `type`, `before` and `after` (a row or None).
         """
         return tuple(copied(self._journal))
+
+    @property
+    def change_count(self) -> int:
+        """How long the journal is; cheaper than to read it."""
+        return len(self._journal)
 
     def begin_step(self, tool: str) -> None:
         """Count a tool call; the changes that follow are journaled as its own."""
@@ -246,6 +245,13 @@ class World:
         )
         return difference
 
+    def opened(self) -> dict[str, list[Row]]:
+        """Give the entities and relations as they were when the world was opened."""
+        return {
+            "entities": copied(list(self._seeded.values())),
+            "relations": copied(list(self._seeded_relations.values())),
+        }
+
     def _entity(self, id_: str) -> Row:
         row = self._entities.get(id_)
         if row is None:
@@ -265,7 +271,7 @@ class World:
 
     def _require_fit(self, kind: str, data: Row) -> None:
         _require_json(data)
-        if found := mismatches(data, validator_for(self._types[kind])):
+        if found := mismatches(data, self._types[kind]):
             message = f"The data does not fit entity type {kind!r}: {' '.join(found)}"
             raise RefusedError("invalid_data", message)
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from evals_app.engine.spec import AgentSpec
+from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.library import save_agent, save_suite
 from evals_app.models import Case, Suite

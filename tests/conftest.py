@@ -8,15 +8,21 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from itertools import chain
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import django
+import hypothesis
 import pytest
+from django.apps import apps
 from django.conf import settings
+from django.core import serializers
 from django.db import connection, connections
-from playwright.sync_api import Page, sync_playwright
+from django.db.models.signals import post_migrate
+from playwright.sync_api import Page, expect, sync_playwright
+from pytest_django.plugin import DjangoDbBlocker
 
 from tests.model_server import ModelServer
 
@@ -39,13 +45,19 @@ CHROMIUM_ARGUMENTS = (
 if settings.configured:
     raise pytest.UsageError("Unset DJANGO_SETTINGS_MODULE: the tests set it after what it reads.")
 
+# Other tests run beside them, so no example has a deadline.
+hypothesis.settings.register_profile("side by side", deadline=None, max_examples=50)
+hypothesis.settings.load_profile("side by side")
+
+OURS = ("TOUCHSTONE_", "EVALS_")
 DATA = Path(tempfile.mkdtemp(prefix="touchstone-tests-"))
+given_database = os.environ.get(TEST_DATABASE)
 for name in list(os.environ):
-    if name.startswith(("TOUCHSTONE_", "EVALS_", "ANTHROPIC_")) and name != TEST_DATABASE:
+    if name.startswith(OURS) or name.endswith(("_API_KEY", "_BASE_URL")):
         del os.environ[name]
 os.environ.pop("DATABASE_URL", None)
-if TEST_DATABASE in os.environ:
-    os.environ["DATABASE_URL"] = os.environ[TEST_DATABASE]
+if given_database is not None:
+    os.environ[TEST_DATABASE] = os.environ["DATABASE_URL"] = given_database
 os.environ["TOUCHSTONE_DATA_DIR"] = str(DATA)
 os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"
 
@@ -58,11 +70,18 @@ else:
     # A file, not memory: live servers and worker processes open the same database.
     DATABASE["TEST"] = {"NAME": str(DATA / "test.sqlite3")}
 django.setup()
+# Processes that run tests side by side inherit the environment, and set it by this very file.
+del os.environ["DJANGO_SETTINGS_MODULE"]
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher  # noqa: E402 - needs the settings
 
 # Hashing slowly is the point of a password hasher, and takes half a second for each test user.
 PBKDF2PasswordHasher.iterations = 1
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Have one process more than cores: many tests wait for processes of their own."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_unconfigure() -> None:
@@ -102,12 +121,16 @@ def _reasons_to_leave_out() -> dict[str, str]:
     return reasons
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)  # marks before tests are chosen by them, the order after all others
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     reasons = _reasons_to_leave_out()
     for item in items:
         for mark, reason in reasons.items():
             if item.get_closest_marker(mark):
                 item.add_marker(pytest.mark.skip(reason=f"{mark}: {reason}"))
+    yield
+    # They wait for processes of their own: one after the other, beside tests that compute.
+    items.sort(key=lambda item: item.path.parent.name not in ("faults", "benchmarks"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -119,11 +142,29 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"Left out: {number} test(s), {reason}", yellow=True)
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """The test database; a test that empties it leaves the rows that migrations write."""
+    ours = (apps.get_app_config(app).get_models() for app in ("evals_app", "fixtures_app"))
+    managers = [each._default_manager for each in chain(*ours)]  # noqa: SLF001 - documented
+    with django_db_blocker.unblock():
+        written = serializers.serialize("json", chain(*(each.all() for each in managers)))
+
+    def restore(using: str, plan: object = None, **_: object) -> None:
+        if plan is None:  # emptied, not migrated
+            for row in serializers.deserialize("json", written, using=using):
+                row.save()
+
+    post_migrate.connect(restore, sender=apps.get_app_config("evals_app"), weak=False)
+
+
 @pytest.fixture
 def redis_url() -> str:
     """A Redis database for a test marked `redis`; not the one that others use by default."""
     host, port = REDIS_ADDRESS
-    return f"redis://{host}:{port}/15"
+    # One for each process that runs tests.
+    number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    return f"redis://{host}:{port}/{15 - int(number) % 8}"
 
 
 @pytest.fixture
@@ -165,7 +206,9 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
             executable_path=_chromium(), args=list(CHROMIUM_ARGUMENTS)
         )
         page = browser.new_page()
-        page.set_default_timeout(10_000)
+        # Generous: other tests run beside it.
+        page.set_default_timeout(20_000)
+        expect.set_options(timeout=20_000)
         yield page
         browser.close()
         # While a loop runs, asgiref gives the thread connections of its own; nobody sees them later.

@@ -60,7 +60,8 @@ class ToolUse:
 class Reply:
     """A message of the model. `stop` follows from the content unless given.
 
-    A stream rests for `thinking_s` before its first text or tool.
+    A stream rests for `thinking_s` before its first text or tool. `refusal` are the words in which
+    models of OpenAI decline.
     """
 
     text: str = ""
@@ -68,6 +69,7 @@ class Reply:
     thinking: str | None = None
     stop: str | None = None
     category: str | None = None
+    refusal: str | None = None
     input_tokens: int = 10
     output_tokens: int = 5
     cache_read: int = 0
@@ -80,9 +82,10 @@ class Reply:
 
 @dataclass(frozen=True)
 class Failure:
-    """An error as the API words it; `code` goes into `error.details.error_code`.
+    """An error as the API words it; Anthropic's has `code` in `error.details.error_code`.
 
-    With `after_events` a stream begins well and then holds the error.
+    With `after_events` a stream begins well and then holds the error. `param` and `extra` are what
+    else OpenAI and others say in it.
     """
 
     status: int
@@ -91,6 +94,8 @@ class Failure:
     headers: Mapping[str, str] = field(default_factory=dict)
     code: str | None = None
     after_events: int | None = None
+    param: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 def last_text(request: Json) -> str:
@@ -115,6 +120,8 @@ def problem_with(request: Json, *, signatures: Iterable[str] = ()) -> str | None
             return f"{name}: Field required"
         if not isinstance(request[name], kind):
             return f"{name}: Input should be a valid {kind.__name__}"
+    if not request.get("system", "x").strip():
+        return "system: text content blocks must contain non-whitespace text"
     if request["max_tokens"] < 1:
         return "max_tokens: Input should be greater than or equal to 1"
     return (
@@ -180,6 +187,10 @@ def _problem_with_messages(messages: list[Json], signatures: set[str]) -> str | 
         for block in blocks:
             if problem := _problem_with_block(block, signatures):
                 return f"messages.{index}: {problem}"
+        if blocks[-1].get("type") == "thinking":
+            return (
+                f"messages.{index}: The final block in an assistant message cannot be `thinking`."
+            )
         if turns and turns[-1][0] == role:
             turns[-1][1].extend(blocks)
         else:
@@ -195,6 +206,9 @@ def _problem_with_block(block: Json, signatures: set[str]) -> str | None:
     match block.get("type"):
         case "text":
             return None if block["text"].strip() else "text content blocks must be non-empty"
+        case "image" | "document":
+            is_data = block.get("source", {}).get("type") == "base64" and block["source"]["data"]
+            return None if is_data else "source: Input should be base64"
         case "thinking":
             is_ours = block.get("signature") in signatures
             return None if is_ours else "Invalid `signature` in `thinking` block"
@@ -323,12 +337,11 @@ def to_error(failure: Failure) -> Json:
 def _streamed(block: Json) -> tuple[Json, list[Json]]:
     match block["type"]:
         case "text":
-            texts = [{"type": "text_delta", "text": piece} for piece in _pieces(block["text"])]
+            texts = [{"type": "text_delta", "text": piece} for piece in pieces(block["text"])]
             return {**block, "text": ""}, texts
         case "thinking":
             thoughts: list[Json] = [
-                {"type": "thinking_delta", "thinking": piece}
-                for piece in _pieces(block["thinking"])
+                {"type": "thinking_delta", "thinking": piece} for piece in pieces(block["thinking"])
             ]
             signature = {"type": "signature_delta", "signature": block["signature"]}
             return {**block, "thinking": "", "signature": ""}, [*thoughts, signature]
@@ -336,10 +349,11 @@ def _streamed(block: Json) -> tuple[Json, list[Json]]:
             given = block["input"]
             raw = given if isinstance(given, str) else json.dumps(given) if given else ""
             inputs = [
-                {"type": "input_json_delta", "partial_json": piece} for piece in ["", *_pieces(raw)]
+                {"type": "input_json_delta", "partial_json": piece} for piece in ["", *pieces(raw)]
             ]
             return {**block, "input": {}}, inputs
 
 
-def _pieces(text: str) -> list[str]:
+def pieces(text: str) -> list[str]:
+    """Cut a text as a stream does."""
     return [text[start : start + 8] for start in range(0, len(text), 8)]

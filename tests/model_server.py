@@ -1,35 +1,33 @@
-"""A model API on this machine: Anthropic's Messages API as real SDKs see it, scripted by tests.
+"""Model APIs on this machine: those of Anthropic and OpenAI as real SDKs see them.
 
     with ModelServer() as server:
         server.replies([Reply("Hello."), Failure(529)])       # in order, then nothing is left
         server.answers(lambda request: Reply(f"You said {last_text(request)}"))
 
-It refuses what the real API refuses, remembers every request, and answers slowly, brokenly or not
-at all on demand. Standard library only.
+Which of them a request is for is told by its path. Tests say what is answered. It refuses what the
+real API refuses, remembers every request, and answers slowly, brokenly or not at all on demand.
+Standard library only.
 """
 
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
+from tests import chat_api, messages_api, responses_api
+from tests.chat_api import Vectors
 from tests.messages_api import (
     SAMPLING,
     Failure,
     Json,
     Reply,
     ToolUse,
-    is_speech,
     last_text,
-    problem_with,
-    to_error,
-    to_events,
-    to_message,
     tool_results,
 )
 
@@ -44,6 +42,7 @@ __all__ = [
     "Received",
     "Reply",
     "ToolUse",
+    "Vectors",
     "last_text",
     "tool_results",
 ]
@@ -77,7 +76,7 @@ class Garbage:
     content_type: str = "application/json"
 
 
-Answer = Reply | Failure | Cut | Hang | Garbage
+Answer = Reply | Failure | Cut | Hang | Garbage | Vectors
 
 
 @dataclass(frozen=True)
@@ -89,25 +88,164 @@ class Received:
     body: Json
 
 
+class Dialect:
+    """Anthropic's Messages API; the others differ from it."""
+
+    path = "/v1/messages"
+    request_id = "request-id"
+    refused: frozenset[str] = frozenset(SAMPLING)  # unless a test says otherwise
+
+    def __init__(self, owner: "ModelServer") -> None:
+        self.owner = owner
+
+    def key(self, headers: Mapping[str, str]) -> str:
+        return headers.get("x-api-key") or _bearer(headers)
+
+    def refusal(self, received: "Received", refuses: frozenset[str]) -> Failure | None:
+        """Give what the real API would answer to a request that it cannot accept."""
+        if "anthropic-version" not in received.headers:
+            return Failure(400, message="anthropic-version: header is required")
+        for name in SAMPLING:
+            if name in received.body and name in refuses:
+                return Failure(400, message=f"`{name}` is deprecated for this model.")
+        problem = messages_api.problem_with(received.body, signatures=self.owner.signatures)
+        return Failure(400, message=problem) if problem else None
+
+    def whole(self, answer: Any, request: Json) -> Json:
+        owner = self.owner
+        model = request["model"]
+        return messages_api.to_message(answer, model=model, new_id=owner.new_id, sign=owner.sign)
+
+    def events(self, whole: Json, request: Json) -> Iterator[tuple[str | None, Json]]:
+        """Give the events of a stream, with their names."""
+        for event in messages_api.to_events(whole):
+            yield event["type"], event
+
+    def is_speech(self, event: Json) -> bool:
+        return messages_api.is_speech(event)
+
+    def error(self, failure: Failure) -> Json:
+        return messages_api.to_error(failure)
+
+    def error_event(self, failure: Failure) -> tuple[str | None, Json]:
+        return "error", self.error(failure)
+
+
+class Chat(Dialect):
+    """OpenAI's chat API."""
+
+    path = "/chat/completions"
+    request_id = "x-request-id"
+    refused = frozenset()
+
+    def key(self, headers: Mapping[str, str]) -> str:
+        return headers.get("api-key") or _bearer(headers)
+
+    def refusal(self, received: "Received", refuses: frozenset[str]) -> Failure | None:
+        if problem := chat_api.problem_with(received.body):
+            return Failure(400, message=problem)
+        model = received.body["model"]
+        if model in self.owner.not_chat and received.body.get("tools"):
+            message = (
+                f"Function tools with reasoning_effort are not supported for {model} in "
+                "/v1/chat/completions. To use function tools, use /v1/responses or set "
+                "reasoning_effort to 'none'."
+            )
+            return Failure(400, message=message, param="reasoning_effort")
+        return _unsupported(received.body, refuses)
+
+    def whole(self, answer: Any, request: Json) -> Json:
+        return chat_api.to_completion(answer, request, new_id=self.owner.new_id)
+
+    def events(self, whole: Json, request: Json) -> Iterator[tuple[str | None, Json]]:
+        for chunk in chat_api.to_chunks(whole, request):
+            yield None, chunk
+
+    def is_speech(self, event: Json) -> bool:
+        return chat_api.is_speech(event)
+
+    def error(self, failure: Failure) -> Json:
+        return chat_api.to_error(failure)
+
+    def error_event(self, failure: Failure) -> tuple[str | None, Json]:
+        return None, self.error(failure)
+
+
+class Responses(Chat):
+    """OpenAI's Responses API."""
+
+    path = "/responses"
+
+    def refusal(self, received: "Received", refuses: frozenset[str]) -> Failure | None:
+        problem = responses_api.problem_with(received.body, signatures=self.owner.signatures)
+        if problem:
+            return Failure(400, message=problem)
+        return _unsupported(received.body, refuses)
+
+    def whole(self, answer: Any, request: Json) -> Json:
+        owner = self.owner
+        return responses_api.to_response(answer, request, new_id=owner.new_id, sign=owner.sign)
+
+    def events(self, whole: Json, request: Json) -> Iterator[tuple[str | None, Json]]:
+        for event in responses_api.to_events(whole):
+            yield event["type"], event
+
+    def is_speech(self, event: Json) -> bool:
+        return responses_api.is_speech(event)
+
+
+class Embeddings(Chat):
+    """OpenAI's embeddings."""
+
+    path = "/embeddings"
+
+    def refusal(self, received: "Received", refuses: frozenset[str]) -> Failure | None:
+        problem = chat_api.problem_with_texts(received.body)
+        return Failure(400, message=problem) if problem else None
+
+    def whole(self, answer: Any, request: Json) -> Json:
+        return chat_api.to_vectors(answer, request)
+
+
+def _bearer(headers: Mapping[str, str]) -> str:
+    return headers.get("authorization", "").removeprefix("Bearer ")
+
+
+def _unsupported(request: Json, refuses: frozenset[str]) -> Failure | None:
+    for name in request:
+        if name in refuses:
+            message = f"Unsupported parameter: '{name}' is not supported with this model."
+            return Failure(400, message=message, param=name, code="unsupported_parameter")
+    return None
+
+
 class ModelServer:
     """Serves until closed; `url` is the base URL, `requests` what arrived, in order.
 
-    `refuses` are sampling settings that the model does not accept; older ones accept all.
+    `refuses` are settings that the model does not accept: unless said, of Anthropic's all of
+    sampling, of OpenAI's none. `not_chat` are models that take tools only in the Responses API.
     An exception in a handler is answered with a 500 and raised when the server closes.
     """
 
     def __init__(
-        self, *, key: str = KEY, latency_s: float = 0.0, refuses: Iterable[str] = SAMPLING
+        self,
+        *,
+        key: str = KEY,
+        latency_s: float = 0.0,
+        refuses: Iterable[str] | None = None,
+        not_chat: Iterable[str] = (),
     ) -> None:
         self.key = key
         self.latency_s = latency_s
-        self.refuses = frozenset(refuses)
+        self.refuses = None if refuses is None else frozenset(refuses)
+        self.not_chat = frozenset(not_chat)
         self.requests: list[Received] = []
         self.most_at_once = 0
+        self.signatures: set[str] = set()
+        self._dialects = [each(self) for each in (Dialect, Chat, Responses, Embeddings)]
         self._at_once = 0
         self._answer: Callable[[Json], Answer] = lambda _: _nothing_left()
         self._problems: list[Exception] = []
-        self._signatures: set[str] = set()
         self._numbers = count(1)
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -165,8 +303,13 @@ class ModelServer:
     def new_id(self, prefix: str) -> str:
         return f"{prefix}_{next(self._numbers):06}"
 
-    def message(self, reply: Reply, request: Json) -> Json:
-        return to_message(reply, model=request["model"], new_id=self.new_id, sign=self._sign)
+    def sign(self) -> str:
+        signature = self.new_id("signature")
+        self.signatures.add(signature)
+        return signature
+
+    def dialect(self, path: str) -> Dialect | None:
+        return next((each for each in self._dialects if path.endswith(each.path)), None)
 
     def begin(self, received: Received) -> None:
         with self._lock:
@@ -191,24 +334,14 @@ class ModelServer:
     def pause(self, seconds: float) -> None:
         self._closing.wait(seconds)
 
-    def _sign(self) -> str:
-        signature = self.new_id("signature")
-        self._signatures.add(signature)
-        return signature
-
     def _refusal(self, received: Received) -> Failure | None:
-        given = received.headers.get("x-api-key") or received.headers.get("authorization", "")
-        if given.removeprefix("Bearer ") != self.key:
-            return Failure(401, message="invalid x-api-key")
-        if "anthropic-version" not in received.headers:
-            return Failure(400, message="anthropic-version: header is required")
-        if received.path != "/v1/messages":
+        dialect = self.dialect(received.path)
+        if dialect is None:
             return Failure(404, message=f"Not found: {received.path}")
-        for name in SAMPLING:
-            if name in received.body and name in self.refuses:
-                return Failure(400, message=f"`{name}` is deprecated for this model.")
-        problem = problem_with(received.body, signatures=self._signatures)
-        return Failure(400, message=problem) if problem else None
+        if dialect.key(received.headers) != self.key:
+            return Failure(401, message="invalid x-api-key" if type(dialect) is Dialect else None)
+        refuses = dialect.refused if self.refuses is None else self.refuses
+        return dialect.refusal(received, refuses)
 
 
 def _nothing_left() -> Failure:
@@ -247,6 +380,7 @@ class _Connection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Server
+    _dialect: Any
 
     def do_POST(self) -> None:
         owner = self.server.owner
@@ -255,6 +389,7 @@ class _Connection(BaseHTTPRequestHandler):
         received = Received(self.path, headers, json.loads(text or b"{}"))
         owner.begin(received)
         try:
+            self._dialect = owner.dialect(received.path) or owner.dialect(Dialect.path)
             self._answer(owner.answer(received), received.body)
         finally:
             owner.end()
@@ -263,7 +398,7 @@ class _Connection(BaseHTTPRequestHandler):
         """Say nothing; `requests` remembers."""
 
     def _answer(self, answer: Answer, request: Json) -> None:
-        owner = self.server.owner
+        owner, dialect = self.server.owner, self._dialect
         is_stream = request.get("stream") is True
         match answer:
             case Hang():
@@ -273,10 +408,10 @@ class _Connection(BaseHTTPRequestHandler):
                 self._send(answer.status, answer.body, content_type=answer.content_type)
             case Failure() if is_stream and answer.after_events:
                 self._stream(Cut().reply, request, events=answer.after_events)
-                self._event("error", to_error(answer))
+                self._event(*dialect.error_event(answer))
                 self._end_stream()
             case Failure():
-                self._send(answer.status, json.dumps(to_error(answer)), headers=answer.headers)
+                self._send(answer.status, json.dumps(dialect.error(answer)), headers=answer.headers)
             case Cut() if is_stream and answer.after_events:
                 self._stream(answer.reply, request, events=answer.after_events)
                 if answer.is_clean:
@@ -285,13 +420,13 @@ class _Connection(BaseHTTPRequestHandler):
                     self._break()
             case Cut():
                 self._break()
-            case Reply():
+            case Reply() | Vectors():
                 owner.pause(owner.latency_s + answer.latency_s)
                 if is_stream:
                     self._stream(answer, request)
                     self._end_stream()
                 else:
-                    self._send(200, json.dumps(owner.message(answer, request)))
+                    self._send(200, json.dumps(dialect.whole(answer, request)))
 
     def _send(
         self,
@@ -306,32 +441,38 @@ class _Connection(BaseHTTPRequestHandler):
         for name, value in {
             "content-type": content_type,
             "content-length": str(len(raw)),
-            "request-id": self.server.owner.new_id("req"),
+            self._dialect.request_id: self.server.owner.new_id("req"),
             **(headers or {}),
         }.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(raw)
 
-    def _stream(self, reply: Reply, request: Json, *, events: int | None = None) -> None:
-        owner = self.server.owner
+    def _stream(self, reply: Any, request: Json, *, events: int | None = None) -> None:
+        owner, dialect = self.server.owner, self._dialect
         self.send_response(200)
         self.send_header("content-type", "text/event-stream; charset=utf-8")
         self.send_header("transfer-encoding", "chunked")
-        self.send_header("request-id", owner.new_id("req"))
+        self.send_header(dialect.request_id, owner.new_id("req"))
         self.end_headers()
         has_spoken = False
-        for event in list(to_events(owner.message(reply, request)))[:events]:
-            if not has_spoken and is_speech(event):
+        whole = dialect.whole(reply, request)
+        for name, event in list(dialect.events(whole, request))[:events]:
+            if not has_spoken and dialect.is_speech(event):
                 has_spoken = True
                 owner.pause(reply.thinking_s)
-            self._event(event["type"], event)
+            self._event(name, event)
 
     def _end_stream(self) -> None:
+        if type(self._dialect) is Chat:
+            self._chunk(b"data: [DONE]\n\n")
         self.wfile.write(b"0\r\n\r\n")
 
-    def _event(self, name: str, data: Json) -> None:
-        raw = f"event: {name}\ndata: {json.dumps(data)}\n\n".encode()
+    def _event(self, name: str | None, data: Json) -> None:
+        head = "" if name is None else f"event: {name}\n"
+        self._chunk(f"{head}data: {json.dumps(data)}\n\n".encode())
+
+    def _chunk(self, raw: bytes) -> None:
         self.wfile.write(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
 
     def _break(self) -> None:

@@ -1,11 +1,12 @@
 """Settings under which runs could be lost are refused."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings as site
 
-from evals_app.checks import queue_settings
+from evals_app.checks import queue_settings, wordnet_files
 
 
 def ids() -> list[str | None]:
@@ -60,3 +61,18 @@ def test_a_lease_that_may_end_before_it_is_renewed_is_refused(
     settings.EVALS_LEASE_S = lease_s
 
     assert ids() == complaints
+
+
+def test_half_a_wordnet_is_told_of(settings: Any, tmp_path: Path) -> None:
+    settings.EVALS_WORDNET = str(tmp_path)
+
+    (found,) = wordnet_files(None)
+
+    assert found.id == "evals_app.W001"
+    assert str(tmp_path) in found.msg
+
+
+def test_no_wordnet_at_all_is_nothing_to_tell(settings: Any, tmp_path: Path) -> None:
+    settings.EVALS_WORDNET = str(tmp_path / "nowhere")
+
+    assert list(wordnet_files(None)) == []

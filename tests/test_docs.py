@@ -8,6 +8,8 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from drf_spectacular.generators import SchemaGenerator
 
+from evals_app.formats import DIALECTS
+
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 OURS = ("evals_app", "fixtures_app", "evalsite")
 # Every command of Django has them.
@@ -98,3 +100,24 @@ def test_no_page_describes_a_command_that_is_gone() -> None:
     described = re.findall(r"(?m)^## `manage\.py (\w+)", (DOCS / "commands.md").read_text())
 
     assert sorted(described) == COMMANDS
+
+
+@pytest.mark.parametrize("dialect", [each for each in DIALECTS if each not in ("native", "table")])
+def test_every_dialect_has_a_page_that_the_readme_names(dialect: str) -> None:
+    name = f"docs/coming-from-{dialect}.md"
+
+    assert (DOCS.parent / name).is_file()
+    assert f"({name})" in (DOCS.parent / "README.md").read_text()
+
+
+def test_the_pages_lead_to_each_other() -> None:
+    pages = [DOCS.parent / "README.md", *DOCS.glob("*.md")]
+
+    broken = [
+        f"{page.name}: {target}"
+        for page in pages
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
+        if not (page.parent / target).exists()
+    ]
+
+    assert broken == []

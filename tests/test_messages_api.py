@@ -20,6 +20,7 @@ ASKED = {
     ],
 }
 TOOL = {"name": "f", "input_schema": {"type": "object"}}
+THOUGHT = {"type": "thinking", "signature": "signed"}
 
 
 def results(*ids: str) -> dict[str, Any]:
@@ -86,6 +87,12 @@ def test_what_the_real_api_accepts_is_accepted(request_: dict[str, Any]) -> None
             "Invalid `signature`",
             id="thoughts of somebody else",
         ),
+        pytest.param(
+            make_request(USER, {"role": "assistant", "content": [THOUGHT]}, USER),
+            "cannot be `thinking`",
+            id="thoughts of nothing",
+        ),
+        pytest.param(make_request(system=" "), "non-whitespace", id="blank system prompt"),
         pytest.param(make_request(tools=[{**TOOL, "name": "a.b"}]), "name", id="tool name"),
         pytest.param(make_request(tools=[TOOL, TOOL]), "unique", id="same tool twice"),
         pytest.param(make_request(tools=[{"name": "f"}]), "input_schema", id="tool without schema"),
@@ -104,7 +111,7 @@ def test_what_the_real_api_accepts_is_accepted(request_: dict[str, Any]) -> None
     ],
 )
 def test_what_the_real_api_refuses_is_refused(request_: dict[str, Any], said: str) -> None:
-    problem = problem_with(request_)
+    problem = problem_with(request_, signatures={"signed"})
 
     assert problem is not None
     assert said in problem

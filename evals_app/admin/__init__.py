@@ -3,6 +3,7 @@
 from evals_app.admin import (
     agents,
     cases,
+    evaluation_steps,
     executions,
     providers,
     runs,
@@ -14,6 +15,7 @@ from evals_app.admin import (
 __all__ = [
     "agents",
     "cases",
+    "evaluation_steps",
     "executions",
     "providers",
     "runs",

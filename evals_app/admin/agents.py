@@ -1,6 +1,6 @@
-"""The page of an agent: a model with tools, or rules that need none."""
+"""The page of an agent: a model with tools, an agent that is asked outside, or rules."""
 
-import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -10,68 +10,58 @@ from pydantic import ValidationError
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextareaWidget
 
+from evals_app.admin.agent_fields import (
+    RULES_EXAMPLE,
+    RULES_HELP,
+    TOOLS_EXAMPLE,
+    HeaderLines,
+    Written,
+    YamlList,
+    permitted_help,
+)
 from evals_app.admin.choices import Choices
+from evals_app.admin.lines import TextLines
 from evals_app.admin.words import field_of
-from evals_app.engine.spec import PREFIXES, AgentSettings, AgentSpec
+from evals_app.engine.agent_spec import AgentSettings, AgentSpec, misplaced
+from evals_app.engine.quoting import shortened
+from evals_app.engine.spec import PREFIXES
 from evals_app.formats.explain import explain
-from evals_app.formats.problems import FormatError, Loc, Problem, keys_text
-from evals_app.formats.yaml_source import Document, read_yaml
-from evals_app.formats.yaml_text import write_yaml
+from evals_app.formats.problems import Loc, Problem
 from evals_app.library.saving import agent_columns
 from evals_app.models import Agent
 from evals_app.models.agents import model_reference
 from fixtures_app.admin.editor import Editor, VersionedForm
 from fixtures_app.tools import TOOLS
 
+_ASKED_CHARS = 34  # on a phone it has one line
 _SETTINGS = tuple(AgentSettings.model_fields)
 _SAMPLING = ("temperature", "max_tokens", "top_p")
 _NUMBER = UnfoldAdminDecimalFieldWidget
-_RULES_HELP = (
-    "A list in YAML; of the rules that match, the first one acts. Keys: when (a pattern in the "
-    "message), turn, calls, reply, delay_ms, error, usage. In a reply {{input}} is the message and "
-    "{{result.1.path}} a part of the first result."
-)
-_RULES_EXAMPLE = """- when: order
-  calls:
-    - tool: entity.query
-      args: {type: order}
-  reply: "I found {{result.1.total}} orders."
-- reply: "How can I help?"
-"""
-
-
-class RulesField(forms.CharField):
-    """The rules of a scripted agent, in YAML as in files; keeps where each part stands."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        widget = UnfoldAdminTextareaWidget(
-            attrs={"rows": 14, "class": "ts-mono", "placeholder": _RULES_EXAMPLE}
+# Texts that stand in the row as they are typed, by the keys of files.
+_PLAIN = {
+    "name": "agent",
+    **{
+        key: key
+        for key in (
+            *("slug", "description", "driver", "system_prompt", "url", "protocol"),
+            *("remote_model", "callable"),
         )
-        super().__init__(strip=False, required=False, widget=widget, **kwargs)
-
-    def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 - a list, or text as typed
-        return write_yaml(value).decode() if isinstance(value, list) and value else value or ""
-
-    def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - a list, and text
-        return str(self.prepare_value(initial)).strip() != str(data or "").strip()
-
-
-def read_rules(text: str) -> Document:
-    """Read rules; in the document they stand under the key `rules`, one line further down.
-
-    Raises:
-        FormatError: it is no YAML.
-    """
-    return read_yaml("", b"rules:\n" + textwrap.indent(text, "  ").encode())
+    },
+}
+_BLANK_IS_NONE = ("url", "remote_model", "callable")
 
 
 class AgentForm(VersionedForm):
-    """Read by AgentSpec; errors in rules name their line."""
+    """Read by AgentSpec; errors in rules and tools name their line."""
 
+    headers = HeaderLines()
+    command = TextLines(label="Program and arguments", placeholder="my-agent")
     tools = forms.MultipleChoiceField(
         required=False,
+        label="Tools of fixtures",
         help_text="What the agent may use. They read and change its own copy of the fixtures.",
     )
+    own_tools = YamlList("tools", example=TOOLS_EXAMPLE, rows=8, label="Own tools")
     temperature = forms.FloatField(
         required=False,
         min_value=0,
@@ -110,67 +100,84 @@ class AgentForm(VersionedForm):
         label="Patience with the provider (s)",
         help_text="How long a turn may wait for a provider that is overloaded. Blank means 600.",
     )
-    rules = RulesField(help_text=_RULES_HELP)
+    rules = YamlList("rules", example=RULES_EXAMPLE, rows=14, help_text=RULES_HELP)
 
     class Meta:
         model = Agent
-        fields = ("name", "slug", "description", "driver", "model", "system_prompt")
+        fields = (
+            *("name", "slug", "description", "driver", "model", "system_prompt"),
+            *("url", "headers", "protocol", "remote_model", "callable", "command"),
+        )
         widgets = {
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
             "system_prompt": UnfoldAdminTextareaWidget(attrs={"rows": 8}),
         }
-        labels = {"driver": "What it is"}
+        labels = {
+            "driver": "What it is",
+            "url": "Address",
+            "remote_model": "Model",
+            "callable": "Function",
+        }
         help_texts = {
             "name": "In prompts it is {{agentName}}.",
             "slug": "Its name in files and in suites.",
             "model": "provider/model, for example anthropic/claude-haiku-5-5. A name that begins "
             "with claude- needs no provider.",
+            "protocol": "Our own JSON has the message, what was said before, the channel and the "
+            "parameters of the case. Chat completions are spoken by many servers of models.",
+            "remote_model": "What the server is asked for; blank: nothing is said.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         agent = self.instance
-        gone = [name for name in agent.tools if name not in TOOLS]
+        chosen = [each for each in agent.tools if isinstance(each, str)]
+        gone = [name for name in chosen if name not in TOOLS]
         choices = [(name, name) for name in TOOLS]
         choices += [(name, f"{name} (no longer available)") for name in gone]
         helps = {name: tool.description for name, tool in TOOLS.items()}
         tools: Any = self.fields["tools"]
         tools.widget = Choices(helps)
         tools.choices = choices
-        self.initial.update(tools=agent.tools, rules=agent.rules)
+        own = [each for each in agent.tools if not isinstance(each, str)]
+        self.initial.update(tools=chosen, own_tools=own, rules=agent.rules)
         self.initial.update({name: agent.settings.get(name) for name in _SETTINGS})
         self.initial.update({name: agent.model_settings.get(name) for name in _SAMPLING})
+        for name, text in permitted_help().items():
+            if name in self.fields:  # whoever may only read has none of the row's own
+                self.fields[name].help_text = text
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
+        texts: dict[str, Written] = {
+            name: cleaned[name] for name in ("rules", "own_tools") if name in cleaned
+        }
+        # From here on it is what the row holds.
+        cleaned.update({name: text.items for name, text in texts.items()})
         if any(name in self.errors for name in self.fields):
             return cleaned
-        document = self._document(cleaned["rules"])
-        if document is None:
-            return cleaned
-        rules = document.data["rules"] or []
-        if rules and cleaned["driver"] != Agent.Driver.SCRIPTED:
-            self.add_error(
-                "driver",
-                "It has rules, which only a scripted agent follows: remove them, or choose "
-                f"“{Agent.Driver.SCRIPTED.label}”.",
-            )
-            return cleaned
-        sampling = {name: cleaned[name] for name in _SAMPLING if cleaned[name] is not None}
-        settings = {name: cleaned[name] for name in _SETTINGS if cleaned[name] is not None}
-        written = {
-            "agent": cleaned["name"],
-            "slug": cleaned["slug"],
-            "description": cleaned["description"],
-            "driver": cleaned["driver"],
-            "model": self._model(cleaned["model"], sampling),
-            "system_prompt": cleaned["system_prompt"],
-            "tools": cleaned["tools"],
-            "settings": settings,
-            "rules": rules,
-        }
-        self._read(written, document)
+        written = self._written(cleaned)
+        for key, drivers in misplaced(written).items():
+            labels = " or ".join(f"“{Agent.Driver(driver).label}”" for driver in drivers)
+            message = f"Only {labels} uses this: remove it, or choose that above."
+            self.add_error(self._field_of((key,)), message)
+            del written[key]
+        self._read(written, texts)
         return cleaned
+
+    def _written(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        """Give what a file would say; own tools stand first, as in the text they were typed in."""
+        sampling = {name: cleaned[name] for name in _SAMPLING if cleaned[name] is not None}
+        written = {key: cleaned[name] for name, key in _PLAIN.items()}
+        return written | {
+            **{key: written[key] or None for key in _BLANK_IS_NONE},
+            "model": self._model(cleaned["model"], sampling),
+            "headers": cleaned["headers"],
+            "command": cleaned["command"] or None,
+            "tools": [*cleaned["own_tools"], *cleaned["tools"]],
+            "settings": {name: cleaned[name] for name in _SETTINGS if cleaned[name] is not None},
+            "rules": cleaned["rules"],
+        }
 
     def _model(self, name: str, sampling: dict[str, Any]) -> Any:  # noqa: ANN401 - as in files
         if sampling and name and "/" not in name:
@@ -180,46 +187,55 @@ class AgentForm(VersionedForm):
             sampling = sampling if provider else {}
         return model_reference(name, sampling) if name else None
 
-    def _document(self, text: str) -> Document | None:
-        try:
-            return read_rules(text)
-        except FormatError as error:
-            for problem in error.problems:
-                self.add_error("rules", f"Line {max(problem.line - 1, 1)}: {problem.message}")
-            return None
-
-    def _read(self, written: dict[str, Any], document: Document) -> None:
+    def _read(self, written: dict[str, Any], texts: Mapping[str, Written]) -> None:
         try:
             spec = AgentSpec.model_validate(written)
         except ValidationError as error:
-            self._explain(error, written, document)
+            self._explain(error, written, texts)
             return
         columns = agent_columns(spec)
-        self.cleaned_data.update({name: columns[name] for name in ("model", "tools", "rules")})
-        self.instance.settings = columns["settings"]
-        self.instance.model_settings = columns["model_settings"]
+        columns["tools"] = _in_order(columns["tools"], before=self.instance.tools)
+        for name in ("model", "headers", "command", "tools", "rules"):
+            self.cleaned_data[name] = columns[name]
+        for name in ("settings", "model_settings"):
+            setattr(self.instance, name, columns[name])
 
-    def _explain(self, error: ValidationError, written: dict[str, Any], document: Document) -> None:
+    def _field_of(self, loc: Loc) -> str | None:
         fields = {name: name for name in self.fields} | {"agent": "name"}
         fields |= {f"settings.{name}": name for name in _SETTINGS}
         fields |= {f"model.{name}": name for name in _SAMPLING}
+        return field_of(loc, fields)
+
+    def _explain(
+        self, error: ValidationError, written: dict[str, Any], texts: Mapping[str, Written]
+    ) -> None:
+        own = len(texts["own_tools"].items)
 
         def put(loc: Loc, message: str, *, at_key: bool = False) -> Problem:
-            if loc[:1] == ("rules",):
-                self._complain_of_rule(document, loc, message, at_key=at_key)
-            else:
-                self.add_error(field_of(loc, fields), message)
-            return document.problem((), message)
+            field, entry = self._field_of(loc), loc[1] if len(loc) > 1 else None
+            if field == "tools" and isinstance(entry, int) and entry < own:
+                field = "own_tools"
+            if field is not None and field in texts:
+                message = texts[field].located(loc, message, at_key=at_key)
+            elif field == "headers" and entry is not None:
+                message = f"{entry}: {message}"
+            self.add_error(field, message)
+            return Problem("", 0, 0, "", "", message)
 
+        document = texts["rules"].document
         explain(error, model=AgentSpec, data=written, document=document, place=put)
 
-    def _complain_of_rule(
-        self, document: Document, loc: Loc, message: str, *, at_key: bool = False
-    ) -> None:
-        line, _ = document.place(loc, at_key=at_key)
-        keys = keys_text(loc[2:])
-        where = f"Line {line - 1}, {keys}: " if keys else f"Line {line - 1}: "
-        self.add_error("rules", where + message)
+
+def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
+    """Put tools where they stood before: own ones as their text has them, what is new at the end."""
+    own = iter([each for each in tools if not isinstance(each, str)])
+    chosen = [each for each in tools if isinstance(each, str)]
+    kept = [
+        next(own, None) if not isinstance(each, str) else each if each in chosen else None
+        for each in before
+    ]
+    stood = [each for each in kept if each is not None]
+    return [*stood, *own, *(each for each in chosen if each not in before)]
 
 
 @admin.register(Agent)
@@ -227,26 +243,32 @@ class AgentAdmin(Editor):
     """Agents: what is tested."""
 
     form = AgentForm
-    list_display = ["name", "show_driver", "model", "show_tools", "updated_at"]
+    list_display = ["name", "show_driver", "show_reached", "show_tools", "updated_at"]
     list_filter = ["driver"]
-    search_fields = ["name", "slug", "model", "description"]
+    search_fields = ["name", "slug", "model", "url", "callable", "description"]
     ordering = ["name"]
     when_empty = (
-        "An agent is what you test: a model with its prompt and tools, or rules that "
-        "answer without a model."
+        "An agent is what you test: a model with its prompt and tools, an agent of your own that "
+        "is asked over HTTP, in Python or as a program, or rules that answer without a model."
     )
     prepopulated_fields = {"slug": ["name"]}
+    # The script shows a part where the chosen kind uses it, or something stands in it.
     fieldsets = [
         (None, {"fields": ["name", "slug", "driver", "description"]}),
+        ("Model", {"fields": ["model", *_SAMPLING], "classes": ["only-model"]}),
         (
-            "Model",
-            {
-                "fields": ["model", "system_prompt", *_SAMPLING],
-                "classes": ["only-model"],
-            },
+            "Over HTTP",
+            {"fields": ["url", "headers", "protocol"], "classes": ["only-http"]},
         ),
+        ("Chat completions", {"fields": ["remote_model"], "classes": ["only-chat"]}),
+        (
+            "Prompt",
+            {"fields": ["system_prompt"], "classes": ["only-model", "only-chat"]},
+        ),
+        ("Python", {"fields": ["callable"], "classes": ["only-python"]}),
+        ("Program", {"fields": ["command"], "classes": ["only-command"]}),
         ("Rules", {"fields": ["rules"], "classes": ["only-scripted"]}),
-        ("Tools", {"fields": ["tools"]}),
+        ("Tools", {"fields": ["tools", "own_tools"], "classes": ["only-model", "only-scripted"]}),
         ("Limits", {"fields": list(_SETTINGS), "classes": ["only-model"]}),
     ]
 
@@ -263,6 +285,11 @@ class AgentAdmin(Editor):
     def show_driver(self, agent: Agent) -> str:
         return Agent.Driver(agent.driver).label
 
+    @display(description="Asked")
+    def show_reached(self, agent: Agent) -> str:
+        asked = agent.model or agent.url or agent.callable or " ".join(agent.command)
+        return shortened(asked, _ASKED_CHARS) or "-"
+
     @display(description="Tools")
     def show_tools(self, agent: Agent) -> str:
-        return ", ".join(agent.tools) or "none"
+        return ", ".join(agent.tool_names) or "none"

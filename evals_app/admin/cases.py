@@ -19,7 +19,9 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from evals_app.admin.archiving import ArchivedSuiteFilter
 from evals_app.admin.checks import (
+    NEEDED,
     CheckForm,
     CheckFormSet,
     CheckInline,
@@ -28,23 +30,35 @@ from evals_app.admin.checks import (
     title_of,
 )
 from evals_app.admin.copies import copy_case, next_position
-from evals_app.admin.lines import VALUE_HELP, Column, RecordLines, TagsField, ValueLines
+from evals_app.admin.lines import (
+    VALUE_HELP,
+    Column,
+    RecordLines,
+    TagsField,
+    TextLines,
+    ValueLines,
+)
 from evals_app.admin.money import UsdInput
-from evals_app.admin.options_form import OwnText
+from evals_app.admin.options_form import OwnText, Prose
+from evals_app.admin.shown_files import FilesField
 from evals_app.admin.starting import leave_dialog, may_run, run_url, try_start
 from evals_app.admin.words import refuse
-from evals_app.engine.suite import CaseSpec, SuiteSpec
+from evals_app.engine.permits import FROZEN
+from evals_app.engine.suite import CaseSpec, SuiteSpec, TurnSpec
 from evals_app.models import Assertion, Case, Turn
 from evals_app.models.suites import LIMITS
 from fixtures_app.admin.editor import VersionedForm
 from fixtures_app.admin.inputs import Select, TextArea
+from fixtures_app.admin.json_field import JsonTextField
 from fixtures_app.admin.rows import OrderedFormSet, RowForm, RowsInline
+
+_MORE = ("files", "context", "retrieval_context", "config")  # of a turn, folded away
 
 
 class TurnForm(RowForm):
     """One user message and what is expected of the answer."""
 
-    user = OwnText(label="User message", widget=TextArea)
+    user = Prose(label="User message", widget=TextArea)
     expected = OwnText(
         label="Expected answer",
         required=False,
@@ -52,9 +66,28 @@ class TurnForm(RowForm):
         help_text="The agent never sees it; checks and judges compare with it.",
     )
 
+    files = FilesField()  # type: ignore[assignment]  # of a form it is what was uploaded
+    context = TextLines(
+        kind="area",
+        label="Facts for judges",
+        help_text="What a judge may rely on in this turn. The agent never sees it.",
+    )
+    retrieval_context = TextLines(
+        kind="area",
+        label="Knowledge that the reply is to rest on",
+        help_text="Passages, best first. Blank: what the agent's tools found.",
+    )
+    config = JsonTextField(
+        kind=dict,
+        required=False,
+        label="Data for checks by code",
+        help_text='JSON, for example {"currency": "EUR"}.',
+        widget=TextArea({"class": "ts-input ts-mono"}),
+    )
+
     class Meta:
         model = Turn
-        fields = ("user", "expected", "checks", "position")
+        fields = ("user", "expected", "checks", "position", *_MORE)
         labels = {"checks": "Checks after this turn"}
         widgets = {"checks": Select}
 
@@ -63,6 +96,36 @@ class TurnForm(RowForm):
         if self.is_added:
             # Whatever the suite checks holds for a new turn too, until somebody decides otherwise.
             self.initial["checks"] = Turn.Checks.BOTH
+
+    @property
+    def more_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in _MORE]
+
+    @property
+    def has_more(self) -> bool:
+        """Whether anything beside message and expected answer is given, or wrong."""
+        if self.is_bound:
+            return any(name in self.errors or self.cleaned_data.get(name) for name in _MORE)
+        return any(self.initial.get(name) for name in _MORE)
+
+    def clean_retrieval_context(self) -> list[str] | None:
+        passages: list[str] = self.cleaned_data["retrieval_context"]
+        # Files can say that nothing is retrieved; a form keeps that, and cannot say it.
+        return passages or ([] if self.initial.get("retrieval_context") == [] else None)
+
+    def clean_config(self) -> dict[str, Any]:
+        return self.cleaned_data["config"] or {}
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        if any(name in self.errors for name in _MORE):
+            return cleaned
+        written = {"user": "The form checks it.", **{name: cleaned[name] for name in _MORE}}
+        try:
+            TurnSpec.model_validate(written)
+        except ValidationError as error:
+            refuse(self, error, model=TurnSpec, data=written, fields={n: n for n in _MORE})
+        return cleaned
 
     def clean_expected(self) -> str | None:
         expected: str = self.cleaned_data["expected"]
@@ -111,13 +174,18 @@ def _compare_checks(turn: Any) -> None:  # noqa: ANN401 - a TurnForm that Unfold
             " remove them.",
         )
     expected = turn.cleaned_data.get("expected")
+    # An empty text may be what is expected, an empty context is none.
+    gives = frozenset(name for name in NEEDED if turn.cleaned_data.get(name) not in (None, []))
     for check in own:
-        if check.errors or not check.spec or not check.spec.lacks_expected:
-            continue
-        if expected is None:
-            check.complain_of_value("Fill this in, or give the turn an expected answer.")
-        elif problem := check.spec.grader.expected_problem(expected):
-            check.complain_of_value(problem)
+        if need := check.lacks(gives):
+            give = f"give the turn {NEEDED[need]}."
+            check.complain_of_value(
+                f"Fill this in, or {give}" if check.takes_value else give.capitalize()
+            )
+        elif check.lacks() == "expected" and check.spec:
+            problem = check.spec.grader.expected_problem(expected)
+            if problem:
+                check.complain_of_value(problem)
 
 
 class TurnCheckInline(CheckInline):
@@ -263,7 +331,7 @@ class CaseAdmin(ChecksEditor):
     inlines = [TurnInline, FinalCheckInline]
     list_display = ["name", "suite", "show_tags", "turn_count", "updated_at"]
     list_select_related = ["suite"]
-    list_filter = ["suite"]
+    list_filter = ["suite", ArchivedSuiteFilter]
     search_fields = ["name", "description", "tags", "suite__name"]
     ordering = ["suite", "position", "pk"]
     when_empty = (
@@ -433,6 +501,8 @@ def _warnings(case: Case, formsets: list[Any]) -> Iterator[str]:
     """Name what was saved and is hardly meant."""
     turns, final = formsets
     for number, turn in enumerate(turns.kept, 1):
+        if (turn.cleaned_data["expected"] or "").isspace():
+            yield f"Turn {number}: the expected answer is nothing but spaces."
         for checks in _checks_of(turn):
             yield from _warnings_of(checks, f"Turn {number}, check")
     yield from _warnings_of(final, "Final check")
@@ -454,7 +524,8 @@ def _checks_nothing(pk: int) -> bool:
         "cases": [case.written()],
     }
     try:
-        spec = SuiteSpec.model_validate(suite)
+        # What the operator no longer permits is a check all the same.
+        spec = SuiteSpec.model_validate(suite, context=FROZEN)
     except ValidationError:
         return False  # a check of a kind that no longer exists; the page says so
     return spec.asserts_nothing(spec.cases[0])
@@ -462,5 +533,5 @@ def _checks_nothing(pk: int) -> bool:
 
 def _warnings_of(checks: CheckFormSet, where: str) -> Iterator[str]:
     for number, check in enumerate(checks.kept, 1):
-        for warning in check.spec.grader.warnings() if check.spec else ():
+        for warning in check.warnings():
             yield f"{where} {number}: {warning}"

@@ -4,6 +4,7 @@ A row has the form of its own kind of check and no other; every row is read by A
 that forms, files and REST refuse the same things.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
@@ -20,6 +21,8 @@ from evals_app.admin.options_form import (
 )
 from evals_app.admin.words import explained
 from evals_app.engine.graders import GRADERS
+from evals_app.engine.graders.base import Need
+from evals_app.engine.permits import FROZEN
 from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
 from evals_app.formats.problems import Loc
 from evals_app.library.saving import assertion_columns
@@ -29,6 +32,8 @@ from fixtures_app.admin.editor import Editor
 from fixtures_app.admin.inputs import CheckBox, NumberInput, Select, TextInput
 from fixtures_app.admin.json_field import write_json
 from fixtures_app.admin.rows import OrderedFormSet, RowForm, RowsInline
+
+NEEDED: dict[Need, str] = {"expected": "an expected answer", "context": "a context"}
 
 
 class CheckForm(RowForm):
@@ -92,6 +97,7 @@ class CheckForm(RowForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.spec: AssertionSpec | None = None
+        self.concerns: list[str] = []
         fields: Any = self.fields
         stored = self.instance.type
         posted = self.data.get(self.add_prefix("type")) if self.is_bound else None
@@ -117,6 +123,12 @@ class CheckForm(RowForm):
     def is_gone(self) -> bool:
         """Whether it is stored as a kind that no longer exists."""
         return bool(self.kind) and self.kind == self.instance.type and self.kind not in GRADERS
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether options are stored that this kind of check no longer takes."""
+        is_stored = bool(self.instance.pk) and self.kind == self.instance.type
+        return is_stored and self.kind in GRADERS and _stored_spec(self.instance) is None
 
     @property
     def stored_options(self) -> str:
@@ -201,13 +213,27 @@ class CheckForm(RowForm):
         try:
             self.spec = AssertionSpec.model_validate(written)
         except ValidationError as error:
-            for loc, message in explained(error, model=AssertionSpec, data=written):
-                self._complain(loc, message)
-            return
+            problems = explained(error, model=AssertionSpec, data=written)
+            self.spec = self._as_it_was(written)
+            if self.spec is None:
+                for loc, message in problems:
+                    self._complain(loc, message)
+                return
+            self.concerns = [message for _, message in problems]
         columns = assertion_columns(self.spec)
         self.cleaned_data["model"] = columns["model"]
         self.instance.options = columns["options"]
         self.instance.model_settings = columns["model_settings"]
+
+    def _as_it_was(self, written: dict[str, Any]) -> AssertionSpec | None:
+        """Read options that nobody changed, whatever the operator has ceased to permit since."""
+        is_changed = self.options_form is None or self.options_form.has_changed()
+        if self.is_added or is_changed or self.kind != self.instance.type:
+            return None
+        try:
+            return AssertionSpec.model_validate(written, context=FROZEN)
+        except ValidationError:
+            return None
 
     def _complain(self, loc: Loc, message: str) -> None:
         key, rest = (loc[0], loc[1:]) if loc else (None, ())
@@ -218,6 +244,27 @@ class CheckForm(RowForm):
         elif self.options_form is not None:
             self.options_form.add_error(self.options_form.name_of(key), sentence)
 
+    def lacks(self, gives: frozenset[Need] = frozenset()) -> Need | None:
+        """Name what it needs of a turn and does not get; nothing while it is wrong itself."""
+        if self.errors or self.spec is None:
+            return None
+        return min(self.spec.grader.needs() - gives, default=None)
+
+    def warnings(self) -> Iterator[str]:
+        """Name what is no reason to refuse a save, and hardly meant."""
+        if self.spec is None or self.options_form is None:
+            return
+        yield from self.concerns
+        yield from self.spec.grader.warnings()
+        for field in self.options_form:
+            given = self.options_form.cleaned_data.get(field.name)
+            if isinstance(given, str) and given.isspace():
+                yield f"“{field.label}” is nothing but spaces."
+
+    @property
+    def takes_value(self) -> bool:
+        return self.options_form is not None and "value" in self.options_form.fields
+
     def complain_of_value(self, message: str) -> None:
         """Say what is wrong with the value, or with the lack of one."""
         if self.options_form is not None:
@@ -227,12 +274,18 @@ class CheckForm(RowForm):
 
 def title_of(row: Assertion) -> str:
     """Say in a sentence what a stored check checks."""
+    if spec := _stored_spec(row):
+        return spec.label
+    if row.type in GRADERS:
+        return f"{GRADERS[row.type].label}: cannot be read, open and save it"
+    return f"“{row.type}” is no longer available"
+
+
+def _stored_spec(row: Assertion) -> AssertionSpec | None:
     try:
-        return row.to_spec().label
+        return row.to_spec()
     except ValidationError:
-        if row.type in GRADERS:
-            return f"{GRADERS[row.type].label}: cannot be read, open and save it"
-        return f"“{row.type}” is no longer available"
+        return None
 
 
 class CheckFormSet(OrderedFormSet):
@@ -253,9 +306,11 @@ class FinalCheckFormSet(CheckFormSet):
     def clean(self) -> None:
         super().clean()
         for row in self.kept:
-            if not row.errors and row.spec and row.spec.lacks_expected:
+            if need := row.lacks():
                 row.complain_of_value(
-                    "Fill this in: only a turn has an expected answer to compare."
+                    f"Fill this in: only a turn has {NEEDED[need]} to compare."
+                    if row.takes_value
+                    else f"Only a turn has {NEEDED[need]}: move this check to a turn."
                 )
 
 

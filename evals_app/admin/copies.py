@@ -49,7 +49,7 @@ def copy_suite(suite: Suite) -> Suite:
     known = Suite.objects.values_list("name", "slug")
     name = free_name(suite.name, (each for each, _ in known), length=_NAME_LENGTH)
     slug = free_name(suite.slug, (each for _, each in known), length=_SLUG_LENGTH, mark="-")
-    copied = _copy(suite, name=name, slug=slug)
+    copied = _copy(suite, name=name, slug=slug, archived_at=None, source="")
     copied.fixtures.set(suite.fixtures.all())
     _copy_checks(suite.default_assertions.all(), suite=copied)
     for case in suite.cases.order_by("position", "pk"):

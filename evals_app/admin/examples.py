@@ -10,8 +10,7 @@ from django.utils.html import format_html
 from evals_app.admin.importing import may_import
 from evals_app.admin.presentation import plural
 from evals_app.formats import FormatError
-from evals_app.library import import_files
-from evals_app.library.examples import EXAMPLES, example_files
+from evals_app.library.examples import EXAMPLES, import_examples
 
 
 def may_load_examples(request: HttpRequest) -> bool:
@@ -24,9 +23,8 @@ def load_examples(request: HttpRequest) -> HttpResponse:
     if not may_load_examples(request):
         raise PermissionDenied
     try:
-        report = import_files(example_files())
+        report = import_examples()
     except FormatError as error:
-        # Something of the same name is here already and does not go together with them.
         for problem in error.problems:
             messages.error(request, f"The examples were not loaded. {problem.message}")
         return redirect("admin:index")

@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
+from evals_app.admin.expecting import ExpectAction
 from evals_app.admin.paging import InfinitePaginator
 from evals_app.admin.presentation import (
     CAUSES,
@@ -36,13 +37,14 @@ from evals_app.admin.transcripts import (
     final_lines,
     judge_call_cost,
     limit_lines,
+    readable_trial,
     turn_lines,
     world_lines,
 )
-from evals_app.engine.trial import Trial
 from evals_app.models import Case, Execution, GradeResult, Run, Transcript
 
 WENT_WRONG = ("failed", "errored")
+_SHOW_A_CASE = ("view", "change")
 # A search that more names fit fills its page from the newest executions.
 MOST_NAMES = 1000
 
@@ -59,7 +61,8 @@ class RunFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Execution]) -> QuerySet[Execution]:
         chosen = self.value()
-        return queryset.filter(run_id=chosen) if chosen else queryset
+        # By its own key: a number too large for one finds nothing there, and breaks a foreign key.
+        return queryset.filter(run__id=chosen) if chosen else queryset
 
 
 class RunSuiteFilter(SuiteFilter):
@@ -69,7 +72,7 @@ class RunSuiteFilter(SuiteFilter):
 
 
 @admin.register(Execution)
-class ExecutionAdmin(ModelAdmin):
+class ExecutionAdmin(ExpectAction):
     """Executions are written once, by workers; here they are found and read."""
 
     list_display = (
@@ -177,11 +180,12 @@ class ExecutionAdmin(ModelAdmin):
         self, request: HttpRequest, context: dict[str, Any], *args: object, **kwargs: object
     ) -> HttpResponse:
         execution: Execution = context["original"]
-        context |= _live_context(execution) | {
+        case_id = self._case_id(request, execution)
+        context |= self._live_context(request, execution, case_id) | {
             "title": f"{execution} in run {execution.run_id}",
             "neighbours": _neighbours(execution),
             "previous_result": _previous_result(execution),
-            "case_id": self._case_id(request, execution),
+            "case_id": case_id,
             "show_history": False,
         }
         return super().render_change_form(request, context, *args, **kwargs)
@@ -192,18 +196,20 @@ class ExecutionAdmin(ModelAdmin):
         if not (self.admin_site.has_permission(request) and self.has_view_permission(request)):
             return HttpResponse(status=403, headers={"HX-Refresh": "true"})
         execution = get_object_or_404(_with_its_run(), pk=pk)
-        context = _live_context(execution) | {"is_poll": True}
+        case_id = self._case_id(request, execution) if execution.verdict else None
+        context = self._live_context(request, execution, case_id) | {"is_poll": True}
         return render(request, "admin/evals_app/execution/live.html", context)
 
     def judge(self, request: HttpRequest, pk: int, grade: int) -> HttpResponse:
         """Answer what the judge was asked for a grade, word by word, and what it answered."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        row = get_object_or_404(GradeResult.objects.only("calls"), pk=grade, execution=pk)
+        rows = GradeResult.objects.only("calls")
+        row = get_object_or_404(rows, pk=grade, execution__id=pk)
         calls = [
             call
             | {
-                "took": duration(call["latency_ms"]),
+                "took": duration(call.get("latency_ms")),
                 "tokens": _call_tokens(call),
                 "cost": judge_call_cost(call),
             }
@@ -211,10 +217,19 @@ class ExecutionAdmin(ModelAdmin):
         ]
         return render(request, "admin/evals_app/execution/judge.html", {"calls": calls})
 
+    def _live_context(
+        self, request: HttpRequest, execution: Execution, case_id: int | None
+    ) -> dict[str, Any]:
+        """Collect what changes while the conversation goes on, and what may be done with it."""
+        is_passed = case_id is not None and execution.verdict == "passed"
+        can_expect = is_passed and self.has_expect_permission(request)
+        return _live_context(execution) | {"can_expect": can_expect}
+
     def _case_id(self, request: HttpRequest, execution: Execution) -> int | None:
         """Find the case as it is today, if it still exists and the person may see it."""
         suite_id = execution.run.suite_id
-        if suite_id is None or not request.user.has_perm("evals_app.view_case"):
+        may_see = any(request.user.has_perm(f"evals_app.{each}_case") for each in _SHOW_A_CASE)
+        if suite_id is None or not may_see:
             return None
         cases = Case.objects.filter(suite=suite_id, name=execution.case)
         return cases.values_list("pk", flat=True).first()
@@ -263,19 +278,21 @@ def _review(execution: Execution) -> dict[str, Any]:
     """Collect the conversation, its grades, and what they come to."""
     scale = execution.run.score_scale
     stored = Transcript.objects.filter(pk=execution.pk).first()
-    trial = Trial.from_json(stored.trial) if stored else None
+    trial = readable_trial(stored)
     # A judge's prompts are long and repeat the conversation: loaded only when asked for.
     grades = list(
         GradeResult.objects.filter(execution=execution).defer("calls").order_by("position", "pk")
     )
     turns = turn_lines(trial, grades, scale=scale)
-    is_pruned = trial is None and execution.run.pruned_at is not None
+    is_pruned = stored is None and execution.run.pruned_at is not None
+    is_unreadable = stored is not None and trial is None
     return {
         "is_pruned": is_pruned,
+        "is_unreadable": is_unreadable,
         "trial": trial,
         "turns": turns,
         "is_long": any(not turn.is_open for turn in turns),
-        "said_nothing": not is_pruned and not any(turn.messages for turn in turns),
+        "said_nothing": not (is_pruned or is_unreadable or any(each.messages for each in turns)),
         "history": trial.history if trial else (),
         "final_grades": final_lines(grades, scale=scale),
         "limits": limit_lines(execution, grades),
@@ -316,8 +333,8 @@ def _numbers(execution: Execution, *, scale: str) -> list[tuple[str, str]]:
 
 
 def _call_tokens(call: dict[str, Any]) -> str:
-    usage = call["usage"]
-    return f"{count(usage['input_uncached'])} prompt + {count(usage['output'])} response tokens"
+    usage = call.get("usage") or {}
+    return tokens(usage.get("input_uncached"), usage.get("output")) + " tokens"
 
 
 # Ways from one execution to another

@@ -1,10 +1,12 @@
 """Fields of several lines: lists and mappings as rows of plain inputs.
 
 The inputs of a column share one name (`getlist`), so lines never need renumbering. Columns are
-texts or selects: an unchecked checkbox is not posted and would shift the others.
+texts or selects: an unchecked checkbox is not posted and would shift the others. Texts are kept as
+they are typed, spaces too: a tool, an argument or a passage may have them.
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,9 +16,10 @@ from django.core.exceptions import ValidationError
 from django.template.loader import render_to_string
 
 from fixtures_app.admin.json_field import read_json
-from fixtures_app.spec import json_problems
+from fixtures_app.json_data import json_problems
+from fixtures_app.library import canonical
 
-Line = dict[str, str]
+Line = dict[str, Any]  # texts by column; a block holds lines of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +49,26 @@ class LinesWidget(forms.Widget):
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:  # noqa: ANN401 - Django's signature
         context: dict[str, Any] = super().get_context(name, value, attrs)
         given = context["widget"]["attrs"]
-        lines = [self._inputs(name, line) for line in value or [{}]]
+        lines = [self.inputs(name, line) for line in value or [{}]]
         # The label of the field leads to the first input.
         lines[0][0]["id"] = given.get("id", "")
         context["widget"] |= {
             "lines": lines,
-            "blank": self._inputs(name, {}),
+            "blank": self.inputs(name, {}),
             "is_invalid": given.get("aria-invalid") == "true",
             "described_by": given.get("aria-describedby", ""),
         }
         return context
 
-    def _inputs(self, name: str, line: Mapping[str, str]) -> list[dict[str, Any]]:
+    def inputs(self, name: str, line: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Give what the template makes the inputs of a line from."""
         return [
             {
                 "name": f"{name}-{column.key}" if column.key else name,
                 "column": column,
-                "value": line.get(column.key, ""),
+                "value": (value := line.get(column.key, "")),
+                # Browsers take newlines out of an input of one line.
+                "is_area": column.kind == "area" or "\n" in value,
             }
             for column in self.columns
         ]
@@ -71,67 +77,83 @@ class LinesWidget(forms.Widget):
         # Django looks for the templates of widgets in packages alone.
         return render_to_string(template_name, context)
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> Typed:  # noqa: ANN401 - Django's signature
+    def posted(self, data: Any, name: str) -> list[Line]:  # noqa: ANN401 - as a form posts it
+        """Give every line of the page, blank ones too."""
         keys = [column.key for column in self.columns]
         posted = [data.getlist(f"{name}-{key}" if key else name) for key in keys]
         # A hand-made request may leave inputs out; lines are as many as the longest column.
         count = max(map(len, posted))
         padded = [[*values, *[""] * (count - len(values))] for values in posted]
-        lines = [dict(zip(keys, values, strict=True)) for values in zip(*padded, strict=True)]
+        return [dict(zip(keys, values, strict=True)) for values in zip(*padded, strict=True)]
+
+    def is_typed(self, line: Line) -> bool:
+        """Whether anything stands in a line."""
         typed = [column.key for column in self.columns if column.kind != "select"]
-        return Typed(line for line in lines if any(line[key].strip() for key in typed))
+        return any(line[key] for key in typed)
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Typed:  # noqa: ANN401 - Django's signature
+        return Typed(line for line in self.posted(data, name) if self.is_typed(line))
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:  # noqa: ANN401 - Django's signature
         return False
 
 
-class LinesField(forms.Field):
+class LinesField(ABC, forms.Field):
     """A field whose value is read from lines."""
 
     def __init__(self, columns: Sequence[Column], **kwargs: Any) -> None:
         super().__init__(widget=LinesWidget(columns), **{"required": False, **kwargs})
 
+    @abstractmethod
     def written(self, value: Any) -> Iterable[Line]:  # noqa: ANN401 - what the field holds
         """Write a value as lines."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, lines: Typed) -> Any:  # noqa: ANN401 - what the field holds
         """Read a value from lines.
 
         Raises:
             ValidationError: naming the line.
         """
-        raise NotImplementedError
 
     def prepare_value(self, value: Any) -> Typed:  # noqa: ANN401 - a value, or lines as typed
-        return value if isinstance(value, Typed) else Typed(self.written(value or []))
+        if isinstance(value, Typed):
+            return value
+        try:
+            return Typed(self.written(value or []))
+        except (AttributeError, LookupError, TypeError, ValueError):
+            # Stored by a version that had another shape; lines cannot show it.
+            return Typed()
 
     def to_python(self, value: Any) -> Any:  # noqa: ANN401 - see above
         return self.read(value) if isinstance(value, Typed) else value
 
     def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - see above
         try:
-            return bool((self.to_python(data) or None) != (initial or None))
+            # As texts: 1 and true are equal, and are not the same.
+            return canonical(self.to_python(data) or None) != canonical(initial or None)
         except ValidationError:
             return True
 
 
 class TextLines(LinesField):
-    """A list of texts."""
+    """A list of texts, each a line or, in an `area`, several."""
 
-    def __init__(self, *, placeholder: str = "", **kwargs: Any) -> None:
+    def __init__(
+        self, *, placeholder: str = "", kind: Literal["text", "area"] = "text", **kwargs: Any
+    ) -> None:
         label = str(kwargs.get("label", "Value"))
-        super().__init__([Column("", label, placeholder=placeholder)], **kwargs)
+        super().__init__([Column("", label, kind=kind, placeholder=placeholder)], **kwargs)
 
     def written(self, value: Sequence[str]) -> Iterable[Line]:
-        return ({"": each} for each in value)
+        return ({"": str(each)} for each in value)
 
     def read(self, lines: Typed) -> list[str]:
-        return [line[""].strip() for line in lines]
+        return [line[""] for line in lines]
 
 
 class RecordLines(LinesField):
-    """A list of small objects, one column for each key; `json_keys` hold JSON.
+    """A list of small objects, one column for each key; `json_keys` hold JSON, `number_keys` numbers.
 
     With `bare_key` an object that says nothing else is that key's text alone.
     """
@@ -141,12 +163,14 @@ class RecordLines(LinesField):
         columns: Sequence[Column],
         *,
         json_keys: frozenset[str] = frozenset(),
+        number_keys: frozenset[str] = frozenset(),
         bare_key: str = "",
         **kwargs: Any,
     ) -> None:
         super().__init__(columns, **kwargs)
         self.columns = columns
         self.json_keys = json_keys
+        self.number_keys = number_keys
         self.bare_key = bare_key
 
     def written(self, value: Sequence[Any]) -> Iterable[Line]:
@@ -166,8 +190,10 @@ class RecordLines(LinesField):
                 text = line[column.key]
                 if column.key in self.json_keys and text.strip():
                     record[column.key] = _located(number, column.label, text)
-                elif text.strip():
-                    record[column.key] = text if column.kind == "area" else text.strip()
+                elif column.key in self.number_keys and text.strip():
+                    record[column.key] = _typed_value(number, text)
+                elif text and column.key not in self.json_keys | self.number_keys:
+                    record[column.key] = text
             is_bare = list(record) == [self.bare_key]
             records.append(record[self.bare_key] if is_bare else record)
         return records
@@ -204,6 +230,7 @@ def write_value(value: Any) -> str:  # noqa: ANN401 - JSON
     if isinstance(value, str):
         try:
             is_plain = value.strip() == value != "" and read_value(value) == value
+            is_plain = is_plain and "\n" not in value  # it is shown in one line
         except ValidationError:
             is_plain = False
         if is_plain:
@@ -239,22 +266,23 @@ MUSTS: tuple[tuple[str, str], ...] = (
     ("contains", "contains"),
     ("regex", "matches pattern"),
     ("any_of", "is one of"),
-    ("present", "is passed"),
-    ("absent", "is not passed"),
+    ("present", "is present"),
+    ("absent", "is absent"),
 )
 _WITHOUT_VALUE = {"present": True, "absent": False}
 
 
 class MatcherLines(LinesField):
-    """What arguments must be: name, how to compare, with what."""
+    """What arguments, or fields, must be: name, how to compare, with what."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, *, noun: str = "Argument", **kwargs: Any) -> None:
         columns = [
-            Column("key", "Argument", placeholder="Argument"),
+            Column("key", noun),
             Column("must", "Must", kind="select", choices=MUSTS),
-            Column("value", "Value", placeholder="Value"),
+            Column("value", "Value"),
         ]
         super().__init__(columns, **kwargs)
+        self.noun = noun
 
     def written(self, value: Any) -> Iterable[Line]:  # noqa: ANN401 - a mapping, or nothing
         for key, matcher in value.items() if value else ():
@@ -264,7 +292,7 @@ class MatcherLines(LinesField):
     def read(self, lines: Typed) -> dict[str, Any]:
         return {
             key: _matcher(number, line["must"], line["value"])
-            for number, key, line in _keyed(lines, "Argument")
+            for number, key, line in _keyed(lines, self.noun)
         }
 
 
@@ -281,8 +309,9 @@ def _split(matcher: Any) -> tuple[str, Any]:  # noqa: ANN401 - JSON
 def _operand_text(must: str, operand: Any) -> str:  # noqa: ANN401 - JSON
     if must in _WITHOUT_VALUE:
         return ""
-    if must == "regex" and isinstance(operand, str) and not operand.startswith('"'):
-        return operand
+    if must == "regex" and isinstance(operand, str):
+        is_quoted = operand.startswith('"') or "\n" in operand
+        return json.dumps(operand, ensure_ascii=False) if is_quoted else operand
     if must == "any_of" and isinstance(operand, list):
         texts = [write_value(each) for each in operand]
         if not any("," in each or each.startswith("[") for each in texts):
@@ -295,8 +324,7 @@ def _matcher(number: int, must: str, text: str) -> Any:  # noqa: ANN401 - JSON
         return {"present": _WITHOUT_VALUE[must]}
     if must == "regex":
         # A pattern is text whatever it looks like; only one that is quoted as JSON is unquoted.
-        value = text.strip()
-        return {"regex": _typed_value(number, value) if value.startswith('"') else value}
+        return {"regex": _typed_value(number, text) if text.startswith('"') else text}
     if must == "any_of":
         value = text.strip()
         if value.startswith("["):
@@ -321,7 +349,7 @@ def _typed_value(number: int, text: str) -> Any:  # noqa: ANN401 - JSON
 def _keyed(lines: Typed, label: str) -> Iterable[tuple[int, str, Line]]:
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):
-        key = line["key"].strip()
+        key = line["key"]
         if not key:
             message = f"Line {number}: {label.lower()} is missing."
             raise ValidationError(message)

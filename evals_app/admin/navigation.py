@@ -10,7 +10,7 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
 
-from evals_app.models import Agent, ApiToken, Case, Execution, Provider, Run, Suite
+from evals_app.models import Agent, ApiToken, Case, EvaluationSteps, Execution, Provider, Run, Suite
 from fixtures_app.models import EntityType, Fixture
 
 # Title of the group -> model, icon, title of the entry.
@@ -21,6 +21,7 @@ _GROUPS: dict[str, list[tuple[type[Model], str, str]]] = {
         (Agent, "smart_toy", "Agents"),
         (Fixture, "dataset", "Fixtures"),
         (EntityType, "schema", "Entity types"),
+        (EvaluationSteps, "rule", "Evaluation steps"),
     ],
     "Run and review": [
         (Run, "play_circle", "Runs"),

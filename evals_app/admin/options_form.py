@@ -7,14 +7,17 @@ import json
 import types
 import typing
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import cache
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import annotated_types
 from django import forms
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from evals_app.admin.blocks import RecordBlocks
+from evals_app.admin.choices import Choices
 from evals_app.admin.lines import (
     VALUE_HELP,
     Column,
@@ -22,27 +25,29 @@ from evals_app.admin.lines import (
     MatcherLines,
     RecordLines,
     TextLines,
+    read_value,
+    write_value,
 )
 from evals_app.engine.graders import GRADERS, Grader
-from evals_app.engine.graders.matchers import Matcher
+from evals_app.engine.matchers import Matcher
+from evals_app.reports.assertions import FAMILIES
 from fixtures_app.admin.inputs import CheckBox, NumberInput, Select, TextArea, TextInput
 from fixtures_app.admin.json_field import JsonTextField
 
-FAMILIES = {
-    "text": "Reply text",
-    "tools": "Tools",
-    "retrieval": "Knowledge",
-    "judged": "Judged by a model",
-}
-_MATCHER_HELP = f"What an argument must be. {VALUE_HELP} Several values: a, b, c."
+_VALUES_HELP = f"{VALUE_HELP} Several values: a, b, c."
+_MATCHER_MARK = get_args(Matcher)[1]  # what tells such an option from any other value
 _LONG = 60  # characters of an example from which on a text gets an area
 
 
 class OwnText(forms.CharField):
-    """A text kept as typed; one of nothing but spaces counts as blank."""
+    """A text kept as typed: somebody may look for two spaces in a row."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(strip=False, **kwargs)
+
+
+class Prose(OwnText):
+    """Sentences that must be there, kept as typed; nothing but spaces is no sentence."""
 
     def to_python(self, value: Any) -> str:  # noqa: ANN401 - whatever was posted
         text = str(super().to_python(value))
@@ -80,28 +85,66 @@ class NumberOrText(forms.CharField):
         return read if is_number and read - read == 0 else text  # NaN and Infinity are texts
 
     def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - see above
-        return bool((initial or None) != (self.to_python(data) or None))
+        # Blank is None or a text; 0 is neither.
+        before, after = (None if each == "" else each for each in (initial, self.to_python(data)))
+        return bool(before != after)
 
     def run_validators(self, value: Any) -> None:  # noqa: ANN401 - a number has no length
         if isinstance(value, str):
             super().run_validators(value)
 
 
+class _Unsaid:
+    """What a blank input holds where null, "", [] and {} are values."""
+
+
+_UNSAID = _Unsaid()
+
+
+class ValueText(forms.CharField):
+    """A value, or a matcher such as {"fuzzy": 5}, as `read_value` reads it; blank: `_UNSAID`."""
+
+    def bound_data(self, data: Any, initial: Any) -> Any:  # noqa: ANN401 - Django's signature
+        return _AsTyped(data) if isinstance(data, str) else data
+
+    def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+        if value is _UNSAID:
+            return ""
+        return value if isinstance(value, _AsTyped) else write_value(value)
+
+    def to_python(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+        text = str(super().to_python(value))
+        return read_value(text) if text.strip() else _UNSAID
+
+    def validate(self, value: Any) -> None:  # noqa: ANN401 - null is given, and Django's "empty"
+        if self.required and value is _UNSAID:
+            raise forms.ValidationError(self.error_messages["required"], code="required")
+
+    def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - JSON, and text
+        # As texts: 1 and true are equal, and are not the same.
+        before = str(self.prepare_value(initial)).strip()
+        return before != ("" if data is None else str(data).strip())
+
+    def run_validators(self, value: Any) -> None:  # noqa: ANN401 - a value has no length
+        pass
+
+
 class OptionsForm(forms.Form):
     """The options of one kind of check."""
 
     use_required_attribute = False
-    grader: ClassVar[type[Grader]]
+    check_kind: ClassVar[str]
+    grader_class: ClassVar[type[Grader]]
 
     @property
     def help(self) -> str:
         """When such a check passes: the first line of the grader's description."""
-        return (self.grader.__doc__ or "").strip().partition("\n")[0]
+        return (self.grader_class.__doc__ or "").strip().partition("\n")[0]
 
     @classmethod
     def name_of(cls, key: object) -> str | None:
         """Give the field that holds an option, by its key in files."""
-        for name, info in cls.grader.model_fields.items():
+        for name, info in cls.grader_class.model_fields.items():
             if key == (info.alias or name):
                 return name
         return None
@@ -109,10 +152,14 @@ class OptionsForm(forms.Form):
     def written(self) -> dict[str, Any]:
         """Give the options as a file would; what is blank is left out and so takes its default."""
         options = {}
-        for name, info in self.grader.model_fields.items():
-            value = self.cleaned_data.get(name)
+        for name, info in self.grader_class.model_fields.items():
+            if name not in self.cleaned_data:
+                continue
             # A list that must be there is given even when empty, so that the grader can say so.
-            if value not in (None, "", [], {}) or (info.is_required() and value is not None):
+            blank: tuple[Any, ...] = (None,) if info.is_required() else (None, "", [], {})
+            if isinstance(self.fields[name], ValueText):
+                blank = (_UNSAID,)
+            if (value := self.cleaned_data[name]) not in blank:
                 options[info.alias or name] = value
         return options
 
@@ -125,7 +172,11 @@ def options_form_class(kind: str) -> type[OptionsForm]:
         name: option_field(name, info, grader.example.get(info.alias or name))
         for name, info in grader.model_fields.items()
     }
-    return type(f"{grader.__name__}OptionsForm", (OptionsForm,), {"grader": grader, **fields})
+    return type(
+        f"{grader.__name__}OptionsForm",
+        (OptionsForm,),
+        {"check_kind": kind, "grader_class": grader, **fields},
+    )
 
 
 def initial_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,9 +190,9 @@ def kind_choices() -> list[tuple[str, Any]]:
     """Give the kinds of checks in groups."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for kind, grader in GRADERS.items():
-        group = FAMILIES.get(grader.family, grader.family.capitalize())
-        groups.setdefault(group, []).append((kind, grader.label))
-    return [("", "Choose a check…"), *groups.items()]
+        groups.setdefault(FAMILIES[grader.family], []).append((kind, grader.label))
+    in_order = [(title, groups[title]) for title in FAMILIES.values() if title in groups]
+    return [("", "Choose a check…"), *in_order]
 
 
 def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field:  # noqa: ANN401 - JSON
@@ -165,7 +216,12 @@ def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field
         return _lines(annotation, common, example)
     if origin is dict:
         return _mapping(annotation, common)
-    if annotation in (int, float):
+    if _MATCHER_MARK in info.metadata:
+        help_text = f"{common['help_text']} {VALUE_HELP}".strip()
+        return ValueText(
+            **common | {"help_text": help_text, "initial": _UNSAID}, widget=_input(example)
+        )
+    if annotation in (int, float, Decimal):
         return _number(annotation, info, common)
     if annotation is str:
         return _text(info, common, extra, example)
@@ -179,7 +235,11 @@ def _without_none(annotation: Any) -> tuple[Any, bool]:  # noqa: ANN401 - a type
         return annotation, False
     members = [each for each in get_args(annotation) if each is not type(None)]
     is_optional = len(members) < len(get_args(annotation))
-    joined = members[0] if len(members) == 1 else typing.Union[tuple(members)]  # noqa: UP007 - made at run time
+    if len(members) == 1:
+        (only,) = members
+        # What bounds it is the grader's to say; the input follows from the bare type.
+        return (get_args(only)[0] if get_origin(only) is typing.Annotated else only), is_optional
+    joined: Any = typing.Union[tuple(members)]  # noqa: UP007 - made at run time
     return joined, is_optional
 
 
@@ -206,8 +266,8 @@ def _choice(values: list[Any], common: dict[str, Any]) -> forms.Field:
     if common["initial"] is None:
         choices.insert(0, ("", "Choose…" if common["required"] else "Either"))
 
-    def coerce(text: str) -> Any:  # noqa: ANN401 - a value of the Literal
-        return by_text[text]
+    def coerce(chosen: Any) -> Any:  # noqa: ANN401 - a value of the Literal, or its text
+        return by_text[str(chosen)]
 
     return forms.TypedChoiceField(
         choices=choices, coerce=coerce, empty_value=None, widget=Select(), **common
@@ -226,11 +286,15 @@ def _lines(
     if item is str:
         first = example[0] if isinstance(example, list) and example else ""
         return TextLines(placeholder=f"for example {first}" if first else "", **shown)
+    if get_origin(item) is Literal:
+        choices = [(each, each.replace("_", " ").capitalize()) for each in get_args(item)]
+        return forms.MultipleChoiceField(choices=choices, widget=Choices(), **shown)
     models = [each for each in get_args(item) or [item] if _is_model(each)]
     if len(models) == 1 and all(
         _is_model(each) or each is str for each in get_args(item) or [item]
     ):
-        return _records(models[0], shown)
+        takes_text = str in get_args(item) or _reads_text(models[0])
+        return _records(models[0], shown, takes_text=takes_text, opens=common["required"])
     return _json(common)
 
 
@@ -238,9 +302,13 @@ def _is_model(annotation: Any) -> bool:  # noqa: ANN401 - a type
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _records(model: type[BaseModel], common: dict[str, Any]) -> LinesField:
-    """Make one column for each key; those that a text cannot say hold JSON."""
-    columns, json_keys = [], set()
+def _records(
+    model: type[BaseModel], common: dict[str, Any], *, takes_text: bool, opens: bool
+) -> LinesField:
+    """Make one column for each key; matchers become lines inside a block, the rest holds JSON."""
+    columns: list[Column] = []
+    json_keys, number_keys = set(), set()
+    blocks: dict[str, MatcherLines] = {}
     for name, info in model.model_fields.items():
         key = info.alias or name
         label = info.title or name.capitalize()
@@ -250,16 +318,44 @@ def _records(model: type[BaseModel], common: dict[str, Any]) -> LinesField:
             columns.append(Column(key, label, kind="select", choices=choices))
         elif annotation is str:
             columns.append(Column(key, label))
+        elif annotation is int:
+            number_keys.add(key)
+            usual = "" if info.is_required() else f"{info.default or ''}"
+            columns.append(Column(key, label, placeholder=usual))
+        elif _is_of_matchers(annotation) and not blocks:
+            noun = label.removesuffix("s")
+            blocks[key] = MatcherLines(noun=noun, label=label, help_text=_VALUES_HELP)
         else:
             json_keys.add(key)
             columns.append(Column(key, label, placeholder=f"{label} (JSON, blank: any)"))
-    first = next(iter(model.model_fields))
-    return RecordLines(columns, json_keys=frozenset(json_keys), bare_key=first, **common)
+    common |= {
+        "json_keys": frozenset(json_keys),
+        "number_keys": frozenset(number_keys),
+        "bare_key": next(iter(model.model_fields)) if takes_text else "",
+    }
+    if not blocks:
+        return RecordLines(columns, **common)
+    ((key, inner),) = blocks.items()
+    return RecordBlocks(columns, inner_key=key, inner=inner, opens=opens, **common)
+
+
+def _reads_text(model: type[BaseModel]) -> bool:
+    """Whether a text alone stands for an object, as the name of a tool does for a call of it."""
+    try:
+        model.model_validate("text")
+    except ValidationError:
+        return False
+    return True
+
+
+def _is_of_matchers(annotation: Any) -> bool:  # noqa: ANN401 - a type
+    return get_origin(annotation) is dict and get_args(annotation)[1:] == (Matcher,)
 
 
 def _mapping(annotation: Any, common: dict[str, Any]) -> forms.Field:  # noqa: ANN401 - a dict type
-    if get_args(annotation)[1:] == (Matcher,):
-        return MatcherLines(**common | {"required": False, "help_text": _MATCHER_HELP})
+    if _is_of_matchers(annotation):
+        help_text = f"What an argument must be. {_VALUES_HELP}"
+        return MatcherLines(**common | {"required": False, "help_text": help_text})
     return _json(common, kind=dict)
 
 
@@ -287,7 +383,8 @@ def _text(
     if rows:
         widget = TextArea({"rows": rows, "placeholder": f"for example {example}"})
     widget.attrs["class"] = f"ts-input{mono}"
-    return OwnText(
+    text_class = Prose if rows and common["required"] else OwnText
+    return text_class(
         max_length=lengths[0] if lengths else None, widget=widget, **_said_if_blank(common)
     )
 

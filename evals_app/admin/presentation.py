@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import total_cost
 from evals_app.models import Execution, Run
+from evals_app.reports.judges import has_script
 
 UNKNOWN = "—"
 _NB = "\u00a0"  # keeps a number and its unit on one line
@@ -116,7 +117,7 @@ def scripted_badge(run: Run) -> SafeString | str:
 
 def has_scripted_judge(run: Run) -> bool:
     """Say whether judged checks follow a script."""
-    return run.judge.startswith("scripted/")
+    return has_script(run.judge)
 
 
 def run_badges(run: Run) -> SafeString:

@@ -4,20 +4,26 @@ from datetime import date
 from typing import Any
 
 from django import forms
-from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from django.utils import timezone
 from pydantic import ValidationError
-from unfold.decorators import display
+from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminURLInputWidget
 
+from evals_app.admin.connection import ConnectionForm
 from evals_app.admin.money import DayInput, UsdInput
+from evals_app.admin.starting import leave_dialog
 from evals_app.admin.words import explained, refuse
+from evals_app.engine.llm.kinds import KINDS
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.spec import PriceSpec, ProviderSpec
 from evals_app.library.saving import save_prices
 from evals_app.models import ModelPrice, Provider
+from evals_app.runs.connection import GIVE_UP_S, try_provider
 from fixtures_app.admin.editor import Editor, VersionedForm
 from fixtures_app.admin.inputs import CheckBox, NumberInput, TextInput
 from fixtures_app.admin.rows import OrderedFormSet, PositionField, RowForm, RowsInline
@@ -40,9 +46,15 @@ class ProviderForm(VersionedForm):
         model = Provider
         fields = (
             *("name", "slug", "kind", "base_url", "api_key_env"),
-            *("max_concurrency", "requests_per_minute"),
+            *("max_concurrency", "requests_per_minute", "max_tokens_parameter"),
         )
         help_texts = {"slug": "Models are named by it: slug/model."}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, text in _help_of(self.instance.kind).items():
+            if name in self.fields:  # whoever may only look has none
+                self.fields[name].help_text = text
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
@@ -54,6 +66,7 @@ class ProviderForm(VersionedForm):
             "kind": cleaned["kind"],
             "base_url": cleaned["base_url"] or None,
             "api_key_env": cleaned["api_key_env"] or None,
+            "max_tokens_parameter": cleaned["max_tokens_parameter"] or None,
             "max_concurrency": cleaned["max_concurrency"],
             "requests_per_minute": cleaned["requests_per_minute"],
         }
@@ -63,6 +76,30 @@ class ProviderForm(VersionedForm):
             fields = {name: name for name in self.fields} | {"provider": "name"}
             refuse(self, error, model=ProviderSpec, data=written, fields=fields)
         return cleaned
+
+
+def _help_of(kind: str) -> dict[str, str]:
+    """Say what blank fields mean for a kind; nothing for a provider that has none yet."""
+    known = KINDS.get(kind)
+    if known is None or known.api is None:
+        return {}
+    if known.base_url is None:
+        address = "For example https://NAME.openai.azure.com/openai/v1/ of your own resource."
+    elif known.base_url_env:
+        address = f"Blank: {known.base_url}, or what {known.base_url_env} says."
+    else:
+        address = f"Blank: {known.base_url}."
+    blank = f"Blank: {known.key_env}." if known.key_env else "Blank: none, it needs no key."
+    return {
+        "base_url": address,
+        "api_key_env": (
+            f"Name of the environment variable that holds the key, never the key itself. {blank}"
+        ),
+        "max_tokens_parameter": (
+            f"Blank: {known.max_tokens_parameter}. Older servers that speak like OpenAI want "
+            "max_tokens."
+        ),
+    }
 
 
 class Unmoved(PositionField):
@@ -205,9 +242,11 @@ class ProviderAdmin(Editor):
     when_empty = "A provider is a way to reach models, for example the API of Anthropic."
     prepopulated_fields = {"slug": ["name"]}
     readonly_fields = ["key_status"]
+    actions_detail = ["test_connection"]
     fieldsets = [
         (None, {"fields": ["name", "slug", "kind", "base_url", "api_key_env", "key_status"]}),
         ("Limits", {"fields": ["max_concurrency", "requests_per_minute"]}),
+        ("Servers of your own", {"fields": ["max_tokens_parameter"], "classes": ["collapse"]}),
     ]
 
     def get_prepopulated_fields(
@@ -222,6 +261,41 @@ class ProviderAdmin(Editor):
     @display(description="Key")
     def key_status(self, provider: Provider) -> str:
         """Say whether the variable is set where this page is made; never what it holds."""
+        if not provider.pk:
+            return "Told once it is saved."
         if provider.has_key is None:
             return "It needs no variable."
-        return f"{provider.api_key_env} is {'set' if provider.has_key else 'not set'} here."
+        return f"{provider.key_variable} is {'set' if provider.has_key else 'not set'} here."
+
+    def has_test_permission(
+        self, request: HttpRequest, obj: Model | str | int | None = None
+    ) -> bool:
+        # Named "test", without a dot: see CaseAdmin. It may cost money, and it shows what is there.
+        return self.has_change_permission(request)
+
+    @action(
+        description="Test the connection",
+        icon="cable",
+        url_path="test",
+        permissions=["test"],
+        dialog={
+            "title": "Test the connection?",
+            "description": (
+                "One short call with what is saved, from this web server: its environment holds "
+                f"the key. It may cost a fraction of a cent, and takes at most {GIVE_UP_S:.0f} "
+                "seconds."
+            ),
+            "form_submit_text": "Test it",
+            "form_class": ConnectionForm,
+        },
+    )
+    def test_connection(
+        self, request: HttpRequest, form: ConnectionForm, object_id: str
+    ) -> HttpResponse:
+        provider = get_object_or_404(Provider, pk=object_id)
+        tried = try_provider(
+            provider.to_spec(), model=form.cleaned_data["model"], is_embedding=form.is_embedding
+        )
+        tell = messages.success if tried.is_well else messages.error
+        tell(request, tried.sentence)
+        return leave_dialog(reverse("admin:evals_app_provider_change", args=[provider.pk]))

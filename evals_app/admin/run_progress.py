@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from evals_app.admin.presentation import badge, between, duration, plural
 from evals_app.admin.run_stops import ENDED, STOPPING, cost_line, was_cut_short
 from evals_app.models import Execution, Lease, Provider, ProviderState, Run
+from evals_app.reports.judges import judges_in
 from evals_app.runs import MOST_ATTEMPTS, live_workers
 from evals_app.runs.health import (
     HeldRows,
@@ -134,7 +135,7 @@ def _taken_back_at(end: datetime) -> datetime:
 
 def blocked_providers(run: Run) -> list[str]:
     """Name the providers of a run that want to be left alone, until when, and why."""
-    models = (run.model, run.judge)
+    models = (run.model, *judges_in(run.judge))
     slugs = {model.partition("/")[0] for model in models} - {"", Provider.Kind.SCRIPTED}
     if not slugs:
         return []

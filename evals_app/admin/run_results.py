@@ -24,9 +24,11 @@ from evals_app.admin.presentation import (
     tokens,
     verdict_state,
 )
+from evals_app.engine.judging import kinship_warning
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import Cause, Verdict
 from evals_app.models import CaseResult, Execution, Run
+from evals_app.reports.judges import has_script, judges_in
 
 MOST_OF_A_CAUSE = 50
 MOST_CASES = 200
@@ -240,16 +242,20 @@ class Frozen:
     fixtures: str
     short_hash: str
     sha256: str
+    kinship: str  # of judge and agent, where there is one
 
 
 def frozen(run: Run) -> Frozen:
     """Read from the snapshot what the run's own columns do not say."""
-    fixtures = json.loads(run.snapshot.content).get("fixtures", [])
+    content = json.loads(run.snapshot.content)
+    fixtures = content.get("fixtures", [])
+    judges = [judge for judge in judges_in(run.judge) if not has_script(judge)]
     names = ", ".join(each["name"] for each in fixtures)
     return Frozen(
         fixtures=names or "none",
         short_hash=run.snapshot_id[:12],
         sha256=run.snapshot_id,
+        kinship=kinship_warning(judges, [run.model]),
     )
 
 

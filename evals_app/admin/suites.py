@@ -1,9 +1,9 @@
 """The page of a suite: its settings and default checks, its cases, and the way to run it."""
 
-import io
-import zipfile
+from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -24,13 +24,21 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from evals_app.admin.archiving import ArchivedFilter, Archiving
 from evals_app.admin.checks import ChecksEditor, DefaultCheckInline
 from evals_app.admin.choices import Choices
 from evals_app.admin.copies import copy_case, copy_suite
 from evals_app.admin.examples import load_examples
+from evals_app.admin.exporting import (
+    export_everything,
+    export_fixture,
+    may_export_everything,
+    send,
+)
 from evals_app.admin.importing import import_page, may_import
 from evals_app.admin.lines import TagsField
 from evals_app.admin.money import UsdInput
+from evals_app.admin.reference import check_reference
 from evals_app.admin.starting import (
     RunForm,
     leave_dialog,
@@ -40,10 +48,11 @@ from evals_app.admin.starting import (
     try_start,
 )
 from evals_app.admin.words import refuse
+from evals_app.engine.judging import kinship_warning
 from evals_app.engine.suite import SuiteSpec
-from evals_app.library import export_files
+from evals_app.library.downloads import Download, download, download_suite
 from evals_app.library.saving import suite_columns
-from evals_app.models import Case, Run, Suite
+from evals_app.models import Agent, Case, Run, Suite
 from evals_app.models.agents import model_reference
 from fixtures_app.admin.editor import VersionedForm
 
@@ -87,6 +96,8 @@ class SuiteForm(VersionedForm):
         "judges a run that has ended; a ceiling that stops one is set when it starts.",
     )
 
+    kinship = ""  # said when it is saved
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if agent := self.fields.get("agent"):
@@ -113,6 +124,8 @@ class SuiteForm(VersionedForm):
             "judge_model",
             "judge_prompt",
             "judge_context",
+            "rubric",
+            "rubric_weight",
             *_GATES.values(),
         )
         widgets = {
@@ -120,6 +133,9 @@ class SuiteForm(VersionedForm):
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
             "judge_prompt": UnfoldAdminTextareaWidget(attrs={"rows": 4}),
             "judge_context": UnfoldAdminTextareaWidget(attrs={"rows": 4}),
+            "rubric": UnfoldAdminTextareaWidget(
+                attrs={"rows": 8, "placeholder": "- Says when the money arrives"}
+            ),
         }
         labels = {
             "trials": "Trials of each case",
@@ -131,6 +147,8 @@ class SuiteForm(VersionedForm):
             "concurrency": "Conversations at once",
             "judge_prompt": "Advice to the judge",
             "judge_context": "Facts for the judge",
+            "rubric": "Rubric",
+            "rubric_weight": "Share of the rubric",
             "min_score": "Mean score at least",
             "gate_pass_rate": "Share of passed cases at least",
             "max_p95_ms": "95 % of replies within (ms)",
@@ -178,21 +196,29 @@ class SuiteForm(VersionedForm):
             fields |= {f"gates.{gate}": name for gate, name in _GATES.items()}
             refuse(self, error, model=SuiteSpec, data=written, fields=fields)
             return cleaned
+        self.kinship = _kinship(spec, cleaned["agent"])
         columns = suite_columns(spec)
         cleaned["judge_model"] = columns["judge_model"]
         self.instance.judge_settings = columns["judge_settings"]
         return cleaned
 
 
+def _kinship(spec: SuiteSpec, agent: Agent) -> str:
+    """Say that the judge which a suite names, or its rubric needs, is of the agent's family."""
+    judge = spec.judge_model or (settings.EVALS_JUDGE_MODEL if spec.rubric_check else "")
+    judge = agent.model if judge == "agent" else str(judge)
+    return "" if judge.startswith("scripted/") else kinship_warning([judge], [agent.model])
+
+
 @admin.register(Suite)
-class SuiteAdmin(ChecksEditor):
+class SuiteAdmin(Archiving, ChecksEditor):
     """Suites: cases for one agent, with defaults."""
 
     form = SuiteForm
     inlines = [DefaultCheckInline]
     list_display = ["name", "agent", "case_count", "last_verdict", "show_tags", "updated_at"]
     list_select_related = ["agent"]
-    list_filter = ["agent"]
+    list_filter = ["agent", ArchivedFilter]
     search_fields = ["name", "slug", "description"]
     ordering = ["name"]
     when_empty = (
@@ -206,7 +232,17 @@ class SuiteAdmin(ChecksEditor):
         "run",
         {
             "title": "More",
-            "items": ["history_of_runs", "export_suite", "export_bundle", "duplicate"],
+            "items": [
+                *(
+                    "history_of_runs",
+                    "export_suite",
+                    "export_bundle",
+                    "export_struere",
+                    "export_table",
+                    "duplicate",
+                ),
+                *("archive_one", "restore_one"),
+            ],
         },
     ]
     fieldsets = [
@@ -227,6 +263,7 @@ class SuiteAdmin(ChecksEditor):
             "Judge",
             {"fields": ["judge_model", "judge_prompt", "judge_context"], "classes": ["collapse"]},
         ),
+        ("Rubric", {"fields": ["rubric", "rubric_weight"], "classes": ["collapse"]}),
     ]
 
     # The list
@@ -275,7 +312,8 @@ class SuiteAdmin(ChecksEditor):
                 "cases_more": max(0, case_count - MOST_CASES),
                 "cases_url": reverse("admin:evals_app_suite_cases", args=[suite.pk]),
                 "case_list_url": reverse("admin:evals_app_case_changelist")
-                + f"?suite__id__exact={suite.pk}",
+                + f"?suite__id__exact={suite.pk}"
+                + ("&archived=all" if suite.archived_at else ""),
                 "case_add_url": f"{add_url}?suite={suite.pk}",
                 "may_add_case": request.user.has_perm("evals_app.add_case"),
                 "may_change_case": request.user.has_perm("evals_app.change_case"),
@@ -294,6 +332,11 @@ class SuiteAdmin(ChecksEditor):
     def _welcome(self, suite: Suite) -> SafeString:
         return format_html("The suite “{}” was added. It needs cases now.", suite)
 
+    def save_model(self, request: HttpRequest, obj: Suite, form: SuiteForm, change: bool) -> None:  # noqa: FBT001 - Django's signature
+        super().save_model(request, obj, form, change)
+        if form.kinship:
+            messages.warning(request, form.kinship)
+
     # Its cases
 
     def get_urls(self) -> list[URLPattern]:
@@ -310,6 +353,19 @@ class SuiteAdmin(ChecksEditor):
                 name="evals_app_suite_run_size",
             ),
             path("import/", wrap(self.import_files), name="evals_app_suite_import"),
+            path(
+                "export/", wrap(require_GET(export_everything)), name="evals_app_export_everything"
+            ),
+            path(
+                "export/fixture/<slug:slug>/",
+                wrap(require_GET(export_fixture)),
+                name="evals_app_export_fixture",
+            ),
+            path(
+                "checks/<slug:kind>/",
+                wrap(require_GET(check_reference)),
+                name="evals_app_check_reference",
+            ),
             path(
                 "load-examples/",
                 wrap(require_POST(load_examples)),
@@ -396,42 +452,55 @@ class SuiteAdmin(ChecksEditor):
 
     # Exporting and copying
 
+    def has_export_permission(
+        self, request: HttpRequest, obj: Model | str | int | None = None
+    ) -> bool:
+        # As in REST: what a suite needs goes along, or is named as left out.
+        return may_export_everything(request)
+
     @action(description="Export YAML", icon="download", url_path="export", permissions=["view"])
     def export_suite(self, request: HttpRequest, object_id: str) -> HttpResponse:
         suite = get_object_or_404(Suite, pk=object_id)
-        files = self._exported(request, suite)
-        if files is None:
-            return redirect("admin:evals_app_suite_change", suite.pk)
-        name = f"{suite.slug}.suite.yaml"
-        return _download(files[name], name, "application/yaml")
+        return self._send(request, suite, lambda: download_suite(suite.slug))
 
     @action(
         description="Export all it needs",
         icon="folder_zip",
         url_path="export-all",
-        permissions=["view"],
+        permissions=["export"],
     )
     def export_bundle(self, request: HttpRequest, object_id: str) -> HttpResponse:
         suite = get_object_or_404(Suite, pk=object_id)
-        files = self._exported(request, suite)
-        if files is None:
-            return redirect("admin:evals_app_suite_change", suite.pk)
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in files.items():
-                archive.writestr(name, content)
-        return _download(packed.getvalue(), f"{suite.slug}.zip", "application/zip")
+        return self._send(request, suite, lambda: download(suite.slug, [suite.slug]))
 
-    def _exported(self, request: HttpRequest, suite: Suite) -> dict[str, bytes] | None:
-        try:
-            return export_files([suite.slug])
-        except ValidationError:
-            message = (
-                "It cannot be exported: something in it no longer reads. Open its cases and look "
-                "for checks marked “No longer available”."
-            )
-            messages.error(request, message)
-            return None
+    @action(
+        description="Export for Struere",
+        icon="swap_horiz",
+        url_path="export-struere",
+        permissions=["export"],
+    )
+    def export_struere(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        suite = get_object_or_404(Suite, pk=object_id)
+        return self._send(
+            request, suite, lambda: download(suite.slug, [suite.slug], form="struere")
+        )
+
+    @action(
+        description="Export spreadsheet",
+        icon="table",
+        url_path="export-table",
+        permissions=["export"],
+    )
+    def export_table(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        suite = get_object_or_404(Suite, pk=object_id)
+        return self._send(request, suite, lambda: download(suite.slug, [suite.slug], form="xlsx"))
+
+    def _send(
+        self, request: HttpRequest, suite: Suite, write: Callable[[], Download]
+    ) -> HttpResponse:
+        return send(
+            request, write, otherwise=reverse("admin:evals_app_suite_change", args=[suite.pk])
+        )
 
     def has_copy_permission(
         self, request: HttpRequest, obj: Model | str | int | None = None
@@ -474,8 +543,3 @@ def move_case(case: Case, *, up: bool) -> None:
         for number, each in enumerate(cases):
             each.position = number
         Case.objects.bulk_update(moved, ["position"])
-
-
-def _download(content: bytes, name: str, content_type: str) -> HttpResponse:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(content, content_type=content_type, headers=headers)

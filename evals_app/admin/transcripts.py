@@ -6,7 +6,9 @@ from decimal import Decimal
 from typing import Any
 
 from django.utils.safestring import SafeString
+from pydantic import ValidationError
 
+from evals_app.admin.judgements import Judgement, judgement, other_details
 from evals_app.admin.presentation import (
     UNKNOWN,
     badge,
@@ -14,14 +16,15 @@ from evals_app.admin.presentation import (
     duration,
     first_words,
     json_text,
+    percent,
     plural,
     score_text,
     verdict_state,
 )
 from evals_app.engine.grading import LIMIT_LABELS
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.trial import ToolCall, Trial, TurnRecord
-from evals_app.models import Execution, GradeResult
+from evals_app.engine.trial import ShownFile, ToolCall, Trial, TurnRecord
+from evals_app.models import Execution, GradeResult, Transcript
 
 OPEN_TURNS = 20  # a longer conversation opens folded
 LONG_EXPECTED = 400  # characters; a longer expected answer is folded
@@ -40,6 +43,7 @@ class GradeLine:
     details: str
     is_judged: bool
     needs_attention: bool
+    judgement: Judgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class TurnLine:
     retries: tuple[str, ...]
     grades: tuple[GradeLine, ...]
     is_open: bool
+    files: tuple[ShownFile, ...] = ()
 
     @property
     def is_expected_long(self) -> bool:
@@ -97,6 +102,14 @@ class LimitLine:
     actual: str
     badge: SafeString
     reason: str
+
+
+def readable_trial(stored: Transcript | None) -> Trial | None:
+    """Read what was said; None too where another version wrote it in a way that this one cannot."""
+    try:
+        return None if stored is None else Trial.from_json(stored.trial)
+    except ValidationError:
+        return None
 
 
 def turn_lines(
@@ -145,6 +158,7 @@ def _turn_line(
         number=number,
         was_held=True,
         user=record.user,
+        files=record.files,
         opening=first_words(record.user),
         messages=tuple(
             MessageLine(each.text, tuple(_call_line(call) for call in each.tool_calls))
@@ -211,18 +225,24 @@ def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
         facts.append(f"needs {score_text(grade.threshold, scale=scale)}")
     if grade.weight == 0:
         facts.append("shown only, weight 0")
+    elif "share" in grade.details:
+        facts.append(f"{percent(grade.weight)} of the score")
     elif grade.weight != 1:
         facts.append(f"weight {grade.weight:g}")
+    judged = judgement(grade)
+    details = other_details(grade)
     return GradeLine(
         id=grade.pk,
         badge=badge(state),
         label=grade.label,
         reason=grade.reason,
-        facts=tuple(facts),
-        evidence=tuple(grade.evidence),
-        details=json_text(grade.details) if grade.details else "",
+        facts=(*facts, *judged.facts),
+        # Where each item has its own, they would stand there twice.
+        evidence=() if any(each.quote for each in judged.items) else tuple(grade.evidence),
+        details=json_text(details) if details else "",
         is_judged=grade.family == "judged",
         needs_attention=state in {"failed", "ungraded", "error"},
+        judgement=judged,
     )
 
 

@@ -39,6 +39,17 @@ class StartRun(Spec):
         Ceiling | None, Field(description="The run stops before a call that could cost more.")
     ] = None
 
+    def choices(self) -> dict[str, Any]:
+        """Give what was chosen beside suite and agent, as operations on runs take it."""
+        return {
+            "model": self.model or "",
+            "cases": self.cases,
+            "tags": self.tags,
+            "trials": self.trials,
+            "concurrency": self.concurrency,
+            "max_cost_usd": self.max_cost_usd,
+        }
+
 
 class RerunCases(Spec):
     """Which cases to run again, in a new run."""

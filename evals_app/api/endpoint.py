@@ -1,7 +1,8 @@
 """What every view shares: needs, query parameters that are known, and `fields=`."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.generics import GenericAPIView
@@ -14,6 +15,8 @@ from evals_app.api.parsers import JsonParser
 from evals_app.api.permissions import MeetsNeeds, Need
 from evals_app.api.problems import MEDIA_TYPE, RefusedError, error_at, unknown
 from evals_app.api.shapes import ProblemShape, Shape
+
+W = TypeVar("W", bound=str)
 
 FIELDS = OpenApiParameter("fields", str, description="Answer only these top-level keys: a,b.")
 
@@ -45,7 +48,7 @@ class Endpoint(APIView):
                 raise RefusedError(message, errors=[error_at(name, message)])
 
 
-class ListEndpoint(Endpoint, GenericAPIView[Any]):
+class ListEndpoint(ABC, Endpoint, GenericAPIView[Any]):
     """A list, page by page: rows as mappings, each made into JSON by `row_json`."""
 
     serializer_class: type[Shape]
@@ -59,9 +62,9 @@ class ListEndpoint(Endpoint, GenericAPIView[Any]):
             self.parameters = self.list_parameters()  # type: ignore[misc]
         super().initial(request, *args, **kwargs)
 
+    @abstractmethod
     def row_json(self, row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row, or a mapping of columns
         """Make a row of the queryset into JSON."""
-        raise NotImplementedError
 
     def answer_list(self, request: Request) -> Response:
         """Answer a page of what the filters leave."""
@@ -93,6 +96,22 @@ def chosen(data: dict[str, Any], wanted: Sequence[str] | None) -> dict[str, Any]
     if wanted is None:
         return data
     return {key: value for key, value in data.items() if key in wanted}
+
+
+def one_of(request: Request, name: str, words: Sequence[W]) -> W | None:
+    """Read a query parameter that is one of some words; None if it is not there.
+
+    Raises:
+        RefusedError: it is none of them.
+    """
+    given = request.query_params.get(name)
+    if given is None:
+        return None
+    for word in words:
+        if given == word:
+            return word
+    message = unknown(given, words, what=name)
+    raise RefusedError(message, errors=[error_at(name, message)])
 
 
 def flag(request: Request, name: str) -> bool:

@@ -6,7 +6,8 @@ from typing import Any
 from django import forms
 from django_filters import rest_framework as filters
 
-from evals_app.models import Execution, Run
+from evals_app.models import Execution, Run, Suite
+from evals_app.models.suites import SuiteQuerySet
 
 _EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = datetime(9999, 1, 1, tzinfo=UTC)
@@ -44,6 +45,21 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
     class Meta:
         model = Run
         fields: list[str] = []
+
+
+class SuiteFilters(filters.FilterSet):  # type: ignore[misc]
+    """Of suites: those in use, or with `archived=true` the others."""
+
+    archived = filters.ChoiceFilter(choices=[("true", "true"), ("false", "false")])
+
+    class Meta:
+        model = Suite
+        fields: list[str] = []
+
+    def filter_queryset(self, queryset: SuiteQuerySet) -> SuiteQuerySet:
+        if self.form.cleaned_data["archived"] == "true":
+            return queryset.exclude(archived_at=None)
+        return queryset.current()
 
 
 class ExecutionFilters(filters.FilterSet):  # type: ignore[misc]

@@ -59,14 +59,4 @@ class ForecastRun(Endpoint):
     def post(self, request: Request) -> Response:
         body = read_body(StartRun, request.data)
         suite, agent = suite_and_agent(body)
-        found = forecast(
-            suite,
-            agent=agent,
-            model=body.model or "",
-            cases=body.cases,
-            tags=body.tags,
-            trials=body.trials,
-            concurrency=body.concurrency,
-            max_cost_usd=body.max_cost_usd,
-        )
-        return Response(forecast_json(found))
+        return Response(forecast_json(forecast(suite, agent=agent, **body.choices())))

@@ -9,13 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.bodies import ImportFiles, read_body
-from evals_app.api.endpoint import Endpoint, answers, flag
+from evals_app.api.endpoint import Endpoint, answers, flag, one_of
 from evals_app.api.parsers import MAX_BODY, YAML_PARSERS, JsonParser, TooLargeError
 from evals_app.api.permissions import Need, Scope, require_changes
-from evals_app.api.problems import RefusedError, error_at, file_error, unknown
+from evals_app.api.problems import RefusedError, error_at, file_error
 from evals_app.api.shapes import ImportShape
-from evals_app.formats import DIALECTS, Dialect, SourceFile
+from evals_app.formats import DIALECTS, SourceFile
 from evals_app.library import ImportReport, import_files
+from evals_app.library.uploads import printable, unpack
 
 # Parts of an upload with this name are known by their file name.
 _UNNAMED = ("file", "files")
@@ -26,9 +27,19 @@ def import_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
     return {
         "dry_run": dry_run,
         "changes": [
-            {"kind": each.kind, "slug": each.slug, "what": each.what} for each in report.changes
+            {
+                "kind": each.kind,
+                "slug": each.slug,
+                "what": each.what,
+                "differences": [
+                    {"keys": one.keys, "before": one.before or None, "after": one.after or None}
+                    for one in each.differences
+                ],
+            }
+            for each in report.changes
         ],
         "warnings": [file_error(each) for each in report.warnings],
+        "losses": [file_error(each) for each in report.losses],
     }
 
 
@@ -36,18 +47,24 @@ class Import(Endpoint):
     """Import files, all or nothing."""
 
     needs: ClassVar = {"POST": Need(Scope.AUTHOR, None)}
-    parameters = ("dry_run", "dialect", "path")
+    parameters = ("dry_run", "dialect", "agent", "path")
     parser_classes = [JsonParser, MultiPartParser, *YAML_PARSERS]
 
     @extend_schema(
         operation_id="import",
         summary="Import suites, agents, fixtures and providers",
         description="Either files in JSON, or an upload (the name of each part is its path; parts "
-        "named `files` go by their file names), or one YAML file as the body with its name in "
+        "named `files` go by their file names; a part that ends in .zip is unpacked, and what is no "
+        "eval file in it is there to be named), or one YAML file as the body with its name in "
         "`path`. With every error nothing is saved.",
         parameters=[
-            OpenApiParameter("dry_run", bool, description="Only tell what would happen."),
+            OpenApiParameter(
+                "dry_run", bool, description="Only tell what would happen, in detail."
+            ),
             OpenApiParameter("dialect", str, enum=DIALECTS, description="Else it is found out."),
+            OpenApiParameter(
+                "agent", str, description="Slug of the agent for files that name none."
+            ),
             OpenApiParameter("path", str, description="Name of the file, where the body is one."),
         ],
         request={
@@ -64,24 +81,16 @@ class Import(Endpoint):
     )
     def post(self, request: Request) -> Response:
         dry_run = flag(request, "dry_run")
+        upload = unpack(_files(request))
         report = import_files(
-            _files(request),
+            upload.files,
             dry_run=dry_run,
-            dialect=_dialect(request),
+            dialect=one_of(request, "dialect", DIALECTS),
+            find=upload.find,
+            agent=request.query_params.get("agent"),
             approve=lambda report: require_changes(request, report),
         )
         return Response(import_json(report, dry_run=dry_run))
-
-
-def _dialect(request: Request) -> Dialect | None:
-    given = request.query_params.get("dialect")
-    if given is None:
-        return None
-    for dialect in DIALECTS:
-        if given == dialect:
-            return dialect
-    message = unknown(given, DIALECTS, what="dialect")
-    raise RefusedError(message, errors=[error_at("dialect", message)])
 
 
 def _files(request: Request) -> list[SourceFile]:
@@ -90,7 +99,7 @@ def _files(request: Request) -> list[SourceFile]:
         if not path:
             message = "Say what the file is called: ?path=refunds.suite.yaml"
             raise RefusedError(message, errors=[error_at("path", message)])
-        return [SourceFile(_printable(path), request.data)]
+        return [SourceFile(path, request.data)]
     if path is not None:
         message = "path belongs to a body that is one YAML file; here each file has its own."
         raise RefusedError(message, errors=[error_at("path", message)])
@@ -99,20 +108,15 @@ def _files(request: Request) -> list[SourceFile]:
         uploads = [(name, each) for name, parts in request.FILES.lists() for each in parts]
         if sum(upload.size for _, upload in uploads) > MAX_BODY:
             raise TooLargeError
-        return [
-            SourceFile(_printable(_path(name, upload.name)), upload.read())
-            for name, upload in uploads
-        ]
+        return [SourceFile(_path(name, upload.name), upload.read()) for name, upload in uploads]
     body = read_body(ImportFiles, request.data)
-    return [SourceFile(_printable(each.path), each.content.encode()) for each in body.files]
+    return [SourceFile(each.path, each.content.encode()) for each in body.files]
 
 
 def _refuse_fields(request: Request) -> None:
     """Refuse parts without a file: a `dry_run` among them would be no dry run."""
     errors = [
-        error_at(
-            _printable(name), "This part of the upload is no file; options stand in the query."
-        )
+        error_at(printable(name), "This part of the upload is no file; options stand in the query.")
         for name in request.data
         if name not in request.FILES
     ]
@@ -122,8 +126,3 @@ def _refuse_fields(request: Request) -> None:
 
 def _path(name: str, file_name: str) -> str:
     return file_name if name in _UNNAMED else name
-
-
-def _printable(path: str) -> str:
-    """Keep control characters out of messages."""
-    return "".join(char if char.isprintable() else "?" for char in path)

@@ -9,7 +9,7 @@ from rest_framework.parsers import BaseParser
 
 from evals_app.api.problems import RefusedError, error_at
 from evals_app.formats.problems import keys_text
-from fixtures_app.spec import json_problems
+from fixtures_app.json_data import json_problems
 
 MAX_BODY = 20 * 1024 * 1024
 

@@ -1,4 +1,4 @@
-"""Runs: start, list, watch, cancel, go on, put back in the queue, keep, run again."""
+"""Runs: start, list, watch."""
 
 import hashlib
 from typing import Any, ClassVar
@@ -11,15 +11,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.bodies import (
-    NewCeiling,
-    Nothing,
-    Pin,
-    RerunCases,
-    StartRun,
-    read_body,
-    suite_and_agent,
-)
+from evals_app.api.bodies import StartRun, read_body, suite_and_agent
 from evals_app.api.endpoint import (
     FIELDS,
     Endpoint,
@@ -36,8 +28,7 @@ from evals_app.api.shapes import ExecutionShape, RunDetailsShape, RunShape
 from evals_app.documents import execution_rows, run_details, run_rows
 from evals_app.models import Execution, Run
 from evals_app.reports.run_json import execution_row_json, run_json
-from evals_app.runs import cancel_run, rerun, resume_run, start_run
-from evals_app.runs.health import requeue
+from evals_app.runs import start_run
 
 VIEW = Need(Scope.READ, "evals_app.view_run")
 ADD = Need(Scope.RUN, "evals_app.add_run")
@@ -96,30 +87,27 @@ class Runs(ListEndpoint):
             if key is None or (known := _started_before(key)) is None:
                 raise
             return Response(run_details(known.pk))
-        return _created(run)
+        return created(run)
 
 
 def _start(request: Request, body: StartRun, key: str | None) -> Run:
     suite, agent = suite_and_agent(body)
     return start_run(
         suite,
-        by=_user(request),
+        by=user_of(request),
         agent=agent,
-        model=body.model or "",
-        cases=body.cases,
-        tags=body.tags,
-        trials=body.trials,
-        concurrency=body.concurrency,
-        max_cost_usd=body.max_cost_usd,
         idempotency_key=key,
+        **body.choices(),
     )
 
 
-def _user(request: Request) -> Any:  # noqa: ANN401 - a user; nobody else gets here
+def user_of(request: Request) -> Any:  # noqa: ANN401 - a user; nobody else gets here
+    """Give who asks."""
     return request.user
 
 
-def _created(run: Run) -> Response:
+def created(run: Run) -> Response:
+    """Answer a run that has just been started."""
     address = reverse("api:run", args=[run.pk])
     return Response(run_details(run.pk), status=201, headers={"Location": address})
 
@@ -136,7 +124,7 @@ def _idempotency_key(request: Request, body: StartRun) -> str | None:
     if not 0 < len(given) <= 200:  # noqa: PLR2004 - plenty
         message = "An Idempotency-Key has 1 to 200 characters."
         raise RefusedError(message, errors=[error_at("Idempotency-Key", message)])
-    name = f"{_user(request).pk}:{_sha256(given)}"
+    name = f"{user_of(request).pk}:{_sha256(given)}"
     return f"{name}:{_sha256(body.model_dump_json(exclude_defaults=True))}"
 
 
@@ -200,101 +188,16 @@ class RunExecutions(ListEndpoint):
         responses=answers(ExecutionShape(many=True), 404),
     )
     def get(self, request: Request, pk: int) -> Response:
-        _run(pk)
+        find_run(pk)
         return self.answer_list(request)
 
 
-class CancelRun(Endpoint):
-    """Stop a run."""
+def find_run(pk: int) -> Run:
+    """Find a run.
 
-    needs: ClassVar = {"POST": CHANGE}
-
-    @extend_schema(
-        operation_id="runs_cancel",
-        summary="Cancel a run",
-        description="What is being said stops within a second or two; a run that has ended stays "
-        "as it is.",
-        request=None,
-        responses=answers(RunDetailsShape, 404),
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        read_body(Nothing, request.data)
-        cancel_run(_run(pk))
-        return Response(run_details(pk))
-
-
-class ResumeRun(Endpoint):
-    """Let a run go on."""
-
-    needs: ClassVar = {"POST": ADD}
-
-    @extend_schema(
-        operation_id="runs_resume",
-        summary="Go on with a run that was stopped",
-        description="Out of budget, out of time or cancelled. Results stay; after a budget stop no "
-        "call that was paid for is made again.",
-        request=NewCeiling,
-        responses=answers(RunDetailsShape, 404, 422),
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        body = read_body(NewCeiling, request.data)
-        resume_run(_run(pk), max_cost_usd=body.max_cost_usd)
-        return Response(run_details(pk))
-
-
-class RequeueRun(Endpoint):
-    """Get a run going again."""
-
-    needs: ClassVar = {"POST": CHANGE}
-
-    @extend_schema(
-        operation_id="runs_requeue",
-        summary="Put what is stuck back in the queue",
-        description="Takes back what no living worker holds, and asks workers for the run anew. "
-        "Safe at any time: what a worker is at stays with it.",
-        request=None,
-        responses=answers(RunDetailsShape, 404),
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        read_body(Nothing, request.data)
-        requeue(_run(pk))
-        return Response(run_details(pk))
-
-
-class PinRun(Endpoint):
-    """Keep what was said in a run."""
-
-    needs: ClassVar = {"POST": CHANGE}
-
-    @extend_schema(
-        operation_id="runs_pin",
-        summary="Keep the transcripts of a run, or no longer",
-        request=Pin,
-        responses=answers(RunDetailsShape, 404),
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        body = read_body(Pin, request.data)
-        Run.objects.filter(pk=_run(pk).pk).update(is_pinned=body.is_pinned)
-        return Response(run_details(pk))
-
-
-class RerunRun(Endpoint):
-    """Run cases of a run again."""
-
-    needs: ClassVar = {"POST": ADD}
-
-    @extend_schema(
-        operation_id="runs_rerun",
-        summary="Run cases again, in a new run",
-        request=RerunCases,
-        responses=answers(RunDetailsShape, 404, 409, 422, status=201),
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        body = read_body(RerunCases, request.data)
-        return _created(rerun(_run(pk), only=body.only, by=_user(request)))
-
-
-def _run(pk: int) -> Run:
+    Raises:
+        Http404: there is none.
+    """
     run = Run.objects.filter(pk=pk).defer("summary").first()
     if run is None:
         raise Http404

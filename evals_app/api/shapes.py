@@ -138,7 +138,9 @@ class RunShape(Shape):
     suite = _text(help_text="Slug.")
     agent = _text(help_text="Slug.")
     model = _text(allow_null=True)
-    judge = _text(allow_null=True)
+    judge = _text(
+        allow_null=True, help_text="All who judge: the run's judge first, then those of checks."
+    )
     is_scripted = serializers.BooleanField(help_text="The agent is a script, not a model.")
     is_tryout = serializers.BooleanField(help_text="Tried by hand: kept out of trends.")
     status = _word(_RUN_STATUSES)
@@ -213,7 +215,6 @@ class ExecutionShape(Shape):
     duration_ms = _number()
     cost_usd = _number(help_text="Agent and judge; null: not known.")
     cost_parts_usd = CostPartsShape()
-    trace_id = _text(allow_null=True)
     started_at = serializers.DateTimeField(allow_null=True)
     finished_at = serializers.DateTimeField(allow_null=True)
 
@@ -283,6 +284,14 @@ class ToolCallShape(Shape):
     duration_ms = serializers.FloatField()
 
 
+class ShownFileShape(Shape):
+    """A file that the user showed along with a message."""
+
+    name = _text()
+    media_type = _text()
+    size_bytes = _count()
+
+
 class TurnShape(Shape):
     """How a turn went."""
 
@@ -295,6 +304,7 @@ class TurnShape(Shape):
     cost_usd = _number()
     attempts = serializers.ListField(child=JsonObjectField())
     notes = serializers.ListField(child=_text())
+    files = ShownFileShape(many=True)
 
 
 class ExecutionDetailsShape(ExecutionShape):
@@ -306,6 +316,9 @@ class ExecutionDetailsShape(ExecutionShape):
     tool_calls = ToolCallShape(many=True)
     turns = TurnShape(many=True)
     world_changes = JsonObjectField()
+    trace_id = _text(
+        allow_null=True, help_text="Told to an agent over HTTP: the trace of its `traceparent`."
+    )
     warnings = serializers.ListField(child=_text())
 
 
@@ -363,9 +376,18 @@ class ProviderShape(Shape):
     base_url = _text(allow_null=True)
     api_key_env = _text(allow_null=True)
     has_key = serializers.BooleanField(allow_null=True)
+    max_tokens_parameter = _word(Provider.MaxTokens.values, allow_null=True)
     max_concurrency = _count(allow_null=True)
     requests_per_minute = _count(allow_null=True)
     prices = PriceShape(many=True)
+
+
+class DifferenceShape(Shape):
+    """A value that changes; null where nothing stands. Long values are shortened."""
+
+    keys = _text(help_text='Path of keys, for example cases["Refund"].turns[0].user.')
+    before = _text(allow_null=True)
+    after = _text(allow_null=True)
 
 
 class ChangeShape(Shape):
@@ -374,6 +396,7 @@ class ChangeShape(Shape):
     kind = _word(["entity type", "fixture", "provider", "agent", "suite"])
     slug = _text()
     what = _word(["created", "updated", "unchanged"])
+    differences = DifferenceShape(many=True, help_text="Of what a dry run would update.")
 
 
 class ImportShape(Shape):
@@ -382,3 +405,4 @@ class ImportShape(Shape):
     dry_run = serializers.BooleanField()
     changes = ChangeShape(many=True)
     warnings = ErrorShape(many=True)
+    losses = ErrorShape(many=True, help_text="What has no place here and is left out, and why.")

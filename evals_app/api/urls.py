@@ -3,20 +3,14 @@
 from django.urls import URLPattern, URLResolver, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from evals_app.api.attachments import AttachmentContent, Attachments
 from evals_app.api.executions import ExecutionDetails
+from evals_app.api.exports import Export, SuiteExport
 from evals_app.api.forecasts import ForecastRun
 from evals_app.api.imports import Import
 from evals_app.api.openapi import NotFound
-from evals_app.api.runs import (
-    CancelRun,
-    PinRun,
-    RequeueRun,
-    RerunRun,
-    ResumeRun,
-    RunDetails,
-    RunExecutions,
-    Runs,
-)
+from evals_app.api.run_actions import CancelRun, PinRun, RequeueRun, RerunRun, ResumeRun
+from evals_app.api.runs import RunDetails, RunExecutions, Runs
 from evals_app.api.written import (
     AgentDetails,
     Agents,
@@ -24,7 +18,6 @@ from evals_app.api.written import (
     Fixtures,
     Providers,
     SuiteDetails,
-    SuiteExport,
     Suites,
 )
 
@@ -41,7 +34,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/pin/", PinRun.as_view(), name="run-pin"),
     path("runs/<int:pk>/rerun/", RerunRun.as_view(), name="run-rerun"),
     path("executions/<int:pk>/", ExecutionDetails.as_view(), name="execution"),
+    path("files/", Attachments.as_view(), name="files"),
+    path("files/<slug:sha256>/", AttachmentContent.as_view(), name="file"),
     path("import/", Import.as_view(), name="import"),
+    path("export/", Export.as_view(), name="export"),
     path("suites/", Suites.as_view(), name="suites"),
     path("suites/<slug:slug>/", SuiteDetails.as_view(), name="suite"),
     path("suites/<slug:slug>/export/", SuiteExport.as_view(), name="suite-export"),

@@ -5,11 +5,10 @@ from decimal import Decimal
 from typing import Any, ClassVar, TypeVar
 
 from django.db.models import Prefetch, QuerySet
-from django.http import Http404, HttpResponse
+from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from pydantic import BaseModel, ValidationError
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,6 +20,7 @@ from evals_app.api.endpoint import (
     chosen,
     wanted_fields,
 )
+from evals_app.api.filters import SuiteFilters
 from evals_app.api.imports import import_json
 from evals_app.api.parsers import YAML_PARSERS, JsonParser
 from evals_app.api.permissions import Need, Scope, require_changes
@@ -32,16 +32,16 @@ from evals_app.api.shapes import (
     ProviderShape,
     SuiteShape,
 )
-from evals_app.engine.spec import AgentSpec
+from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import FormatError, SourceData, SourceFile, file_name, write_native
+from evals_app.formats import FormatError, SourceData, SourceFile
 from evals_app.library import ImportReport, import_files
 from evals_app.models import Agent, ModelPrice, Provider, Suite
 from fixtures_app.library import fixture_specs
 from fixtures_app.models import Fixture
 from fixtures_app.spec import FixtureSpec
 
-S = TypeVar("S", bound=BaseModel)
+S = TypeVar("S")
 
 
 _SUITES = Need(Scope.READ, "evals_app.view_suite")
@@ -71,11 +71,14 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - of a column
 
 
 class Suites(Written):
-    """All suites."""
+    """Suites in use, or archived ones."""
 
     needs: ClassVar = {"GET": _SUITES}
-    queryset = Suite.objects.select_related("agent").defer("judge_prompt", "judge_context")
+    queryset = Suite.objects.select_related("agent").defer(
+        "judge_prompt", "judge_context", "rubric"
+    )
     serializer_class = SuiteShape
+    filterset_class = SuiteFilters
 
     def row_json(self, row: Suite) -> dict[str, Any]:
         return {
@@ -103,11 +106,11 @@ class SpecEndpoint(Endpoint):
     parameters = ("fields",)
 
     def answer_spec(self, request: Request, read: Callable[[], BaseModel]) -> Response:
-        data = _sound(read).model_dump(mode="json", by_alias=True)
+        data = sound(read).model_dump(mode="json", by_alias=True)
         return Response(chosen(data, wanted_fields(request, data)))
 
 
-def _sound(read: Callable[[], S]) -> S:
+def sound(read: Callable[[], S]) -> S:
     """Read a spec from rows; rows of an older version may hold what no longer validates."""
     try:
         return read()
@@ -182,38 +185,13 @@ def _suite(slug: str) -> Suite:
     return row
 
 
-class YamlRenderer(JSONRenderer):
-    """Lets clients ask for YAML; what is wrong on the way is told in JSON all the same."""
-
-    media_type = "application/yaml"
-    format = "yaml"
-
-
-class SuiteExport(Endpoint):
-    """One suite as a native file."""
-
-    needs: ClassVar = {"GET": _SUITES}
-    renderer_classes = [YamlRenderer, JSONRenderer]
-
-    @extend_schema(
-        operation_id="suites_export",
-        summary="Read a suite as a native YAML file",
-        responses={
-            (200, "application/yaml"): OpenApiTypes.STR,
-            **{key: shape for key, shape in answers(None, 404, 409).items() if shape},
-        },
-    )
-    def get(self, request: Request, slug: str) -> HttpResponse:
-        spec = _sound(_suite(slug).to_spec)
-        headers = {"Content-Disposition": f'attachment; filename="{file_name(spec)}"'}
-        return HttpResponse(write_native(spec), headers=headers, content_type="application/yaml")
-
-
 class Agents(Written):
     """All agents."""
 
     needs: ClassVar = {"GET": _AGENTS}
-    queryset = Agent.objects.defer("system_prompt", "tools", "rules", "settings")
+    queryset = Agent.objects.defer(
+        "system_prompt", "tools", "rules", "settings", "headers", "command"
+    )
     serializer_class = AgentShape
 
     def row_json(self, row: Agent) -> dict[str, Any]:
@@ -292,6 +270,7 @@ class Providers(Written):
         return super().row_json(row) | {
             "base_url": row.base_url or None,
             "api_key_env": row.api_key_env or None,
+            "max_tokens_parameter": row.max_tokens_parameter or None,
             "prices": [
                 {name: _plain(value) for name, value in price.written().items()}
                 for price in row.prices.all()

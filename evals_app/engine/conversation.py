@@ -1,14 +1,21 @@
 """Hold one conversation: the turns of a case, one after the other, with one agent."""
 
 import asyncio
+import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 
-from evals_app.engine.agents import Session, Setting, Toolbox, open_session
+from evals_app.engine.agent_spec import OUTSIDE, AgentSpec
+from evals_app.engine.agents import Session, Setting, open_session
 from evals_app.engine.agents.session import Exchange
-from evals_app.engine.errors import AgentError, ProviderError
-from evals_app.engine.llm.call import Complete
-from evals_app.engine.spec import AgentSpec
+from evals_app.engine.agents.variables import Variables
+from evals_app.engine.callables.pool import Callables
+from evals_app.engine.errors import AgentError, ConfigurationError, ProviderError, ToolError
+from evals_app.engine.files import FileSpec, ReadFile, media_type, no_file
+from evals_app.engine.journal import WorldState
+from evals_app.engine.llm.call import Complete, FileContent
 from evals_app.engine.suite import CaseSpec
 from evals_app.engine.template import resolve
 from evals_app.engine.trial import Cause, Failure, Message, Trial, TurnRecord, World
@@ -21,6 +28,7 @@ class Conversation:
     """One trial of one case; `trial()` tells at any moment what has happened so far.
 
     `started_at` is given where it was broken off by us and is held again: prompts stay the same.
+    `spend` is told what agents outside say that a turn has cost them.
     """
 
     def __init__(
@@ -31,6 +39,9 @@ class Conversation:
         agent: AgentSpec,
         world: World,
         complete: Complete,
+        callables: Callables | None = None,
+        read_file: ReadFile = no_file,
+        spend: Callable[[Decimal], None] = lambda _: None,
         started_at: str | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -39,6 +50,9 @@ class Conversation:
         self._agent = agent
         self._world = world
         self._complete = complete
+        self._callables = callables
+        self._read_file = read_file
+        self._spend = spend
         self.started_at = started_at or now().isoformat()
         prompt = resolve(
             agent.system_prompt,
@@ -48,7 +62,15 @@ class Conversation:
             params=case.context_params,
         )
         self._system_prompt = prompt.text
-        self._warnings = prompt.warnings("The prompt")
+        variables = Variables(
+            agent_name=agent.agent,
+            now=case.clock or self.started_at,
+            channel=case.channel,
+            params=case.context_params,
+        )
+        self._tools = [variables.tool(each) for each in agent.tools]
+        self._warnings = prompt.warnings("The prompt") + variables.warnings("A tool")
+        self._session_id = secrets.token_hex(16)
         self._history = tuple(Message(each.role, each.content) for each in case.history)
         self._turns: list[TurnRecord] = []
         self._failure: Failure | None = None
@@ -59,18 +81,43 @@ class Conversation:
         Raises:
             ConfigurationError: the agent cannot work as written.
         """
-        session = open_session(
-            self._agent,
-            setting=Setting(self._system_prompt, self._history, self._case.streaming),
-            toolbox=Toolbox(self._agent.tools, world=self._world),
-            complete=self._complete,
+        setting = Setting(
+            self._system_prompt,
+            self._history,
+            self._case.streaming,
+            session_id=self._session_id,
+            case=self._case.name,
+            channel=self._case.channel,
+            context_params=self._case.context_params,
         )
+        opened = open_session(
+            self._agent,
+            setting=setting,
+            tools=self._tools,
+            world=self._world,
+            complete=self._complete,
+            callables=self._callables,
+        )
+        try:
+            async with opened as session:
+                await self._hold_turns(session)
+        except ToolError as exc:
+            self._failure = Failure(Cause.TOOL, str(exc))
+        return self.trial()
+
+    async def _hold_turns(self, session: Session) -> None:
         for index, turn in enumerate(self._case.turns, 1):
-            exchange = Exchange(index, turn.user, self._case.turn_timeout_s)
+            files = [await self._content(each) for each in turn.files]
+            exchange = Exchange(index, turn.user, self._case.turn_timeout_s, files=tuple(files))
             await self._hold_turn(session, exchange, expected=turn.expected)
             if self._failure or self._has_given_up():
                 break
-        return self.trial()
+
+    async def _content(self, file: FileSpec) -> FileContent:
+        if file.sha256 is None:
+            message = f"The content of the file {file.path} was never read."
+            raise ConfigurationError(message)
+        return FileContent(file.name, media_type(file.path), await self._read_file(file.sha256))
 
     async def _hold_turn(
         self, session: Session, exchange: Exchange, *, expected: str | None
@@ -90,13 +137,20 @@ class Conversation:
             exchange.attempts.extend(exc.attempts)
             self._failure = Failure(Cause.PROVIDER, error)
         finally:
-            self._turns.append(exchange.record(error=error, expected=expected))
+            record = exchange.record(error=error, expected=expected)
+            self._turns.append(replace(record, journal_end=self._world.change_count))
+            if self._agent.driver in OUTSIDE and record.cost_usd:
+                self._spend(record.cost_usd)
 
     @property
     def doing(self) -> str:
         """Say in words where it stands."""
         turn = min(len(self._turns) + 1, len(self._case.turns))
         return f"turn {turn} of {len(self._case.turns)}"
+
+    def opened_world(self) -> WorldState:
+        """Give the world as it was before the first turn."""
+        return self._world.opened()
 
     def trial(self) -> Trial:
         """Give what has happened so far."""
@@ -116,6 +170,8 @@ class Conversation:
             warnings=self._warnings,
             is_scripted=self._agent.driver == "scripted",
             started_at=self.started_at,
+            trace_id=self._session_id if self._agent.driver == "http" else None,
+            is_outside=self._agent.driver in OUTSIDE,
         )
 
     def _has_given_up(self) -> bool:

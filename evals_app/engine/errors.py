@@ -3,6 +3,8 @@
 EngineError
 ├── AgentError                  the agent crashed, timed out or said nothing: failed, cause `agent`
 ├── JudgeError                  the judge could not grade: ungraded, cause `judge`
+├── CodeError                   code of the operator's failed: a grade in error, or an AgentError
+├── ToolError                   a server of tools cannot be reached: errored, cause `tool`
 ├── ConfigurationError          the run cannot work as written: refused before it starts
 └── ProviderError               a model API: errored, cause `provider`
     ├── RateLimitedError        429: retried
@@ -28,11 +30,21 @@ class JudgeError(EngineError):
     """A judge gave no usable verdict; the message is shown to people.
 
     `calls` are the JudgeCalls that were made all the same: they were paid for, and they explain.
+    `details` is JSON for the review page.
     """
 
     def __init__(self, message: str, *, calls: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
         self.calls = calls
+        self.details: dict[str, Any] = {}
+
+
+class CodeError(EngineError):
+    """Code of the operator's failed, or took too long; the message is shown to people."""
+
+
+class ToolError(EngineError):
+    """The tools that an agent was given are not there; the message is shown to people."""
 
 
 class ConfigurationError(EngineError):
@@ -42,7 +54,8 @@ class ConfigurationError(EngineError):
 class ProviderError(EngineError):
     """A model API did not serve a call.
 
-    `retry_after_s` is what the API asked for in seconds, None where it said nothing.
+    `retry_after_s` is what the API asked for in seconds, None where it said nothing. `calls` are
+    the JudgeCalls that were made before, where a judge was asked.
     """
 
     retryable = False
@@ -54,6 +67,7 @@ class ProviderError(EngineError):
         self.status = status
         self.retry_after_s = retry_after_s
         self.attempts: tuple[Any, ...] = ()  # the trial.Attempts that led here, the last included
+        self.calls: tuple[Any, ...] = ()
 
 
 class RateLimitedError(ProviderError):

@@ -7,37 +7,28 @@ neither a database nor a queue. All of it runs in one event loop.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
-from enum import IntEnum
 from functools import partial
-from typing import Protocol
+from types import MappingProxyType
 
-from evals_app.engine.agents.scripted import scripted_judge
+from evals_app.engine.aid_making import AidMaker, SharedAids
+from evals_app.engine.callables.pool import Callables
 from evals_app.engine.conversation import Conversation
-from evals_app.engine.errors import ConfigurationError, EngineError
-from evals_app.engine.grading import grade_trial
-from evals_app.engine.judging import ModelJudge
-from evals_app.engine.llm.models import Block, Models, Standing
+from evals_app.engine.desk import Begun, Desk, Job, Orders, Outcome, Plan, Report, Signal
+from evals_app.engine.errors import EngineError
+from evals_app.engine.files import no_file
+from evals_app.engine.grading import NO_AIDS, grade_trial
+from evals_app.engine.judging import Recipe, Steps
+from evals_app.engine.llm.models import Models
 from evals_app.engine.llm.purse import Account, Purse
 from evals_app.engine.llm.replay import Calls, PaidCall
-from evals_app.engine.scoring import Decision, decide, execution_summary
-from evals_app.engine.spec import AgentSpec, ModelSpec, ProviderSpec
-from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.engine.scoring import decide, execution_summary
+from evals_app.engine.similarity import Similarity
+from evals_app.engine.suite import CaseSpec
 from evals_app.engine.template import Resolved, resolve
 from evals_app.engine.together import Together
-from evals_app.engine.trial import (
-    Cause,
-    Failure,
-    GradedAssertion,
-    Judge,
-    JudgeCall,
-    Trial,
-    Usage,
-    World,
-    total_cost,
-    total_usage,
-)
+from evals_app.engine.trial import Cause, Failure, GradedAssertion, Trial
 
 BATCH = 200  # outcomes recorded at once
 BATCH_AFTER_S = 0.25  # or after this long
@@ -45,141 +36,25 @@ UNRECORDED = 2 * BATCH  # then slots wait
 NEWS_AFTER_S = 0.05  # many calls are told the same at the same moment
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """A conversation that was broken off by us: when it began, and the calls it has paid for."""
-
-    started_at: str
-    calls: Sequence[PaidCall]
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One execution to carry out; `id` is the caller's."""
-
-    id: int
-    case: CaseSpec
-    trial: int
-    begun: Begun | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a job. `decision` None: it was cancelled, and `trial` is what had been said."""
-
-    job: Job
-    trial: Trial
-    graded: tuple[GradedAssertion, ...] = ()
-    decision: Decision | None = None
-    summary: Mapping[str, object] = field(default_factory=dict)
-
-    @property
-    def judge_calls(self) -> tuple[JudgeCall, ...]:
-        return tuple(call for each in self.graded for call in each.grade.calls)
-
-    @property
-    def judge_usage(self) -> Usage:
-        return total_usage([call.usage for call in self.judge_calls])
-
-    @property
-    def judge_cost_usd(self) -> Decimal | None:
-        return total_cost([call.cost_usd for call in self.judge_calls])
-
-    @property
-    def is_scripted(self) -> bool:
-        """Whether any part of the verdict came from a script."""
-        return self.trial.is_scripted or any(call.is_scripted for call in self.judge_calls)
-
-
-class Signal(IntEnum):
-    """What the caller wants, ever more urgent; it is never taken back."""
-
-    GO = 0
-    FINISH = 1  # claim nothing more, finish what is being held
-    CANCEL = 2  # stop conversations, keep what was said
-    RELEASE = 3  # stop conversations, hand them back to be held again
-    LOST = 4  # somebody else owns the work: write nothing
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """Everything that the executions of a run share; each brings its case with it.
-
-    `judge` is the model that judges unless an assertion names its own; `scripted` are the agents
-    that `scripted/<slug>` judges follow. `open_world` is given a case's frozen clock.
-    """
-
-    suite: SuiteSpec
-    agent: AgentSpec
-    open_world: Callable[[str | None], World]
-    providers: Sequence[ProviderSpec] = ()
-    judge: ModelSpec | None = None
-    scripted: Mapping[str, AgentSpec] = field(default_factory=dict)
-    secret: bytes = b""
-    execution_s: float = 1500.0
-    has_ceiling: bool = False
-
-    def judge_model(self, assertion: AssertionSpec) -> ModelSpec | None:
-        """Give the model that judges this assertion."""
-        return self.agent.model if assertion.model == "agent" else assertion.model or self.judge
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """How a drainer stands: what each of its executions is doing, and each provider it calls."""
-
-    held: Mapping[int, str]
-    providers: Mapping[str, Standing]
-
-
-@dataclass(frozen=True, slots=True)
-class Orders:
-    """What the caller wants: besides the signal, what all processes share of the providers."""
-
-    signal: Signal = Signal.GO
-    places: Mapping[str, int] = field(default_factory=dict)
-    blocks: Mapping[str, Block] = field(default_factory=dict)
-
-
-class Desk(Protocol):
-    """Where jobs come from and outcomes go: the caller's side, one short transaction a call."""
-
-    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
-        """Give up to `count` jobs, none when there are no more.
-
-        `free` slots have nothing to do, `in_hand` jobs are given and not recorded. None: ask again
-        when a slot is free, or, if one was, when nothing is in hand.
-        """
-
-    async def begin(self, ids: Sequence[int]) -> set[int]:
-        """Hear of conversations that are about to begin, and say which may."""
-
-    async def record(self, outcomes: Sequence[Outcome]) -> bool:
-        """Keep outcomes; say whether the work is still ours."""
-
-    async def pulse(self, report: Report) -> Orders:
-        """Say what is wanted; asked at the start, and every pulse."""
-
-    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
-        """Take down the account and say which amounts are reserved beside it."""
-
-    async def book(self, provider: str, count: int) -> float:
-        """Book moments for so many calls; give the seconds until the first."""
-
-    async def keep(self, begun: Mapping[int, Begun]) -> None:
-        """Keep what conversations that are handed back have paid for, by job."""
-
-
 async def execute(plan: Plan, desk: Desk, *, slots: int, pulse_s: float = 1.0) -> None:
     """Carry out jobs, `slots` at a time, until none is left or the desk wants it to end."""
     purse = Purse(desk.bank, is_limited=plan.has_ceiling)
-    async with Models(plan.providers, purse=purse, book=desk.book) as models:
-        await _Crew(plan, desk, models=models, purse=purse).work(slots, pulse_s=pulse_s)
+    async with (
+        Models(plan.providers, purse=purse, book=desk.book) as models,
+        Callables(most=slots) as callables,
+    ):
+        crew = _Crew(plan, desk, models=models, purse=purse, callables=callables)
+        await crew.work(slots, pulse_s=pulse_s)
 
 
-async def execute_in_memory(plan: Plan, *, slots: int = 10) -> list[Outcome]:
-    """Carry out a whole suite without a database; outcomes come in the order of the cases."""
-    desk = _MemoryDesk(plan)
+async def execute_in_memory(
+    plan: Plan, *, slots: int = 10, contents: Mapping[str, bytes] = MappingProxyType({})
+) -> list[Outcome]:
+    """Carry out a whole suite without a database; outcomes come in the order of the cases.
+
+    `contents` are those of the files that cases show, by SHA-256.
+    """
+    desk = _MemoryDesk(plan, contents)
     await execute(plan, desk, slots=slots)
     return sorted(desk.outcomes, key=lambda outcome: outcome.job.id)
 
@@ -187,7 +62,7 @@ async def execute_in_memory(plan: Plan, *, slots: int = 10) -> list[Outcome]:
 class _MemoryDesk:
     """A desk without limits, for one process."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, contents: Mapping[str, bytes]) -> None:
         jobs = [
             (case, trial)
             for case in plan.suite.cases
@@ -195,6 +70,8 @@ class _MemoryDesk:
         ]
         self._waiting = deque(Job(number, *job) for number, job in enumerate(jobs))
         self.outcomes: list[Outcome] = []
+        self._steps: dict[str, Sequence[str]] = {}
+        self._contents = contents
 
     async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job]:
         return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
@@ -215,8 +92,19 @@ class _MemoryDesk:
     async def book(self, provider: str, count: int) -> float:
         return 0.0
 
+    async def keep_steps(
+        self, recipe: Recipe, proposal: Sequence[str] | None
+    ) -> Sequence[str] | None:
+        if proposal is not None:
+            self._steps.setdefault(recipe.key, proposal)
+        return self._steps.get(recipe.key)
+
     async def keep(self, begun: Mapping[int, Begun]) -> None:
         """Nothing is handed back."""
+
+    async def read_file(self, sha256: str) -> bytes:
+        found = self._contents.get(sha256)
+        return await no_file(sha256) if found is None else found
 
 
 async def write_off(plan: Plan, job: Job, *, reason: str) -> Outcome:
@@ -230,7 +118,7 @@ def _unheld(plan: Plan, job: Job) -> Trial:
 
 async def _broken(plan: Plan, job: Job, trial: Trial, reason: str) -> Outcome:
     failed = trial.but(failure=Failure(Cause.HARNESS, reason))
-    graded = await grade_trial(failed, case=job.case, suite=plan.suite, judge_for=lambda _: None)
+    graded = await grade_trial(failed, case=job.case, suite=plan.suite, aids_for=lambda *_: NO_AIDS)
     return _outcome(plan, job, failed, graded)
 
 
@@ -275,11 +163,20 @@ class _Holding:
 class _Crew:
     """The slots of one `execute`, what they work on, and what they have not handed over yet."""
 
-    def __init__(self, plan: Plan, desk: Desk, *, models: Models, purse: Purse) -> None:
+    def __init__(
+        self, plan: Plan, desk: Desk, *, models: Models, purse: Purse, callables: Callables
+    ) -> None:
         self._plan = plan
         self._desk = desk
         self._models = models
         self._purse = purse
+        self._callables = callables
+        self._aids = SharedAids(
+            plan=plan,
+            similarity=Similarity(models.embed),
+            steps=Steps(plan.steps, desk.keep_steps),
+            run_code=callables.grade,
+        )
         self._signal = Signal.GO
         self._jobs: deque[Job] = deque()
         self._in_hand = 0  # claimed and not recorded
@@ -389,28 +286,9 @@ class _Crew:
 
     async def _carry_out(self, holding: _Holding) -> Outcome:
         job = holding.job
-        case = job.case
         try:
             async with asyncio.timeout(self._plan.execution_s):
-                conversation = holding.conversation = Conversation(
-                    case,
-                    number=job.trial,
-                    agent=self._plan.agent,
-                    world=self._plan.open_world(case.clock),
-                    complete=holding.calls,
-                    started_at=job.begun.started_at if job.begun else None,
-                )
-                trial = await conversation.hold()
-                holding.is_graded = True
-                context = _judge_context(self._plan, case, trial)
-                warnings = context.warnings("The judge's context")
-                trial = trial.but(warnings=trial.warnings + warnings)
-                graded = await grade_trial(
-                    trial,
-                    case=case,
-                    suite=self._plan.suite,
-                    judge_for=partial(self._judge_for, calls=holding.calls, context=context.text),
-                )
+                trial, graded = await self._hold_and_grade(holding)
         except asyncio.CancelledError:
             self._note_broken_off(holding)
             raise
@@ -426,6 +304,32 @@ class _Crew:
         said = held.trial() if held else _unheld(self._plan, job)
         return await _broken(self._plan, job, said, reason)
 
+    async def _hold_and_grade(self, holding: _Holding) -> tuple[Trial, tuple[GradedAssertion, ...]]:
+        job = holding.job
+        conversation = holding.conversation = Conversation(
+            job.case,
+            number=job.trial,
+            agent=self._plan.agent,
+            world=self._plan.open_world(job.case.clock),
+            complete=holding.calls,
+            callables=self._callables,
+            read_file=self._desk.read_file,
+            spend=partial(self._purse.settle, Decimal(0)),  # nobody knew it before
+            started_at=job.begun.started_at if job.begun else None,
+        )
+        trial = await conversation.hold()
+        holding.is_graded = True
+        context = _judge_context(self._plan, job.case, trial)
+        trial = trial.but(warnings=trial.warnings + context.warnings("The judge's context"))
+        aids_for = AidMaker(
+            shared=self._aids,
+            calls=holding.calls,
+            judge_context=context.text,
+            opened_world=conversation.opened_world,
+        )
+        graded = await grade_trial(trial, case=job.case, suite=self._plan.suite, aids_for=aids_for)
+        return trial, graded
+
     def _note_broken_off(self, holding: _Holding) -> None:
         """Keep what was said, or what was paid for, of a conversation that the desk ends."""
         if holding.conversation is None:
@@ -434,24 +338,6 @@ class _Crew:
             self._outcomes.append(Outcome(holding.job, holding.conversation.trial()))
         elif self._signal is Signal.RELEASE and (made := holding.calls.made()):
             self._begun[holding.job.id] = Begun(holding.conversation.started_at, made)
-
-    def _judge_for(self, assertion: AssertionSpec, *, calls: Calls, context: str) -> Judge | None:
-        model = self._plan.judge_model(assertion)
-        if model is None:
-            return None
-        is_scripted = model.provider == "scripted"
-        if is_scripted and model.name not in self._plan.scripted:
-            message = f"There is no scripted agent {model.name!r} to judge with."
-            raise ConfigurationError(message)
-        return ModelJudge(
-            ask=scripted_judge(self._plan.scripted[model.name].rules) if is_scripted else calls,
-            model=model,
-            judge_prompt=self._plan.suite.judge_prompt,
-            judge_context=context,
-            secret=self._plan.secret,
-            is_scripted=is_scripted,
-            effort="low",  # reading against criteria needs no long thought, and cases are many
-        )
 
     # Heeding and handing over.
 

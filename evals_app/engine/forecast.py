@@ -40,7 +40,8 @@ class Forecast:
     """What a run will take: likely counts, and the ranges in which its cost and time should lie.
 
     `cost_usd` None: the models in `unpriced` have no price. `earlier_runs` 0: a guess from the text
-    of the cases; else `new_cases` says how many cases those runs do not have.
+    of the cases; else `new_cases` says how many cases those runs do not have. `is_outside`: what
+    the agent itself calls and pays is not in it.
     """
 
     conversations: int
@@ -56,6 +57,7 @@ class Forecast:
     earlier_runs: int
     new_cases: int
     is_scripted: bool
+    is_outside: bool = False
 
 
 def forecast_run(
@@ -83,31 +85,13 @@ def forecast_run(
     The duration is the time of all conversations divided by how many are held at once, but at
     least that of the longest, and at least what providers with a limit of calls a minute need.
     """
-    trials: dict[str, int] = {}
-    guesses: dict[str, Guess] = {}
-    equal: dict[Guess, Guess] = {}  # of equal ones, which are usual, one is kept
-    for case, count in plan:
-        trials[case.name] = count
-        guess = guesser.guess(case)
-        guesses[case.name] = equal.setdefault(guess, guess)
-    is_scripted = guesser.agent.driver == "scripted"
-    known = _known(guesses, held, is_scripted=is_scripted)
-    means = _means(guesses, known)
-    total = total_effort([means[case].scaled(count) for case, count in trials.items()])
-    asked = _asked(guesser, guesses, trials, total)
+    basis = _basis(plan, guesser, held)
+    total = basis.total
+    asked = _asked(guesser, basis)
     rates, unpriced = _rates(asked, total, providers)
-
-    def around(value: float, measure: Callable[[Effort], float]) -> Range:
-        low, high = _margins(trials, means, known, measure) if known else GUESS
-        return value * low, value * high
-
-    cost = around(rates.usd(total), rates.usd)
-    longest_s = max((each.time_s for each in means.values()), default=0.0)
-    at_once = _at_once(guesser, providers, concurrency)
-    time_s = around(max(total.time_s / at_once, longest_s), lambda effort: effort.time_s)
-    least_s = _least_s(asked, providers)
+    cost = basis.around(rates.usd(total), rates.usd)
     return Forecast(
-        conversations=sum(trials.values()),
+        conversations=sum(basis.trials.values()),
         agent_calls=round(total.agent_calls),
         agent_prompt_tokens=round(total.agent_prompt_tokens),
         agent_response_tokens=round(total.agent_response_tokens),
@@ -116,18 +100,80 @@ def forecast_run(
         judge_response_tokens=round(total.judge_response_tokens),
         cost_usd=None if unpriced else (_usd(cost[0]), _usd(cost[1])),
         unpriced=unpriced,
-        duration_s=(max(time_s[0], least_s), max(time_s[1], least_s)),
-        earlier_runs=earlier_runs if known else 0,
-        new_cases=len(guesses) - len(known) if known else 0,
-        is_scripted=is_scripted,
+        duration_s=_duration_s(
+            basis, _at_once(guesser, providers, concurrency), least_s=_least_s(asked, providers)
+        ),
+        earlier_runs=earlier_runs if basis.known else 0,
+        new_cases=len(basis.guesses) - len(basis.known) if basis.known else 0,
+        is_scripted=guesser.agent.driver == "scripted",
+        is_outside=guesser.agent.driver not in {"model", "scripted"},
     )
 
 
 # What conversations take
 
 
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """What a forecast rests on, by the name of the case; `known` is what was held of it earlier."""
+
+    trials: Mapping[str, int]
+    guesses: Mapping[str, Guess]
+    known: Mapping[str, Sequence[Effort]]
+    means: Mapping[str, Effort]
+    total: Effort
+
+    def around(self, value: float, measure: Callable[[Effort], float]) -> Range:
+        """Give the range in which a likely value should lie, which rests on this measure."""
+        low, high = self._margins(measure) if self.known else GUESS
+        return value * low, value * high
+
+    def _margins(self, measure: Callable[[Effort], float]) -> Range:
+        """Give the factors of low and high; `forecast_run` has the formula."""
+        average = {case: measure(mean) for case, mean in self.means.items()}
+        squares = [
+            (measure(each) / average[case] - 1) ** 2
+            for case, took in self.known.items()
+            if average[case]
+            for each in took
+        ]
+        degrees = len(squares) - sum(1 for case in self.known if average[case])
+        spread = sum(squares) / degrees if degrees else USUAL_SPREAD**2  # r²
+        variance = 0.0
+        for case, count in self.trials.items():
+            known = self.known.get(case)
+            of_mean = spread / len(known) if known else NEW_CASE_SPREAD**2
+            variance += average[case] ** 2 * (count * spread + count**2 * of_mean)
+        total = sum(count * average[case] for case, count in self.trials.items())
+        margin = max(LEAST_MARGIN, 2 * sqrt(variance) / total) if total else 0.0
+        return max(0.0, 1 - margin), 1 + margin
+
+
+def _basis(
+    plan: Iterable[tuple[CaseSpec, int]], guesser: Guesser, held: Mapping[str, Sequence[Held]]
+) -> _Basis:
+    trials: dict[str, int] = {}
+    guesses: dict[str, Guess] = {}
+    equal: dict[Guess, Guess] = {}  # of equal ones, which are usual, one is kept
+    for case, count in plan:
+        trials[case.name] = count
+        guess = guesser.guess(case)
+        guesses[case.name] = equal.setdefault(guess, guess)
+    known = _known(guesses, held, has_model=guesser.agent.driver == "model")
+    means = _means(guesses, known)
+    total = total_effort([means[case].scaled(count) for case, count in trials.items()])
+    return _Basis(trials, guesses, known, means, total)
+
+
+def _duration_s(basis: _Basis, at_once: int, *, least_s: float) -> Range:
+    longest_s = max((each.time_s for each in basis.means.values()), default=0.0)
+    likely_s = max(basis.total.time_s / at_once, longest_s)
+    low, high = basis.around(likely_s, lambda effort: effort.time_s)
+    return max(low, least_s), max(high, least_s)
+
+
 def _known(
-    guesses: Mapping[str, Guess], held: Mapping[str, Sequence[Held]], *, is_scripted: bool
+    guesses: Mapping[str, Guess], held: Mapping[str, Sequence[Held]], *, has_model: bool
 ) -> dict[str, list[Effort]]:
     """Give what earlier executions took, by case; those that reported no tokens say nothing."""
     known = {}
@@ -135,16 +181,16 @@ def _known(
         usable = [
             each
             for each in held.get(case, ())
-            if is_scripted or None not in {each.prompt_tokens, each.response_tokens}
+            if not has_model or None not in {each.prompt_tokens, each.response_tokens}
         ]
         if usable:
-            known[case] = [_took(each, guess.effort, is_scripted=is_scripted) for each in usable]
+            known[case] = [_took(each, guess.effort, has_model=has_model) for each in usable]
     return known
 
 
-def _took(held: Held, guess: Effort, *, is_scripted: bool) -> Effort:
+def _took(held: Held, guess: Effort, *, has_model: bool) -> Effort:
     effort = guess._replace(time_s=held.time_s)
-    if not is_scripted:
+    if has_model:
         effort = effort._replace(
             # Each turn ends with a call, and each round of tools takes one; most rounds have one tool.
             agent_calls=held.turns + held.tool_calls,
@@ -172,31 +218,6 @@ def _means(
         if case not in means
     }
     return means | new
-
-
-def _margins(
-    trials: Mapping[str, int],
-    means: Mapping[str, Effort],
-    known: Mapping[str, Sequence[Effort]],
-    measure: Callable[[Effort], float],
-) -> Range:
-    """Give the factors of low and high; `forecast_run` has the formula."""
-    average = {case: measure(mean) for case, mean in means.items()}
-    squares = [
-        (measure(each) / average[case] - 1) ** 2
-        for case, took in known.items()
-        if average[case]
-        for each in took
-    ]
-    degrees = len(squares) - sum(1 for case in known if average[case])
-    spread = sum(squares) / degrees if degrees else USUAL_SPREAD**2  # r²
-    variance = 0.0
-    for case, count in trials.items():
-        of_mean = spread / len(known[case]) if case in known else NEW_CASE_SPREAD**2
-        variance += average[case] ** 2 * (count * spread + count**2 * of_mean)
-    total = sum(count * average[case] for case, count in trials.items())
-    margin = max(LEAST_MARGIN, 2 * sqrt(variance) / total) if total else 0.0
-    return max(0.0, 1 - margin), 1 + margin
 
 
 # What models cost, and how fast they may be asked
@@ -228,14 +249,12 @@ class _Rates:
         )
 
 
-def _asked(
-    guesser: Guesser, guesses: Mapping[str, Guess], trials: Mapping[str, int], total: Effort
-) -> _Asked:
+def _asked(guesser: Guesser, basis: _Basis) -> _Asked:
     judges: Counter[str] = Counter()
-    for case, guess in guesses.items():
+    for case, guess in basis.guesses.items():
         for model in guess.judges:
-            judges[model] += trials[case]
-    calls = total.agent_calls
+            judges[model] += basis.trials[case]
+    calls = basis.total.agent_calls
     return _Asked({str(guesser.agent.model): calls} if calls else {}, judges)
 
 

@@ -6,49 +6,57 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from evals_app.engine.errors import JudgeError, ProviderError
-from evals_app.engine.graders import JudgedGrader, PlainGrader
+from evals_app.engine.aids import Aids
+from evals_app.engine.errors import CodeError, JudgeError, ProviderError
+from evals_app.engine.graders import AidedGrader, JudgedGrader, PlainGrader
+from evals_app.engine.graders.base import Need
+from evals_app.engine.graders.calls import unreported_calls
+from evals_app.engine.graders.effort import unknown_cost, unknown_usage
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.statistics import at_least
-from evals_app.engine.suite import AssertionSpec, CaseSpec, LimitsSpec, SuiteSpec
+from evals_app.engine.suite import AssertionSpec, CaseSpec, LimitsSpec, SuiteSpec, TurnSpec
 from evals_app.engine.trial import (
     Cause,
     Failure,
     Grade,
     GradedAssertion,
     GradeStatus,
-    Judge,
     Trial,
     TurnRecord,
     View,
 )
 
-JudgeFor = Callable[[AssertionSpec], Judge | None]
+# Gives what an assertion may ask for; the key tells the assertions of an execution apart.
+AidsFor = Callable[[AssertionSpec, str], Aids]
+NO_AIDS = Aids()
+
+_LACKS: dict[Need, str] = {
+    "expected": "This turn has no expected text to compare with.",
+    "context": "This turn has no context to compare with.",
+}
 
 
 async def grade_trial(
-    trial: Trial, *, case: CaseSpec, suite: SuiteSpec, judge_for: JudgeFor
+    trial: Trial, *, case: CaseSpec, suite: SuiteSpec, aids_for: AidsFor
 ) -> tuple[GradedAssertion, ...]:
-    """Grade everything, in the order of the conversation; judges are asked side by side.
-
-    `judge_for` gives the judge of an assertion, None if there is none.
-    """
-    placed: list[tuple[int | None, int, AssertionSpec, str | None]] = []
+    """Grade everything, in the order of the conversation; judges are asked side by side."""
+    placed: list[tuple[int | None, int, AssertionSpec]] = []
     for t, turn in enumerate(case.turns, 1):
-        placed += [(t, p, a, turn.expected) for p, a in enumerate(suite.assertions_for(turn))]
+        placed += [(t, p, assertion) for p, assertion in enumerate(suite.assertions_for(turn))]
     final = [each for each in case.final_assertions if each.enabled]
-    placed += [(None, p, assertion, None) for p, assertion in enumerate(final)]
+    final += [suite.rubric_check] if suite.rubric_check else []
+    placed += [(None, p, assertion) for p, assertion in enumerate(final)]
     grades = await asyncio.gather(
         *(
             _grade(
                 assertion,
                 trial=trial,
+                case=case,
                 turn=turn,
-                expected=expected,
-                judge_for=judge_for,
+                aids_for=aids_for,
                 key=f"{trial.case}/{trial.number}/{turn or 'final'}.{position}",
             )
-            for turn, position, assertion, expected in placed
+            for turn, position, assertion in placed
         )
     )
     graded = [
@@ -63,9 +71,11 @@ async def grade_trial(
             grade=grade,
             decides=assertion.weight > 0 and assertion.grader.decides(assertion.threshold),
             fail_on_error=assertion.fail_on_error,
+            is_rubric=assertion is suite.rubric_check,
         )
-        for (turn, position, assertion, _), grade in zip(placed, grades, strict=True)
+        for (turn, position, assertion), grade in zip(placed, grades, strict=True)
     ]
+    graded = [_with_share(each) if each.is_rubric else each for each in graded]
     return (*graded, *grade_limits(trial, case.limits))
 
 
@@ -73,41 +83,58 @@ async def _grade(
     assertion: AssertionSpec,
     *,
     trial: Trial,
+    case: CaseSpec,
     turn: int | None,
-    expected: str | None,
-    judge_for: JudgeFor,
+    aids_for: AidsFor,
     key: str,
 ) -> Grade:
-    if assertion.lacks_expected and expected is None:
-        return Grade.not_applicable("This turn has no expected text to compare with.")
+    given = None if turn is None else case.turns[turn - 1]
+    if need := assertion.lacks(given):
+        return Grade.not_applicable(_LACKS[need])
     if (ungraded := _not_held(trial, turn)) is not None:
         return ungraded
-    view = _view(assertion, trial=trial, turn=turn, expected=expected)
-    grader = assertion.grader
+    view = _view(assertion, trial=trial, turn=turn, given=given)
     try:
-        if isinstance(grader, JudgedGrader):
-            judge = judge_for(assertion)
-            if judge is None:
-                if trial.failure is not None:
-                    return _ungraded_by(trial.failure)
-                return Grade.ungraded(Cause.JUDGE, "There is no model to judge with.")
-            grade = await grader.judge(view, judge, key=key, threshold=assertion.threshold)
-        elif isinstance(grader, PlainGrader):
-            grade = grader.grade(view)
-        else:
-            message = f"{assertion.type} can neither grade nor judge."
-            raise TypeError(message)  # noqa: TRY301 - a mistake of ours, reported like any other
+        grade = await _graded_by_kind(assertion, view, aids_for=aids_for, key=key)
     except JudgeError as exc:
-        return Grade.ungraded(Cause.JUDGE, str(exc)).but(calls=exc.calls)
+        return Grade.ungraded(Cause.JUDGE, str(exc), **exc.details).but(calls=exc.calls)
     except ProviderError as exc:
-        return Grade.ungraded(Cause.PROVIDER, f"The judge could not be reached. {exc}")
+        reason = f"The judge could not be reached. {exc}"
+        return Grade.ungraded(Cause.PROVIDER, reason).but(calls=exc.calls)
+    except CodeError as exc:
+        return Grade(None, None, str(exc), GradeStatus.ERROR, Cause.CASE)
     except MemoryError:
         message = "This check took more memory than a worker may have."
         return Grade(None, None, message, GradeStatus.ERROR, Cause.HARNESS)
     except Exception as exc:  # noqa: BLE001 - a broken grader is a result, never a lost run
         message = f"This check broke: {type(exc).__name__}: {exc}"
         return Grade(None, None, message, GradeStatus.ERROR, Cause.HARNESS)
-    return _with_threshold(_in_range(grade), assertion.threshold)
+    threshold = assertion.threshold
+    if threshold is None:
+        threshold = assertion.grader.usual_threshold
+    return _with_threshold(_with_dropped(_in_range(grade)), threshold)
+
+
+async def _graded_by_kind(
+    assertion: AssertionSpec, view: View, *, aids_for: AidsFor, key: str
+) -> Grade:
+    """Grade what is in sight, with the aids that this kind of grader takes."""
+    grader = assertion.grader
+    if isinstance(grader, PlainGrader):
+        return grader.grade(view)
+    aids = aids_for(assertion, key)
+    if aids is NO_AIDS and view.trial.failure is not None:
+        return _ungraded_by(view.trial.failure)
+    if isinstance(grader, AidedGrader):
+        return await grader.grade_with(view, aids)
+    if not isinstance(grader, JudgedGrader):
+        message = f"{assertion.type} can neither grade nor judge."
+        raise TypeError(message)  # a mistake of ours, reported like any other
+    if aids.judge is not None:
+        return await grader.judge(view, aids.judge, key=key, threshold=assertion.threshold)
+    if view.trial.failure is not None:
+        return _ungraded_by(view.trial.failure)
+    return Grade.ungraded(Cause.JUDGE, "There is no model to judge with.")
 
 
 def _ungraded_by(failure: Failure) -> Grade:
@@ -138,16 +165,28 @@ def _first_broken(trial: Trial) -> int:
 
 
 def _view(
-    assertion: AssertionSpec, *, trial: Trial, turn: int | None, expected: str | None
+    assertion: AssertionSpec, *, trial: Trial, turn: int | None, given: TurnSpec | None
 ) -> View:
     record: TurnRecord | None = None if turn is None else trial.turns[turn - 1]
-    if assertion.scope == "conversation" and turn is not None:
-        # What comes later must not count for a turn.
-        so_far = replace(trial, turns=trial.turns[:turn])
-        return View(so_far, None, expected, whole_text=True)
-    if assertion.scope == "turn" and turn is None:
-        return View(trial, trial.turns[-1], expected)
-    return View(trial, record, expected, whole_text=assertion.scope == "conversation")
+    whole_text = assertion.scope == "conversation"
+    if given is None:
+        last = trial.turns[-1] if assertion.scope == "turn" else None
+        return View(trial, last, whole_text=whole_text)
+    # What comes later must not count for a turn.
+    so_far = replace(trial, turns=trial.turns[:turn]) if whole_text else trial
+    return View(
+        so_far,
+        None if whole_text else record,
+        given.expected,
+        whole_text=whole_text,
+        context=tuple(given.context) or None,
+        retrieval_context=_as_tuple(given.retrieval_context),
+        config=given.config,
+    )
+
+
+def _as_tuple(texts: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if texts is None else tuple(texts)
 
 
 def _in_range(grade: Grade) -> Grade:
@@ -157,6 +196,18 @@ def _in_range(grade: Grade) -> Grade:
         message = "This check broke: its score is not a number."
         return Grade(None, None, message, GradeStatus.ERROR, Cause.HARNESS)
     return grade.but(score=min(1.0, max(0.0, grade.score)))
+
+
+def _with_share(rubric: GradedAssertion) -> GradedAssertion:
+    """Say that the weight of the suite's rubric is no weight among others."""
+    details = rubric.grade.details | {"share": rubric.weight}
+    return replace(rubric, grade=rubric.grade.but(details=details))
+
+
+def _with_dropped(grade: Grade) -> Grade:
+    """Say which settings the judges' models did not accept."""
+    dropped = sorted({name for call in grade.calls for name in call.dropped})
+    return grade.but(details=grade.details | {"dropped": dropped}) if dropped else grade
 
 
 def _with_threshold(grade: Grade, threshold: float | None) -> Grade:
@@ -183,7 +234,7 @@ def limit_actuals(trial: Trial) -> dict[str, float | Decimal | None]:
         "max_response_tokens": trial.usage.response_tokens,
         "max_time_ms": trial.time_ms,
         "max_cost_usd": trial.cost_usd,
-        "max_tool_calls": len(trial.tool_calls),
+        "max_tool_calls": len(trial.tool_calls) if trial.reports_calls else None,
     }
 
 
@@ -199,8 +250,11 @@ def grade_limits(trial: Trial, limits: LimitsSpec) -> Sequence[GradedAssertion]:
         details = {"limit": _plain(limit), "actual": _plain(actual)}
         if trial.failure is not None:
             grade = _ungraded_by(trial.failure)
+        elif actual is None and name == "max_tool_calls":
+            grade = unreported_calls()
         elif actual is None:
-            grade = _unknown_cost(trial) if name == "max_cost_usd" else _unknown_usage(trial, label)
+            is_cost = name == "max_cost_usd"
+            grade = unknown_cost(trial.turns) if is_cost else unknown_usage(trial.turns, label)
         else:
             reason = f"{label}: {_written(actual)}, the limit is {_written(limit)}."
             is_kept = actual <= limit
@@ -220,23 +274,3 @@ def _written(value: float | Decimal) -> str:
         return usd_text(value, is_exact=True)
     # Rounded up, lest 100.2 is said to be above 100 and shown as 100.
     return f"{math.ceil(value):,}"
-
-
-def _unknown_cost(trial: Trial) -> Grade:
-    for turn in trial.turns:
-        if turn.cost_usd is None and None not in {turn.usage.input_uncached, turn.usage.output}:
-            model = turn.model or "the agent's model"
-            reason = f"Cost: unknown, no price covers what {model} did."
-            return Grade.ungraded(Cause.CASE, f"{reason} Enter it on the page of its provider.")
-    return _unknown_usage(trial, "Cost")
-
-
-def _unknown_usage(trial: Trial, label: str) -> Grade:
-    silent = [
-        turn for turn in trial.turns if None in {turn.usage.input_uncached, turn.usage.output}
-    ]
-    if all(turn.error for turn in silent):
-        # Nobody reports what a call cost that came to nothing; that is the agent's failure.
-        reason = f"{label}: unknown. Turn {silent[0].index} failed: {silent[0].error}"
-        return Grade(None, False, reason, cause=Cause.AGENT)  # noqa: FBT003 - score, verdict
-    return Grade.ungraded(Cause.CASE, f"{label}: the agent reports no usage.")

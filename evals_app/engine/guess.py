@@ -9,9 +9,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.scripted import matching_rule
+from evals_app.engine.aids import ITEMS_A_CALL
+from evals_app.engine.graders import Grader
+from evals_app.engine.graders.judged import Rubric
+from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.judging.prompt import system_text
-from evals_app.engine.spec import AgentSpec, ModelSpec
+from evals_app.engine.similarity import SimilaritySpec
+from evals_app.engine.spec import ModelSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.engine.trial import Tool
 
@@ -23,6 +29,7 @@ TOOL_ROUNDS = 1  # in a turn, of an agent that has tools
 TOOL_REQUEST_TOKENS = 80
 TOOL_RESULT_TOKENS = 300
 VERDICT_TOKENS = 250
+TICK_TOKENS = 60  # on a bullet of a rubric
 CALL_S = 1.0  # until a model begins to answer
 TOKENS_PER_S = 60.0
 
@@ -48,7 +55,7 @@ def total_effort(efforts: Sequence[Effort]) -> Effort:
 
 
 class Guess(NamedTuple):
-    """What a conversation takes, and the models that its judged checks ask, one for each question."""
+    """What a conversation takes, and the models that its judged checks ask, one for each call."""
 
     effort: Effort
     judges: tuple[str, ...]
@@ -59,7 +66,8 @@ class Guesser:
     """What the conversations of a run share.
 
     `tools` are the agent's. `judge` judges where a check names no model of its own; `scripted` are
-    the agents that `scripted/<slug>` judges follow.
+    the agents that `scripted/<slug>` judges follow. Of `similarity` only a judge is counted:
+    embeddings cost next to nothing.
     """
 
     suite: SuiteSpec
@@ -67,12 +75,14 @@ class Guesser:
     tools: Sequence[Tool] = ()
     judge: ModelSpec | None = None
     scripted: Mapping[str, AgentSpec] = field(default_factory=dict)
+    similarity: SimilaritySpec | None = None
 
     def guess(self, case: CaseSpec) -> Guess:
         """Guess what a conversation takes.
 
         Each call sends the system prompt, the tools and everything said so far. A judged check asks
-        once, about everything said up to its turn; a script is no model, and takes its delays.
+        as often as it has to, each time about everything said up to its turn; a script is no model,
+        and takes its delays.
         """
         said = sum(_tokens(message.content) for message in case.history)
         said_up_to = []
@@ -84,9 +94,13 @@ class Guesser:
                 said += _tokens(rule.reply or "") if rule else 0
                 delay_s = rule.delay_ms / 1000 if rule else 0.0
                 efforts.append(Effort(time_s=min(delay_s, case.turn_timeout_s)))
-            else:
+            elif self.agent.driver == "model":
                 effort, said = self._answered(said)
                 efforts.append(effort)
+            else:
+                # What an agent outside does is its own affair; only its time is ours.
+                said += REPLY_TOKENS
+                efforts.append(Effort(time_s=CALL_S + REPLY_TOKENS / TOKENS_PER_S))
             said_up_to.append(said)
         questions = self._questions(case)
         efforts.append(self._judged(questions, case, said_up_to))
@@ -116,7 +130,7 @@ class Guesser:
         said_up_to: Sequence[int],
     ) -> Effort:
         """Guess all judging; it is done side by side, so the slowest question is its time."""
-        calls = prompt = 0
+        calls = prompt = response = 0
         times_s = [0.0]
         for turn, assertion, model in questions:
             if _is_script(model):
@@ -129,29 +143,42 @@ class Guesser:
                 prompt += said_up_to[-1]
             else:
                 prompt += said_up_to[turn] + _tokens(case.turns[turn].expected or "")
-            times_s.append(CALL_S + VERDICT_TOKENS / TOKENS_PER_S)
+            answer = _answer_tokens(assertion.grader)
+            response += answer
+            times_s.append(CALL_S + answer / TOKENS_PER_S)
         return Effort(
             judge_calls=calls,
             judge_prompt_tokens=prompt,
-            judge_response_tokens=calls * VERDICT_TOKENS,
+            judge_response_tokens=response,
             time_s=max(times_s),
         )
 
     def _questions(self, case: CaseSpec) -> list[tuple[int | None, AssertionSpec, ModelSpec]]:
-        """Give the judged checks: the turn (from 0; None: the end), the check, the model asked."""
+        """Give the calls of judges: the turn (from 0; None: the end), the check, the model asked."""
         placed: list[tuple[int | None, AssertionSpec]] = [
             (number, assertion)
             for number, turn in enumerate(case.turns)
             for assertion in self.suite.assertions_for(turn)
-            if not (assertion.lacks_expected and turn.expected is None)
+            if not assertion.lacks(turn)
         ]
         placed += [(None, each) for each in case.final_assertions if each.enabled]
-        asked = [
-            (turn, each, self.agent.model if each.model == "agent" else each.model or self.judge)
-            for turn, each in placed
-            if each.grader.family == "judged"
-        ]
-        return [(turn, each, model) for turn, each, model in asked if model is not None]
+        placed += [(None, self.suite.rubric_check)] if self.suite.rubric_check else []
+        return [(turn, each, model) for turn, each in placed for model in self._models_of(each)]
+
+    def _models_of(self, assertion: AssertionSpec) -> Sequence[ModelSpec]:
+        """Give the model of each call of a check."""
+        grader = assertion.grader
+        if isinstance(grader, SemanticSimilarity):
+            judge = self.similarity.judge if self.similarity else None
+            return [] if judge is None or grader.embedder else [judge]
+        if grader.family != "judged":
+            return []
+        jurors = grader.jurors()
+        if not jurors:
+            own = self.agent.model if assertion.model == "agent" else assertion.model
+            judge = own if assertion.model is not None else self.judge
+            jurors = [] if judge is None else [judge]
+        return [each for each in jurors for _ in range(grader.asks() // len(jurors))]
 
     @property
     def _most_tokens(self) -> int:
@@ -169,6 +196,12 @@ class Guesser:
     def _judge_base_tokens(self) -> int:
         rules = system_text("1-5", self.suite.judge_prompt)
         return _tokens(rules + self.suite.judge_context + self.agent.system_prompt)
+
+
+def _answer_tokens(grader: Grader) -> int:
+    """Guess one answer of a judge."""
+    bullets = len(grader.checklist.items) if isinstance(grader, Rubric) else 0
+    return TICK_TOKENS * min(bullets, ITEMS_A_CALL) or VERDICT_TOKENS
 
 
 def _is_script(model: ModelSpec) -> bool:

@@ -42,7 +42,7 @@ class Decision:
 
 def decide(trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec) -> Decision:
     """Give the verdict of an execution."""
-    score = weighted_score(graded)
+    score = execution_score(graded)
     causes = _causes(trial, graded, suite=suite)
     if suite.passes_by_score and score is not None and not at_least(score, suite.pass_threshold):
         reason = f"The score {score:.4g} is below {suite.pass_threshold:.4g}."
@@ -85,7 +85,21 @@ def _first_miss(graded: Sequence[GradedAssertion]) -> str:
     return next((g.grade.reason for g in graded if g.decides and g.grade.passed is False), "")
 
 
-def weighted_score(graded: Sequence[GradedAssertion]) -> float | None:
+def execution_score(graded: Sequence[GradedAssertion]) -> float | None:
+    """Return the score of the checks and that of the suite's rubric, each with its share.
+
+    Where one of them has none the other is all; None if neither has.
+    """
+    checks = _weighted_score([each for each in graded if not each.is_rubric])
+    rubric = next(
+        (g for g in graded if g.is_rubric and g.weight and g.grade.score is not None), None
+    )
+    if rubric is None or rubric.grade.score is None or checks is None:
+        return checks if rubric is None else rubric.grade.score
+    return (1 - rubric.weight) * checks + rubric.weight * rubric.grade.score
+
+
+def _weighted_score(graded: Sequence[GradedAssertion]) -> float | None:
     """Return the weighted mean of all grades that have a score, None if none has."""
     scored = [(g.grade.score, g.weight) for g in graded if g.grade.score is not None and g.weight]
     weight = math.fsum(weight for _, weight in scored)

@@ -40,6 +40,14 @@ def located(kind: str, message: str, loc: tuple[int | str, ...], value: Any) -> 
     return InitErrorDetails(type=PydanticCustomError(kind, message), loc=loc, input=value)
 
 
+def taken_apart(error: ValidationError) -> list[InitErrorDetails]:
+    """Give what an error holds, so that it can be raised again beside others."""
+    return [
+        located(each["type"], each["msg"], each["loc"], each["input"])
+        for each in error.errors(include_url=False)
+    ]
+
+
 def _slug(value: str) -> str:
     if not re.fullmatch(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", value):
         msg = "A slug has lower-case letters, digits and single hyphens, for example refund-flow."
@@ -224,18 +232,42 @@ def _kind_and_day(price: PriceSpec) -> tuple[str, bool, date]:
     return price.model, price.is_batch, price.valid_from
 
 
+ProviderKind = Literal[
+    "anthropic",
+    "openai",
+    "azure_openai",
+    "gemini",
+    "groq",
+    "openrouter",
+    "ollama",
+    "scripted",
+]
+MaxTokensParameter = Literal["max_tokens", "max_completion_tokens"]
+
+
 class ProviderSpec(Spec):
     """A way to reach models. The key itself stays in the environment variable named here."""
 
     provider: Name = Field(description="Name shown to people.")
     slug: Annotated[Slug, Field(description="How models name it: slug/model.")]
-    kind: Annotated[Literal["anthropic", "scripted"], Field(description="Which API it speaks.")]
+    kind: Annotated[ProviderKind, Field(description="Which API it speaks.")]
     base_url: Annotated[
-        Url | None, Field(description="Blank follows the SDK's own environment.")
+        Url | None,
+        Field(
+            description="Where its API is. Left out: the usual address of its kind, or what `ANTHROPIC_BASE_URL` or `OPENAI_BASE_URL` says; Azure OpenAI needs one, which ends in `/openai/v1/`."
+        ),
     ] = None
     api_key_env: Annotated[
         Variable | None,
-        Field(description="Name of the environment variable that holds the key, never the key."),
+        Field(
+            description="Name of the environment variable that holds the key, never the key. Left out: the usual one of its kind."
+        ),
+    ] = None
+    max_tokens_parameter: Annotated[
+        MaxTokensParameter | None,
+        Field(
+            description="How its server names the limit of an answer. Left out: as its kind does; older servers that speak like OpenAI want `max_tokens`."
+        ),
     ] = None
     max_concurrency: Annotated[
         int | None, Field(ge=1, le=MOST, description="Calls at once, of all workers together.")
@@ -247,128 +279,13 @@ class ProviderSpec(Spec):
         default_factory=list, description="What its models cost."
     )
 
-
-class AgentSettings(Spec):
-    """How the agent's model is driven."""
-
-    max_tool_rounds: Annotated[
-        int,
-        Field(description="Rounds of tool calls in one turn; then it has failed.", ge=1, le=200),
-    ] = 25
-    max_output_tokens: Annotated[int, Field(description="Most tokens of one answer.", ge=1)] = 4096
-    provider_patience_s: Annotated[
-        float,
-        Field(
-            description="Seconds that a call may wait for its provider, retries included.",
-            gt=0,
-            le=3600,
-        ),
-    ] = 600.0
-
-
-class ScriptedUsage(Spec):
-    """Tokens that a scripted rule reports, so that limits can be tried offline."""
-
-    input_tokens: Annotated[int, Field(description="Prompt tokens.", ge=0)]
-    output_tokens: Annotated[int, Field(description="Response tokens.", ge=0)]
-
-
-class ScriptedCall(Spec):
-    """A tool call that a scripted rule makes."""
-
-    tool: Annotated[Name, Field(description="One of the agent's tools.")]
-    args: dict[str, Any] = Field(
-        default_factory=dict, description="May hold {{input}} and {{result.N.path}}."
-    )
-
-
-class ScriptedRule(Spec):
-    """When the message matches, call these tools, then say this or fail.
-
-    `when` is an RE2 pattern searched in the message, case-insensitively; `turn` a 1-based
-    position. In `reply` and in later `args`, `{{input}}` is the message and `{{result.N.path}}`
-    the N-th result of this turn.
-    """
-
-    when: Annotated[
-        Pattern | None,
-        Field(
-            description="RE2 pattern searched in the message, in any case; left out: every message."
-        ),
-    ] = None
-    turn: Annotated[int | None, Field(description="Only in this turn, counted from 1.", ge=1)] = (
-        None
-    )
-    calls: list[ScriptedCall] = Field(
-        default_factory=list, description="Tool calls, made in this order."
-    )
-    reply: Annotated[
-        str | None, Field(description="What it says; may hold {{input}} and {{result.N.path}}.")
-    ] = None
-    delay_ms: Annotated[int, Field(description="How long it takes.", ge=0, le=3_600_000)] = 0
-    error: Annotated[str | None, Field(description="What it fails with, instead of a reply.")] = (
-        None
-    )
-    usage: Annotated[
-        ScriptedUsage | None, Field(description="Tokens it reports; left out: unknown.")
-    ] = None
-
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
-        if self.reply is None and self.error is None:
-            msg = "A rule needs a reply or an error."
-            raise ValueError(msg)
-        if self.reply is not None and self.error is not None:
-            msg = "A rule replies or fails, not both; leave out reply or error."
-            raise ValueError(msg)
-        return self
-
-
-class AgentSpec(Spec):
-    """What is tested: a driver with its settings, system prompt and tools."""
-
-    not_yet = frozenset({"url", "headers", "protocol", "callable", "command"})
-
-    agent: Name = Field(description="Name shown to people; {{agentName}} in prompts.")
-    slug: Annotated[Slug, Field(description="How suites and commands name it.")]
-    description: Annotated[str, Field(description="For people.")] = ""
-    driver: Annotated[
-        Literal["model", "scripted"],
-        Field(description="How it is made to answer: by a model with tools, or by rules."),
-    ] = "model"
-    model: Annotated[ModelRef | None, Field(description="provider/model")] = None
-    system_prompt: Annotated[
-        Template,
-        Field(
-            description="May hold {{threadContext.channel}}, {{threadContext.params.NAME}}, {{agentName}} and {{datetime}}."
-        ),
-    ] = ""
-    tools: list[Name] = Field(
-        default_factory=list, description="Names of the world's tools that it may call."
-    )
-    settings: Annotated[AgentSettings, Field(description="How its model is driven.")] = (
-        AgentSettings()
-    )
-    rules: list[ScriptedRule] = Field(
-        default_factory=list, description="For driver scripted: the first rule that matches acts."
-    )
-
-    @model_validator(mode="after")
-    def _fits_its_driver(self) -> Self:
-        if self.driver == "model" and self.model is None:
-            msg = (
-                "An agent with driver model needs a model, for example anthropic/claude-haiku-5-5."
+    def _has_an_address(self) -> Self:
+        if self.kind == "azure_openai" and self.base_url is None:
+            message = (
+                "Azure OpenAI needs its address: https://NAME.openai.azure.com/openai/v1/ with the "
+                "name of your resource."
             )
-            raise ValueError(msg)
-        if self.driver == "model" and self.rules:
-            msg = "rules belong to driver scripted; this agent has driver model."
-            raise ValueError(msg)
-        if self.driver == "scripted" and not self.rules:
-            msg = "An agent with driver scripted needs at least one rule."
-            raise ValueError(msg)
-        for number, rule in enumerate(self.rules, 1):
-            for call in rule.calls:
-                if call.tool not in self.tools:
-                    msg = f"Rule {number} calls {call.tool!r}, which is not in this agent's tools."
-                    raise ValueError(msg)
+            error = located("no_address", message, ("base_url",), None)
+            raise ValidationError.from_exception_data("ProviderSpec", [error])
         return self

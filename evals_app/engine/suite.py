@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -13,13 +14,17 @@ from pydantic import (
     SerializeAsAny,
     SerializerFunctionWrapHandler,
     ValidationError,
+    ValidationInfo,
     model_serializer,
     model_validator,
 )
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails
 
-from evals_app.engine.graders import ALIASES, GRADERS, NOT_YET, Grader
+from evals_app.engine.files import MAX_FILES, FileSpec, distinct
+from evals_app.engine.graders import ALIASES, GRADERS, GROUPS, Grader, named_type
+from evals_app.engine.graders.base import Need
+from evals_app.engine.matchers import json_problem
 from evals_app.engine.spec import MOST, JudgeRef, Name, Slug, Spec, Template, Usd, located
 
 COMMON_KEYS = ("type", "name", "weight", "threshold", "enabled", "fail_on_error", "model", "scope")
@@ -49,21 +54,29 @@ class AssertionSpec(Spec):
     @property
     def lacks_expected(self) -> bool:
         """Whether it can only work on a turn that has an expected text."""
-        return self.grader.uses_expected and getattr(self.grader, "value", None) is None
+        return "expected" in self.grader.needs()
+
+    def lacks(self, turn: "TurnSpec | None") -> Need | None:
+        """Name what it needs and the turn does not have; None: it is about no turn."""
+        return min(self.grader.needs() - (turn.gives if turn else frozenset()), default=None)
 
     @model_validator(mode="wrap")
     @classmethod
-    def _from_flat(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
+    def _from_flat(
+        cls,
+        data: Any,  # noqa: ANN401 - whatever was written
+        handler: ModelWrapValidatorHandler[Self],
+        info: ValidationInfo,
+    ) -> Self:
         if not isinstance(data, dict) or isinstance(data.get("grader"), Grader):
             return handler(data)
-        kind, implied = _resolved(data.get("type"))
+        kind, options = _resolved(data)
         grader_class = _grader_class(kind)
-        options = implied | {key: value for key, value in data.items() if key not in COMMON_KEYS}
         common = {key: value for key, value in data.items() if key in COMMON_KEYS}
         errors: list[InitErrorDetails] = []
         grader = None
         try:
-            grader = grader_class.model_validate(options)
+            grader = grader_class.model_validate(options, context=info.context)
         except ValidationError as exc:
             errors += _details(exc, grader_class)
         try:
@@ -83,6 +96,8 @@ class AssertionSpec(Spec):
         wrong = []
         if self.model is not None and grader_class.family != "judged":
             wrong.append(("model", f"{self.type} asks no judge, so it takes no model."))
+        if self.model is not None and self.grader.jurors():
+            wrong.append(("model", "The jury names the models to ask; leave out model, or jury."))
         if self.scope is not None and not grader_class.reads_text:
             wrong.append(("scope", f"{self.type} reads no text, so it takes no scope."))
         return [located("misplaced_key", message, (key,), data[key]) for key, message in wrong]
@@ -99,7 +114,9 @@ class AssertionSpec(Spec):
 
 def _details(exc: ValidationError, model: type[Spec]) -> list[InitErrorDetails]:
     """Take an error apart so that it can be raised again beside others."""
-    names = [*COMMON_KEYS, *model.model_fields] if issubclass(model, Grader) else list(COMMON_KEYS)
+    names = list(COMMON_KEYS)
+    if issubclass(model, Grader):
+        names += [info.alias or name for name, info in model.model_fields.items()]
     details = []
     for error in exc.errors(include_url=False):
         message = error["msg"].removeprefix("Value error, ")
@@ -116,19 +133,29 @@ def near(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {found[0]!r}?" if found else ""
 
 
-def _resolved(kind: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - see below
-    """Give what another name stands for, and the options that come with it."""
-    return ALIASES.get(kind, (kind, {})) if isinstance(kind, str) else (kind, {})
+def _resolved(data: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Give the type that is meant, and its options with those that come with its name."""
+    options = {key: value for key, value in data.items() if key not in COMMON_KEYS}
+    written, kind = data.get("type"), named_type(data)
+    if isinstance(written, str) and written in GROUPS:
+        key, members = GROUPS[written]
+        if kind == written:
+            message = f"{written} needs {key}: one of {', '.join(members)}."
+            where = (key,) if key in data else ("type",)
+            problem = located("unknown_type", message, where, data.get(key))
+            raise ValidationError.from_exception_data("AssertionSpec", [problem])
+        del options[key]
+    elif isinstance(written, str) and written in ALIASES:
+        options = ALIASES[written][1] | options
+    return kind, options
 
 
 def _grader_class(kind: Any) -> type[Grader]:  # noqa: ANN401 - whatever stands under `type`
     if isinstance(kind, str) and kind in GRADERS:
         return GRADERS[kind]
-    known = [*GRADERS, *ALIASES]
+    known = [*GRADERS, *ALIASES, *GROUPS]
     if kind is None:
         message = f"A check needs a type. Known: {', '.join(known)}."
-    elif isinstance(kind, str) and kind in NOT_YET:
-        message = f"The check {kind!r} is not available in this version."
     else:
         message = f"Unknown check {kind!r}.{near(str(kind), known)} Known: {', '.join(known)}."
     problem = located("unknown_type", message, ("type",), kind)
@@ -142,6 +169,12 @@ def _unique(value: list[str]) -> list[str]:
 
 def _one_or_many(value: Any) -> Any:  # noqa: ANN401 - a single word stands for a list of one
     return [value] if isinstance(value, str) else value
+
+
+def _json(value: dict[str, Any]) -> dict[str, Any]:
+    if problem := json_problem(value):
+        raise ValueError(problem)
+    return value
 
 
 def _iso_time(value: str) -> str:
@@ -196,6 +229,10 @@ class GatesSpec(Spec):
     ] = None
 
 
+MAX_PASSAGES = 200
+Passage = Annotated[str, Field(min_length=1, max_length=200_000)]
+
+
 class HistoryMessage(Spec):
     """A message that was said before the first turn."""
 
@@ -210,12 +247,29 @@ class TurnSpec(Spec):
     replaces the defaults unless `inherit` adds it to them.
     """
 
-    not_yet = frozenset({"context", "files", "retrieval_context", "config"})
-
     user: Annotated[str, Field(description="What the user says.", min_length=1)]
     expected: Annotated[
         str | None, Field(description="The expected answer. The agent never sees it.")
     ] = None
+    files: Annotated[list[FileSpec], AfterValidator(distinct), Field(max_length=MAX_FILES)] = Field(
+        default_factory=list,
+        description="What the user shows along with the message: pictures, PDFs, documents.",
+    )
+    context: list[Passage] = Field(
+        default_factory=list,
+        description="Facts of the case for judges. The agent never sees them.",
+        max_length=MAX_PASSAGES,
+    )
+    retrieval_context: Annotated[
+        list[Passage] | None,
+        Field(
+            description="The knowledge that the reply is to rest on; left out: what the agent's tools found.",
+            max_length=MAX_PASSAGES,
+        ),
+    ] = None
+    config: Annotated[dict[str, Any], AfterValidator(_json)] = Field(
+        default_factory=dict, description="Anything that checks by code of your own need."
+    )
     inherit: Annotated[
         bool, Field(description="Adds the turn's own assertions to the suite's.")
     ] = False
@@ -223,6 +277,15 @@ class TurnSpec(Spec):
         list[AssertionSpec] | None,
         Field(description="Left out: the suite's; []: unscored; a list: these instead."),
     ] = None
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """What checks can find in it, of what some cannot do without."""
+        has: dict[Need, bool] = {
+            "expected": self.expected is not None,
+            "context": bool(self.context),
+        }
+        return frozenset(need for need, is_there in has.items() if is_there)
 
     @model_validator(mode="after")
     def _inherits_beside_its_own(self) -> Self:
@@ -277,9 +340,8 @@ class CaseSpec(Spec):
     def _holds_together(self) -> Self:
         errors = _out_of_turn(self.history)
         for t, turn in enumerate(self.turns):
-            if turn.expected is None:
-                errors += _missing_expected(turn.assertions or [], ("turns", t, "assertions"))
-        errors += _missing_expected(self.final_assertions, ("final_assertions",))
+            errors += _lacking(turn.assertions or [], turn, ("turns", t, "assertions"))
+        errors += _lacking(self.final_assertions, None, ("final_assertions",))
         if errors:
             raise ValidationError.from_exception_data("CaseSpec", errors)
         return self
@@ -306,21 +368,27 @@ def _out_of_turn(history: list[HistoryMessage]) -> list[InitErrorDetails]:
     return errors
 
 
-def _missing_expected(
-    assertions: list[AssertionSpec], where: tuple[int | str, ...]
+def _lacking(
+    assertions: list[AssertionSpec], turn: TurnSpec | None, where: tuple[int | str, ...]
 ) -> list[InitErrorDetails]:
-    message = "This check needs a value, or a turn with an expected text; it has neither."
     return [
-        located("missing_expected", message, (*where, a), assertion.type)
+        located(f"missing_{need}", _lack_of(assertion, need), (*where, a), assertion.type)
         for a, assertion in enumerate(assertions)
-        if assertion.lacks_expected
+        if (need := assertion.lacks(turn))
     ]
+
+
+def _lack_of(assertion: AssertionSpec, need: Need) -> str:
+    """Say in a sentence what a check needs."""
+    if need == "context":
+        return "This check needs a turn with a context."
+    if "value" in type(assertion.grader).model_fields:
+        return "This check needs a value, or a turn with an expected text; it has neither."
+    return "This check needs a turn with an expected text."
 
 
 class SuiteSpec(Spec):
     """Cases for one agent, with defaults."""
-
-    not_yet = frozenset({"rubric", "rubric_weight"})
 
     suite: Name = Field(description="Name shown to people.")
     slug: Annotated[Slug, Field(description="How commands, REST and imports name it.")]
@@ -340,7 +408,12 @@ class SuiteSpec(Spec):
         Field(description="What makes an execution pass: all of its checks, or its score."),
     ] = "all"  # noqa: S105 - no password
     pass_threshold: Annotated[
-        float, Field(description="Least score, where the score decides.", ge=0, le=1)
+        float,
+        Field(
+            description="Least score, where the score decides; and of the rubric, if there is one.",
+            ge=0,
+            le=1,
+        ),
     ] = 0.8
     run_rule: Annotated[
         Literal["all_cases", "gates"],
@@ -363,6 +436,22 @@ class SuiteSpec(Spec):
         Template,
         Field(description="Facts that the judge may rely on; may hold the variables of prompts."),
     ] = ""
+    rubric: Annotated[
+        str,
+        Field(
+            description="Markdown by which each conversation is graded as a whole, at its end: one"
+            " thing to achieve in each bullet. It passes at `pass_threshold`."
+        ),
+    ] = ""
+    rubric_weight: Annotated[
+        float,
+        Field(
+            description="Share of the rubric in the score; the checks have the rest. Without checks"
+            " the rubric is all. 0: it is shown only.",
+            ge=0,
+            le=1,
+        ),
+    ] = 0.5
     assertions: list[AssertionSpec] = Field(
         default_factory=list, description="For every turn that has none of its own."
     )
@@ -388,6 +477,11 @@ class SuiteSpec(Spec):
         if self.run_rule == "gates" and self.gates == GatesSpec():
             message = "The gates alone decide, but none is set: such a run could not fail."
             errors.append(located("no_gates", message, ("run_rule",), self.run_rule))
+        try:
+            _ = self.rubric_check
+        except ValidationError as exc:
+            message = exc.errors()[0]["msg"].removeprefix("Value error, ")
+            errors.append(located("rubric", message, ("rubric",), self.rubric))
         for c, case in enumerate(self.cases):
             if (known := first.setdefault(case.name, c)) != c:
                 message = f"Case {known + 1} has the same name; a case is known by its name."
@@ -401,6 +495,21 @@ class SuiteSpec(Spec):
         own = turn.assertions
         inherited = self.assertions if own is None or turn.inherit else []
         return [each for each in [*inherited, *(own or [])] if each.enabled]
+
+    @cached_property
+    def rubric_check(self) -> AssertionSpec | None:
+        """Give the rubric as the check that it is at the end of every conversation."""
+        if not self.rubric.strip():
+            return None
+        return AssertionSpec.model_validate(
+            {
+                "type": "rubric",
+                "name": "Rubric of the suite",
+                "criteria": self.rubric,
+                "threshold": self.pass_threshold,
+                "weight": self.rubric_weight,
+            }
+        )
 
     @property
     def passes_by_score(self) -> bool:
@@ -421,9 +530,10 @@ class SuiteSpec(Spec):
             each
             for turn in case.turns
             for each in self.assertions_for(turn)
-            if turn.expected is not None or not each.lacks_expected
+            if not each.lacks(turn)
         ]
         checks += [each for each in case.final_assertions if each.enabled]
+        checks += [self.rubric_check] if self.rubric_check else []
         return case.limits == LimitsSpec() and not any(map(self._counts, checks))
 
     def _counts(self, assertion: AssertionSpec) -> bool:

@@ -4,7 +4,7 @@ Frozen dataclasses with plain JSON inside: a Trial is stored whole, read again a
 Latencies are milliseconds, times UTC in ISO 8601, texts stand as the agent wrote them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
@@ -12,6 +12,8 @@ from functools import reduce
 from typing import Any, Literal, Protocol, Self
 
 from pydantic import TypeAdapter
+
+from evals_app.engine.journal import WorldState
 
 
 class Cause(StrEnum):
@@ -103,7 +105,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call of a tool: what the agent asked and what it got."""
+    """One call of a tool: what the agent asked and what it got.
+
+    `is_retrieval` says that the tool looks knowledge up; then no chunks means that it found none.
+    """
 
     name: str
     args: dict[str, Any]
@@ -111,6 +116,7 @@ class ToolCall:
     error: str | None = None
     duration_ms: float = 0.0
     chunks: tuple[Chunk, ...] = ()
+    is_retrieval: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +137,24 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownFile:
+    """A file that the user showed along with a message; its content stands elsewhere."""
+
+    name: str
+    media_type: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class TurnRecord:
     """One exchange: the user's message, what the agent did, its reply.
 
     `messages` are the agent's, in order; `reply` is the text of the last one. `expected` is what the
     case expects: kept for people, never shown to the agent. `latency_ms` is the
     agent's own time; waiting for a provider is in `waited_ms`. `cost_usd` None is unknown.
+    `journal_end` counts the changes of the world up to its end; None in transcripts from before it
+    was noted. `reports_calls` is False where the agent does not tell what tools it called: no calls
+    in `messages` then means nothing.
     """
 
     index: int
@@ -153,6 +171,9 @@ class TurnRecord:
     notes: tuple[str, ...] = ()
     expected: str | None = None
     cost_usd: Decimal | None = None
+    files: tuple[ShownFile, ...] = ()
+    journal_end: int | None = None
+    reports_calls: bool = True
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -173,6 +194,8 @@ class Trial:
 
     `turns` are those that were held; `planned_turns` how many the case has. `world_changes` is the
     difference between the world before and after, `world_journal` each change as it happened.
+    `trace_id` is what an agent over HTTP was told with each message, to find it in its own traces.
+    `is_outside`: the agent brings tools of its own and never touches this world.
     """
 
     case: str
@@ -190,6 +213,8 @@ class Trial:
     warnings: tuple[str, ...] = ()
     is_scripted: bool = False
     started_at: str = ""
+    trace_id: str | None = None
+    is_outside: bool = False
 
     @property
     def usage(self) -> Usage:
@@ -211,6 +236,11 @@ class Trial:
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         return tuple(call for turn in self.turns for call in turn.tool_calls)
+
+    @property
+    def reports_calls(self) -> bool:
+        """Whether `tool_calls` is all that was called."""
+        return all(turn.reports_calls for turn in self.turns)
 
     @property
     def ended_early(self) -> bool:
@@ -238,13 +268,17 @@ class View:
     """A Trial as one assertion sees it: a single turn, or (`turn` None) the whole conversation.
 
     `expected_text` is the turn's expected answer. With `whole_text` the text to grade is every
-    reply of the conversation, else the reply of the turn, or at the end the last one.
+    reply of the conversation, else the reply of the turn, or at the end the last one. `context`,
+    `retrieval_context` and `config` are what the case says of the turn for graders alone.
     """
 
     trial: Trial
     turn: TurnRecord | None = None
     expected_text: str | None = None
     whole_text: bool = False
+    context: tuple[str, ...] | None = None
+    retrieval_context: tuple[str, ...] | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def reply(self) -> str:
@@ -265,9 +299,69 @@ class View:
         return tuple(call for turn in self.turns for call in turn.tool_calls)
 
     @property
+    def reports_calls(self) -> bool:
+        """Whether `tool_calls` is all that was called."""
+        return all(turn.reports_calls for turn in self.turns)
+
+    @property
     def chunks(self) -> tuple[Chunk, ...]:
         """What retrieval tools returned in the turns in sight, in order, doubles included."""
         return tuple(chunk for call in self.tool_calls for chunk in call.chunks)
+
+    def retrieved(self) -> tuple[Chunk, ...] | None:
+        """Give the knowledge that the reply can rest on; None if nothing was ever looked up.
+
+        That is what the case says of the turn, else what retrieval tools returned in it, else in
+        the latest turn before that returned any. Doubles are left out.
+        """
+        if self.retrieval_context is not None:
+            given = enumerate(self.retrieval_context, 1)
+            return tuple(Chunk(str(number), text) for number, text in given)
+        if self.turn is None:
+            return _without_doubles(self.chunks) if _looked_up(self.turns) else None
+        for turn in reversed(self._up_to_now()):
+            if _looked_up([turn]):
+                return _without_doubles(c for call in turn.tool_calls for c in call.chunks)
+        return None
+
+    @property
+    def world_journal(self) -> tuple[dict[str, Any], ...]:
+        """Each change of the world in the turns in sight.
+
+        Raises:
+            ValueError: the transcript does not tell in which turn the world changed.
+        """
+        first, end = self._journal_range()
+        return self.trial.world_journal[first:end]
+
+    @property
+    def earlier_journal(self) -> tuple[dict[str, Any], ...]:
+        """Each change of the world before the turns in sight.
+
+        Raises:
+            ValueError: the transcript does not tell in which turn the world changed.
+        """
+        first, _ = self._journal_range()
+        return self.trial.world_journal[:first]
+
+    def _journal_range(self) -> tuple[int, int]:
+        whole = len(self.trial.world_journal)
+        seen = self._up_to_now()
+        if not whole or (self.turn is None and len(seen) == self.trial.planned_turns):
+            return 0, whole
+        ends = [0, *(turn.journal_end for turn in seen)]
+        first, end = (0 if self.turn is None else ends[-2]), ends[-1]
+        if first is None or end is None:
+            msg = (
+                "This transcript does not tell in which turn the world changed; run the case again."
+            )
+            raise ValueError(msg)
+        return first, end
+
+    def _up_to_now(self) -> tuple[TurnRecord, ...]:
+        turns = self.trial.turns
+        place = next((n for n, each in enumerate(turns, 1) if each == self.turn), len(turns))
+        return turns[:place]
 
     def expected(self, own: str | None) -> str:
         """Give the assertion's own value, else the turn's expected text.
@@ -280,6 +374,14 @@ class View:
             msg = "This check needs an expected text and has none."
             raise ValueError(msg)
         return text
+
+
+def _looked_up(turns: Iterable[TurnRecord]) -> bool:
+    return any(call.chunks or call.is_retrieval for turn in turns for call in turn.tool_calls)
+
+
+def _without_doubles(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
+    return tuple({(chunk.id, chunk.text): chunk for chunk in chunks}.values())
 
 
 class GradeStatus(StrEnum):
@@ -303,7 +405,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class JudgeCall:
-    """One call of a judge model, kept for people who ask why; never holds a key."""
+    """One call of a judge model, kept for people who ask why; never holds a key.
+
+    `model` is the one that answered, `asked_model` the one that was asked.
+    """
 
     purpose: str
     model: str
@@ -316,6 +421,16 @@ class JudgeCall:
     dropped: tuple[str, ...] = ()
     is_scripted: bool = False
     cost_usd: Decimal | None = None
+    provider: str = ""
+    asked_model: str = ""
+    prompt_version: int = 0
+    stop: str = "ok"
+    refusal_category: str | None = None
+    waited_ms: float = 0.0
+    first_token_ms: float | None = None
+    request_id: str | None = None
+    sent: dict[str, Any] = field(default_factory=dict)
+    is_replayed: bool = False
 
     def to_json(self) -> dict[str, Any]:
         dumped: dict[str, Any] = _JUDGE_CALL.dump_python(self, mode="json")
@@ -368,7 +483,19 @@ class Grade:
         return replace(self, **changes)
 
 
-Family = Literal["text", "tools", "retrieval", "judged", "limit"]
+Family = Literal[
+    "text",
+    "numbers",
+    "overlap",
+    "json",
+    "tools",
+    "retrieval",
+    "world",
+    "effort",
+    "judged",
+    "code",
+    "limit",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,6 +503,7 @@ class GradedAssertion:
     """A Grade in its place: which assertion gave it, about which turn (None: the conversation).
 
     `decides` is False for what can only inform: weight 0, or a score that nothing is compared to.
+    `is_rubric`: it is the suite's, and `weight` its share in the score beside all others together.
     """
 
     type: str
@@ -388,46 +516,7 @@ class GradedAssertion:
     grade: Grade
     decides: bool = True
     fail_on_error: bool = False
-
-
-Scale = Literal["1-5", "0-1", "pass_fail"]
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeQuestion:
-    """What a judged grader asks: do these criteria hold for what the View shows?
-
-    `key` tells assertions of an execution apart; the judge derives its delimiters from it.
-    """
-
-    criteria: str
-    scale: Scale
-    view: View
-    key: str = ""
-    reference: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeAnswer:
-    """What a judge found; `raw` is on the question's scale, `score` in 0..1."""
-
-    raw: float | str
-    score: float
-    critique: str
-    evidence: tuple[Evidence, ...] = ()
-    flags: tuple[str, ...] = ()
-    calls: tuple[JudgeCall, ...] = ()
-
-
-class Judge(Protocol):
-    """Answers a question about a trial.
-
-    Raises:
-        JudgeError: no usable verdict (refused, off the schema twice, `cannot_grade`); its
-            `calls` attribute holds the JudgeCalls that were made.
-    """
-
-    async def __call__(self, question: JudgeQuestion) -> JudgeAnswer: ...
+    is_rubric: bool = False
 
 
 class Tool(Protocol):
@@ -450,11 +539,16 @@ class World(Protocol):
     """A private copy of the fixtures that one execution reads and changes through tools.
 
     `call` never raises for what an agent does wrong: it returns `{"error": {"code", "message"}}`.
+    `change_count` is the length of the journal; `opened` gives the entities and relations as they
+    were before the first change.
     """
 
     @property
     def tools(self) -> Mapping[str, Tool]: ...
     @property
     def journal(self) -> Sequence[Mapping[str, Any]]: ...
+    @property
+    def change_count(self) -> int: ...
     def call(self, name: str, args: Mapping[str, Any]) -> dict[str, Any]: ...
     def changes(self) -> dict[str, Any]: ...
+    def opened(self) -> WorldState: ...

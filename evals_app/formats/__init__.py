@@ -5,18 +5,23 @@ lets its dialect make a draft of it (`native`, `struere`), and compares the draf
 and with what exists (`references`). `write_native` is the way out.
 """
 
-from evals_app.formats.detect import DIALECTS, EXPECTED, Dialect, is_eval_file
+from evals_app.formats.attached import FindFile, files_of, is_shown, nothing_beside
+from evals_app.formats.detect import EXPECTED, is_eval_file, is_table
+from evals_app.formats.differences import Difference, differences
+from evals_app.formats.document import MAX_BYTES
 from evals_app.formats.importing import Imported, Located, SourceData, SourceFile, read_files
+from evals_app.formats.kinds import DIALECTS, Dialect
 from evals_app.formats.native import file_name, write_native
 from evals_app.formats.problems import FormatError, Problem
 from evals_app.formats.references import Known
-from evals_app.formats.yaml_source import MAX_BYTES
 
 __all__ = [
     "DIALECTS",
     "EXPECTED",
     "MAX_BYTES",
     "Dialect",
+    "Difference",
+    "FindFile",
     "FormatError",
     "Imported",
     "Known",
@@ -24,8 +29,13 @@ __all__ = [
     "Problem",
     "SourceData",
     "SourceFile",
+    "differences",
     "file_name",
+    "files_of",
     "is_eval_file",
+    "is_shown",
+    "is_table",
+    "nothing_beside",
     "read_files",
     "write_native",
 ]

@@ -1,12 +1,10 @@
 """Tell by name and content what a file is: its kind, and its dialect."""
 
+import re
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
-from evals_app.formats.draft import Kind
-
-Dialect = Literal["native", "struere"]
-DIALECTS: tuple[Dialect, ...] = ("native", "struere")
+from evals_app.formats.kinds import Dialect, Kind
 
 _KINDS: dict[str, Kind] = {
     ".suite": "suite",
@@ -18,9 +16,26 @@ _KINDS: dict[str, Kind] = {
 EVAL_SUFFIXES = tuple(f"{kind}{ending}" for kind in _KINDS for ending in (".yaml", ".yml"))
 
 EXPECTED = (
-    "Expected *.suite.yaml, *.agent.yaml, *.fixture.yaml or *.provider.yaml, or a Struere project "
-    "(evals/*.eval.yaml, fixtures/*.fixture.yaml)"
+    "Expected *.suite.yaml, *.agent.yaml, *.fixture.yaml or *.provider.yaml, a table (*.csv, "
+    "*.xlsx), or a project of Struere (evals/*.eval.yaml, fixtures/*.fixture.yaml), Agentura "
+    "(agentura.yaml), Lobu (agents/*/evals/*.yaml), HoloDeck (agent.yaml) or promptfoo "
+    "(promptfooconfig.yaml)"
 )
+
+_TABLES = (".csv", ".xlsx")
+# Names by which files of other systems are found in a folder.
+_FOREIGN_NAMES: dict[str, Dialect] = {
+    "agentura.yaml": "agentura",
+    "agentura.yml": "agentura",
+    "lobu.toml": "lobu",
+    "agent.yaml": "holodeck",
+    "agent.yml": "holodeck",
+    "promptfooconfig.yaml": "promptfoo",
+    "promptfooconfig.yml": "promptfoo",
+    "promptfooconfig.json": "promptfoo",
+}
+_LOBU_EVAL = re.compile(r"(?:^|/)agents/([^/]+)/evals/[^/]+\.ya?ml$")
+_AGENTURA_TYPES = ("golden_dataset", "llm_judge", "performance", "tool_use")
 
 _CAMEL = {"judgeModel", "judgePrompt", "judgeContext", "finalAssertions", "contextParams"}
 _NATIVE_SUITE = {
@@ -37,13 +52,61 @@ _NATIVE_FIXTURE = {"chunks", "entity_types", "description"}
 
 
 def is_eval_file(path: str) -> bool:
-    """Whether a file found in a folder is one to import, by its name."""
-    return path.endswith(EVAL_SUFFIXES)
+    """Whether a file found in a folder is one to import, by its name.
+
+    A table among other files may be anything, so there it needs `.suite` in its name.
+    """
+    name = PurePosixPath(path).name
+    tables = tuple(f".suite{ending}" for ending in _TABLES)
+    return (
+        path.endswith((*EVAL_SUFFIXES, *tables))
+        or name in _FOREIGN_NAMES
+        or _LOBU_EVAL.search(path) is not None
+    )
 
 
-def is_yaml(path: str) -> bool:
-    """Whether a file can be one of ours at all."""
-    return path.endswith((".yaml", ".yml"))
+def lobu_agent(path: str) -> str | None:
+    """Give the id of the agent that an eval file of Lobu tests by its folder."""
+    found = _LOBU_EVAL.search(path)
+    return found[1] if found else None
+
+
+def is_readable(path: str) -> bool:
+    """Whether a file can be one to import at all."""
+    name = PurePosixPath(path).name
+    return path.endswith((".yaml", ".yml")) or is_table(path) or name in _FOREIGN_NAMES
+
+
+def is_table(path: str) -> bool:
+    """Whether a file is a table, by its name."""
+    return path.lower().endswith(_TABLES)
+
+
+def foreign_dialect(path: str, data: Any) -> Dialect | None:  # noqa: ANN401 - JSON
+    """Tell the dialect of another system's file by its keys, then by its name; None: it is none."""
+    if is_table(path):
+        return "table"
+    if path.endswith(EVAL_SUFFIXES):
+        return None
+    name = PurePosixPath(path).name
+    keys = set(_keys(data))
+    if name == "lobu.toml":
+        return "lobu"
+    # Under the name of a foreign file ours are known by what only they have.
+    is_ours = name not in _FOREIGN_NAMES or keys & {"slug", "driver"}
+    if is_ours and keys & {"suite", "cases", "driver", "rules", "entities"}:
+        return None
+    if any(row.get("type") in _AGENTURA_TYPES for row in _rows(data, "evals")):
+        return "agentura"
+    if keys & {"test_cases", "test_cases_file", "instructions"} or (
+        "metrics" in _keys(data.get("evaluations") if "evaluations" in keys else None)
+    ):
+        return "holodeck"
+    if keys & {"prompts", "tests", "scenarios", "defaultTest"}:
+        return "promptfoo"
+    if "turns" in keys or _LOBU_EVAL.search(path):
+        return "lobu"
+    return _FOREIGN_NAMES.get(name)
 
 
 def kind_of(path: str, data: Any) -> Kind | None:  # noqa: ANN401 - JSON

@@ -1,19 +1,26 @@
 """What a reader makes of one file, before files are compared with each other."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from evals_app.engine.spec import PREFIXES
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.spec import PREFIXES, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, SuiteSpec, TurnSpec
+from evals_app.formats.document import Document, Surprise
 from evals_app.formats.explain import allows, annotation_at, explain
+from evals_app.formats.kinds import Dialect, Kind
 from evals_app.formats.problems import Loc, Problem, shortened, shown
-from evals_app.formats.yaml_source import Document, Surprise
+from fixtures_app.spec import FixtureSpec
 
-Kind = Literal["provider", "agent", "fixture", "suite"]
-KINDS: tuple[Kind, ...] = ("provider", "agent", "fixture", "suite")
+MODELS: dict[Kind, type[BaseModel]] = {
+    "provider": ProviderSpec,
+    "agent": AgentSpec,
+    "fixture": FixtureSpec,
+    "suite": SuiteSpec,
+}
 
 # Above this a worker gives a conversation up.
 MAX_CASE_S = 1500
@@ -34,14 +41,16 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One object of one file: its spec if it is sound, and what it refers to even if it is not.
+    """One object of a file: its spec if it is sound, and what it refers to even if it is not.
 
-    `place` makes a Problem for a place in the spec, in the words and lines of the file.
+    `data` is the object in our words, of which the spec is made. `place` makes a Problem for a
+    place in it, in the words and lines of the file where it was written.
     """
 
     kind: Kind
-    dialect: Literal["native", "struere"]
+    dialect: Dialect
     document: Document
+    data: Any
     spec: Any
     references: tuple[Reference, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -50,9 +59,33 @@ class Draft:
     @property
     def slug(self) -> str | None:
         """The slug as written, even of a draft that is not sound."""
-        data = self.document.data
-        slug = data.get("slug") if isinstance(data, dict) else None
+        slug = self.data.get("slug") if isinstance(self.data, dict) else None
         return slug if isinstance(slug, str) else None
+
+    def without_spec(self) -> "Draft":
+        """Give the same of what was read in part: with its errors, without doubts that follow."""
+        errors = tuple(each for each in self.problems if each.level == "error")
+        return replace(self, spec=None, problems=errors)
+
+
+def drafted(
+    kind: Kind,
+    dialect: Dialect,
+    document: Document,
+    data: Any,  # noqa: ANN401 - JSON
+    *,
+    place: Callable[..., Problem] | None = None,
+) -> Draft:
+    """Make a draft of an object that is written in our words.
+
+    `place` translates where these are not the words of the file.
+    """
+    put = place or document.problem
+    spec, problems = validated(MODELS[kind], data, document, place=place)
+    if isinstance(spec, SuiteSpec):
+        problems += suite_warnings(spec, put)
+    references = tuple(_references(kind, data)) if isinstance(data, dict) else ()
+    return Draft(kind, dialect, document, data, spec, references, tuple(problems), put)
 
 
 def validated(
@@ -93,6 +126,66 @@ def _is_doubtful(surprise: Surprise, annotation: Any) -> bool:  # noqa: ANN401 -
     if isinstance(surprise.value, bool):
         return allows(annotation, bool) and allows(annotation, str)
     return allows(annotation, int) or allows(annotation, float)
+
+
+def _references(kind: Kind, data: dict[str, Any]) -> Iterator[Reference]:
+    if kind == "agent":
+        yield from model_references(data.get("model"), ("model",))
+        tools = data.get("tools")
+        for n, tool in enumerate(tools if isinstance(tools, list) else []):
+            if isinstance(tool, str):
+                yield Reference("tool", tool, ("tools", n))
+    if kind != "suite":
+        return
+    if isinstance(data.get("agent"), str):
+        yield Reference("agent", data["agent"], ("agent",))
+    fixtures = data.get("fixtures")
+    if isinstance(fixtures, str):
+        yield Reference("fixture", fixtures, ("fixtures",))
+    for n, fixture in enumerate(fixtures if isinstance(fixtures, list) else []):
+        if isinstance(fixture, str):
+            yield Reference("fixture", fixture, ("fixtures", n))
+    yield from model_references(data.get("judge_model"), ("judge_model",))
+    for assertion, loc in _assertions(data):
+        yield from model_references(assertion.get("model"), (*loc, "model"))
+        jury = assertion.get("jury")
+        for n, juror in enumerate(jury if isinstance(jury, list) else []):
+            yield from model_references(juror, (*loc, "jury", n))
+        yield from tool_references(assertion, loc)
+
+
+def _assertions(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Loc]]:
+    """Find every assertion of a suite that may not be sound."""
+    yield from rows(data, "assertions", ())
+    for case, here in rows(data, "cases", ()):
+        for turn, there in rows(case, "turns", here):
+            yield from rows(turn, "assertions", there)
+        yield from rows(case, "final_assertions", here)
+
+
+def rows(data: dict[str, Any], key: str, loc: Loc) -> Iterator[tuple[dict[str, Any], Loc]]:
+    """Give the mappings in a list of something that may not be sound, each with its place."""
+    rows = data.get(key)
+    for n, row in enumerate(rows if isinstance(rows, list) else []):
+        if isinstance(row, dict):
+            yield row, (*loc, key, n)
+
+
+def repeated_names(document: Document, problems: Sequence[Problem]) -> list[Problem]:
+    """Find cases with the same name; pydantic looks only if everything else is right."""
+    if not isinstance(document.data, dict):
+        return []
+    first: dict[str, int] = {}
+    found = []
+    for case, loc in rows(document.data, "cases", ()):
+        name, position = case.get("name"), loc[-1]
+        if isinstance(name, str) and isinstance(position, int):
+            known = first.setdefault(name, position)
+            if known != position:
+                message = f"Case {known + 1} has the same name; a case is known by its name."
+                found.append(document.problem((*loc, "name"), message))
+    said = {each.keys for each in problems}
+    return [each for each in found if each.keys not in said]
 
 
 def model_references(value: Any, loc: Loc) -> Iterator[Reference]:  # noqa: ANN401 - JSON

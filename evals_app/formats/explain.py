@@ -11,10 +11,10 @@ from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ValidationError
 
-from evals_app.engine.graders import ALIASES, GRADERS
+from evals_app.engine.graders import GRADERS, named_type
 from evals_app.engine.suite import COMMON_KEYS, AssertionSpec, near
+from evals_app.formats.document import Document
 from evals_app.formats.problems import Loc, Problem, holds, is_secret
-from evals_app.formats.yaml_source import Document
 
 _EXPECTED = {
     "string_type": "text",
@@ -213,29 +213,32 @@ def _letters(key: str) -> str:
 def _keys(owner: type[BaseModel], value: Any) -> list[str]:  # noqa: ANN401 - JSON
     if owner is AssertionSpec:
         grader = _grader_of(value)
-        return [*COMMON_KEYS, *(grader.model_fields if grader else ())]
+        return [*COMMON_KEYS, *(_keys(grader, value) if grader else ())]
     return [field.alias or name for name, field in owner.model_fields.items()]
 
 
 def _grader_of(value: Any) -> type[BaseModel] | None:  # noqa: ANN401 - JSON
-    kind = value.get("type") if isinstance(value, dict) else None
-    if not isinstance(kind, str):
-        return None
-    return GRADERS.get(ALIASES[kind][0] if kind in ALIASES else kind)
+    kind = named_type(value) if isinstance(value, dict) else None
+    return GRADERS.get(kind) if isinstance(kind, str) else None
 
 
 def _owner(model: type[BaseModel], loc: Loc, data: Any) -> type[BaseModel] | None:  # noqa: ANN401
     """Give the class that the last key of a place belongs to."""
     annotation = annotation_at(model, loc[:-1], data)
     value = _at(data, loc[:-1])
-    for each in _members(annotation):
-        if isinstance(each, type) and issubclass(each, BaseModel):
-            if each is AssertionSpec and loc[-1] not in COMMON_KEYS:
-                grader = _grader_of(value)
-                if grader and loc[-1] in getattr(grader, "not_yet", ()):
-                    return grader
-            return each
+    models = [m for m in _members(annotation) if isinstance(m, type) and issubclass(m, BaseModel)]
+    # Of several the one that most of what was written belongs to.
+    for each in sorted(models, key=lambda model: -_shared_keys(model, value)):
+        if each is AssertionSpec and loc[-1] not in COMMON_KEYS:
+            grader = _grader_of(value)
+            if grader and loc[-1] in getattr(grader, "not_yet", ()):
+                return grader
+        return each
     return None
+
+
+def _shared_keys(model: type[BaseModel], value: Any) -> int:  # noqa: ANN401 - JSON
+    return len(model.model_fields.keys() & value.keys()) if isinstance(value, dict) else 0
 
 
 def _field(owner: type[BaseModel] | None, key: str | int) -> Any:  # noqa: ANN401 - FieldInfo

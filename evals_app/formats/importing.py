@@ -3,25 +3,34 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from evals_app.engine.spec import AgentSpec, ProviderSpec
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import struere
+from evals_app.formats import agentura, holodeck, lobu, promptfoo, struere, tables
+from evals_app.formats.attached import Attached, FindFile, is_shown, nothing_beside
 from evals_app.formats.detect import (
+    EVAL_SUFFIXES,
     EXPECTED,
-    Dialect,
+    foreign_dialect,
     is_native_fixture,
-    is_yaml,
+    is_readable,
+    is_table,
     kind_of,
+    lobu_agent,
     project_folder,
     suite_dialect,
 )
-from evals_app.formats.draft import Draft, Kind
+from evals_app.formats.document import Document, json_document
+from evals_app.formats.draft import Draft
+from evals_app.formats.foreign import Around, Read
+from evals_app.formats.kinds import Dialect, Kind
 from evals_app.formats.native import read_native
-from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.problems import FormatError, Level, Problem
 from evals_app.formats.references import (
     DeclaredType,
     Known,
@@ -32,10 +41,20 @@ from evals_app.formats.references import (
     open_types,
     unsound_types,
 )
-from evals_app.formats.yaml_source import Document, json_document, read_yaml
+from evals_app.formats.toml_source import read_toml
+from evals_app.formats.yaml_source import read_yaml
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 S = TypeVar("S", bound=BaseModel)
+
+# Dialects of other systems, each read as a whole: their files refer to each other.
+_FOREIGN: dict[Dialect, Read] = {
+    "agentura": agentura.read,
+    "lobu": lobu.read,
+    "holodeck": holodeck.read,
+    "promptfoo": promptfoo.read,
+    "table": tables.read,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +84,7 @@ class Located(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Everything that an import holds, and what is allowed in it but hardly meant."""
+    """Everything that an import holds, what is allowed in it but hardly meant, and what it loses."""
 
     providers: list[Located[ProviderSpec]] = field(default_factory=list)
     agents: list[Located[AgentSpec]] = field(default_factory=list)
@@ -73,14 +92,16 @@ class Imported:
     fixtures: list[Located[FixtureSpec]] = field(default_factory=list)
     entity_types: list[Located[EntityTypeSpec]] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
+    losses: list[Problem] = field(default_factory=list)
+    contents: dict[str, bytes] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file that is YAML, and what it describes."""
+    """A file that can be read, and what it describes; a foreign one describes several objects."""
 
     document: Document
-    kind: Kind
+    kind: Kind | None
     dialect: Dialect
 
 
@@ -89,8 +110,17 @@ def read_files(
     *,
     dialect: Dialect | None = None,
     known: Known | None = None,
+    find: FindFile = nothing_beside,
+    agent: str | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    root: str = "",
 ) -> Imported:
     """Read files into specs; `known` is what exists already and may be referred to.
+
+    What files name beside themselves is among the files, or `find` finds it by its path. `agent` is
+    the slug of the agent for foreign files that name none; `environment` stands for `${NAME}` in
+    dialects that know it: empty, unless whoever imports may see it. `root` is the folder, as a
+    whole path, in which the paths of the files begin.
 
     Raises:
         FormatError: with every problem of every file.
@@ -98,7 +128,15 @@ def read_files(
     known = known or Known()
     problems: list[Problem] = []
     unread: dict[Kind, list[str]] = {}
-    drafts = _drafts(_classified(files, dialect, problems, unread))
+    given = {each.path: each.content for each in files if isinstance(each, SourceFile)}
+    attached = Attached(given, find, known.size_of)
+    read = _classified(files, dialect, problems, unread)
+    agents = frozenset({*known.agents, *_native_agents(read), *unread.get("agent", ())})
+    around = Around(attached, agent, environment, agents, root)
+    drafts = list(map(attached.attach, _drafts(read, around)))
+    # What another file names is a part of that, even if it looks like an eval file.
+    drafts = [each for each in drafts if each.document.path not in attached.claimed]
+    problems = [each for each in problems if each.path not in attached.claimed]
     types, found = declared_types(drafts)
     problems += found
     schemas = {**known.entity_types, **unsound_types(drafts), **_schemas(types)}
@@ -110,9 +148,11 @@ def read_files(
     problems += check_slugs(drafts)
     problems += check_references(drafts, known, unread=unread)
     problems += list(check_fixtures(drafts, schemas, reported=problems))
+    problems = list(dict.fromkeys(problems))  # several suites may read one file
     if any(each.level == "error" for each in problems):
         raise FormatError(problems)
-    return _imported(drafts, [*types.values(), *opened.values()], problems)
+    imported = _imported(drafts, [*types.values(), *opened.values()], problems)
+    return replace(imported, contents=attached.contents)
 
 
 def _classified(
@@ -123,30 +163,56 @@ def _classified(
 ) -> list[_File]:
     """Read the YAML of each file and tell what it is; what is wrong goes to `problems`."""
     read: list[_File] = []
+    ours = None if dialect in _FOREIGN else dialect
     for file in files:
-        if not is_yaml(file.path):
-            message = f"This is no eval file. {EXPECTED}."
+        if is_shown(file.path) or not is_readable(file.path):
+            message = f"This is no eval file. {EXPECTED}, outside of folders ending in .files."
             problems.append(Problem(file.path, 0, 0, "", "", message))
             continue
         try:
-            document = (
-                read_yaml(file.path, file.content)
-                if isinstance(file, SourceFile)
-                else json_document(file.path, file.data)
-            )
+            document = _document(file)
         except FormatError as error:
             problems += error.problems
+            name = PurePosixPath(file.path).name
             if guess := kind_of(file.path, None):
-                unread.setdefault(guess, []).append(PurePosixPath(file.path).name.split(".")[0])
+                unread.setdefault(guess, []).append(name.split(".")[0])
+            elif name == "lobu.toml":
+                there = filter(None, (lobu_agent(each.path) for each in files))
+                unread.setdefault("agent", []).extend(there)
+            continue
+        if foreign := _foreign_dialect(document, dialect):
+            read.append(_File(document, None, foreign))
             continue
         kind = kind_of(file.path, document.data)
         if kind is None:
             message = f"This YAML is no eval file. {EXPECTED}; its keys tell nothing else."
             problems.append(document.problem((), message))
             continue
-        spoken = dialect or suite_dialect(file.path, document.data) if kind == "suite" else "native"
+        spoken = ours or suite_dialect(file.path, document.data) if kind == "suite" else "native"
         read.append(_File(document, kind, spoken))
-    return [_spoken(each, read, dialect) for each in read]
+    return [_spoken(each, read, ours) for each in read]
+
+
+def _document(file: SourceFile | SourceData) -> Document:
+    """Read a file, whatever it holds.
+
+    Raises:
+        FormatError: it cannot be read.
+    """
+    if isinstance(file, SourceData):
+        return json_document(file.path, file.data)
+    if file.path.endswith(".toml"):
+        return read_toml(file.path, file.content)
+    if is_table(file.path):
+        return tables.read_table(file.path, file.content)
+    return read_yaml(file.path, file.content)
+
+
+def _foreign_dialect(document: Document, dialect: Dialect | None) -> Dialect | None:
+    """Tell the dialect of another system's file; native ones beside it stay what their names say."""
+    if dialect is None or document.path.endswith(EVAL_SUFFIXES):
+        return foreign_dialect(document.path, document.data)
+    return dialect if dialect in _FOREIGN else None
 
 
 def _spoken(file: _File, others: Sequence[_File], dialect: Dialect | None) -> _File:
@@ -171,9 +237,22 @@ def _spoken(file: _File, others: Sequence[_File], dialect: Dialect | None) -> _F
     return file
 
 
-def _drafts(files: Sequence[_File]) -> list[Draft]:
-    drafts = []
+def _native_agents(files: Sequence[_File]) -> Iterator[str]:
+    """Give the slugs of the agents that native files describe."""
     for file in files:
+        data = file.document.data
+        if file.kind == "agent" and isinstance(data, dict) and isinstance(data.get("slug"), str):
+            yield data["slug"]
+
+
+def _drafts(files: Sequence[_File], around: Around) -> list[Draft]:
+    drafts: list[Draft] = []
+    for dialect, read in _FOREIGN.items():
+        if documents := [each.document for each in files if each.dialect == dialect]:
+            drafts += read(documents, around)
+    for file in files:
+        if file.kind is None:
+            continue
         if file.dialect == "native":
             drafts.append(read_native(file.document, file.kind))
         elif file.kind == "fixture":
@@ -220,14 +299,21 @@ def _imported(
         suites=list(_located(drafts, SuiteSpec)),
         fixtures=list(_located(drafts, FixtureSpec)),
         entity_types=[_located_type(each) for each in types],
-        warnings=sorted(problems, key=lambda each: (each.path, each.line, each.column)),
+        warnings=_sorted(problems, "warning"),
+        losses=_sorted(problems, "loss"),
     )
+
+
+def _sorted(problems: Sequence[Problem], level: Level) -> list[Problem]:
+    chosen = (each for each in problems if each.level == level)
+    return sorted(chosen, key=lambda each: (each.path, each.line, each.column))
 
 
 def _located(drafts: Sequence[Draft], model: type[S]) -> Iterator[Located[S]]:
     for draft in drafts:
         if isinstance(draft.spec, model):
-            yield Located(draft.spec, draft.document.path, draft.document.place(())[0])
+            begin = draft.place((), "", value="")
+            yield Located(draft.spec, begin.path, begin.line)
 
 
 def _located_type(declared: DeclaredType) -> Located[EntityTypeSpec]:

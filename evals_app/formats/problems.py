@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Loc = tuple[str | int, ...]
+# A loss is something that an import leaves out, because there is no place for it here.
+Level = Literal["error", "warning", "loss"]
 
 _SHOWN = 80
 _HIDDEN = "***"
@@ -14,10 +16,11 @@ _HIDDEN = "***"
 # Words of a key under which somebody may have put a secret instead of the name of its variable.
 _SECRETIVE = {
     *("key", "apikey", "secret", "token", "password", "passwd", "credential", "credentials"),
-    *("authorization", "auth"),
+    *("authorization", "auth", "headers"),
 }
 # Name and password in an address.
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_KEYS = re.compile(r"[\w-]+(?=[\"']?\s*[:=])")  # YAML, JSON and TOML
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -35,7 +38,7 @@ class Problem:
     keys: str
     value: str
     message: str
-    level: Literal["error", "warning"] = "error"
+    level: Level = "error"
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
@@ -81,6 +84,11 @@ def is_secret(loc: Loc) -> bool:
         if isinstance(step, str)
         for word in _WORDS.findall(step)
     )
+
+
+def has_secret(line: str) -> bool:
+    """Whether a line of a file may hold a secret: under one of its keys, or in an address."""
+    return is_secret(tuple(_KEYS.findall(line))) or _CREDENTIALS.search(line) is not None
 
 
 def shown(value: Any, loc: Loc = ()) -> str:  # noqa: ANN401 - whatever was written

@@ -1,14 +1,16 @@
 """Compare files with each other and with what exists already."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from evals_app.engine.spec import AgentSpec
+from evals_app.engine.agent_spec import OUTSIDE, AgentSpec
+from evals_app.engine.spec import ProviderKind
 from evals_app.engine.suite import near
-from evals_app.formats.draft import KINDS, Draft, Kind, Reference
+from evals_app.formats.draft import Draft, Reference
+from evals_app.formats.kinds import KINDS, Kind
 from evals_app.formats.problems import Problem
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec, check_entities
 from fixtures_app.tools import TOOLS
@@ -20,13 +22,18 @@ _MANY = 8
 class Known:
     """What exists before an import: slugs, and what must be known about them.
 
-    `agents` gives each agent's driver, `entity_types` each type's JSON Schema.
+    `agents` gives each agent's driver, `tools` what agents may call beside the tools of worlds,
+    `entity_types` each type's JSON Schema. `size_of` tells how
+    many bytes the stored content of a SHA-256 has; None if there is none.
     """
 
     agents: Mapping[str, str] = field(default_factory=dict)
+    tools: frozenset[str] = frozenset()
     fixtures: frozenset[str] = frozenset()
     entity_types: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    providers: frozenset[str] = frozenset({"anthropic", "scripted"})
+    # Azure's address is every site's own: nobody has it from the start.
+    providers: frozenset[str] = frozenset(get_args(ProviderKind)) - {"azure_openai"}
+    size_of: Callable[[str], int | None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +53,9 @@ def check_slugs(drafts: Sequence[Draft]) -> Iterator[Problem]:
             continue
         known = first.setdefault((draft.kind, draft.slug), draft)
         if known is not draft:
-            line, _ = known.document.place(("slug",))
-            message = f"The {draft.kind} {draft.slug!r} is already in {known.document.path}:{line}."
-            yield draft.document.problem(("slug",), message)
+            other = known.place(("slug",), "")
+            message = f"The {draft.kind} {draft.slug!r} is already in {other.path}:{other.line}."
+            yield draft.place(("slug",), message)
 
 
 def check_references(
@@ -69,10 +76,12 @@ def check_references(
         "fixture": [*given["fixture"], *known.fixtures],
         "provider": [*given["provider"], *known.providers],
         "tool": list(TOOLS),
-        "asserted tool": list(TOOLS),
+        "asserted tool": [*TOOLS, *known.tools, *_own_tools(drafts)],
     }
     for draft in drafts:
         for reference in draft.references:
+            if reference.kind == "asserted tool" and _has_unknown_tools(draft, agents):
+                continue
             if reference.name not in names[reference.kind]:
                 yield _unknown(draft, reference, names, agents)
 
@@ -84,6 +93,17 @@ def _slugs(drafts: Sequence[Draft], kind: Kind) -> dict[str, str]:
         for draft in drafts
         if draft.kind == kind and draft.slug is not None
     }
+
+
+def _own_tools(drafts: Sequence[Draft]) -> set[str]:
+    specs = (draft.spec for draft in drafts if isinstance(draft.spec, AgentSpec))
+    return {name for spec in specs for name in spec.tool_names}
+
+
+def _has_unknown_tools(draft: Draft, agents: Mapping[str, str]) -> bool:
+    """Whether the agent of a suite brings tools that nobody here knows."""
+    agent = draft.data.get("agent") if isinstance(draft.data, dict) else None
+    return isinstance(agent, str) and agents.get(agent) in OUTSIDE
 
 
 def _unknown(
@@ -102,7 +122,7 @@ def _unknown(
         message = f"There is no tool {name!r}.{hint}"
     elif reference.kind == "asserted tool":
         message = f"No agent has a tool {name!r}, so this check always ends the same way.{hint}"
-        return draft.document.problem(reference.loc, message, level="warning")
+        return draft.place(reference.loc, message, level="warning")
     elif reference.kind == "scripted judge" and name in agents:
         message = (
             f"A judge scripted/{name} needs an agent with driver scripted; {name!r} has driver "
@@ -112,7 +132,7 @@ def _unknown(
         message = f"No scripted agent {name!r} exists, in this import or before it.{hint}"
     else:
         message = f"No {reference.kind} {name!r} exists, in this import or before it.{hint}"
-    return draft.document.problem(reference.loc, message)
+    return draft.place(reference.loc, message)
 
 
 def declared_types(drafts: Sequence[Draft]) -> tuple[dict[str, DeclaredType], list[Problem]]:

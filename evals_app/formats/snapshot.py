@@ -10,7 +10,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from evals_app.engine.spec import AgentSpec, ModelRef, ProviderSpec, Spec
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.permits import FROZEN
+from evals_app.engine.similarity import SimilaritySpec
+from evals_app.engine.spec import ModelRef, ProviderSpec, Spec
 from evals_app.engine.suite import CaseSpec, SuiteSpec
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
@@ -20,14 +23,18 @@ SCHEMA_VERSION: Literal[2] = 2
 class SnapshotSpec(Spec):
     """What a run was started with; later edits do not reach it.
 
-    As it is stored its suite has no cases: they stand apart. `judge` is the judge that was chosen at the start, `scripted` the agents that judges follow.
+    As it is stored its suite has no cases: they stand apart. `judge` is the judge that was chosen
+    at the start, `similarity` the way to compare texts, `scripted` the agents that judges follow,
+    `evaluation_steps` those of G-Eval that existed, by the key of their Recipe.
     """
 
     schema_version: Literal[2] = SCHEMA_VERSION
     suite: SuiteSpec
     agent: AgentSpec
     judge: ModelRef | None = None
+    similarity: SimilaritySpec | None = None
     scripted: list[AgentSpec] = Field(default_factory=list)
+    evaluation_steps: dict[str, list[str]] = Field(default_factory=dict)
     fixtures: list[FixtureSpec] = Field(default_factory=list)
     entity_types: list[EntityTypeSpec] = Field(default_factory=list)
     providers: list[ProviderSpec] = Field(default_factory=list)
@@ -38,12 +45,18 @@ class SnapshotSpec(Spec):
 
     @classmethod
     def read(cls, content: str) -> "SnapshotSpec":
-        return cls.model_validate_json(content)
+        """Read what was stored, whatever the operator permits by now."""
+        return cls.model_validate_json(content, context=FROZEN)
 
 
 def canonical_case(case: CaseSpec) -> str:
     """Write a case as the one JSON text that it has."""
     return _canonical(case)
+
+
+def read_case(content: str) -> CaseSpec:
+    """Read a case that was stored, whatever the operator permits by now."""
+    return CaseSpec.model_validate_json(content, context=FROZEN)
 
 
 def _canonical(spec: Spec) -> str:

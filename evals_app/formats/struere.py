@@ -13,17 +13,19 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from evals_app.engine.suite import SuiteSpec
+from evals_app.formats.document import Document
 from evals_app.formats.draft import (
     Draft,
     Reference,
     model_references,
+    repeated_names,
+    rows,
     suite_warnings,
     surprises,
     tool_references,
     validated,
 )
 from evals_app.formats.problems import Loc, Problem, holds
-from evals_app.formats.yaml_source import Document
 from fixtures_app.spec import FixtureSpec
 
 JUDGE = "anthropic/claude-haiku-4-5-20251001"
@@ -37,7 +39,8 @@ _RENAMED = {
     "final_assertions": "finalAssertions",
 }
 # Their final forms read the conversation; tool assertions see all calls anyway.
-_READS_TEXT = {"contains", "matches", "llm_judge"}
+READS_TEXT = {"contains", "matches", "llm_judge"}
+Type = Literal["llm_judge", "contains", "matches", "tool_called", "tool_not_called"]
 # Two backslashes before what is special with one.
 _DOUBLED = re.compile(r"\\\\[dDwWsSbB.+*?()\[\]{}^$|]")
 
@@ -47,7 +50,7 @@ class _Written(BaseModel):
 
 
 class _Assertion(_Written):
-    type: Literal["llm_judge", "contains", "matches", "tool_called", "tool_not_called"]
+    type: Type
     criteria: str | None = None
     value: str | None = None
     weight: Annotated[float, Field(ge=0)] = 1
@@ -94,7 +97,7 @@ class _Suite(_Written):
 
 
 # The shape of a fixture is that of ours, with fewer keys.
-_FIXTURE_KEYS = ("name", "slug", "entities", "relations")
+FIXTURE_KEYS = ("name", "slug", "entities", "relations")
 
 
 @dataclass(slots=True)
@@ -114,6 +117,8 @@ def read_suite(document: Document, *, fixtures: Sequence[str]) -> Draft:
     spec = None
     if written is not None:
         spec, problems = validated(SuiteSpec, _suite(written, fixtures), document, place=place)
+    elif isinstance(data, dict):
+        problems += _hidden(document, place, problems)
     covered = {document.problem(loc, "").keys for loc in lint.covered}
     problems = [each for each in problems if each.keys not in covered] + lint.problems
     problems += surprises(document, _Suite)
@@ -121,7 +126,7 @@ def read_suite(document: Document, *, fixtures: Sequence[str]) -> Draft:
         problems += suite_warnings(spec, place)
         problems += _channel_warnings(spec, place)
     references = tuple(_references(data)) if isinstance(data, dict) else ()
-    return Draft("suite", "struere", document, spec, references, _unique(problems), place)
+    return Draft("suite", "struere", document, data, spec, references, _unique(problems), place)
 
 
 def read_fixture(document: Document) -> Draft:
@@ -129,16 +134,41 @@ def read_fixture(document: Document) -> Draft:
     data = document.data
     spec, problems = validated(FixtureSpec, data, document)
     for key in data if isinstance(data, dict) else ():
-        if key not in _FIXTURE_KEYS and key in FixtureSpec.model_fields:
+        if key not in FIXTURE_KEYS and key in FixtureSpec.model_fields:
             spec = None
-            message = f"Struere fixtures have no `{key}`. Known keys: {', '.join(_FIXTURE_KEYS)}."
+            message = f"Struere fixtures have no `{key}`. Known keys: {', '.join(FIXTURE_KEYS)}."
             problems.append(document.problem((key,), message, at_key=True))
     if isinstance(data, dict) and "entities" not in data:
         problems = [each for each in problems if each.keys != "entities"]
         message = "A fixture needs the key `entities`; write `entities: []` for an empty one."
         problems.append(document.problem(("entities",), message))
     problems += surprises(document, FixtureSpec)
-    return Draft("fixture", "struere", document, spec, (), tuple(problems), document.problem)
+    return Draft("fixture", "struere", document, data, spec, (), tuple(problems), document.problem)
+
+
+def _hidden(
+    document: Document, place: Callable[..., Problem], said: Sequence[Problem]
+) -> Iterator[Problem]:
+    """Find what is wrong beside what the shape of a file already says."""
+    _, found = validated(SuiteSpec, _in_our_words(document.data), document, place=place)
+    found += repeated_names(document, found)
+    known = {each.keys for each in said}
+    below = tuple(f"{keys}{sign}" for keys in known for sign in ".[")
+    return (each for each in found if each.keys not in known and not each.keys.startswith(below))
+
+
+def _in_our_words(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Rename the keys of a suite that is not sound, and of its cases."""
+    ours = {theirs: key for key, theirs in _RENAMED.items()}
+    suite = {ours.get(key, key): value for key, value in data.items()}
+    if isinstance(cases := suite.get("cases"), list):
+        suite["cases"] = [
+            {ours.get(key, key): value for key, value in case.items()}
+            if isinstance(case, dict)
+            else case
+            for case in cases
+        ]
+    return suite
 
 
 def _suite(written: _Suite, fixtures: Sequence[str]) -> dict[str, Any]:
@@ -180,7 +210,7 @@ def _turn(turn: _Turn) -> dict[str, Any]:
 
 def _assertion(assertion: _Assertion, *, is_final: bool = False) -> dict[str, Any]:
     options = assertion.model_dump(exclude_none=True)
-    if is_final and assertion.type in _READS_TEXT:
+    if is_final and assertion.type in READS_TEXT:
         options["scope"] = "conversation"
     return options
 
@@ -220,16 +250,16 @@ def _references(data: Mapping[str, Any]) -> Iterator[Reference]:
 
 
 def _assertions(data: Any) -> Iterator[tuple[Mapping[str, Any], Loc]]:  # noqa: ANN401 - JSON
-    for case, here in _rows(data, "cases", ()):
-        for turn, there in _rows(case, "turns", here):
-            yield from _rows(turn, "assertions", there)
-        yield from _rows(case, "finalAssertions", here)
+    for case, here in rows(data, "cases", ()):
+        for turn, there in rows(case, "turns", here):
+            yield from rows(turn, "assertions", there)
+        yield from rows(case, "finalAssertions", here)
 
 
 def _lint_suite(document: Document) -> _Lint:
     lint = _Lint()
-    for case, here in _rows(document.data, "cases", ()):
-        for turn, loc in _rows(case, "turns", here):
+    for case, here in rows(document.data, "cases", ()):
+        for turn, loc in rows(case, "turns", here):
             _lint_turn(document, turn, loc, lint)
     for assertion, loc in _assertions(document.data):
         _lint_assertion(document, assertion, loc, lint)
@@ -261,7 +291,7 @@ def _lint_assertion(
     if not isinstance(kind, str):
         return
     if "tool" in assertion and kind in {"tool_called", "tool_not_called"}:
-        lint.covered |= {(*loc, "tool"), loc}
+        lint.covered |= {(*loc, "tool"), (*loc, "value"), loc}
         message = "The name of the tool stands under `value:`, not under `tool:`."
         lint.problems.append(document.problem((*loc, "tool"), message, at_key=True))
     if kind in {"matches", "regex"} and isinstance(value, str) and _DOUBLED.search(value):
@@ -270,13 +300,6 @@ def _lint_assertion(
             "hardly ever match. A backslash is doubled inside double quotes only; here write it once."
         )
         lint.problems.append(document.problem((*loc, "value"), message, level="warning"))
-
-
-def _rows(data: Any, key: str, loc: Loc) -> Iterator[tuple[Mapping[str, Any], Loc]]:  # noqa: ANN401
-    rows = data.get(key) if isinstance(data, Mapping) else None
-    for n, row in enumerate(rows if isinstance(rows, list) else []):
-        if isinstance(row, dict):
-            yield row, (*loc, key, n)
 
 
 def _unique(problems: Sequence[Problem]) -> tuple[Problem, ...]:

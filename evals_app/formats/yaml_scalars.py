@@ -8,6 +8,9 @@ import re
 from typing import Any
 
 _MAX_DIGITS = 1000
+_MOST = 10**_MAX_DIGITS
+_TOO_LONG = f"A number has at most {_MAX_DIGITS} characters; put a longer one in quotes."
+_TOO_LARGE = "This number is too large to be stored; put it in quotes."
 
 _TRUE = {"true", "yes", "on"}
 _FALSE = {"false", "no", "off"}
@@ -17,6 +20,26 @@ _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _BASED = re.compile(r"[-+]?0(?:x_*[0-9a-fA-F][0-9a-fA-F_]*|b_*[01][01_]*)")
 _FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+][0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+
+
+def fault(value: Any) -> str:  # noqa: ANN401 - a JSON scalar
+    """Name what no database stores in a text or number; empty if there is nothing."""
+    if isinstance(value, str):
+        return character_fault(value)
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else _TOO_LARGE
+    return _TOO_LONG if isinstance(value, int) and abs(value) >= _MOST else ""
+
+
+def whole_number(digits: str) -> int:
+    """Read a whole number.
+
+    Raises:
+        ValueError: it is too long to be stored.
+    """
+    if len(digits) > _MAX_DIGITS:
+        raise ValueError(_TOO_LONG)
+    return int(digits)
 
 
 def character_fault(text: str) -> str:
@@ -47,14 +70,12 @@ def resolved(text: str) -> Any:  # noqa: ANN401 - a JSON scalar
     if not is_whole and not _FLOAT.fullmatch(text):
         return text
     if len(text) > _MAX_DIGITS:
-        msg = f"A number has at most {_MAX_DIGITS} characters; put a longer one in quotes."
-        raise ValueError(msg)
+        raise ValueError(_TOO_LONG)
     digits = text.replace("_", "")
     if not is_whole:
         number = float(digits)
         if not math.isfinite(number):
-            msg = "This number is too large to be stored; put it in quotes."
-            raise ValueError(msg)
+            raise ValueError(_TOO_LARGE)
         return number
     if _OCTAL.fullmatch(text):
         return int(digits, 8)

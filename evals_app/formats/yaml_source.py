@@ -4,27 +4,17 @@ PyYAML only splits the text into events; the tree is built here. So nothing recu
 input, aliases cannot explode, keys stand once, and dates, `12:30` and `=` stay the text they are.
 """
 
-import re
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
-from evals_app.formats.problems import FormatError, Loc, Problem, holds, keys_text, shortened, shown
+from evals_app.formats.document import MAX_NODES, Document, Node, Surprise, decoded
+from evals_app.formats.problems import FormatError, Loc, Problem, keys_text, shortened
 from evals_app.formats.yaml_scalars import character_fault, is_surprising, resolved
 
-MAX_BYTES = 10 * 1024 * 1024
 MAX_DEPTH = 64
-# Counted with every alias written out.
-MAX_NODES = 500_000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MAX_BAD_CHARACTERS = 5
-
-# What YAML itself allows in a text, less the byte order mark.
-_UNPRINTABLE = re.compile(
-    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
 # What PyYAML says, and what to do about it.
 _HINTS = {
     "mapping values are not allowed": "Put a text that holds a colon and a space in quotes",
@@ -44,90 +34,6 @@ _HINTS = {
 }
 
 
-@dataclass(slots=True)
-class _Node:
-    """A value with its place. `raw` is the text of a plain scalar, None where it is quoted."""
-
-    line: int
-    column: int
-    scalar: Any = None
-    raw: str | None = None
-    items: "list[_Node] | None" = None
-    entries: "dict[str, tuple[_Node, _Node]] | None" = None
-    size: int = 1
-    height: int = 1
-    is_open: bool = False
-    key: "_Node | None" = None  # while it is open: the key that waits for its value
-    merged: "list[_Node]" = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Surprise:
-    """A plain scalar that YAML 1.1 reads as something a person may not mean."""
-
-    loc: Loc
-    raw: str
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """The data of a YAML file, and where each part of it stands."""
-
-    path: str
-    data: Any
-    root: _Node
-    surprises: tuple[Surprise, ...] = ()
-
-    def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Give line and column of a value (or its key); of what holds it if it does not exist."""
-        node = mark = self.root
-        for step in loc:
-            if isinstance(step, str) and node.entries and step in node.entries:
-                key, node = node.entries[step]
-                # A blank value has no place of its own worth showing.
-                mark = key if at_key or (node.raw == "" and node.line != key.line) else node
-            elif isinstance(step, int) and node.items and 0 <= step < len(node.items):
-                mark = node = node.items[step]
-            else:
-                break
-        return mark.line, mark.column
-
-    def raw(self, loc: Loc) -> str | None:
-        """Give the text of a plain scalar as it was written."""
-        node = self.root
-        for step in loc:
-            if isinstance(step, str) and node.entries and step in node.entries:
-                node = node.entries[step][1]
-            elif isinstance(step, int) and node.items and 0 <= step < len(node.items):
-                node = node.items[step]
-            else:
-                return None
-        return node.raw
-
-    def problem(
-        self,
-        loc: Loc,
-        message: str,
-        *,
-        value: str | None = None,
-        at_key: bool = False,
-        level: Literal["error", "warning"] = "error",
-    ) -> Problem:
-        """Make a Problem for a place in this file; the value is looked up unless given."""
-        line, column = self.place(loc, at_key=at_key)
-        found = shown(_value_at(self.data, loc), loc) if value is None else value
-        return Problem(self.path, line, column, keys_text(loc), found, message, level)
-
-
-def _value_at(data: Any, loc: Loc) -> Any:  # noqa: ANN401 - JSON
-    for step in loc:
-        if not holds(data, step):
-            return []  # nothing to show
-        data = data[step]
-    return data
-
-
 def read_yaml(path: str, content: bytes) -> Document:
     """Read one YAML document.
 
@@ -135,7 +41,7 @@ def read_yaml(path: str, content: bytes) -> Document:
         FormatError: it is no YAML, or uses what evals have no use for: tags, several documents,
             keys that are no text, NaN, aliases that multiply.
     """
-    text = _decoded(path, content)
+    text = decoded(path, content)
     builder = _Builder(path)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
@@ -155,51 +61,6 @@ def read_yaml(path: str, content: bytes) -> Document:
     return Document(path, data, builder.root, tuple(surprises))
 
 
-def json_document(path: str, data: Any) -> Document:  # noqa: ANN401 - JSON
-    """Make a document of JSON that a program sent: it has keys and no lines.
-
-    Raises:
-        FormatError: it holds too many values.
-    """
-    waiting, count = [data], 0
-    while waiting:
-        count += 1
-        if count > MAX_NODES:
-            message = f"The body holds more than {MAX_NODES} values; split it."
-            raise FormatError([Problem(path, 0, 0, "", "", message)])
-        value = waiting.pop()
-        if isinstance(value, dict | list):
-            waiting += value.values() if isinstance(value, dict) else value
-    return Document(path, data, _Node(0, 0))
-
-
-def _decoded(path: str, content: bytes) -> str:
-    if len(content) > MAX_BYTES:
-        size = f"{len(content) / 1024 / 1024:.1f} MB"
-        message = "The file is larger than 10 MB; split it into several suites."
-        raise FormatError([Problem(path, 0, 0, "", size, message)])
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = content[: error.start]
-        line = before.count(b"\n") + 1
-        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
-        found = f"byte 0x{content[error.start]:02x}"
-        message = "The file is not UTF-8 text; save it with the encoding UTF-8."
-        raise FormatError([Problem(path, line, column, "", found, message)]) from None
-    problems = []
-    for match in _UNPRINTABLE.finditer(text):
-        line = text.count("\n", 0, match.start()) + 1
-        column = match.start() - text.rfind("\n", 0, match.start())
-        message = "A control character cannot stand here; remove it, or escape it inside quotes."
-        problems.append(Problem(path, line, column, "", f"U+{ord(match[0]):04X}", message))
-        if len(problems) == _MAX_BAD_CHARACTERS:
-            break
-    if problems:
-        raise FormatError(problems)
-    return text
-
-
 class _StopError(Exception):
     """Reading on would make no sense, or cost too much."""
 
@@ -210,9 +71,9 @@ class _Builder:
     def __init__(self, path: str) -> None:
         self.path = path
         self.problems: list[Problem] = []
-        self.root: _Node | None = None
-        self._stack: list[_Node] = []
-        self._anchors: dict[str, _Node] = {}
+        self.root: Node | None = None
+        self._stack: list[Node] = []
+        self._anchors: dict[str, Node] = {}
         self._documents = 0
         self._count = 0
 
@@ -251,7 +112,7 @@ class _Builder:
         found = shortened(value, loc) if value else ""
         self.problems.append(Problem(self.path, line, column, keys_text(loc), found, message))
 
-    def _key_problem(self, key: _Node, message: str, value: str = "") -> None:
+    def _key_problem(self, key: Node, message: str, value: str = "") -> None:
         keys = keys_text(self._loc())
         self.problems.append(Problem(self.path, key.line, key.column, keys, value, message))
 
@@ -264,11 +125,11 @@ class _Builder:
                 steps.append(str(node.key.scalar))
         return tuple(steps)
 
-    def _node(self, event: yaml.NodeEvent) -> _Node:
+    def _node(self, event: yaml.NodeEvent) -> Node:
         self._count += 1
         if self._count > MAX_NODES:
             self._stop(event, f"The file holds more than {MAX_NODES} values; split it.")
-        node = _Node(*_mark(event))
+        node = Node(*_mark(event))
         if event.anchor:
             self._anchors[event.anchor] = node
         tag = getattr(event, "tag", None)
@@ -279,7 +140,7 @@ class _Builder:
             self._problem(event, message, tag)
         return node
 
-    def _scalar(self, event: yaml.ScalarEvent) -> _Node:
+    def _scalar(self, event: yaml.ScalarEvent) -> Node:
         node = self._node(event)
         text = event.value
         if fault := character_fault(text):
@@ -330,7 +191,7 @@ class _Builder:
         else:
             self._attach(node)
 
-    def _attach(self, node: _Node) -> None:
+    def _attach(self, node: Node) -> None:
         if not self._stack:
             self.root = node
             return
@@ -344,11 +205,11 @@ class _Builder:
             self._put(parent, parent.key, node)
             parent.key = None
 
-    def _grow(self, parent: _Node, node: _Node) -> None:
+    def _grow(self, parent: Node, node: Node) -> None:
         parent.size += node.size
         parent.height = max(parent.height, node.height + 1)
 
-    def _as_key(self, node: _Node) -> _Node:
+    def _as_key(self, node: Node) -> Node:
         if isinstance(node.scalar, str):
             return node
         if node.raw is None:
@@ -359,9 +220,9 @@ class _Builder:
         else:
             message, found = "A key is missing before this colon.", ""
         self._key_problem(node, message, found)
-        return _Node(node.line, node.column, scalar=node.raw or "")
+        return Node(node.line, node.column, scalar=node.raw or "")
 
-    def _put(self, parent: _Node, key: _Node, value: _Node) -> None:
+    def _put(self, parent: Node, key: Node, value: Node) -> None:
         entries = parent.entries
         if entries is None:
             return
@@ -386,7 +247,7 @@ def _mark(event: yaml.Event) -> tuple[int, int]:
     return (mark.line + 1, mark.column + 1) if mark else (1, 1)
 
 
-def _data(node: _Node, loc: Loc, surprises: list[Surprise]) -> Any:  # noqa: ANN401 - JSON
+def _data(node: Node, loc: Loc, surprises: list[Surprise]) -> Any:  # noqa: ANN401 - JSON
     # Recursion is bounded: MAX_DEPTH counts aliases too.
     if node.items is not None:
         return [_data(each, (*loc, n), surprises) for n, each in enumerate(node.items)]

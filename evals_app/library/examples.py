@@ -2,15 +2,20 @@
 
 from django.conf import settings
 
-from evals_app.formats import SourceFile, is_eval_file
+from evals_app.formats import SourceFile, is_eval_file, is_shown
+from evals_app.library.beside import beside
+from evals_app.library.files import ImportReport, import_files
 
 EXAMPLES = settings.BASE_DIR / "examples"
 
 
-def example_files() -> list[SourceFile]:
-    """Read the examples in a stable order; none where they were not installed."""
-    paths = (path for path in EXAMPLES.rglob("*") if is_eval_file(path.name))
-    return [
-        SourceFile(path.relative_to(EXAMPLES).as_posix(), path.read_bytes())
-        for path in sorted(paths)
-    ]
+def import_examples() -> ImportReport:
+    """Import the examples in a stable order; nothing where they were not installed.
+
+    Raises:
+        FormatError: something of the same name is here already and does not go together with them.
+    """
+    found = sorted(path for path in EXAMPLES.rglob("*") if is_eval_file(path.as_posix()))
+    paths = [path for path in found if not is_shown(path.relative_to(EXAMPLES).as_posix())]
+    files = [SourceFile(path.relative_to(EXAMPLES).as_posix(), path.read_bytes()) for path in paths]
+    return import_files(files, find=beside(paths, root=EXAMPLES))

@@ -1,45 +1,54 @@
-"""Import files into rows, all or nothing, and write rows as files again."""
+"""Import files into rows, all or nothing."""
 
-import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import functools
+import hashlib
+import posixpath
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from django.db import DataError, connection, transaction
-from django.db.models import QuerySet
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from evals_app.engine.spec import AgentSpec, ModelSpec
-from evals_app.engine.suite import AssertionSpec, SuiteSpec, near
+from evals_app.engine.callables.references import importing_within
+from evals_app.engine.suite import near
 from evals_app.formats import (
     Dialect,
+    Difference,
+    FindFile,
     FormatError,
     Imported,
     Known,
+    Located,
     Problem,
     SourceData,
     SourceFile,
-    file_name,
+    differences,
+    files_of,
+    nothing_beside,
     read_files,
-    write_native,
 )
+from evals_app.library.memory import uncollected
 from evals_app.library.saving import save_agent, save_provider, save_suite
-from evals_app.models import Agent, Provider, Suite
+from evals_app.models import Agent, Attachment, Provider, Suite
 from fixtures_app.library import (
     Saved,
-    fixture_specs,
     known_schemas,
     misfits,
     save_entity_types,
     save_fixture,
 )
 from fixtures_app.models import Fixture
+from fixtures_app.spec import EntityTypeSpec
 
 Kind = Literal["entity type", "fixture", "provider", "agent", "suite"]
 
 # Any number, as long as nothing else in this database uses it for an advisory lock.
 _IMPORT_LOCK = 7_203_117
+_CODE_S = 60.0  # for all code of the operator's that an import names; somebody waits for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +57,25 @@ class Change:
 
     kind: Kind
     slug: str
-    what: Saved
+    what: Saved | Literal["archived"]
+    differences: tuple[Difference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What became of everything in an import, and what is allowed in it but hardly meant."""
+    """What became of everything in an import, what is hardly meant in it, and what it lost.
+
+    `before`, of a dry run, stands for what is stored now under the same slugs.
+    """
 
     changes: list[Change] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
+    losses: list[Problem] = field(default_factory=list)
+    before: str = ""
+
+
+class ChangedSinceError(Exception):
+    """What an import would replace is not what it was when somebody looked at it."""
 
 
 def import_files(
@@ -64,26 +83,49 @@ def import_files(
     *,
     dry_run: bool = False,
     dialect: Dialect | None = None,
+    find: FindFile = nothing_beside,
+    agent: str | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    root: str = "",
+    prune: Collection[str] = (),
+    before: str = "",
     approve: Callable[[ImportReport], None] | None = None,
 ) -> ImportReport:
     """Save everything that the files hold in one transaction; with `dry_run` save nothing.
 
-    `approve` sees the report before it becomes true; what it raises rolls everything back.
+    A dry run tells in detail what would be different. `find` gives what files name beside
+    themselves and is not among them, by its path; `agent` is the slug of the agent for files of
+    other systems that name none, `environment` what stands for `${NAME}` in them. `root` is the
+    folder, as a whole path, in which their paths begin: with one, suites remember their file.
+    Suites whose file was in a folder of `prune` and is gone, or does not hold them any more, are
+    archived. `before` is what the report of a dry run said. `approve` sees the report before it
+    becomes true; what it raises rolls everything back.
 
     Raises:
         FormatError: with every problem of every file; nothing was saved.
+        ChangedSinceError: what is stored is not what it was `before`; nothing was saved.
     """
+    sources = _Sources(root, prune, [each.path for each in files])
     try:
-        with _uncollected(), transaction.atomic():
-            _wait_for_other_imports()
-            imported = read_files(files, dialect=dialect, known=_known())
-            _check_types(imported)
-            report = ImportReport(list(_save(imported)), imported.warnings)
-            if approve is not None:
-                approve(report)
-            # Comparing is what saving does anyway; so a dry run saves, and takes it back.
-            if dry_run:
-                transaction.set_rollback(True)
+        with uncollected(), importing_within(_CODE_S):
+            report = None
+            while report is None:
+                # Code of the operator's is imported here, so nobody may have to wait for it.
+                known = _known()
+                compared = replace(known, size_of=_stored_sizes())
+                imported = read_files(
+                    files,
+                    dialect=dialect,
+                    known=compared,
+                    find=find,
+                    agent=agent,
+                    environment=environment,
+                    root=root,
+                )
+                _check_agent(agent, imported, known)
+                report = _save(
+                    imported, known, sources, dry_run=dry_run, before=before, approve=approve
+                )
     except (DataError, OverflowError) as error:
         # The last net; the specs bound what columns hold.
         reason = str(error).partition("\n")[0]  # what follows may quote the value
@@ -92,19 +134,152 @@ def import_files(
     return report
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Keep the garbage collector out of the way of a large import.
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """Where suites come from, and in which folders those that are not there any more are archived."""
 
-    It would walk millions of new objects again and again and find nothing: half of the time.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
+    root: str
+    folders: Collection[str]
+    paths: Sequence[str]  # of the files of this import
+
+    def source_of(self, path: str) -> str:
+        return posixpath.normpath(posixpath.join(self.root, path)) if self.root else ""
+
+    def gone(self, imported: Imported) -> list[str]:
+        """Give the slugs of suites that came from these folders and are not imported now."""
+        if not self.folders:
+            return []
+        here = _slugs(imported.suites)
+        begins = tuple(f"{folder.rstrip('/')}/" for folder in self.folders)
+        read = set(map(self.source_of, self.paths))
+        # Compared here: to SQLite upper and lower case are the same.
+        stored = Suite.objects.current().exclude(source="").order_by("slug")
+        return [
+            slug
+            for slug, source in stored.values_list("slug", "source")
+            if slug not in here
+            and source.startswith(begins)
+            # A table may be imported by its own name and be passed over in its folder.
+            and (source in read or not _is_there(source))
+        ]
+
+
+def _is_there(path: str) -> bool:
     try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+        return Path(path).exists()
+    except OSError:
+        return True  # who may not look cannot say that it is gone
+
+
+def _check_agent(agent: str | None, imported: Imported, known: Known) -> None:
+    """Refuse an agent, named for files that name none, that is nowhere: even if all of them do."""
+    agents = {*known.agents, *_slugs(imported.agents)}
+    if agent is not None and agent not in agents:
+        message = f"No agent {agent!r} exists, in this import or before it.{near(agent, agents)}"
+        raise FormatError([Problem("agent", 0, 0, "", "", message)])
+
+
+def _save(
+    imported: Imported,
+    known: Known,
+    sources: _Sources,
+    *,
+    dry_run: bool,
+    before: str,
+    approve: Callable[[ImportReport], None] | None,
+) -> ImportReport | None:
+    """Save in one transaction what was compared with `known`; None if that has changed since."""
+    with transaction.atomic():
+        _wait_for_other_imports()
+        shown = _shown_before(imported)
+        if _known() != known or len(Attachment.objects.keep(shown)) < len(shown):
+            return None
+        _check_types(imported)
+        Attachment.objects.store(imported.contents.values())
+        stored = _stored(imported, known) if dry_run or before else _Stored()
+        digest = stored.digest() if dry_run or before else ""
+        if before not in {"", digest}:
+            raise ChangedSinceError
+        changes = [stored.told(each, imported) for each in _changes(imported, sources)]
+        report = ImportReport(changes, imported.warnings, imported.losses, digest)
+        if approve is not None:
+            approve(report)
+        # Comparing is what saving does anyway; so a dry run saves, and takes it back.
+        if dry_run:
+            transaction.set_rollback(True)
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What was there before an import, to tell what is different."""
+
+    specs: Mapping[tuple[Kind, str], BaseModel] = field(default_factory=dict)
+    archived: Collection[str] = ()  # suites
+
+    def told(self, change: Change, imported: Imported) -> Change:
+        """Tell what is different in what was updated."""
+        stored = self.specs.get((change.kind, change.slug))
+        if change.what != "updated" or stored is None:
+            return change
+        specs: dict[Kind, Sequence[Located[Any]]] = {
+            "suite": imported.suites,
+            "agent": imported.agents,
+            "provider": imported.providers,
+            "fixture": imported.fixtures,
+            "entity type": imported.entity_types,
+        }
+        spec = next(each.spec for each in specs[change.kind] if each.spec.slug == change.slug)
+        if change.kind == "fixture":
+            spec = spec.model_copy(update={"entity_types": []})
+        found = list(differences(stored, spec))
+        if change.kind == "suite" and change.slug in self.archived:
+            found.insert(0, Difference("archived", "true", "false"))
+        return replace(change, differences=tuple(found))
+
+    def digest(self) -> str:
+        """Stand for all of it in short."""
+        digest = hashlib.sha256(repr(sorted(self.archived)).encode())
+        for (kind, slug), spec in sorted(self.specs.items()):
+            digest.update(f"{kind} {slug} {spec.model_dump_json()}\n".encode())
+        return digest.hexdigest()
+
+
+def _stored(imported: Imported, known: Known) -> _Stored:
+    """Give what is stored under the slugs of an import, as far as it still validates."""
+    found: dict[tuple[Kind, str], BaseModel] = {}
+    for slug in _slugs(imported.entity_types) & known.entity_types.keys():
+        with suppress(ValidationError):
+            schema = known.entity_types[slug]
+            found["entity type", slug] = EntityTypeSpec.model_validate(
+                {"slug": slug, "schema": schema}
+            )
+    suites = Suite.objects.filter(slug__in=_slugs(imported.suites))
+    fixtures = Fixture.objects.filter(slug__in=_slugs(imported.fixtures))
+    rows: list[tuple[Kind, Iterable[Any]]] = [
+        ("suite", suites.with_everything()),
+        ("agent", Agent.objects.filter(slug__in=_slugs(imported.agents))),
+        (
+            "provider",
+            Provider.objects.prefetch_related("prices").filter(slug__in=_slugs(imported.providers)),
+        ),
+        ("fixture", fixtures.with_everything()),
+    ]
+    for kind, stored in rows:
+        for row in stored:
+            with suppress(ValidationError):
+                found[kind, row.slug] = row.to_spec()
+    archived = suites.exclude(archived_at=None).values_list("slug", flat=True)
+    return _Stored(found, set(archived))
+
+
+def _slugs(imported: Iterable[Located[Any]]) -> set[str]:
+    return {each.spec.slug for each in imported}
+
+
+def _shown_before(imported: Imported) -> set[str]:
+    """Give the contents that are named only, because they are stored already."""
+    return set(files_of(each.spec for each in imported.suites).values()) - set(imported.contents)
 
 
 def _wait_for_other_imports() -> None:
@@ -115,8 +290,10 @@ def _wait_for_other_imports() -> None:
 
 
 def _known() -> Known:
+    """Give what exists: equal for as long as none of it changes, so there is no function in it."""
     return Known(
         agents=dict(Agent.objects.values_list("slug", "driver")),
+        tools=frozenset(name for row in Agent.objects.all() for name in row.tool_names),
         fixtures=frozenset(Fixture.objects.values_list("slug", flat=True)),
         entity_types=known_schemas(),
         # Those that every site has count even where somebody removed their rows.
@@ -124,10 +301,20 @@ def _known() -> Known:
     )
 
 
+def _stored_sizes() -> Callable[[str], int | None]:
+    """Give a way to the sizes of stored contents, which asks the database once and if need be."""
+
+    @functools.cache
+    def sizes() -> dict[str, int]:
+        return dict(Attachment.objects.values_list("sha256", "size_bytes"))
+
+    return lambda sha256: sizes().get(sha256)
+
+
 def _check_types(imported: Imported) -> None:
     """Refuse schemas that stored entities do not fit: what is stored can always be imported."""
     places = {each.spec.slug: each for each in imported.entity_types}
-    besides = [each.spec.slug for each in imported.fixtures]
+    besides = _slugs(imported.fixtures)
     found = misfits([each.spec for each in places.values()], besides=besides)
     problems = [
         Problem(
@@ -149,7 +336,7 @@ def _more(count: int) -> str:
     return f"; and {count} more." if count > 0 else ""
 
 
-def _save(imported: Imported) -> Iterator[Change]:
+def _changes(imported: Imported, sources: _Sources) -> Iterator[Change]:
     types = save_entity_types([each.spec for each in imported.entity_types])
     yield from (Change("entity type", slug, what) for slug, what in types.items())
     for fixture in imported.fixtures:
@@ -161,74 +348,8 @@ def _save(imported: Imported) -> Iterator[Change]:
     for agent in imported.agents:
         yield Change("agent", agent.spec.slug, save_agent(agent.spec))
     for suite in imported.suites:
-        yield Change("suite", suite.spec.slug, save_suite(suite.spec))
-
-
-@_uncollected()
-def export_files(suites: Sequence[str] = ()) -> dict[str, bytes]:
-    """Write everything as native YAML, or some suites with all that they need; by file name.
-
-    Raises:
-        LookupError: there is no such suite; the message names near ones.
-        pydantic.ValidationError: a row holds what no longer validates.
-    """
-    rows = Suite.objects.with_everything().order_by("slug")
-    if not suites:
-        specs: list[BaseModel] = [row.to_spec() for row in rows.iterator(chunk_size=50)]
-        specs += [row.to_spec() for row in Agent.objects.order_by("slug")]
-        specs += fixture_specs()
-        specs += [row.to_spec() for row in _providers()]
-        return _files(specs)
-    _check_slugs(suites)
-    chosen = [row.to_spec() for row in rows.filter(slug__in=suites)]
-    agents = _agents_of(chosen)
-    fixtures = {slug for suite in chosen for slug in suite.fixtures}
-    models = [agent.model for agent in agents if agent.model]
-    models += [judge for suite in chosen for judge in _judges_of(suite)]
-    providers = _providers().filter(slug__in={model.provider for model in models})
-    return _files(
-        [
-            *chosen,
-            *agents,
-            *fixture_specs(fixtures),
-            *(row.to_spec() for row in providers),
-        ]
-    )
-
-
-def _files(specs: Iterable[BaseModel]) -> dict[str, bytes]:
-    return {file_name(spec): write_native(spec) for spec in specs}
-
-
-def _providers() -> QuerySet[Provider]:
-    return Provider.objects.order_by("slug").prefetch_related("prices")
-
-
-def _check_slugs(suites: Sequence[str]) -> None:
-    known = list(Suite.objects.order_by("slug").values_list("slug", flat=True))
-    unknown = [slug for slug in suites if slug not in known]
-    if unknown:
-        raise LookupError(
-            " ".join(f"There is no suite {slug!r}.{near(slug, known)}" for slug in unknown)
-        )
-
-
-def _agents_of(suites: Sequence[SuiteSpec]) -> list[AgentSpec]:
-    """Load the agents of suites, and the scripted ones that judge."""
-    slugs = {suite.agent for suite in suites}
-    for suite in suites:
-        slugs |= {judge.name for judge in _judges_of(suite) if judge.provider == "scripted"}
-    return [row.to_spec() for row in Agent.objects.filter(slug__in=slugs).order_by("slug")]
-
-
-def _judges_of(suite: SuiteSpec) -> Iterator[ModelSpec]:
-    own: list[Any] = [suite.judge_model, *(each.model for each in _assertions_of(suite))]
-    yield from (judge for judge in own if isinstance(judge, ModelSpec))
-
-
-def _assertions_of(suite: SuiteSpec) -> Iterator[AssertionSpec]:
-    yield from suite.assertions
-    for case in suite.cases:
-        yield from case.final_assertions
-        for turn in case.turns:
-            yield from turn.assertions or ()
+        source = sources.source_of(suite.path)
+        yield Change("suite", suite.spec.slug, save_suite(suite.spec, source=source))
+    gone = sources.gone(imported)
+    Suite.objects.filter(slug__in=gone).archive()
+    yield from (Change("suite", slug, "archived") for slug in gone)

@@ -11,7 +11,8 @@ from django.db import models, transaction
 from django.utils import timezone
 from pydantic import BaseModel, ValidationError
 
-from evals_app.engine.spec import AgentSpec, PriceSpec, ProviderSpec
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.spec import PriceSpec, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
 from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
 from evals_app.models.agents import model_columns
@@ -92,8 +93,10 @@ def _save(
 
 
 @transaction.atomic
-def save_suite(spec: SuiteSpec) -> Saved:
-    """Write a suite with its cases, turns and checks.
+def save_suite(spec: SuiteSpec, *, source: str = "") -> Saved:
+    """Write a suite with its cases, turns and checks; one that was archived is so no more.
+
+    `source` is the file that it comes from; without one the suite keeps what it knows.
 
     Raises:
         ValueError: its agent or one of its fixtures does not exist.
@@ -103,7 +106,19 @@ def save_suite(spec: SuiteSpec) -> Saved:
         msg = f"Suite {spec.slug!r} names the agent {spec.agent!r}, which does not exist."
         raise ValueError(msg)
     # The lock keeps two imports of one suite apart on PostgreSQL: the later one wins whole.
-    Suite.objects.select_for_update().filter(slug=spec.slug).first()
+    rows = Suite.objects.filter(slug=spec.slug)
+    columns = rows.select_for_update().values_list("archived_at", "source")
+    archived_at, known_source = columns.first() or (None, "")
+    saved = _save_suite(spec, agent)
+    if source not in {"", known_source}:
+        rows.update(source=source)
+    if archived_at is None:
+        return saved
+    rows.restore()
+    return "updated"
+
+
+def _save_suite(spec: SuiteSpec, agent: Agent) -> Saved:
     row = Suite.objects.with_everything().filter(slug=spec.slug).first()
     before: SuiteSpec | None = _readable(row) if row is not None else None
     if row is None:
@@ -253,6 +268,7 @@ def provider_columns(spec: ProviderSpec) -> dict[str, Any]:
         "kind": spec.kind,
         "base_url": spec.base_url or "",
         "api_key_env": spec.api_key_env or "",
+        "max_tokens_parameter": spec.max_tokens_parameter or "",
         "max_concurrency": spec.max_concurrency,
         "requests_per_minute": spec.requests_per_minute,
     }
@@ -274,7 +290,16 @@ def agent_columns(spec: AgentSpec) -> dict[str, Any]:
         "model": model,
         "model_settings": settings,
         "system_prompt": spec.system_prompt,
-        "tools": spec.tools,
+        "url": spec.url or "",
+        "headers": dumped["headers"],
+        "protocol": spec.protocol,
+        "remote_model": spec.remote_model or "",
+        "callable": spec.callable or "",
+        "command": spec.command or [],
+        "tools": [
+            each if isinstance(each, str) else each.model_dump(mode="json", exclude_defaults=True)
+            for each in spec.tools
+        ],
         # Defaults are left out, so that they may become better ones without an edit of each row.
         "settings": spec.settings.model_dump(mode="json", exclude_defaults=True),
         "rules": [each.model_dump(mode="json", exclude_defaults=True) for each in spec.rules],
@@ -301,6 +326,8 @@ def suite_columns(spec: SuiteSpec) -> dict[str, Any]:
         "judge_settings": settings,
         "judge_prompt": spec.judge_prompt,
         "judge_context": spec.judge_context,
+        "rubric": spec.rubric,
+        "rubric_weight": spec.rubric_weight,
         "min_score": spec.gates.min_score,
         "gate_pass_rate": spec.gates.min_pass_rate,
         "max_p95_ms": spec.gates.max_p95_ms,
@@ -331,7 +358,15 @@ def turn_columns(spec: TurnSpec) -> dict[str, Any]:
         checks = Turn.Checks.SUITE
     else:
         checks = Turn.Checks.BOTH if spec.inherit else Turn.Checks.OWN
-    return {"user": spec.user, "expected": spec.expected, "checks": checks}
+    return {
+        "user": spec.user,
+        "expected": spec.expected,
+        "checks": checks,
+        "files": [each.model_dump(mode="json") for each in spec.files],
+        "context": spec.context,
+        "retrieval_context": spec.retrieval_context,
+        "config": spec.config,
+    }
 
 
 def assertion_columns(spec: AssertionSpec) -> dict[str, Any]:

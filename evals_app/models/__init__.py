@@ -1,6 +1,8 @@
 """The rows: what was written (Provider ... Assertion), and what happened (Run ... GradeResult)."""
 
 from evals_app.models.agents import Agent
+from evals_app.models.attachments import Attachment
+from evals_app.models.evaluation_steps import EvaluationSteps
 from evals_app.models.leases import Lease, Tally, Worker
 from evals_app.models.providers import ModelPrice, Provider, ProviderState
 from evals_app.models.results import CaseResult, Execution, GradeResult, PaidCalls, Transcript
@@ -12,8 +14,10 @@ __all__ = [
     "Agent",
     "ApiToken",
     "Assertion",
+    "Attachment",
     "Case",
     "CaseResult",
+    "EvaluationSteps",
     "Execution",
     "GradeResult",
     "Lease",

@@ -4,7 +4,9 @@ from typing import Any
 
 from django.db import models
 
-from evals_app.engine.spec import AgentSpec
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.permits import FROZEN
+from evals_app.engine.tool_spec import written_names
 
 
 def model_columns(reference: Any) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - a dumped ModelRef
@@ -30,7 +32,14 @@ class Agent(models.Model):
 
     class Driver(models.TextChoices):
         MODEL = "model", "A model with tools"
+        HTTP = "http", "An agent over HTTP"
+        PYTHON = "python", "A Python callable"
+        COMMAND = "command", "A program"
         SCRIPTED = "scripted", "Scripted (offline)"
+
+    class Protocol(models.TextChoices):
+        JSON = "json", "Our own JSON"
+        OPENAI_CHAT = "openai-chat", "Chat completions"
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(max_length=200)
@@ -45,6 +54,12 @@ class Agent(models.Model):
         help_text="May use {{threadContext.channel}}, {{threadContext.params.NAME}}, "
         "{{agentName}} and {{datetime}}.",
     )
+    url = models.CharField(max_length=2000, blank=True, default="")
+    headers = models.JSONField(default=dict, blank=True)
+    protocol = models.CharField(max_length=20, choices=Protocol, default=Protocol.JSON)
+    remote_model = models.CharField(max_length=200, blank=True, default="")
+    callable = models.CharField(max_length=300, blank=True, default="")
+    command = models.JSONField(default=list, blank=True)
     tools = models.JSONField(default=list, blank=True)
     settings = models.JSONField(default=dict, blank=True)
     rules = models.JSONField(default=list, blank=True)
@@ -58,6 +73,10 @@ class Agent(models.Model):
     def is_scripted(self) -> bool:
         return self.driver == self.Driver.SCRIPTED
 
+    @property
+    def tool_names(self) -> list[str]:
+        return [name for each in self.tools for name in written_names(each)]
+
     def written(self) -> dict[str, Any]:
         """Give what a file would say."""
         return {
@@ -67,15 +86,21 @@ class Agent(models.Model):
             "driver": self.driver,
             "model": model_reference(self.model, self.model_settings),
             "system_prompt": self.system_prompt,
+            "url": self.url or None,
+            "headers": self.headers,
+            "protocol": self.protocol,
+            "remote_model": self.remote_model or None,
+            "callable": self.callable or None,
+            "command": self.command or None,
             "tools": self.tools,
             "settings": self.settings,
             "rules": self.rules,
         }
 
     def to_spec(self) -> AgentSpec:
-        """Give the spec.
+        """Give the spec; what the operator permitted when it was written is not asked again.
 
         Raises:
             pydantic.ValidationError: the row holds what no longer validates.
         """
-        return AgentSpec.model_validate(self.written())
+        return AgentSpec.model_validate(self.written(), context=FROZEN)

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
+from evals_app.engine.llm.keys import variable_of
 from evals_app.engine.spec import ProviderSpec
 from evals_app.models.money import UsdField
 
@@ -15,23 +16,50 @@ class Provider(models.Model):
 
     class Kind(models.TextChoices):
         ANTHROPIC = "anthropic", "Anthropic"
+        OPENAI = "openai", "OpenAI"
+        AZURE_OPENAI = "azure_openai", "Azure OpenAI"
+        GEMINI = "gemini", "Gemini"
+        GROQ = "groq", "Groq"
+        OPENROUTER = "openrouter", "OpenRouter"
+        OLLAMA = "ollama", "Ollama"
         SCRIPTED = "scripted", "Scripted (offline)"
+
+    class MaxTokens(models.TextChoices):
+        MAX_TOKENS = "max_tokens", "max_tokens"
+        MAX_COMPLETION_TOKENS = "max_completion_tokens", "max_completion_tokens"
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(max_length=200)
-    kind = models.CharField(max_length=20, choices=Kind)
+    kind = models.CharField(
+        max_length=20,
+        choices=Kind,
+        help_text="Which API it speaks. Servers of your own mostly speak like OpenAI.",
+    )
     base_url = models.URLField(
         "base URL",
         max_length=500,
         blank=True,
-        help_text="Blank: the usual address, or what ANTHROPIC_BASE_URL says.",
+        help_text=(
+            "Blank: the usual address of its kind, or what ANTHROPIC_BASE_URL or OPENAI_BASE_URL "
+            "says. Azure OpenAI needs one: https://NAME.openai.azure.com/openai/v1/"
+        ),
     )
     api_key_env = models.CharField(
         "variable with the key",
         max_length=100,
         blank=True,
         validators=[RegexValidator(r"^[A-Za-z_][A-Za-z0-9_]*\Z", "Letters, digits and _ only.")],
-        help_text="Name of the environment variable that holds the key. Never the key itself.",
+        help_text=(
+            "Name of the environment variable that holds the key, never the key itself. Blank: the "
+            "usual one of its kind."
+        ),
+    )
+    max_tokens_parameter = models.CharField(
+        "limit of an answer is called",
+        max_length=30,
+        choices=MaxTokens,
+        blank=True,
+        help_text="Blank: as its kind does. Older servers that speak like OpenAI want max_tokens.",
     )
     max_concurrency = models.PositiveIntegerField(
         "calls at once",
@@ -53,9 +81,15 @@ class Provider(models.Model):
         return self.name
 
     @property
+    def key_variable(self) -> str:
+        """Name of the variable that holds its key; empty where it needs none."""
+        return variable_of(self.kind, self.api_key_env)
+
+    @property
     def has_key(self) -> bool | None:
         """Whether its variable is set here; None where it needs none."""
-        return bool(os.environ.get(self.api_key_env)) if self.api_key_env else None
+        variable = self.key_variable
+        return bool(os.environ.get(variable, "").strip()) if variable else None
 
     def to_spec(self) -> ProviderSpec:
         return ProviderSpec.model_validate(
@@ -65,6 +99,7 @@ class Provider(models.Model):
                 "kind": self.kind,
                 "base_url": self.base_url or None,
                 "api_key_env": self.api_key_env or None,
+                "max_tokens_parameter": self.max_tokens_parameter or None,
                 "max_concurrency": self.max_concurrency,
                 "requests_per_minute": self.requests_per_minute,
                 "prices": [price.written() for price in self.prices.all()],

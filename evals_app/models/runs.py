@@ -1,5 +1,7 @@
 """Runs, and the frozen snapshots of what they execute."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -47,7 +49,8 @@ class Run(models.Model):
     `total` is always passed + failed + errored + cancelled + not_run; the counters move with the
     executions, in one transaction. `spent_usd` is what its calls cost, repeated ones included;
     `reserved_usd` what calls under way may cost at most, `unsettled_usd` what calls of dead workers
-    may have cost. With `max_cost_usd` the three never exceed it. `agent_cost_usd` and
+    may have cost. With `max_cost_usd` the three exceed it only by what agents outside report, and then
+    the run stops. `agent_cost_usd` and
     `judge_cost_usd` are those of its results, null where a price or a usage is unknown.
     """
 
@@ -76,7 +79,7 @@ class Run(models.Model):
     agent_slug = models.CharField(max_length=100)
     agent_name = models.CharField(max_length=200)
     model = models.CharField(max_length=301, blank=True)
-    judge = models.CharField(max_length=301, blank=True)
+    judge = models.TextField(blank=True)  # see reports.judges
     score_scale = models.CharField(
         max_length=5, choices=Suite.ScoreScale, default=Suite.ScoreScale.ZERO_ONE
     )
@@ -156,18 +159,19 @@ class Run(models.Model):
 
     def cancel(self) -> bool:
         """Ask the run to stop unless it has ended; say whether this call did it."""
-        # One UPDATE: two people may click at the same moment. Drainers read stop_reason.
-        still_open = Run.objects.filter(pk=self.pk, status__in=self.OPEN, stop_reason="")
-        return bool(still_open.update(stop_reason=self.StopReason.CANCELLED))
+        return self._stop(self.StopReason.CANCELLED)
 
     def pass_deadline(self) -> bool:
         """Stop the run when its time is over; say whether this call did it."""
-        late = Run.objects.filter(
-            pk=self.pk, status__in=self.OPEN, stop_reason="", deadline_at__lte=Now()
-        )
-        return bool(late.update(stop_reason=self.StopReason.DEADLINE))
+        return self._stop(self.StopReason.DEADLINE, deadline_at__lte=Now())
 
     def run_out_of_budget(self) -> bool:
         """Stop the run because its money is spent; say whether this call did it."""
-        still_open = Run.objects.filter(pk=self.pk, status__in=self.OPEN, stop_reason="")
-        return bool(still_open.update(stop_reason=self.StopReason.BUDGET))
+        return self._stop(self.StopReason.BUDGET)
+
+    def _stop(self, reason: str, **condition: Any) -> bool:
+        # One UPDATE: two people may click at the same moment. Drainers read stop_reason.
+        still_open = Run.objects.filter(
+            pk=self.pk, status__in=self.OPEN, stop_reason="", **condition
+        )
+        return bool(still_open.update(stop_reason=reason))

@@ -7,8 +7,10 @@ from typing import Any
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Prefetch, Q
+from django.db.models.functions import Now
 from django.db.models.query import ModelIterable
 
+from evals_app.engine.permits import FROZEN
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.models.agents import Agent, model_reference
 from evals_app.models.money import UsdField
@@ -73,7 +75,19 @@ def _attach(
 
 
 class SuiteQuerySet(models.QuerySet["Suite"]):
-    """Suites, and how to load them whole."""
+    """Suites, how to load them whole, and how to put them away."""
+
+    def current(self) -> "SuiteQuerySet":
+        """Leave archived ones out."""
+        return self.filter(archived_at=None)
+
+    def archive(self) -> int:
+        """Take suites out of lists and runs; say how many were not archived before."""
+        return self.current().update(archived_at=Now())
+
+    def restore(self) -> int:
+        """Bring archived suites back; say how many were archived."""
+        return self.exclude(archived_at=None).update(archived_at=None)
 
     def with_head(self) -> "SuiteQuerySet":
         """Load all but the cases."""
@@ -122,7 +136,9 @@ class Suite(models.Model):
     )
     pass_rule = models.CharField(max_length=10, choices=PassRule, default=PassRule.ALL)
     pass_threshold = models.FloatField(
-        default=0.8, validators=FRACTION, help_text="Used when the score decides."
+        default=0.8,
+        validators=FRACTION,
+        help_text="Used when the score decides, and for the rubric.",
     )
     run_rule = models.CharField(max_length=10, choices=RunRule, default=RunRule.ALL_CASES)
     score_scale = models.CharField(
@@ -146,11 +162,30 @@ class Suite(models.Model):
     judge_context = models.TextField(
         blank=True, help_text="Facts that the judge may rely on; the agent does not see them."
     )
+    rubric = models.TextField(
+        default="",
+        blank=True,
+        help_text="Markdown, graded once at the end of each conversation, about all of it: one "
+        "thing to achieve in each bullet. Blank: none.",
+    )
+    rubric_weight = models.FloatField(
+        default=0.5,
+        validators=FRACTION,
+        help_text="Share of the rubric in the score, 0 to 1; the checks have the rest. Without "
+        "checks the rubric is all. 0: shown only.",
+    )
     min_score = models.FloatField(null=True, blank=True, validators=FRACTION)
     gate_pass_rate = models.FloatField(null=True, blank=True, validators=FRACTION)
     max_p95_ms = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
     max_cost_per_call_usd = UsdField(null=True, blank=True)
     max_cost_usd = UsdField(null=True, blank=True)
+    archived_at = models.DateTimeField("archived", null=True, blank=True, editable=False)
+    source = models.TextField(
+        "imported from",
+        blank=True,
+        editable=False,
+        help_text="The file that it was last imported from, where that has a place.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -185,6 +220,8 @@ class Suite(models.Model):
             "judge_model": model_reference(self.judge_model, self.judge_settings),
             "judge_prompt": self.judge_prompt,
             "judge_context": self.judge_context,
+            "rubric": self.rubric,
+            "rubric_weight": self.rubric_weight,
             "assertions": [each.written() for each in self.default_assertions.all()],
             "gates": {
                 "min_score": self.min_score,
@@ -211,10 +248,12 @@ class Suite(models.Model):
     def to_spec(self) -> SuiteSpec:
         """Give the spec; load the row by `with_everything()` first or pay a query a row.
 
+        What the operator permitted when it was written is not asked again.
+
         Raises:
             pydantic.ValidationError: the rows hold what no longer validates.
         """
-        return SuiteSpec.model_validate(self.written())
+        return SuiteSpec.model_validate(self.written(), context=FROZEN)
 
 
 class Case(models.Model):
@@ -285,7 +324,7 @@ class Case(models.Model):
         }
 
     def to_spec(self) -> CaseSpec:
-        return CaseSpec.model_validate(self.written())
+        return CaseSpec.model_validate(self.written(), context=FROZEN)
 
 
 class Turn(models.Model):
@@ -301,6 +340,10 @@ class Turn(models.Model):
     user = models.TextField("user message")
     expected = models.TextField("expected answer", null=True, blank=True)  # noqa: DJ001 - "" is a text
     checks = models.CharField(max_length=5, choices=Checks, default=Checks.OWN)
+    files = models.JSONField(default=list, blank=True)
+    context = models.JSONField(default=list, blank=True)
+    retrieval_context = models.JSONField(null=True, blank=True)
+    config = models.JSONField(default=dict, blank=True)
 
     class Meta:
         indexes = [models.Index(fields=["case", "position"], name="turn_by_position")]
@@ -318,6 +361,10 @@ class Turn(models.Model):
         return {
             "user": self.user,
             "expected": self.expected,
+            "files": self.files,
+            "context": self.context,
+            "retrieval_context": self.retrieval_context,
+            "config": self.config,
             "inherit": self.checks == self.Checks.BOTH and bool(own),
             "assertions": None if takes_suites else own,
         }
@@ -384,9 +431,9 @@ class Assertion(models.Model):
         return common | dict(self.options)
 
     def to_spec(self) -> AssertionSpec:
-        """Give the spec.
+        """Give the spec; what the operator permitted when it was written is not asked again.
 
         Raises:
             pydantic.ValidationError: the type is gone, or its options no longer validate.
         """
-        return AssertionSpec.model_validate(self.written())
+        return AssertionSpec.model_validate(self.written(), context=FROZEN)

@@ -5,12 +5,14 @@
 
 import inspect
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from evals_app.engine.graders import ALIASES, GRADERS, NOT_YET, Grader
+from evals_app.engine.graders import ALIASES, GRADERS, GROUPS, Grader
 from evals_app.reports.fields import cell, field_table
 
 _INTRODUCTION = """\
@@ -28,7 +30,15 @@ assertions:
 ```
 
 Assertions of a turn see that turn: its reply and its tool calls. Assertions in `final_assertions`
-see the whole conversation: all replies and all calls."""
+see the whole conversation: all replies and all calls.
+
+A judge may be a script, for examples and for tests without a model: `judge_model: scripted/SLUG`
+asks the agent with that slug, whose rules match the judge's prompt. Criteria and reply stand in it
+between `<CRITERIA` and `</CRITERIA`, `<SUBMISSION` and `</SUBMISSION`; prompts of metrics that ask in
+several steps begin with `TASK:` and the step, for example `TASK: claims`. The rule's reply is the
+judge's: the JSON that is asked for, in short also `pass`, `fail` or a number, and for a checklist
+`{"1": "pass", "2": "fail"}`. Where no rule matches, the judge cannot grade. Its verdicts are labelled
+as scripted."""
 
 
 class _Readable(yaml.SafeDumper):
@@ -65,11 +75,18 @@ COMMON: dict[str, tuple[str, str]] = {
     ),
 }
 
-_FAMILIES = {
+# In the order in which people look for them.
+FAMILIES: dict[str, str] = {
     "text": "Text of the reply",
+    "numbers": "Numbers",
+    "overlap": "Likeness to an expected text",
+    "json": "JSON in the reply",
     "tools": "Tool calls",
     "retrieval": "Fetched knowledge",
+    "world": "Changes of the world",
+    "effort": "Time and cost",
     "judged": "Judged by a model",
+    "code": "Code of your own",
 }
 
 _MATCHERS = """\
@@ -93,33 +110,81 @@ A matcher stands directly under the name of an argument and has one key. Inside 
 list everything is compared as written."""
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What there is to know of one type: for the page in docs/, and beside the field in the admin.
+
+    `first` says when it passes, `scoring` (Markdown) how it scores, `calls` what it costs in model
+    calls; `named_by` are the products whose evals have it.
+    """
+
+    kind: str
+    grader: type[Grader]
+    first: str
+    scoring: str
+    example: str
+    also: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return self.grader.label
+
+    @property
+    def calls(self) -> str:
+        return self.grader.calls
+
+    @property
+    def named_by(self) -> tuple[str, ...]:
+        return self.grader.named_by
+
+
+def reference_of(kind: str) -> Reference:
+    """Describe a type from its grader."""
+    grader = GRADERS[kind]
+    first, _, rest = inspect.cleandoc(grader.__doc__ or "").partition("\n")
+    example = yaml.dump(
+        [{"type": kind} | grader.example], Dumper=_Readable, sort_keys=False, allow_unicode=True
+    )
+    return Reference(kind, grader, first, rest.strip(), example, tuple(_aliases(kind)))
+
+
 def assertions_reference() -> str:
     """Write the page: a table of the types, the common keys, one section for each type."""
-    parts = [_INTRODUCTION, _overview(), _common_keys()]
-    for family, title in _FAMILIES.items():
-        parts.append(f"## {title}")
-        parts += [
-            _section(kind, grader) for kind, grader in GRADERS.items() if grader.family == family
-        ]
+    references = [reference_of(kind) for kind in GRADERS]
+    parts = [_INTRODUCTION, _overview(references), _common_keys()]
+    for family, title in FAMILIES.items():
+        found = [_section(each) for each in references if each.grader.family == family]
+        if found:
+            parts += [f"## {title}", *found]
         if family == "tools":
             parts.append(_MATCHERS)
-    later = ", ".join(f"`{kind}`" for kind in sorted(NOT_YET))
-    parts.append(f"## Not in this version\n\nRefused by name: {later}.")
     return "\n\n".join(parts) + "\n"
 
 
-def _overview() -> str:
+def _overview(references: Sequence[Reference]) -> str:
     rows = [
-        f"| {_names(kind)} | {cell(_docstring(grader)[0])} |" for kind, grader in GRADERS.items()
+        f"| {_names(each)} | {cell(each.first)} | {each.calls} | {', '.join(each.named_by)} |"
+        for each in references
     ]
-    return "\n".join(
-        ["## Types", "", "| type (other names) | what it checks |", "|---|---|", *rows]
+    intro = (
+        "The last column names the products from whose evals the type is known; “model calls” is"
+        " what grading it once takes."
     )
+    head = [
+        "| type (other names) | what it checks | model calls | known from |",
+        "|---|---|---|---|",
+    ]
+    return "\n".join(["## Types", "", intro, "", *head, *rows])
 
 
 def _common_keys() -> str:
     rows = [f"| `{key}` | {default} | {cell(text)} |" for key, (default, text) in COMMON.items()]
     return "\n".join(["## Common keys", "", "| key | default | meaning |", "|---|---|---|", *rows])
+
+
+def option_table(grader: type[Grader]) -> str:
+    """Write the table of a type's options."""
+    return field_table(grader, default=_default) if grader.model_fields else "It has no options."
 
 
 def _default(model: type[BaseModel], field: FieldInfo) -> str | None:
@@ -129,21 +194,26 @@ def _default(model: type[BaseModel], field: FieldInfo) -> str | None:
     return "the turn's expected text" if is_value and not field.is_required() else None
 
 
-def _section(kind: str, grader: type[Grader]) -> str:
-    first, rest = _docstring(grader)
-    example = yaml.dump(
-        [{"type": kind} | grader.example], Dumper=_Readable, sort_keys=False, allow_unicode=True
-    )
-    parts = [f"### {kind}", f"{grader.label}. {first}", rest]
-    if other := _aliases(kind):
-        parts.append(f"Other names: {', '.join(other)}.")
-    parts += [field_table(grader, default=_default), f"```yaml\n{example}```"]
+def _section(each: Reference) -> str:
+    facts = [f"Model calls: {each.calls}."]
+    if each.also:
+        facts.append(f"Other names: {', '.join(each.also)}.")
+    if each.named_by:
+        facts.append(f"Known from: {', '.join(each.named_by)}.")
+    parts = [
+        f"### {each.kind}",
+        f"{each.label}. {each.first}",
+        each.scoring,
+        " ".join(facts),
+        option_table(each.grader),
+        f"```yaml\n{each.example}```",
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _names(kind: str) -> str:
-    other = [name.partition(" ")[0] for name in _aliases(kind)]
-    anchor = f"[`{kind}`](#{kind})"
+def _names(each: Reference) -> str:
+    other = [name.partition(" ")[0] for name in each.also]
+    anchor = f"[`{each.kind}`](#{each.kind})"
     return f"{anchor} ({', '.join(other)})" if other else anchor
 
 
@@ -154,12 +224,10 @@ def _aliases(kind: str) -> list[str]:
         if meant == kind:
             implied = ", ".join(f"`{key}: {value}`" for key, value in options.items())
             found.append(f"`{name}`" + (f" (with {implied})" if implied else ""))
+    for name, (key, members) in GROUPS.items():
+        if kind in members:
+            found.append(f"`{name}` (with `{key}: {kind}`)")
     return found
-
-
-def _docstring(grader: type[Grader]) -> tuple[str, str]:
-    first, _, rest = inspect.cleandoc(grader.__doc__ or "").partition("\n")
-    return first, rest.strip()
 
 
 if __name__ == "__main__":

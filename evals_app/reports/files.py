@@ -8,15 +8,8 @@ import sys
 
 from pydantic import BaseModel
 
-from evals_app.engine.spec import (
-    AgentSettings,
-    AgentSpec,
-    ModelSpec,
-    PriceSpec,
-    ProviderSpec,
-    ScriptedRule,
-    Spec,
-)
+from evals_app.engine.agent_spec import AgentSettings, AgentSpec, ScriptedRule
+from evals_app.engine.spec import ModelSpec, PriceSpec, ProviderSpec, Spec
 from evals_app.engine.suite import (
     AssertionSpec,
     CaseSpec,
@@ -24,6 +17,13 @@ from evals_app.engine.suite import (
     LimitsSpec,
     SuiteSpec,
     TurnSpec,
+)
+from evals_app.engine.tool_spec import (
+    CannedRule,
+    CannedTool,
+    FromEnvironment,
+    HttpTool,
+    McpTools,
 )
 from evals_app.reports.fields import field_table
 from fixtures_app.spec import FixtureSpec
@@ -39,17 +39,29 @@ holds one object; unknown keys, wrong types and repeated keys are refused with f
 Entity types belong to the whole site. An exported fixture declares those of its entities, the first
 one also those that no entity has; a site without fixtures exports no entity types.
 
-Struere projects are read as they are: `*.eval.yaml` beside `*.fixture.yaml`, with Struere's own
-camelCase keys. Their suites show scores from 1 to 5, are judged by
-`anthropic/claude-haiku-4-5-20251001` unless they name another judge, and use every fixture of their
-project folder. All of that is written out when they are imported, so that an export shows it.
+What turns show stands in the folder `SLUG.files` beside the suite. Nothing in a folder whose name
+ends in `.files` is imported by itself. Of office documents the text is read: the first 200,000
+characters, of at most 20 MB unpacked and 500,000 elements.
+
+Files of other systems are read as they are: tables ([spreadsheets](spreadsheets.md)) and projects
+of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
+[Lobu](coming-from-lobu.md), [HoloDeck](coming-from-holodeck.md) and
+[promptfoo](coming-from-promptfoo.md). What they leave to their defaults is written out when they
+are imported, so that an export shows it.
 
 Assertions have a page of their own: [assertions](assertions.md)."""
 
 # File, title, specs in the order of their sections.
 _FILES: tuple[tuple[str, str, tuple[type[BaseModel], ...]], ...] = (
     ("*.suite.yaml", "Suites", (SuiteSpec, CaseSpec, TurnSpec, LimitsSpec, GatesSpec)),
-    ("*.agent.yaml", "Agents", (AgentSpec, ModelSpec, AgentSettings, ScriptedRule)),
+    (
+        "*.agent.yaml",
+        "Agents",
+        (
+            *(AgentSpec, ModelSpec, AgentSettings, ScriptedRule),
+            *(CannedTool, CannedRule, HttpTool, McpTools, FromEnvironment),
+        ),
+    ),
     ("*.fixture.yaml", "Fixtures", (FixtureSpec,)),
     ("*.provider.yaml", "Providers", (ProviderSpec, PriceSpec)),
 )
@@ -61,6 +73,11 @@ _TITLES: dict[type[BaseModel], str] = {
     ModelSpec: "A model with settings",
     AgentSettings: "Settings",
     ScriptedRule: "A rule of a scripted agent",
+    CannedTool: "A tool with canned answers",
+    CannedRule: "An answer of such a tool",
+    HttpTool: "A tool that asks a server",
+    McpTools: "Tools of an MCP server",
+    FromEnvironment: "A header from the environment",
     PriceSpec: "A price",
 }
 _APART: tuple[type[BaseModel], ...] = (*_TITLES, AssertionSpec)

@@ -28,7 +28,7 @@ def basis(found: Forecast) -> str:
     """Say what a forecast is drawn from."""
     if not found.earlier_runs:
         return "from the text of the cases; a guess"
-    who = "script" if found.is_scripted else "model"
+    who = "script" if found.is_scripted else "agent" if found.is_outside else "model"
     text = f"from {_counted(found.earlier_runs, 'earlier run')} of this suite with this {who}"
     return f"{text}, {_counted(found.new_cases, 'case')} being new" if found.new_cases else text
 
@@ -57,6 +57,8 @@ def forecast_json(found: Forecast) -> dict[str, Any]:
 def _likely(found: Forecast) -> str:
     calls = found.agent_calls + found.judge_calls
     time = _times(*found.duration_s)
+    if found.is_outside and not calls:
+        return f"Takes {time}; what the agent itself pays is not known ({basis(found)})."
     if not calls:
         return f"No model is called, nothing is paid; takes {time} ({basis(found)})."
     tokens = (

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.reports.judges import has_script
 
 UNKNOWN = "—"
 MOST_REASON = 500
@@ -75,8 +76,8 @@ def _outcome(run: Mapping[str, Any]) -> list[str]:
         lines.append(
             "> Scripted: the agent follows a script. The verdict tests the checks, not an agent."
         )
-    elif (run["judge"] or "").startswith("scripted/"):
-        lines.append("> The judge follows a script: what it says of the agent means nothing.")
+    elif has_script(run["judge"] or ""):
+        lines.append("> A judge follows a script: what it says of the agent means nothing.")
     if run["stop_reason"]:
         lines.append(f"> Stopped early: {_STOPPED[run['stop_reason']]}.")
     return lines

@@ -183,7 +183,6 @@ def execution_row_json(execution: Row) -> Json:
         "summary": execution["summary"] or None,
         "duration_ms": _duration_ms(execution),
         **_costs(execution["cost_usd"], execution["judge_cost_usd"]),
-        "trace_id": None,
         "started_at": _time(execution["started_at"]),
         "finished_at": _time(execution["finished_at"]),
     }
@@ -260,6 +259,7 @@ def _conversation(trial: Row) -> Json:
         "tool_calls": tool_calls,
         "turns": turns,
         "world_changes": trial.get("world_changes", {}),
+        "trace_id": trial.get("trace_id"),
         "warnings": list(trial.get("warnings", ())),
     }
 
@@ -275,6 +275,7 @@ def _turn(number: int, turn: Row) -> Json:
         "cost_usd": _usd(turn.get("cost_usd")),
         "attempts": list(turn["attempts"]),
         "notes": list(turn["notes"]),
+        "files": list(turn.get("files", ())),
     }
 
 

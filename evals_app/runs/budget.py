@@ -1,5 +1,7 @@
 """The money of a run: reserved before a call, settled after it, never above the ceiling.
 
+What agents outside say that they have spent is known only afterwards: above the ceiling, the run stops.
+
 Amounts are read under the lock of the run's row and added up in Python: SQLite would add floats.
 """
 
@@ -22,6 +24,7 @@ def settle_and_reserve(
 
     The account holds totals, so that telling it twice changes nothing. Where nothing at all is
     reserved and a call does not fit, nobody could make it fit: the budget is spent, the run stops.
+    It stops too once more is spent than it may; only agents outside can do that.
     """
     with transaction.atomic():
         lease = Lease.objects.select_for_update().filter(pk=token).first()
@@ -34,9 +37,14 @@ def settle_and_reserve(
         lease.spent_usd, lease.reserved_usd = account.spent_usd, account.reserved_usd + won
         lease.save(update_fields=["spent_usd", "reserved_usd"])
         run.save(update_fields=["spent_usd", "reserved_usd"])
-        if not all(granted) and not run.reserved_usd:
+        is_stuck = not all(granted) and not run.reserved_usd
+        if is_stuck or _is_above_ceiling(run):
             run.run_out_of_budget()
     return granted
+
+
+def _is_above_ceiling(run: Run) -> bool:
+    return run.max_cost_usd is not None and run.spent_usd + run.unsettled_usd > run.max_cost_usd
 
 
 def _grant(run: Run, amounts: Sequence[Decimal]) -> tuple[list[bool], Decimal]:

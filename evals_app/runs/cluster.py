@@ -17,9 +17,10 @@ from django.conf import settings
 from django.db import ProgrammingError, connection, connections
 from django_q import cluster as q_cluster
 
-from evals_app.engine.llm.anthropic import preload
+from evals_app.engine.llm.models import preload
 from evals_app.runs.drain import GRACE
 from evals_app.runs.patience import AWAY
+from evals_app.runs.providers import kinds_in_use
 from evals_app.runs.queues import Flag
 from evals_app.runs.reap import reap
 from evals_app.runs.retention import ensure_schedule
@@ -89,10 +90,11 @@ class LocalCluster:
             reap()
             announce(processes=settings.WORKERS)
             ensure_schedule()
+            kinds = kinds_in_use()
         except (*AWAY, ProgrammingError) as error:
             message = f"The database cannot be used. Does it run, is it migrated? ({error})"
             raise CannotWorkError(message) from error
-        preload()  # once here instead of a second of CPU in each worker
+        preload(kinds)  # once here instead of a second of CPU in each worker
         # What is loaded by now stays; the interpreter's end would spend a second on collecting it.
         gc.freeze()
         die_with_parent()

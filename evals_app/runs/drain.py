@@ -3,22 +3,26 @@
 import multiprocessing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import ParamSpec, TypeVar
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 
-from evals_app.engine.execution import Begun, Job, Orders, Outcome, Plan, Report, Signal, execute
+from evals_app.engine.desk import Begun, Job, Orders, Outcome, Plan, Report, Signal
+from evals_app.engine.execution import execute
+from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.purse import Account
 from evals_app.formats.snapshot import SnapshotSpec
-from evals_app.models import Run
+from evals_app.models import Attachment, Run
 from evals_app.runs.budget import settle_and_reserve
 from evals_app.runs.heart import Heart
 from evals_app.runs.lease import HeldLease, hold_lease
 from evals_app.runs.limits import limited_memory, standing_still_kills
 from evals_app.runs.patience import patiently
 from evals_app.runs.providers import book_calls, know
+from evals_app.runs.steps import keep_steps
 from fixtures_app.tools import open_world
 
 # Seconds that conversations may still take once the worker is told to stop; negative: not told.
@@ -61,11 +65,17 @@ def plan_of(run: Run) -> Plan:
         open_world=lambda clock: open_world(frozen.fixtures, types, clock=clock or started_at),
         providers=frozen.providers,
         judge=frozen.judge,
+        similarity=frozen.similarity,
+        steps=frozen.evaluation_steps,
         scripted={agent.slug: agent for agent in frozen.scripted},
         secret=salted_hmac("evals_app.judge", str(run.pk)).digest(),
         execution_s=settings.EVALS_EXECUTION_S,
         has_ceiling=run.max_cost_usd is not None,
     )
+
+
+# A file is shown by many executions at about the same time.
+_read_content = lru_cache(maxsize=8)(Attachment.objects.read)
 
 
 class DrainDesk:
@@ -99,6 +109,14 @@ class DrainDesk:
 
     async def book(self, provider: str, count: int) -> float:
         return await self._here(book_calls, 0.0)(self._providers[provider], count)
+
+    async def read_file(self, sha256: str) -> bytes:
+        return await self._here(_read_content, b"")(sha256)
+
+    async def keep_steps(
+        self, recipe: Recipe, proposal: Sequence[str] | None
+    ) -> Sequence[str] | None:
+        return await self._here(keep_steps, None)(recipe, proposal)
 
     async def keep(self, begun: Mapping[int, Begun]) -> None:
         await self._here(self._lease.keep, None)(begun)

@@ -9,12 +9,15 @@ from typing import Any
 
 from django.db.models import Count
 
+from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.forecast import Forecast, Held, forecast_run
 from evals_app.engine.guess import Guesser
 from evals_app.engine.suite import CaseSpec
-from evals_app.engine.trial import Verdict
-from evals_app.formats.snapshot import SnapshotSpec
+from evals_app.engine.tool_spec import CannedTool, HttpTool
+from evals_app.engine.trial import Tool, Verdict
+from evals_app.formats.snapshot import SnapshotSpec, read_case
 from evals_app.models import Agent, Execution, Run, Suite
+from evals_app.reports.judges import judges_text
 from evals_app.runs.freeze import AT_ONCE, freeze
 from evals_app.runs.select import Part
 from fixtures_app.tools import TOOLS
@@ -54,6 +57,7 @@ def forecast(
         return _forecast(
             frozen.head,
             frozen.chosen(),
+            judge=judges_text(frozen.judges),
             concurrency=concurrency,
             names=names if names is not None and len(names) < frozen.cases else None,
         )
@@ -69,6 +73,7 @@ def forecast_started(run: Run) -> Forecast:
     return _forecast(
         head,
         _planned(trials.iterator(chunk_size=AT_ONCE), cases.iterator(chunk_size=AT_ONCE)),
+        judge=run.judge,
         concurrency=run.concurrency,
         names=names if names is not None and len(names) < cases.count() else None,
     )
@@ -80,7 +85,7 @@ def _planned(
     """Bring together how often cases are held and what they are; both in order."""
     for _, position, count in trials:
         content = next(content for found, content in cases if found == position)
-        yield CaseSpec.model_validate_json(content), count
+        yield read_case(content), count
 
 
 def _few(names: Iterable[str]) -> list[str] | None:
@@ -93,17 +98,19 @@ def _forecast(
     head: SnapshotSpec,
     plan: Iterable[tuple[CaseSpec, int]],
     *,
+    judge: str,
     concurrency: int | None,
     names: Sequence[str] | None,
 ) -> Forecast:
-    held, earlier_runs = _held(head, names)
+    held, earlier_runs = _held(head, judge, names)
     return forecast_run(
         plan,
         guesser=Guesser(
             suite=head.suite,
             agent=head.agent,
-            tools=[TOOLS[name] for name in head.agent.tools],
+            tools=_tools(head.agent),
             judge=head.judge,
+            similarity=head.similarity,
             scripted={each.slug: each for each in head.scripted},
         ),
         providers=head.providers,
@@ -113,13 +120,21 @@ def _forecast(
     )
 
 
-def _held(snapshot: SnapshotSpec, names: Sequence[str] | None) -> tuple[dict[str, list[Held]], int]:
+def _tools(agent: AgentSpec) -> list[Tool]:
+    """Give the tools that are known; those of MCP servers are told at the start of conversations."""
+    own = [each for each in agent.tools if isinstance(each, CannedTool | HttpTool)]
+    return [*(TOOLS[name] for name in agent.world_tools), *own]
+
+
+def _held(
+    snapshot: SnapshotSpec, judge: str, names: Sequence[str] | None
+) -> tuple[dict[str, list[Held]], int]:
     """Read what the newest runs with the same agent, model and judge took, by case."""
     runs = Run.objects.filter(
         suite_slug=snapshot.suite.slug,
         agent_slug=snapshot.agent.slug,
         model=str(snapshot.agent.model or ""),
-        judge=str(snapshot.judge or ""),
+        judge=judge,
         is_scripted=snapshot.agent.driver == "scripted",
         is_tryout=False,
         status=Run.Status.FINISHED,

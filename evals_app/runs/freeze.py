@@ -2,36 +2,38 @@
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from itertools import islice
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple, Self, TypeVar
 
-from django.conf import settings
 from django.db.models import Model
 from django.utils import timezone
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from evals_app.engine.llm.pricing import Prices, prices_of, prices_on, usd_text
-from evals_app.engine.spec import AgentSpec, ModelRef, ModelSpec, ProviderSpec, Spec
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.llm.ollama import find_embedding_model
+from evals_app.engine.llm.pricing import prices_of, prices_on
+from evals_app.engine.spec import ModelSpec, ProviderSpec, Spec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
-from evals_app.formats import file_name
+from evals_app.engine.web import why_not_called
 from evals_app.formats.explain import explain
-from evals_app.formats.snapshot import SCHEMA_VERSION, Name, SnapshotSpec, canonical_case
+from evals_app.formats.snapshot import SCHEMA_VERSION, Name, SnapshotSpec, canonical_case, read_case
 from evals_app.formats.yaml_source import read_yaml
 from evals_app.models import Agent, Provider, Snapshot, SnapshotCase, Suite
+from evals_app.runs.likeness import TextComparison
+from evals_app.runs.obstacles import MODEL, Obstacles
 from evals_app.runs.select import WHOLE, Part
+from evals_app.runs.steps import StepsInUse
 from fixtures_app.models import EntityType, Fixture
-from fixtures_app.tools import TOOLS
+from fixtures_app.spec import FixtureSpec
 
 S = TypeVar("S", bound=Spec)
 M = TypeVar("M", bound=Model)
 
 AT_ONCE = 2000  # rows written
-
-_MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
 
 
 class CannotStartError(Exception):
@@ -58,8 +60,10 @@ class Frozen:
 
     def __init__(self) -> None:
         self.head: SnapshotSpec
+        self.judges: list[ModelSpec] = []  # the run's first, then those of single checks
         self.cases = 0
         self.executions = 0
+        self.files: dict[str, str] = {}  # SHA-256 of what turns show -> its path
         self._name = Name()
         self._file = TemporaryFile("w+", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed on leaving
 
@@ -76,6 +80,8 @@ class Frozen:
         self._file.write(f"{trials}\t{json.dumps(case.name)}\t{content}\n")
         self.cases += 1
         self.executions += trials
+        shown = (file for turn in case.turns for file in turn.files)
+        self.files |= {file.sha256 or "": file.path for file in shown}
 
     def __iter__(self) -> Iterator[Planned]:
         self._file.seek(0)
@@ -93,7 +99,7 @@ class Frozen:
         """Give the cases that the run is to hold, and how often."""
         for case in self:
             if case.trials:
-                yield CaseSpec.model_validate_json(case.content), case.trials
+                yield read_case(case.content), case.trials
 
     def store(self) -> Snapshot:
         """Give the row of this content, which is written only if it is new."""
@@ -126,6 +132,8 @@ def freeze(
     model: str = "",
     max_cost_usd: Decimal | None = None,
     environ: Mapping[str, str] = os.environ,
+    why_not_called: Callable[[str], str | None] = why_not_called,
+    find_local_model: Callable[[str | None], str | None] = find_embedding_model,
 ) -> Iterator[Frozen]:
     """Load everything that a run of the suite uses, prices as they are today.
 
@@ -134,35 +142,50 @@ def freeze(
     Raises:
         CannotStartError: something it needs is missing or does not fit.
     """
-    agent_spec = _read(AgentSpec, (agent or suite.agent).written())
-    if model:
-        agent_spec = _with_model(agent_spec, model)
-    rows = Provider.objects.prefetch_related("prices")
-    providers = {row.slug: row.to_spec() for row in rows}
-    check = _Check(providers, environ)
-    check.agent(agent_spec)
+    agent_spec = _read_agent(agent or suite.agent, model)
+    providers = {row.slug: row.to_spec() for row in Provider.objects.prefetch_related("prices")}
+    obstacles = Obstacles(providers, environ, why_not_called)
+    obstacles.agent(agent_spec)
+    comparison = TextComparison(providers, obstacles.why_unreachable, find_local_model)
+    steps = StepsInUse()
+
+    def see(assertion: AssertionSpec) -> None:
+        obstacles.see(assertion, agent_spec)
+        comparison.see(assertion)
+        steps.see(assertion)
+
     with Frozen() as frozen:
-        suite_spec = _read_suite(suite, part, frozen, lambda each: check.see(each, agent_spec))
-        judge = check.judge(suite_spec, agent_spec)
-        scripted = check.scripted(judge)
-        used = {agent_spec.model, judge, *check.own_judges}
-        models = sorted((each for each in used if each is not None), key=str)
+        suite_spec = _read_suite(suite, part, frozen, see)
+        obstacles.files(frozen.files)
+        judge = obstacles.judge(suite_spec, agent_spec)
+        scripted = obstacles.scripted(judge)
+        similarity = comparison.choose(lambda: obstacles.chat_model(suite_spec, agent_spec))
+        obstacles.found += comparison.problems
+        frozen.judges = [*_by_name([judge]), *_by_name(obstacles.own_judges - {judge})]
+        comparing = [*comparison.models, similarity.judge if similarity else None]
+        models = _by_name([agent_spec.model, *frozen.judges, *comparing])
         priced = _with_prices(providers, models)
         if max_cost_usd is not None:
-            check.prices(priced, models, ceiling=max_cost_usd)
-        if check.problems:
-            raise CannotStartError(check.problems)
-        fixtures = Fixture.objects.filter(slug__in=suite_spec.fixtures).order_by("slug")
+            obstacles.prices(priced, models, ceiling=max_cost_usd)
+        if obstacles.found:
+            raise CannotStartError(obstacles.found)
         frozen.head = SnapshotSpec(
             suite=suite_spec,
             agent=agent_spec,
             judge=judge,
+            similarity=similarity,
             scripted=scripted,
-            fixtures=[row.to_spec() for row in fixtures.with_everything()],
+            evaluation_steps=steps.known(judge=judge, agent=agent_spec.model),
+            fixtures=_fixtures(suite_spec.fixtures),
             entity_types=[row.to_spec() for row in EntityType.objects.order_by("slug")],
             providers=priced,
         )
         yield frozen
+
+
+def _by_name(models: Iterable[ModelSpec | None]) -> list[ModelSpec]:
+    """Give each model once."""
+    return sorted({each for each in models if each is not None}, key=str)
 
 
 def _read_suite(
@@ -170,12 +193,17 @@ def _read_suite(
 ) -> SuiteSpec:
     """Read a suite case by case, and give it without its cases; `see` is given every check."""
     row = Suite.objects.with_head().get(pk=suite.pk)
+    if row.archived_at is not None:
+        raise CannotStartError([f"Suite {row.slug} is archived. Restore it first, or import it."])
     try:
         head = SuiteSpec.model_validate(row.written_head())
         for each in head.assertions:
             see(each)
+        if head.rubric_check is not None:
+            see(head.rubric_check)
         for case_row in row.each_case():
-            case = case_row.to_spec()
+            # Not to_spec(): what the operator permits is asked anew before each run.
+            case = CaseSpec.model_validate(case_row.written())
             for each in case.assertions():
                 see(each)
             frozen.add(case, trials=part.trials_of(case, head))
@@ -184,6 +212,11 @@ def _read_suite(
         _read(SuiteSpec, Suite.objects.with_everything().get(pk=suite.pk).written())
         raise
     return head
+
+
+def _fixtures(slugs: Collection[str]) -> list[FixtureSpec]:
+    rows = Fixture.objects.filter(slug__in=slugs).order_by("slug")
+    return [row.to_spec() for row in rows.with_everything()]
 
 
 def _with_prices(
@@ -216,109 +249,17 @@ def _read(spec: type[S], written: dict[str, Any]) -> S:
         raise CannotStartError(problems) from exc
 
 
-def _with_model(agent: AgentSpec, model: str) -> AgentSpec:
+def _read_agent(row: Agent, model: str) -> AgentSpec:
+    """Read an agent; with a model given, that one in place of its own."""
+    agent = _read(AgentSpec, row.written())
+    if not model:
+        return agent
     if agent.driver != "model":
-        problem = f"Agent {agent.slug} is scripted: it has no model that could be replaced."
+        kind = "is scripted" if agent.driver == "scripted" else f"has driver {agent.driver}"
+        problem = f"Agent {agent.slug} {kind}: it has no model that could be replaced."
         raise CannotStartError([problem])
     try:
-        return agent.model_copy(update={"model": _MODEL.validate_python(model)})
+        return agent.model_copy(update={"model": MODEL.validate_python(model)})
     except ValidationError as exc:
         problems = [error["msg"].removeprefix("Value error, ") for error in exc.errors()]
         raise CannotStartError(problems) from exc
-
-
-class _Check:
-    """Collects what stands in the way of a run."""
-
-    def __init__(self, providers: Mapping[str, ProviderSpec], environ: Mapping[str, str]) -> None:
-        self.problems: list[str] = []
-        self.own_judges: set[ModelSpec | None] = set()  # of checks that name one
-        self._needs_judge = False
-        self._providers = providers
-        self._environ = environ
-
-    def agent(self, agent: AgentSpec) -> None:
-        unknown = [tool for tool in agent.tools if tool not in TOOLS]
-        if unknown:
-            known = ", ".join(TOOLS)
-            self._say(
-                f"Agent {agent.slug} has unknown tools: {', '.join(unknown)}. Known: {known}."
-            )
-        if agent.driver == "model" and agent.model is not None:
-            self._reachable(agent.model, f"Agent {agent.slug}")
-
-    def see(self, assertion: AssertionSpec, agent: AgentSpec) -> None:
-        """Look at a check, one after the other."""
-        if assertion.grader.family != "judged":
-            return
-        if assertion.model is None:
-            self._needs_judge = True
-            return
-        self.own_judges.add(self._named(assertion.model, agent, f"Check {assertion.label!r}"))
-
-    def judge(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
-        """Choose the judge: the suite's, else the site's if it has a key, else the agent's.
-
-        Only checks that have been seen may need one.
-        """
-        if not self._needs_judge:
-            return None
-        if suite.judge_model is not None:
-            return self._named(suite.judge_model, agent, f"Suite {suite.slug}")
-        site = _MODEL.validate_python(settings.EVALS_JUDGE_MODEL)
-        if self._why_unreachable(site) is None:
-            return site
-        return agent.model
-
-    def scripted(self, judge: ModelSpec | None) -> list[AgentSpec]:
-        """Load the agents that scripted judges follow."""
-        judges = {judge, *self.own_judges}
-        slugs = {each.name for each in judges if each and each.provider == "scripted"}
-        found = {row.slug: row for row in Agent.objects.filter(slug__in=slugs)}
-        for slug in sorted(slugs):
-            if slug not in found:
-                self._say(f"The judge scripted/{slug} names no agent that exists.")
-            elif not found[slug].is_scripted:
-                self._say(f"The judge scripted/{slug} names an agent that is not scripted.")
-        return [found[slug].to_spec() for slug in sorted(found)]
-
-    def prices(
-        self, providers: Sequence[ProviderSpec], models: Sequence[ModelSpec], *, ceiling: Decimal
-    ) -> None:
-        """Ask for a price of every model that is paid for."""
-        specs = {spec.slug: spec for spec in providers if spec.kind != "scripted"}
-        for model in models:
-            spec = specs.get(model.provider)
-            if spec is not None and not Prices(spec.prices).knows(model.name):
-                self._say(
-                    f"{model} has no price today, so a ceiling of "
-                    f"{usd_text(ceiling, is_exact=True)} could not be kept. Enter its price on the "
-                    f"page of the provider {spec.provider}, or under prices in "
-                    f"{file_name(spec)}, and start again."
-                )
-
-    def _named(self, reference: "ModelSpec | str", agent: AgentSpec, who: str) -> ModelSpec | None:
-        if not isinstance(reference, ModelSpec):
-            if agent.model is None:
-                self._say(f"{who} is judged by the agent's own model, but {agent.slug} has none.")
-            return agent.model
-        self._reachable(reference, who)
-        return reference
-
-    def _reachable(self, model: ModelSpec, who: str) -> None:
-        if model.provider != "scripted" and (why := self._why_unreachable(model)):
-            self._say(f"{who} uses {model}: {why}")
-
-    def _why_unreachable(self, model: ModelSpec) -> str | None:
-        provider = self._providers.get(model.provider)
-        if provider is None:
-            known = ", ".join(self._providers)
-            return f"there is no provider {model.provider!r}. Known: {known}."
-        variable = provider.api_key_env
-        if variable and not self._environ.get(variable):
-            return f"the environment variable {variable} is not set."
-        return None
-
-    def _say(self, problem: str) -> None:
-        if problem not in self.problems:
-            self.problems.append(problem)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 
-from evals_app.engine.execution import Orders, Report, Signal
+from evals_app.engine.desk import Orders, Report, Signal
 from evals_app.engine.llm.models import Standing
 from evals_app.engine.spec import ProviderSpec
 from evals_app.models import Execution, Run

@@ -19,8 +19,9 @@ from django.db.models import F, QuerySet, Sum
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 
-from evals_app.engine.execution import Begun, Job, Outcome
+from evals_app.engine.desk import Begun, Job, Outcome
 from evals_app.engine.suite import CaseSpec
+from evals_app.formats.snapshot import read_case
 from evals_app.models import Execution, Lease, PaidCalls, Run, SnapshotCase, Tally
 from evals_app.runs.budget import leave_unsettled
 from evals_app.runs.cancel import cancel_queued
@@ -171,7 +172,7 @@ def cases_of(run_id: int, positions: Collection[int]) -> dict[int, CaseSpec]:
     """Read cases of a run's snapshot, by position."""
     rows = SnapshotCase.objects.filter(snapshot__runs=run_id, position__in=positions)
     return {
-        position: CaseSpec.model_validate_json(content)
+        position: read_case(content)
         for position, content in rows.values_list("position", "content")
     }
 

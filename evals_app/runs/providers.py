@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from evals_app.engine.llm.models import Block, Standing
 from evals_app.engine.spec import ProviderSpec
-from evals_app.models import Lease, ProviderState
+from evals_app.models import Agent, Lease, Provider, ProviderState, Suite
 
 Grants = dict[str, dict[str, int]]
 
@@ -108,6 +108,26 @@ def book_calls(provider: ProviderSpec, count: int) -> float:
         row.next_request_at = first + timedelta(minutes=count / provider.requests_per_minute)
         row.save(update_fields=["next_request_at"])
     return _seconds(first, now)
+
+
+def kinds_in_use() -> set[str]:
+    """Give the kinds of the providers that runs may call here.
+
+    Their key is set; of those that need none, an agent or a suite names a model.
+    """
+    return {
+        each.kind
+        for each in Provider.objects.only("slug", "kind", "api_key_env")
+        if (_is_named(each.slug) if each.has_key is None else each.has_key)
+    }
+
+
+def _is_named(slug: str) -> bool:
+    begins = f"{slug}/"
+    return (
+        Agent.objects.filter(model__startswith=begins).exists()
+        or Suite.objects.filter(judge_model__startswith=begins).exists()
+    )
 
 
 def know(slugs: Iterable[str]) -> None:

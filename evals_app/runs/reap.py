@@ -16,7 +16,8 @@ from django.db.models import Count, Exists, OuterRef, Q
 from django.db.models.functions import Now
 from django_q.models import Failure
 
-from evals_app.engine.execution import Job, write_off
+from evals_app.engine.desk import Job
+from evals_app.engine.execution import write_off
 from evals_app.models import Execution, Lease, Run, Tally, Worker
 from evals_app.runs.budget import leave_unsettled
 from evals_app.runs.cancel import cancel_queued

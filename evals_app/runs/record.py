@@ -15,7 +15,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from evals_app.engine.execution import Outcome
+from evals_app.engine.desk import Outcome
 from evals_app.engine.scoring import Decision
 from evals_app.engine.trial import Cause, Failure, GradedAssertion, Verdict
 from evals_app.models import Execution, GradeResult, Lease, PaidCalls, Run, Transcript

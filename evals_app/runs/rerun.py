@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Literal
 from django.db.models import QuerySet
 from pydantic import ValidationError
 
-from evals_app.engine.suite import CaseSpec
 from evals_app.engine.trial import Verdict
-from evals_app.formats.snapshot import SnapshotSpec
+from evals_app.formats.snapshot import SnapshotSpec, read_case
 from evals_app.models import Execution, Run
 from evals_app.runs.freeze import AT_ONCE, CannotStartError
 from evals_app.runs.start import create_run
@@ -34,7 +33,7 @@ def rerun(run: Run, *, only: Only, by: "User | None" = None) -> Run:
     try:
         head = SnapshotSpec.read(run.snapshot.content)
         for content in run.snapshot.cases.values_list("content", flat=True).iterator(AT_ONCE):
-            CaseSpec.model_validate_json(content)
+            read_case(content)
     except ValidationError as exc:
         problem = f"Run {run.pk} was made by another version; start its suite anew."
         raise CannotStartError([problem]) from exc
@@ -45,9 +44,10 @@ def rerun(run: Run, *, only: Only, by: "User | None" = None) -> Run:
         head=head,
         plan=plan.iterator(chunk_size=AT_ONCE),
         total=rows.count(),
-        suite=run.suite,
-        by=by,
         concurrency=run.concurrency,
+        suite=run.suite,
+        judge=run.judge,
+        created_by=by,
         max_cost_usd=run.max_cost_usd,
         is_tryout=run.is_tryout,
         rerun_of=run,

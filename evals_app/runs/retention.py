@@ -1,4 +1,4 @@
-"""Retention: remove the transcripts of old runs, and keep what they came to.
+"""Retention: remove the transcripts of old runs, and keep what they came to; and unnamed files.
 
 Verdicts, scores, reasons, evidence, tokens, costs and summaries stay, and with the snapshot a run
 can still be held again. What goes is what was said: transcripts, what judges were asked and
@@ -18,6 +18,7 @@ from django.utils import timezone
 from django_q.models import Schedule
 
 from evals_app.models import Execution, GradeResult, PaidCalls, Run, Transcript
+from evals_app.runs.unnamed_files import remove_unnamed_files
 
 log = logging.getLogger(__name__)
 
@@ -92,12 +93,14 @@ def _prune_executions(ids: list[int]) -> Pruned:
 
 def prune_as_scheduled() -> dict[str, int]:
     """Prune what the settings say, for a time box: a worker has more to do. The rest comes next."""
-    days = settings.EVALS_KEEP_TRANSCRIPTS_DAYS
-    if not days:
-        return {}
     until = time.monotonic() + settings.EVALS_TIME_BOX_S
+    files = remove_unnamed_files()
+    if files:
+        log.info("Removed %d files that nothing names.", files)
     runs, total = 0, Pruned()
-    for run in due_runs(older_than_days=days).defer("summary"):
+    days = settings.EVALS_KEEP_TRANSCRIPTS_DAYS  # 0: for ever
+    due = due_runs(older_than_days=days) if days else Run.objects.none()
+    for run in due.defer("summary"):
         if time.monotonic() >= until:
             break
         pruned = prune_run(run)
@@ -105,15 +108,12 @@ def prune_as_scheduled() -> dict[str, int]:
             runs, total = runs + 1, total + pruned
     if runs:
         log.info("Removed %d transcripts of %d runs.", total.transcripts, runs)
-    return {"runs": runs, "transcripts": total.transcripts}
+    return {"runs": runs, "transcripts": total.transcripts, "files": files}
 
 
 def ensure_schedule() -> None:
-    """Have transcripts pruned every day, or never if the settings keep them for ever."""
+    """Have transcripts and files pruned every day."""
     schedules = Schedule.objects.filter(name=SCHEDULE)
-    if not settings.EVALS_KEEP_TRANSCRIPTS_DAYS:
-        schedules.delete()
-        return
     # Workers that start at the same moment may write two: pruning twice does no harm, and the next
     # one that starts leaves only the first.
     first = schedules.order_by("pk").first()

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Agent, Execution, Run, Snapshot, Suite
+from evals_app.reports.judges import judges_text
 from evals_app.runs.freeze import CannotStartError, create_many, freeze
 from evals_app.runs.select import Part
 from evals_app.runs.tickets import ask_for_drainers
@@ -57,10 +58,11 @@ def start_run(
                 head=frozen.head,
                 plan=frozen.plan(),
                 total=frozen.executions,
-                suite=suite,
-                by=by,
                 concurrency=concurrency or frozen.head.suite.concurrency,
                 timeout_s=timeout_s,
+                suite=suite,
+                judge=judges_text(frozen.judges),
+                created_by=by,
                 max_cost_usd=max_cost_usd,
                 is_tryout=is_tryout,
                 idempotency_key=idempotency_key,
@@ -73,43 +75,25 @@ def create_run(
     head: SnapshotSpec,
     plan: Iterable[tuple[str, int, int]],
     total: int,
-    suite: Suite | None,
-    by: "User | None",
     concurrency: int,
     timeout_s: float | None = None,
-    max_cost_usd: Decimal | None = None,
-    is_tryout: bool = False,
-    idempotency_key: str | None = None,
-    rerun_of: Run | None = None,
+    **columns: Any,
 ) -> Run:
     """Write a run with its executions and, once that is committed, its tickets.
 
     `head` is what the snapshot holds besides cases, `plan` gives case, position and trial of
-    `total` executions.
+    `total` executions, `columns` are more ones of the run.
     """
-    agent = head.agent
     with transaction.atomic():
         run = Run.objects.create(
             snapshot=snapshot,
-            suite=suite,
-            suite_slug=head.suite.slug,
-            suite_name=head.suite.suite,
-            agent_slug=agent.slug,
-            agent_name=agent.agent,
-            model=str(agent.model or ""),
-            judge=str(head.judge or ""),
-            score_scale=head.suite.score_scale,
-            is_scripted=agent.driver == "scripted",
-            is_tryout=is_tryout,
-            rerun_of=rerun_of,
-            created_by=by,
-            idempotency_key=idempotency_key,
             concurrency=concurrency,
-            max_cost_usd=max_cost_usd,
             total=total,
             not_run=total,
             deadline_at=Now() + timedelta(seconds=timeout_s) if timeout_s else None,
             ticketed_at=Now(),
+            **_columns(head),
+            **columns,
         )
         create_many(
             Execution,
@@ -122,6 +106,20 @@ def create_run(
             partial(ask_for_drainers, run.pk, concurrency=concurrency, executions=total)
         )
     return Run.objects.get(pk=run.pk)
+
+
+def _columns(head: SnapshotSpec) -> dict[str, Any]:
+    """Give what a run says of its snapshot, so that lists need not read that."""
+    suite, agent = head.suite, head.agent
+    return {
+        "suite_slug": suite.slug,
+        "suite_name": suite.suite,
+        "agent_slug": agent.slug,
+        "agent_name": agent.agent,
+        "model": str(agent.model or ""),
+        "score_scale": suite.score_scale,
+        "is_scripted": agent.driver == "scripted",
+    }
 
 
 def _nothing_chosen(suite: Suite, *, cases: Sequence[str], tags: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
 """The page of a fixture: entities, relations and knowledge, checked and saved as one spec."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -24,12 +24,6 @@ from fixtures_app.library import known_schemas, save_fixture
 from fixtures_app.models import Entity, EntityType, Fixture, KnowledgeChunk, Relation
 from fixtures_app.spec import FixtureSpec, check_entities
 
-_FIELDS = {
-    "entities": {"ref": "ref", "type": "kind", "status": "status", "data": "content"},
-    "relations": {"from": "source", "to": "target", "type": "type", "metadata": "metadata"},
-    "chunks": {"id": "chunk_id", "text": "text", "source": "source", "metadata": "metadata"},
-}
-
 
 def _json_field(label: str, help_text: str) -> JsonTextField:
     return JsonTextField(
@@ -44,8 +38,15 @@ def _json_field(label: str, help_text: str) -> JsonTextField:
 class FixtureRowForm(RowForm):
     """A row that says what a file would say of it."""
 
+    keys: ClassVar[Mapping[str, str]]  # of files, and the fields that hold them
     short: tuple[str, ...] = ()
     long: tuple[str, ...] = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            if isinstance(field, forms.CharField):
+                field.strip = False  # agents and files know names and states with their spaces
 
     @property
     def short_fields(self) -> list[forms.BoundField]:
@@ -57,7 +58,9 @@ class FixtureRowForm(RowForm):
 
     def written(self) -> dict[str, Any]:
         """Give what a file would say, of a row that is valid by itself."""
-        raise NotImplementedError
+        given = {key: self.cleaned_data[name] for key, name in self.keys.items()}
+        # Only JSON can be None: left blank it is an empty object.
+        return {key: {} if value is None else value for key, value in given.items()}
 
     def validate_unique(self) -> None:
         # Names may be swapped between rows, so only all rows together can be checked: FixtureSpec.
@@ -67,6 +70,7 @@ class FixtureRowForm(RowForm):
 class EntityForm(FixtureRowForm):
     """An entity of a fixture."""
 
+    keys = {"ref": "ref", "type": "kind", "status": "status", "data": "content"}
     short, long = ("ref", "kind", "status"), ("content",)
 
     kind = forms.ChoiceField(label="Type", widget=Select)
@@ -92,19 +96,11 @@ class EntityForm(FixtureRowForm):
             return ""
         return f"{self.instance.ref} ({self.instance.type.slug})"
 
-    def written(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        return {
-            "ref": given["ref"],
-            "type": given["kind"],
-            "status": given["status"],
-            "data": given["content"] or {},
-        }
-
 
 class RelationForm(FixtureRowForm):
     """A link between two entities, which may be as new as the link: so they are named, not keyed."""
 
+    keys = {"from": "source", "to": "target", "type": "type", "metadata": "metadata"}
     short, long = ("source", "type", "target"), ("metadata",)
 
     source = forms.CharField(label="From", widget=TextInput)
@@ -135,19 +131,11 @@ class RelationForm(FixtureRowForm):
             return ""
         return f"{self.instance.source.ref} {self.instance.type} {self.instance.target.ref}"
 
-    def written(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        return {
-            "from": given["source"],
-            "to": given["target"],
-            "type": given["type"],
-            "metadata": given["metadata"] or {},
-        }
-
 
 class ChunkForm(FixtureRowForm):
     """A piece of knowledge."""
 
+    keys = {"id": "chunk_id", "text": "text", "source": "source", "metadata": "metadata"}
     short, long = ("chunk_id", "source"), ("text", "metadata")
 
     metadata = _json_field("Notes", "A JSON object; blank for none.")
@@ -167,14 +155,12 @@ class ChunkForm(FixtureRowForm):
         super().__init__(*args, **kwargs)
         self.initial["metadata"] = self.instance.metadata or None
 
-    def written(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        return {
-            "id": given["chunk_id"],
-            "text": given["text"],
-            "source": given["source"],
-            "metadata": given["metadata"] or {},
-        }
+
+_FIELDS = {
+    "entities": EntityForm.keys,
+    "relations": RelationForm.keys,
+    "chunks": ChunkForm.keys,
+}
 
 
 class FixtureFormSet(OrderedFormSet):

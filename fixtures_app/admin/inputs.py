@@ -24,13 +24,6 @@ class _Input:
         return format_html("<input{}>", flatatt(attrs))
 
 
-class TextInput(_Input, forms.TextInput):
-    """A line of text."""
-
-    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        super().__init__({"class": "ts-input", **(attrs or {})})
-
-
 class NumberInput(_Input, forms.NumberInput):
     """A number."""
 
@@ -49,6 +42,27 @@ class HiddenInput(_Input, forms.HiddenInput):
     """Something the page keeps for itself."""
 
 
+def _area(widget: dict[str, Any], **attrs: Any) -> SafeString:
+    given = flatatt({"name": widget["name"], **attrs, **widget["attrs"]})
+    # Browsers leave out the newline right after the tag.
+    return format_html("<textarea{}>\n{}</textarea>", given, widget["value"] or "")
+
+
+class TextInput(_Input, forms.TextInput):
+    """A line of text. A text of several lines gets an area: browsers would join them."""
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        super().__init__({"class": "ts-input", **(attrs or {})})
+
+    def _render(
+        self, template_name: str, context: dict[str, Any], renderer: object = None
+    ) -> SafeString:
+        widget = context["widget"]
+        if "\n" in (widget["value"] or ""):
+            return _area(widget, rows=2)
+        return super()._render(template_name, context, renderer)
+
+
 class TextArea(forms.Textarea):
     """Several lines of text."""
 
@@ -58,10 +72,7 @@ class TextArea(forms.Textarea):
     def _render(
         self, template_name: str, context: dict[str, Any], renderer: object = None
     ) -> SafeString:
-        widget = context["widget"]
-        attrs = {"name": widget["name"], **widget["attrs"]}
-        # Browsers leave out the newline right after the tag.
-        return format_html("<textarea{}>\n{}</textarea>", flatatt(attrs), widget["value"] or "")
+        return _area(context["widget"])
 
 
 class Select(forms.Select):

@@ -7,7 +7,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from fixtures_app.spec import Json, json_problems
+from fixtures_app.json_data import Json, json_problems
+from fixtures_app.library import canonical
 
 _KINDS: dict[type, str] = {dict: "an object in { }", list: "a list in [ ]"}
 
@@ -59,6 +60,11 @@ def write_json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
+def _told_apart(value: Json) -> str:
+    # As texts: 1 and true are equal, and are not the same. Blank stands for an empty object or list.
+    return canonical(None if value in ({}, []) else value)
+
+
 class JsonTextField(forms.CharField):
     """A text area of JSON; `kind` dict or list asks for an object or a list."""
 
@@ -86,8 +92,6 @@ class JsonTextField(forms.CharField):
 
     def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - JSON, and text
         try:
-            before, after = self.to_python(initial), self.to_python(data)
-            # Blank stands for an empty object or list.
-            return bool((before or self.kind) != (after or self.kind))
+            return _told_apart(self.to_python(initial)) != _told_apart(self.to_python(data))
         except ValidationError:
             return True

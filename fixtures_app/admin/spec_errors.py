@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from django import forms
 from pydantic import ValidationError
 
-from fixtures_app.spec import Loc, Problem
+from fixtures_app.json_data import Loc, Problem
 
 _PLACE = re.compile(r"\b(entities|relations|chunks)\[(\d+)\]")
 _ROWS = {"entities": "entity", "relations": "relation", "chunks": "chunk"}

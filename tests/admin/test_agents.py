@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evals_app.engine.spec import AgentSpec
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE, permitting
 from evals_app.library import save_agent
 from evals_app.models import Agent
 from tests.authored import client_who_may
@@ -25,6 +26,33 @@ MODEL: dict[str, Any] = {
     "system_prompt": "You are {{agentName}}.\nIt is {{datetime}}.\n",
     "tools": ["knowledge.search", "entity.query"],
     "settings": {"max_tool_rounds": 3, "provider_patience_s": 5.5},
+}
+HTTP: dict[str, Any] = {
+    "agent": "Outside",
+    "slug": "outside",
+    "driver": "http",
+    "url": "https://agent.example/chat?a=b",
+    "headers": {"X-Tenant": "acme", "Authorization": {"env": "AGENT_KEY"}},
+}
+NOT_HTTP = {"url": "", "headers-key": "", "headers-value": ""}
+COMMAND: dict[str, Any] = {
+    "agent": "Program",
+    "slug": "program",
+    "driver": "command",
+    "command": [*OUR_COMMAND.split(), "--note", " a b ", "two\nlines", " "],
+}
+OWN_TOOLS: dict[str, Any] = {
+    "agent": "Helper",
+    "slug": "helper",
+    "model": "anthropic/claude-haiku-5-5",
+    "tools": [
+        {
+            "name": "orders.find",
+            "rules": [{"when": {"n": {"fuzzy": 1}}, "result": [1, {"a": None}]}],
+        },
+        {"name": "weather", "url": "https://a.example/{{agentName}}", "method": "GET"},
+        "entity.get",
+    ],
 }
 SCRIPTED: dict[str, Any] = {
     "agent": "Script",
@@ -54,7 +82,11 @@ def page_of(client: Client, agent: Agent) -> PageForm:
     return open_page(client, f"{LIST}{agent.pk}/change/")
 
 
-@pytest.mark.parametrize("spec", [MODEL, SCRIPTED], ids=["model", "scripted"])
+@pytest.mark.parametrize(
+    "spec",
+    [MODEL, SCRIPTED, HTTP, COMMAND, OWN_TOOLS],
+    ids=["model", "scripted", "http", "command", "own tools"],
+)
 def test_saving_an_agent_as_it_is_changes_nothing(
     admin_client: Client, spec: dict[str, Any]
 ) -> None:
@@ -64,8 +96,30 @@ def test_saving_an_agent_as_it_is_changes_nothing(
     saved = page_of(admin_client, agent).post()
 
     assert saved.is_saved, saved.problems
-    after = Agent.objects.get().to_spec().model_dump(mode="json")
-    assert after | {"tools": sorted(after["tools"])} == before | {"tools": sorted(before["tools"])}
+    assert Agent.objects.get().to_spec().model_dump(mode="json") == before
+
+
+def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Client) -> None:
+    first, second = ({"name": name, "rules": [{"result": 1}]} for name in ("first", "second"))
+    names = ("knowledge.search", "entity.query", "entity.get")
+    tools = [names[0], first, names[1], second, names[2]]
+    page = page_of(admin_client, write_agent(OWN_TOOLS | {"tools": tools}))
+
+    third = "- name: third\n  rules: [{result: 1}]\n"
+    page.fields["own_tools"][0] += third
+    saved = page.post(tools=["entity.create", names[2], names[0]])
+
+    assert saved.is_saved, saved.problems
+    assert Agent.objects.get().tool_names == [
+        *("knowledge.search", "first", "second", "entity.get", "third", "entity.create"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["0", "false", "''", "{}"])
+def test_own_tools_that_are_no_list_are_not_taken_for_none(admin_client: Client, text: str) -> None:
+    refused = page_of(admin_client, write_agent(MODEL)).post(own_tools=text)
+
+    assert refused.problems == ["Own tools: Write a list: each entry begins with a dash."]
 
 
 def test_an_agent_with_a_model_is_written_from_nothing(admin_client: Client) -> None:
@@ -119,7 +173,7 @@ def test_a_scripted_agent_is_written_in_yaml(admin_client: Client) -> None:
         pytest.param(
             MODEL,
             {"model": "", "temperature": "", "max_tokens": ""},
-            "An agent with driver model needs a model, for example",
+            "Model: An agent with driver model needs a model, for example",
             id="no model",
         ),
         pytest.param(
@@ -133,14 +187,22 @@ def test_a_scripted_agent_is_written_in_yaml(admin_client: Client) -> None:
             id="settings",
         ),
         pytest.param(
-            MODEL, {"rules": "- reply: x"}, "What it is: It has rules", id="rules of a model"
+            MODEL,
+            {"rules": "- reply: x"},
+            "Rules: Only “Scripted (offline)” uses this: remove it",
+            id="rules of a model",
         ),
         pytest.param(MODEL, {"slug": "A"}, "Slug: A slug has lower-case letters", id="slug"),
-        pytest.param(MODEL, {"tools": ["entity.qery"]}, "Tools: Select a valid choice.", id="tool"),
+        pytest.param(
+            MODEL,
+            {"tools": ["entity.qery"]},
+            "Tools of fixtures: Select a valid choice.",
+            id="tool",
+        ),
         pytest.param(
             SCRIPTED,
             {"rules": ""},
-            "An agent with driver scripted needs at least one rule.",
+            "Rules: An agent with driver scripted needs at least one rule.",
             id="no rules",
         ),
         pytest.param(
@@ -158,16 +220,84 @@ def test_a_scripted_agent_is_written_in_yaml(admin_client: Client) -> None:
             "Rules: Line ",
             id="YAML",
         ),
-        pytest.param(SCRIPTED, {"rules": "reply: a"}, "Rules: Line 1: ", id="no list"),
+        pytest.param(SCRIPTED, {"rules": "reply: a"}, "Rules: Write a list: ", id="no list"),
         pytest.param(
             SCRIPTED, {"rules": "- when: (\n  reply: a"}, "Rules: Line 1, when: ", id="pattern"
         ),
         pytest.param(
             SCRIPTED,
             {"rules": "- calls: [{tool: entity.get}]\n  reply: a"},
-            "Rule 1 calls 'entity.get', which is not in this agent's tools.",
+            "Rules: Line 1, calls[0].tool: Rule 1 calls 'entity.get', which is not",
             id="tool of a rule",
         ),
+        pytest.param(
+            HTTP, {"url": "http://10.0.0.1/"}, "Address: 10.0.0.1 is of a private", id="address"
+        ),
+        pytest.param(HTTP, {"url": ""}, "Address: An agent with driver http needs", id="none"),
+        pytest.param(
+            HTTP,
+            {"headers-key": "Authorization", "headers-kind": "text", "headers-value": "Bearer a"},
+            "Headers: Authorization: This looks like a key.",
+            id="key",
+        ),
+        pytest.param(
+            HTTP,
+            {"headers-key": "X-A", "headers-kind": "env", "headers-value": "HOME"},
+            "Headers: X-A: The operator does not permit HOME",
+            id="variable that is not permitted",
+        ),
+        pytest.param(
+            HTTP,
+            {"headers-key": "", "headers-value": "a"},
+            "Headers: Line 1: the header's name is missing.",
+            id="header without a name",
+        ),
+        pytest.param(
+            HTTP,
+            {"headers-key": ["X-A", "X-A"], "headers-kind": ["text"], "headers-value": ["a", "b"]},
+            "Headers: Line 2: X-A stands twice.",
+            id="header twice",
+        ),
+        pytest.param(
+            HTTP,
+            {"system_prompt": "Be kind."},
+            "System prompt: Only “A model with tools” or “An agent over HTTP” or “Scripted",
+            id="prompt of an agent that is sent none",
+        ),
+        pytest.param(
+            HTTP,
+            {"tools": ["entity.get"]},
+            "Tools of fixtures: Only “A model with tools” or “Scripted (offline)” uses this",
+            id="tools of an agent that brings its own",
+        ),
+        pytest.param(
+            HTTP,
+            NOT_HTTP | {"driver": "python", "callable": "os:system"},
+            "Function: The operator does not permit the module os.",
+            id="module",
+        ),
+        pytest.param(
+            HTTP,
+            NOT_HTTP | {"driver": "command", "command": "rm"},
+            "Program and arguments: The operator does not permit the program 'rm'.",
+            id="program",
+        ),
+        pytest.param(
+            MODEL,
+            {"own_tools": "- name: a\n  rules:\n    - when: {x: {regex: '('}}\n      result: 1"},
+            "Own tools: Line 3, rules[0].when.x: The pattern cannot be used",
+            id="own tool",
+        ),
+        pytest.param(
+            MODEL,
+            {"own_tools": "- name: entity.query\n  rules: [{result: 1}]"},
+            "Tools of fixtures: Tool 1 is called 'entity.query' too",
+            id="two tools of one name",
+        ),
+        pytest.param(
+            MODEL, {"own_tools": "name: a"}, "Own tools: Write a list", id="own tools, no list"
+        ),
+        pytest.param(MODEL, {"own_tools": "- ["}, "Own tools: Line ", id="own tools, no YAML"),
         pytest.param(
             SCRIPTED,
             {"rules": "- when: a"},
@@ -183,6 +313,82 @@ def test_a_wrong_agent_is_refused_in_words_that_name_the_place(
 
     assert len(refused.problems) == 1, refused.problems
     assert refused.problems[0].startswith(problem)
+
+
+def test_everything_of_an_agent_over_http_is_written_on_its_page(admin_client: Client) -> None:
+    page = open_page(admin_client, f"{LIST}add/")
+
+    saved = page.post(
+        name="New",
+        slug="new",
+        driver="http",
+        url="https://agent.example/chat",
+        **{
+            "headers-key": ["X-Tenant", "Authorization"],
+            "headers-kind": ["text", "env"],
+            "headers-value": ["acme", "AGENT_KEY"],
+        },
+        protocol="openai-chat",
+        remote_model="big",
+        system_prompt="Be kind.",
+    )
+
+    assert saved.is_saved, saved.problems
+    assert Agent.objects.get().to_spec().model_dump(mode="json", exclude_defaults=True) == {
+        "agent": "New",
+        "slug": "new",
+        "driver": "http",
+        "url": "https://agent.example/chat",
+        "headers": {"X-Tenant": "acme", "Authorization": {"env": "AGENT_KEY"}},
+        "protocol": "openai-chat",
+        "remote_model": "big",
+        "system_prompt": "Be kind.",
+    }
+
+
+def test_a_program_and_its_arguments_are_lines(admin_client: Client) -> None:
+    words = OUR_COMMAND.split()
+
+    saved = open_page(admin_client, f"{LIST}add/").post(
+        name="New", slug="new", driver="command", command=[*words, "--note", "a b"]
+    )
+
+    assert saved.is_saved, saved.problems
+    assert Agent.objects.get().to_spec().command == [*words, "--note", "a b"]
+
+
+def test_a_function_is_named(admin_client: Client) -> None:
+    saved = open_page(admin_client, f"{LIST}add/").post(
+        name="New", slug="new", driver="python", callable=f"{OUR_MODULE}.agents:analyst"
+    )
+
+    assert saved.is_saved, saved.problems
+    assert Agent.objects.get().to_spec().callable == f"{OUR_MODULE}.agents:analyst"
+
+
+def test_own_tools_are_written_beside_those_of_fixtures(admin_client: Client) -> None:
+    own = "- name: orders.find\n  rules:\n    - when: {number: '1042'}\n      result: shipped\n"
+
+    saved = page_of(admin_client, write_agent(MODEL)).post(own_tools=own, tools=["entity.get"])
+
+    assert saved.is_saved, saved.problems
+    agent = Agent.objects.get()
+    assert agent.tool_names == ["orders.find", "entity.get"]
+    assert "shipped" in page_of(admin_client, agent).fields["own_tools"][0]
+
+
+def test_the_page_says_what_the_operator_permits(admin_client: Client) -> None:
+    with permitting(
+        hosts=("agent:8000",),
+        variables=("MY_KEY",),
+        modules=("my_agents",),
+        commands=("my-agent",),
+        mcp_servers={"files": "mcp-files"},
+    ):
+        text = open_page(admin_client, f"{LIST}add/").text
+
+    for each in ("agent:8000", "MY_KEY", "my_agents", "my-agent", "files"):
+        assert f" {each}" in text
 
 
 def test_what_was_typed_survives_an_error(admin_client: Client) -> None:

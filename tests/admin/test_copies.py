@@ -48,3 +48,15 @@ def test_a_copy_of_a_suite_with_the_longest_slug_can_be_read() -> None:
 
     assert copied.slug == "a" * 94 + "-copy"
     assert copied.to_spec().slug == copied.slug
+
+
+@pytest.mark.django_db
+def test_a_copy_of_an_archived_suite_is_in_use_and_was_imported_from_nowhere() -> None:
+    suite = write_suite(slug="old")
+    Suite.objects.filter(pk=suite.pk).update(source="/evals/old.suite.yaml")
+    Suite.objects.archive()
+    suite.refresh_from_db()
+
+    copied = copy_suite(suite)
+
+    assert (copied.archived_at, copied.source) == (None, "")

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evals_app.engine.trial import Cause, JudgeCall, ToolCall
-from evals_app.models import Case, Execution, Run
+from evals_app.models import Case, Execution, Run, Transcript
 from tests.makers import (
     failed_trial,
     make_execution,
@@ -75,6 +75,28 @@ def test_a_run_that_is_no_number_filters_nothing(admin_client: Client) -> None:
     make_run(["passed"])
 
     assert admin_client.get(f"{LIST}?run=x", follow=True).status_code == 200
+
+
+BIG = "9" * 30
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (f"?run={BIG}", 200),
+        ("?p=9", 200),
+        (f"{BIG}/change/", 302),
+        ("\u0661/change/", 302),
+        (f"{BIG}/live/", 404),
+        (f"{BIG}/judge/1/", 404),
+        (f"1/judge/{BIG}/", 404),
+        (f"{BIG}/expect/", 404),
+    ],
+)
+def test_a_number_that_no_row_can_have_finds_none(
+    admin_client: Client, path: str, status: int
+) -> None:
+    assert admin_client.get(LIST + path).status_code == status
 
 
 @pytest.mark.parametrize("cases", [1, 15])
@@ -297,6 +319,20 @@ def test_the_judges_words_come_only_when_asked_for(admin_client: Client) -> None
     assert "scripted/mild (scripted)" in text
 
 
+@pytest.mark.parametrize("call", [{}, {"latency_ms": None, "usage": None}, {"usage": {}}])
+def test_what_a_call_of_a_judge_does_not_tell_is_unknown(
+    admin_client: Client, call: dict[str, Any]
+) -> None:
+    grade = make_grade(1, family="judged", calls=[call])
+    execution = make_execution(make_run(["passed"]), grades=[grade])
+
+    answer = admin_client.get(
+        reverse("admin:evals_app_execution_judge", args=[execution.pk, grade.pk])
+    )
+
+    assert "unknown tokens" in answer.content.decode()
+
+
 def test_a_grade_of_another_execution_is_not_found(admin_client: Client) -> None:
     run = make_run(["passed"])
     grade = make_grade(1, family="judged")
@@ -369,6 +405,30 @@ def test_a_run_outlives_its_suite(admin_client: Client) -> None:
 
 
 # Rights
+
+
+def test_who_may_change_cases_is_led_to_them() -> None:
+    suite = make_suite()
+    Case.objects.create(suite=suite, name="case 1")
+    execution = make_run(["passed"], suite=suite).executions.get()
+
+    page = read(client_who_may("view_execution", "change_case"), execution)
+
+    assert "Edit the case" in page
+
+
+def test_what_cannot_be_read_any_more_is_said_to_be_so_above_its_grades(
+    admin_client: Client,
+) -> None:
+    execution = make_execution(make_run(["passed"]), grades=[make_grade(1, reason="Kept.")])
+    Transcript.objects.filter(pk=execution.pk).update(trial={"turns": "of another shape"})
+
+    page = read(admin_client, execution)
+
+    assert "was written by another version of this program" in page
+    assert "The agent said nothing" not in page
+    assert "Kept." in page
+    assert admin_client.get(f"{LIST}{execution.pk}/expect/").status_code == 404
 
 
 def test_every_address_asks_for_the_right_to_view() -> None:

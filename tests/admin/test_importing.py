@@ -1,9 +1,20 @@
+import io
+import re
+import zipfile
+from html.parser import HTMLParser
+from typing import Any
+
 import pytest
+from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from evals_app.admin import importing
+from evals_app.library import import_files
 from evals_app.models import Agent, Suite
 from tests.authored import client_who_may
+from tests.library.written import EVERYTHING, FIXTURE
+from tests.page_form import posted_by
 
 pytestmark = pytest.mark.django_db
 
@@ -16,54 +27,292 @@ cases:
   - name: Hello
     turns: [{user: Hi, assertions: [{type: contains, value: Hello}]}]
 """
+TABLE = b"case,user,contains\nHello,Hi,Hello\n"
 
 
-def send(client: Client, button: str, **files: bytes) -> str:
-    chosen = [
-        SimpleUploadedFile(name.replace("__", ".") + ".yaml", content)
-        for name, content in files.items()
-    ]
-    answer = client.post(URL, {"files": chosen, button: "1"}, follow=True)
-    return answer.content.decode()
+class Page:
+    """What came back, as a person reads it."""
+
+    def __init__(self, client: Client, response: Any) -> None:
+        self._client = client
+        self.response = response
+        self.html = response.content.decode()
+        reader = _Text()
+        reader.feed(self.html)
+        self.text = " ".join("".join(reader.found).split())
+
+    @property
+    def token(self) -> str:
+        found = re.search(r'name="import" value="(\w+)"', self.html)
+        return found[1] if found else ""
+
+    def press_import(self) -> "Page":
+        response = self._client.post(URL, {"import": self.token}, follow=True)
+        return Page(self._client, response)
 
 
-def test_files_that_belong_together_are_imported(admin_client: Client) -> None:
-    text = send(admin_client, "import", greetings__suite=SUITE, echo__agent=AGENT)
+class _Text(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
 
-    assert "Imported: 2 objects written." in text
-    assert Suite.objects.get().agent == Agent.objects.get()
+    def handle_data(self, data: str) -> None:
+        self.found.append(data)
+
+
+def check(client: Client, files: dict[str, bytes] | None = None, **fields: str) -> Page:
+    chosen = [SimpleUploadedFile(name, content) for name, content in (files or {}).items()]
+    return Page(client, client.post(URL, {"files": chosen, **fields}))
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+BOTH = {"greetings.suite.yaml": SUITE, "echo.agent.yaml": AGENT}
+
+
+# Check first
 
 
 def test_checking_says_what_would_happen_and_saves_nothing(admin_client: Client) -> None:
-    text = send(admin_client, "check", greetings__suite=SUITE, echo__agent=AGENT)
+    page = check(admin_client, BOTH)
 
-    assert "nothing is saved yet" in text
-    assert "<code>greetings</code>: new" in text
+    assert "nothing is saved yet" in page.text
+    assert "New suite greetings" in page.text.replace("add_circle", "")
+    assert "Import these 2 objects" in page.text
     assert not Suite.objects.exists()
+
+
+def test_what_was_checked_is_imported_without_choosing_it_again(admin_client: Client) -> None:
+    page = check(admin_client, BOTH).press_import()
+
+    assert "Imported: 2 objects written." in page.text
+    suite = Suite.objects.get()
+    assert suite.agent == Agent.objects.get()
+    assert page.response.redirect_chain[-1][0] == f"/admin/evals_app/suite/{suite.pk}/change/"
+
+
+def test_a_folder_comes_as_an_archive(admin_client: Client) -> None:
+    files = {"evals/greetings.suite.yaml": SUITE, "echo.agent.yaml": AGENT, "README.md": b"About"}
+
+    page = check(admin_client, {"project.zip": zipped(files)}).press_import()
+
+    assert "Imported: 2 objects written." in page.text
+
+
+def test_a_file_may_be_pasted(admin_client: Client) -> None:
+    text = AGENT.decode().replace("\n", "\r\n")
+
+    check(admin_client, pasted=text, pasted_name="echo.agent.yaml").press_import()
+
+    assert Agent.objects.get().slug == "echo"
+
+
+def test_the_agent_of_files_that_name_none_is_chosen(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+
+    page = check(admin_client, {"greetings.csv": TABLE}, agent="echo").press_import()
+
+    assert "Imported: 1 object written." in page.text
+    assert Suite.objects.get().agent.slug == "echo"
+
+
+def test_two_agents_of_one_name_are_told_apart(admin_client: Client) -> None:
+    Agent.objects.create(slug="echo", name="Echo", driver="scripted")
+    Agent.objects.create(slug="echo-2", name="Echo", driver="scripted")
+
+    html = admin_client.get(URL).content.decode()
+
+    assert "Echo (echo)" in html
+    assert "Echo (echo-2)" in html
+
+
+def test_changes_are_told_field_by_field(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+    changed = SUITE.replace(b"value: Hello", b"value: Bye") + b"trials: 3\n"
+
+    page = check(admin_client, {"greetings.suite.yaml": changed, "echo.agent.yaml": AGENT})
+
+    assert "trials added: 3" in page.text
+    assert '"Hello" → to "Bye"' in page.text
+    assert "1 changed, 1 unchanged" in page.text
+    assert "Import this object" in page.text
+
+
+def test_a_schema_that_changes_is_told(admin_client: Client) -> None:
+    import_files(EVERYTHING)
+    changed = FIXTURE.content.replace(b"type: number", b"type: [number, string]")
+
+    page = check(admin_client, {FIXTURE.path: changed})
+
+    assert "entity type order schema.properties.total.type" in page.text
+
+
+def test_many_changes_are_folded(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+    more = b"".join(
+        b"  - {name: C%d, turns: [{user: Hi, assertions: [{type: contains, value: a}]}]}\n" % n
+        for n in range(7)
+    )
+
+    page = check(admin_client, {"greetings.suite.yaml": SUITE + more})
+
+    assert "<summary>2 more</summary>" in page.html
+
+
+def test_what_is_here_already_needs_no_import(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+
+    page = check(admin_client, BOTH)
+
+    assert "Everything in these files is here already" in page.text
+    assert page.token == ""
+
+
+def test_what_is_lost_is_told_with_its_reason(admin_client: Client) -> None:
+    import_files(EVERYTHING)
+    lobu = b"name: ping\ndescription: x\nturns:\n- content: Hi\n  assert:\n"
+    lobu += b"  - {type: regex, value: hi, options: {case_insensitive: true}}\n"
+
+    page = check(admin_client, {"p.zip": zipped({"agents/shop/evals/ping.yaml": lobu})})
+
+    assert "Lost: 1 thing that has no place here" in page.text, page.text
+    assert "Line 6" in page.text
+
+
+# Mistakes
 
 
 @pytest.mark.parametrize(
     ("suite", "told"),
     [
-        pytest.param(SUITE.replace(b"contains", b"contans"), "line 6", id="line"),
-        pytest.param(SUITE + b"gatez: {}\n", "gatez", id="key"),
-        pytest.param(b"suite: [", "Nothing was saved", id="no YAML"),
-        pytest.param(b"<script>alert(1)</script>", "Nothing was saved", id="something else"),
+        pytest.param(SUITE.replace(b"contains", b"contans"), "Line 6", id="line"),
+        pytest.param(SUITE + b"gatez: {}\n", "Did you mean 'gates'?", id="key"),
+        pytest.param(b"suite: [", "Nothing can be imported", id="no YAML"),
+        pytest.param(b"<script>alert(1)</script>", "Nothing can be imported", id="something else"),
     ],
 )
 def test_one_mistake_keeps_everything_out_and_is_told_with_its_place(
     admin_client: Client, suite: bytes, told: str
 ) -> None:
-    text = send(admin_client, "import", greetings__suite=suite, echo__agent=AGENT)
+    page = check(admin_client, BOTH | {"greetings.suite.yaml": suite})
 
-    assert "Nothing was saved" in text
-    assert told in text
-    assert "<script>alert" not in text
-    assert not Agent.objects.exists()
+    assert "Nothing can be imported" in page.text
+    assert told in page.text
+    assert "<script>alert" not in page.html
+    assert page.token == ""
+
+
+def test_the_line_of_a_mistake_is_shown_with_its_place_marked(admin_client: Client) -> None:
+    suite = SUITE.replace(b"contains", b"<contans>")
+
+    page = check(admin_client, BOTH | {"greetings.suite.yaml": suite})
+
+    assert "[{type: <mark>&lt;contans&gt;</mark>, value: Hello}]" in page.html
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "api_key_env: sk-ant-1",
+        "base_url: https://me:sk-ant-1@example.com",
+        "headers: {x: sk-ant-1}",
+        "{api_key: sk-ant-1, kind: x}",
+    ],
+)
+def test_a_line_that_may_hold_a_secret_is_not_shown(admin_client: Client, line: str) -> None:
+    provider = f"provider: P\nslug: p\nkind: anthropic\n{line}\n".encode()
+
+    page = check(admin_client, {"p.provider.yaml": provider})
+
+    assert "Nothing can be imported" in page.text
+    assert "The line is not shown" in page.text
+    assert "sk-ant" not in page.html
+
+
+def test_what_was_pasted_stays_in_the_form(admin_client: Client) -> None:
+    page = check(admin_client, pasted="suite: <b>\nslug: x\n", pasted_name="x.suite.yaml")
+
+    assert "suite: &lt;b&gt;" in page.html
+    assert "x.suite.yaml" in posted_by(page.html.partition("import-form-title")[2])["pasted_name"]
 
 
 def test_without_a_file_the_page_asks_for_one(admin_client: Client) -> None:
-    assert "Choose at least one file." in send(admin_client, "import")
+    assert "Choose at least one file" in check(admin_client).text
+
+
+def test_too_much_is_refused_unread(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "MAX_UNPACKED_BYTES", 100)  # the true one would take seconds
+
+    assert "larger than 50 MB together" in check(admin_client, {"a.agent.yaml": bytes(101)}).text
+
+
+# What was checked, and what has happened since
+
+
+def test_what_somebody_changed_since_is_not_overwritten_unseen(admin_client: Client) -> None:
+    check(admin_client, BOTH).press_import()
+    page = check(admin_client, {"greetings.suite.yaml": SUITE + b"trials: 3\n"})
+    Suite.objects.update(description="Mine")
+
+    again = page.press_import()
+
+    assert "has been changed since you looked" in again.text
+    assert 'description removed: "Mine"' in again.text
+    assert Suite.objects.get().trials == 1
+    assert "Imported" in again.press_import().text
+    assert Suite.objects.get().trials == 3
+
+
+def test_what_is_missing_since_is_told(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    page = check(admin_client, {"greetings.suite.yaml": SUITE})
+    Agent.objects.all().delete()
+
+    again = page.press_import()
+
+    assert "Nothing can be imported" in again.text
+    assert not Suite.objects.exists()
+
+
+def test_files_are_not_kept_after_their_import(admin_client: Client) -> None:
+    page = check(admin_client, BOTH)
+    page.press_import()
+
+    assert "not kept any more" in page.press_import().text
+
+
+def test_only_what_was_checked_last_is_kept(admin_client: Client) -> None:
+    first = check(admin_client, BOTH)
+    check(admin_client, {"echo.agent.yaml": AGENT})
+
+    assert "not kept any more" in first.press_import().text
+    assert not Suite.objects.exists()
+
+
+def test_nobody_else_can_import_what_somebody_checked(admin_client: Client) -> None:
+    page = check(admin_client, BOTH)
+    kinds = ("suite", "case", "agent", "provider", "fixture", "entitytype")
+    other = client_who_may(*(f"{verb}_{kind}" for verb in ("add", "change") for kind in kinds))
+
+    answer = other.post(URL, {"import": page.token})
+
+    assert "not kept any more" in answer.content.decode()
+    assert not Suite.objects.exists()
+
+
+def test_an_import_of_nothing_that_was_checked_is_refused(admin_client: Client) -> None:
+    cache.clear()
+
+    assert "not kept any more" in Page(admin_client, admin_client.post(URL, {"import": ""})).text
+
+
+# The way there
 
 
 def test_the_list_of_suites_leads_there(admin_client: Client) -> None:

@@ -26,7 +26,7 @@ def entries_for(*codenames: str, is_superuser: bool = False) -> dict[str, list[s
 def test_the_side_bar_leads_to_every_screen() -> None:
     assert entries_for(is_superuser=True) == {
         "": ["Dashboard"],
-        "Write": ["Suites", "Cases", "Agents", "Fixtures", "Entity types"],
+        "Write": ["Suites", "Cases", "Agents", "Fixtures", "Entity types", "Evaluation steps"],
         "Run and review": ["Runs", "Executions"],
         "Set up": ["Providers", "API tokens", "People", "Groups"],
     }
@@ -49,6 +49,7 @@ def test_the_side_bar_shows_only_what_a_person_may_see() -> None:
         "evals_app/case/add/",
         "evals_app/agent/",
         "evals_app/agent/add/",
+        "evals_app/evaluationsteps/",
         "evals_app/provider/",
         "evals_app/provider/add/",
         "evals_app/apitoken/",

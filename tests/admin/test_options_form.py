@@ -1,3 +1,4 @@
+from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
@@ -10,15 +11,19 @@ from evals_app.admin.options_form import (
     NumberOrText,
     OptionsForm,
     OwnText,
+    Prose,
+    ValueText,
     initial_options,
     kind_choices,
     option_field,
     options_form_class,
 )
 from evals_app.engine.graders import GRADERS, PlainGrader
-from evals_app.engine.graders.matchers import Matcher
+from evals_app.engine.matchers import Matcher
+from evals_app.engine.spec import Usd
 from evals_app.engine.suite import AssertionSpec
 from fixtures_app.admin.json_field import JsonTextField
+from tests.page_form import posted_by
 
 
 class Part(BaseModel):
@@ -48,8 +53,10 @@ class Everything(PlainGrader):
     share: float | None = None
     text: Annotated[str, Field(title="A text", description="Any.", max_length=5)]
     long: Annotated[str, Field(json_schema_extra={"rows": 3})] = ""
+    told: Annotated[str, Field(json_schema_extra={"rows": 3})]
     mixed: int | float | str | None = None
     names: list[str] = Field(default_factory=list)
+    several: list[Literal["one", "two_words"]] = Field(default_factory=list)
     parts: list[Part] = Field(default_factory=list)
     either: list[str | Part] = Field(default_factory=list)
     numbers: list[int] = Field(default_factory=list)
@@ -57,6 +64,8 @@ class Everything(PlainGrader):
     plain: dict[str, Any] = Field(default_factory=dict)
     nested: Nested | None = None
     anything: Any = None
+    matcher: Matcher = None
+    usd: Usd = Decimal(0)
 
 
 @pytest.mark.parametrize(
@@ -70,8 +79,10 @@ class Everything(PlainGrader):
         ("share", forms.FloatField),
         ("text", OwnText),
         ("long", OwnText),
+        ("told", Prose),
         ("mixed", NumberOrText),
         ("names", TextLines),
+        ("several", forms.MultipleChoiceField),
         ("parts", RecordLines),
         ("either", RecordLines),
         ("numbers", JsonTextField),
@@ -79,6 +90,8 @@ class Everything(PlainGrader):
         ("plain", JsonTextField),
         ("nested", JsonTextField),
         ("anything", JsonTextField),
+        ("matcher", ValueText),
+        ("usd", forms.FloatField),
     ],
 )
 def test_an_annotation_becomes_a_field(name: str, field_class: type[forms.Field]) -> None:
@@ -87,9 +100,9 @@ def test_an_annotation_becomes_a_field(name: str, field_class: type[forms.Field]
 
 def form_with(**posted: Any) -> OptionsForm:
     fields = {n: option_field(n, i) for n, i in Everything.model_fields.items()}
-    form_class = type("EverythingForm", (OptionsForm,), {"grader": Everything, **fields})
+    form_class = type("EverythingForm", (OptionsForm,), {"grader_class": Everything, **fields})
     data = QueryDict(mutable=True)
-    for key, value in {"text": "x", "choice": "one", **posted}.items():
+    for key, value in {"text": "x", "told": "x", "choice": "one", **posted}.items():
         data.setlist(key.replace("__", "-"), value if isinstance(value, list) else [value])
     form: OptionsForm = form_class(data)
     return form
@@ -112,12 +125,15 @@ def written(**posted: Any) -> dict[str, Any]:
         ({"count": "5"}, {"count": 5}),
         ({"share": "0"}, {"share": 0.0}),
         ({"text": " y "}, {"text": " y "}),
+        ({"text": "  "}, {"text": "  "}),
+        ({"long": "  "}, {"long": "  "}),
         ({"mixed": "42"}, {"mixed": 42}),
         ({"mixed": "4.5"}, {"mixed": 4.5}),
         ({"mixed": '"42"'}, {"mixed": "42"}),
         ({"mixed": "NaN"}, {"mixed": "NaN"}),
         ({"mixed": "true"}, {"mixed": "true"}),
         ({"names": ["a", "", "b"]}, {"names": ["a", "b"]}),
+        ({"several": ["two_words", "one"]}, {"several": ["two_words", "one"]}),
         (
             {"parts__name": ["a"], "parts__size": ["large"]},
             {"parts": [{"name": "a", "size": "large"}]},
@@ -126,10 +142,20 @@ def written(**posted: Any) -> dict[str, Any]:
         ({"args__key": ["a"], "args__must": ["equals"], "args__value": ["1"]}, {"args": {"a": 1}}),
         ({"plain": '{"a": 1}'}, {"plain": {"a": 1}}),
         ({"anything": "null"}, {}),
+        ({"matcher": "shipped"}, {"matcher": "shipped"}),
+        ({"matcher": "5"}, {"matcher": 5}),
+        ({"matcher": '"5"'}, {"matcher": "5"}),
+        ({"matcher": '{"fuzzy": 5}'}, {"matcher": {"fuzzy": 5}}),
+        ({"matcher": "null"}, {"matcher": None}),
+        ({"matcher": '""'}, {"matcher": ""}),
+        ({"matcher": "[]"}, {"matcher": []}),
+        ({"matcher": "{}"}, {"matcher": {}}),
+        ({"matcher": " "}, {}),
+        ({"usd": "0.01"}, {"usd": 0.01}),
     ],
 )
 def test_what_is_blank_is_left_out(posted: dict[str, Any], options: dict[str, Any]) -> None:
-    usual = {"flag": False, "text": "x", "choice": "one"}
+    usual = {"flag": False, "text": "x", "told": "x", "choice": "one"}
 
     assert written(**posted) == usual | options
 
@@ -137,12 +163,14 @@ def test_what_is_blank_is_left_out(posted: dict[str, Any], options: dict[str, An
 @pytest.mark.parametrize(
     ("posted", "message"),
     [
-        ({"text": "  "}, "This field is required."),
+        ({"text": ""}, "This field is required."),
+        ({"told": "  "}, "This field is required."),
         ({"count": "10"}, "Ensure this value is less than or equal to 9."),
         ({"count": "0"}, "Ensure this value is greater than or equal to 1."),
         ({"choice": "three"}, "Select a valid choice."),
         ({"text": "123456"}, "Ensure this value has at most 5 characters"),
         ({"plain": "[1]"}, "Write an object in { }."),
+        ({"matcher": "{fuzzy: 5}"}, "This is not valid JSON: line 1, column 2"),
         ({"plain": "{'a': 1}"}, "This is not valid JSON: line 1, column 2: texts stand in double"),
     ],
 )
@@ -172,15 +200,8 @@ def test_the_example_of_every_kind_goes_through_its_form_unchanged(kind: str) ->
     form_class = options_form_class(kind)
     shown = form_class(initial=initial_options(kind, grader.example))
     data = QueryDict(mutable=True)
-    for name, field in shown.fields.items():
-        value = shown[name].value()
-        columns = getattr(field.widget, "columns", None)
-        if columns is not None:
-            for column in columns:
-                key = f"{name}-{column.key}" if column.key else name
-                data.setlist(key, [line.get(column.key, "") for line in value])
-        elif value is not None and value is not False:
-            data[name] = "on" if value is True else str(value)
+    for name, values in posted_by("".join(str(field) for field in shown)).items():
+        data.setlist(name, values)
 
     form = form_class(data)
 
@@ -193,4 +214,20 @@ def test_every_kind_can_be_chosen_in_its_group() -> None:
     groups = kind_choices()[1:]
 
     assert {kind for _, kinds in groups for kind, _ in kinds} == set(GRADERS)
-    assert ("numeric", "Reply gives a number") in dict(groups)["Reply text"]
+    assert ("numeric", "Reply gives a number") in dict(groups)["Numbers"]
+
+
+@pytest.mark.parametrize("kind", GRADERS)
+def test_only_a_mapping_without_a_shape_is_written_as_json(kind: str) -> None:
+    fields = options_form_class(kind).base_fields
+
+    in_json = {name for name, field in fields.items() if isinstance(field, JsonTextField)}
+
+    assert in_json <= {"json_schema"}
+
+
+def test_a_place_in_a_reply_is_a_line_of_text() -> None:
+    form = options_form_class("numeric")({"value": "5", "response_path": "order.total"})
+
+    assert form.is_valid(), form.errors
+    assert form.written()["response_path"] == "order.total"

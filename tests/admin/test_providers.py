@@ -1,3 +1,4 @@
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -8,7 +9,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evals_app.models import ModelPrice, Provider
+from evals_app.engine.llm.kinds import KINDS
+from evals_app.models import Agent, ModelPrice, Provider
+from tests.model_server import KEY, Failure, ModelServer, Reply, Vectors
 from tests.page_form import PageForm, open_page
 
 pytestmark = pytest.mark.django_db
@@ -22,25 +25,33 @@ def make_provider(**changes: Any) -> Provider:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "sentence"),
+    ("columns", "value", "sentence"),
     [
-        pytest.param("MY_KEY", "sk-secret", "MY_KEY is set here.", id="set"),
-        pytest.param("MY_KEY", "", "MY_KEY is not set here.", id="blank"),
-        pytest.param("MY_KEY", None, "MY_KEY is not set here.", id="not set"),
-        pytest.param("", None, "It needs no variable.", id="none needed"),
+        pytest.param({}, "sk-secret", "MY_KEY is set here.", id="set"),
+        pytest.param({}, "", "MY_KEY is not set here.", id="blank"),
+        pytest.param({}, " \n", "MY_KEY is not set here.", id="as good as blank"),
+        pytest.param({}, None, "MY_KEY is not set here.", id="not set"),
+        pytest.param(
+            {"api_key_env": "", "kind": "groq"}, None, "GROQ_API_KEY is not set here.", id="usual"
+        ),
+        pytest.param(
+            {"api_key_env": "", "kind": "ollama"}, None, "It needs no variable.", id="none needed"
+        ),
+        pytest.param({"kind": "ollama"}, None, "MY_KEY is not set here.", id="none needed, named"),
     ],
 )
 def test_the_page_says_whether_the_key_is_set_and_never_what_it_is(
     admin_client: Client,
     monkeypatch: pytest.MonkeyPatch,
-    variable: str,
+    columns: dict[str, str],
     value: str | None,
     sentence: str,
 ) -> None:
-    monkeypatch.delenv("MY_KEY", raising=False)
+    for variable in ("MY_KEY", "GROQ_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
     if value is not None:
         monkeypatch.setenv("MY_KEY", value)
-    provider = make_provider(api_key_env=variable)
+    provider = make_provider(**columns)
 
     page = open_page(admin_client, f"{LIST}{provider.pk}/change/")
 
@@ -51,7 +62,11 @@ def test_the_page_says_whether_the_key_is_set_and_never_what_it_is(
 
 def test_saving_a_provider_as_it_is_changes_nothing(admin_client: Client) -> None:
     provider = make_provider(
-        base_url="http://localhost:8080/v1", max_concurrency=3, requests_per_minute=50
+        kind="openai",
+        base_url="http://localhost:8080/v1",
+        max_concurrency=3,
+        requests_per_minute=50,
+        max_tokens_parameter="max_tokens",
     )
     before = provider.to_spec()
 
@@ -73,6 +88,11 @@ def test_saving_a_provider_as_it_is_changes_nothing(admin_client: Client) -> Non
         pytest.param({"requests_per_minute": "0"}, "Calls a minute: ", id="none a minute"),
         pytest.param({"slug": "My"}, "Slug: A slug has lower-case letters", id="slug"),
         pytest.param({"kind": "magic"}, "Kind: Select a valid choice.", id="kind"),
+        pytest.param(
+            {"kind": "azure_openai", "base_url": ""},
+            "Base URL: Azure OpenAI needs its address: https://NAME.openai.azure.com",
+            id="no address",
+        ),
     ],
 )
 def test_a_wrong_provider_is_refused_with_the_name_of_the_field(
@@ -84,6 +104,168 @@ def test_a_wrong_provider_is_refused_with_the_name_of_the_field(
 
     (found,) = refused.problems
     assert found.startswith(problem)
+
+
+def test_every_kind_can_be_chosen() -> None:
+    assert [*Provider.Kind.choices] == [(name, kind.label) for name, kind in KINDS.items()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        pytest.param(
+            "openai",
+            [
+                "Blank: https://api.openai.com/v1, or what OPENAI_BASE_URL says.",
+                "Blank: OPENAI_API_KEY.",
+                "Blank: max_completion_tokens.",
+            ],
+            id="openai",
+        ),
+        pytest.param(
+            "ollama",
+            [
+                "Blank: http://localhost:11434/v1.",
+                "Blank: none, it needs no key.",
+                "Blank: max_tokens.",
+            ],
+            id="ollama",
+        ),
+        pytest.param(
+            "azure_openai", ["https://NAME.openai.azure.com/openai/v1/ of your own"], id="azure"
+        ),
+        pytest.param("scripted", ["Blank: the usual address of its kind"], id="no API"),
+    ],
+)
+def test_the_page_says_what_blank_means_for_its_kind(
+    admin_client: Client, kind: str, said: list[str]
+) -> None:
+    provider = make_provider(kind=kind)
+
+    text = open_page(admin_client, f"{LIST}{provider.pk}/change/").text
+
+    for sentence in said:
+        assert sentence in text
+
+
+# The test of the connection
+
+
+def post_test(client: Client, provider: Provider, **fields: str) -> Any:
+    return client.post(f"{LIST}{provider.pk}/test/", {"_form_submitted": "on", **fields})
+
+
+def provider_at(server: ModelServer, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Provider:
+    monkeypatch.setenv("MY_KEY", KEY)
+    return make_provider(**{"kind": "openai", "base_url": f"{server.url}/v1", **changes})
+
+
+def said_after(client: Client, response: Any) -> str:
+    assert response.status_code == 200, response.content
+    text: str = client.get(response.headers["HX-Redirect"]).content.decode()
+    return text
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        pytest.param({"what": "answer", "model": "gpt-test"}, "It said “Yes.”", id="answer"),
+        pytest.param(
+            {"what": "embedding", "model": "embed-1"}, "embed-1 gave a vector of 2", id="embedding"
+        ),
+        pytest.param(
+            {"what": "embedding"},
+            "text-embedding-3-small gave a vector of 2",
+            id="the usual embedding",
+        ),
+    ],
+)
+def test_a_provider_is_tried_with_one_call(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch, fields: dict[str, str], sentence: str
+) -> None:
+    with ModelServer() as server:
+        provider = provider_at(server, monkeypatch)
+        is_text = fields["what"] == "answer"
+        server.answers(lambda _: Reply("Yes.") if is_text else Vectors(((1.0, 2.0),)))
+
+        response = post_test(admin_client, provider, **fields)
+
+    assert sentence in said_after(admin_client, response)
+    assert len(server.requests) == 1
+
+
+def test_what_is_wrong_with_a_connection_is_said_without_the_key(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer() as server:
+        provider = provider_at(server, monkeypatch)
+        server.replies([Failure(400, message=f"<b>{KEY}</b> is odd")])
+
+        response = post_test(admin_client, provider, what="answer", model="gpt-test")
+
+    text = said_after(admin_client, response)
+    assert "Mine answered 400 (bad request): &lt;b&gt;[key]&lt;/b&gt; is odd." in text
+    assert KEY not in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "is_complete"),
+    [
+        pytest.param("openai", {"what": "answer"}, False, id="no model"),
+        pytest.param("azure_openai", {"what": "embedding"}, False, id="no usual embedding"),
+        pytest.param("groq", {}, False, id="no model of a kind without embeddings"),
+        pytest.param("groq", {"model": "m", "what": "embedding"}, True, id="then an answer"),
+    ],
+)
+def test_a_test_needs_a_model(
+    admin_client: Client,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    fields: dict[str, str],
+    *,
+    is_complete: bool,
+) -> None:
+    with ModelServer() as server:
+        server.answers(lambda _: Reply("Yes."))
+        provider = provider_at(server, monkeypatch, kind=kind)
+
+        response = post_test(admin_client, provider, **fields)
+
+    assert ("HX-Redirect" in response.headers) is is_complete
+    assert ("Name a model of this provider." in response.content.decode()) is not is_complete
+    assert len(server.requests) == int(is_complete)
+
+
+@pytest.mark.parametrize(
+    ("agent", "price", "model"),
+    [
+        pytest.param("mine/gpt-agent", "gpt-priced", "gpt-agent", id="of an agent"),
+        pytest.param("", "gpt-priced", "gpt-priced", id="with a price"),
+        pytest.param("", "gpt-*", "", id="with a price for many"),
+        pytest.param("other/gpt-agent", "", "", id="of another provider"),
+    ],
+)
+def test_the_dialog_proposes_a_model(
+    admin_client: Client, agent: str, price: str, model: str
+) -> None:
+    provider = priced({"model": price}) if price else make_provider()
+    if agent:
+        Agent.objects.create(slug="a", name="A", driver="model", model=agent)
+
+    html = admin_client.get(f"{LIST}{provider.pk}/test/").content.decode()
+
+    (field,) = re.findall(r'<input[^>]*name="model"[^>]*>', html)
+    assert (f'value="{model}"' in field) is bool(model)
+
+
+def test_who_may_only_look_cannot_make_calls(client: Client) -> None:
+    provider = make_provider()
+    user = User.objects.create_user("looker", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_provider"))
+    client.force_login(user)
+
+    assert post_test(client, provider, model="m").status_code == 403
+    assert "Test the connection" not in client.get(f"{LIST}{provider.pk}/change/").content.decode()
 
 
 # Prices

@@ -158,6 +158,26 @@ def test_the_page_shows_what_was_frozen(admin_client: Client) -> None:
     assert snapshot.sha256[:12] in text
 
 
+@pytest.mark.parametrize(
+    ("judge", "is_warned"),
+    [
+        pytest.param("anthropic/claude-opus-5", True, id="the judge"),
+        pytest.param("openai/gpt-6, anthropic/claude-opus-5", True, id="one of two"),
+        pytest.param("openai/gpt-6", False, id="another family"),
+        pytest.param("scripted/claude", False, id="a script of that name"),
+        pytest.param("", False, id="no judge"),
+    ],
+)
+def test_the_page_warns_of_a_judge_of_the_agents_family(
+    admin_client: Client, judge: str, *, is_warned: bool
+) -> None:
+    run = make_run(judge=judge, model="anthropic/claude-haiku-5-5")
+
+    text = admin_client.get(page_of(run)).content.decode()
+
+    assert ("Judge and agent are both Claude models" in text) is is_warned
+
+
 def test_the_page_links_failures_and_reruns(admin_client: Client) -> None:
     run = make_run(["failed"])
     again = make_run(["passed"], rerun_of=run)

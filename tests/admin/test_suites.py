@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
 
 from evals_app.admin.suites import move_case
+from evals_app.engine.graders.judged import Rubric
 from evals_app.models import Agent, Assertion, Run, Suite
 from fixtures_app.models import Fixture
 from tests.authored import CONTAINS, a_case, client_who_may, write_suite
@@ -40,6 +42,8 @@ RICH: dict[str, Any] = {
     "judge_model": {"provider": "anthropic", "name": "claude-x", "temperature": 0.0},
     "judge_prompt": " Be strict.\n",
     "judge_context": "The shop\nis closed.",
+    "rubric": "# Tone\n\n- Polite\n  - to all\n",
+    "rubric_weight": 0.25,
     "assertions": [CONTAINS, {"type": "numeric", "weight": 0}],
     "gates": {
         "min_score": 0.5,
@@ -78,6 +82,24 @@ def test_a_suite_is_written_from_nothing_and_leads_to_its_first_case(admin_clien
     assert "Add the first case" in page_of(admin_client, suite).text
 
 
+def test_votes_and_juries_are_written_in_the_form(admin_client: Client) -> None:
+    suite = write_suite()
+    page = page_of(admin_client, suite)
+    page.check("default_assertions", "rubric", opt__criteria="- Polite\n- Brief", opt__votes="3")
+    jury = ["claude-haiku-5-5", "openai/gpt-6", "scripted/judge"]
+    page.check("default_assertions", "llm_judge", opt__criteria="Is kind", opt__jury=jury)
+
+    saved = page.post()
+
+    assert saved.is_saved, saved.problems
+    rubric, kind = (each.grader for each in Suite.objects.get().to_spec().assertions)
+    assert isinstance(rubric, Rubric)
+    assert (rubric.criteria, rubric.votes) == ("- Polite\n- Brief", 3)
+    assert [str(each) for each in kind.jurors()] == [
+        *("anthropic/claude-haiku-5-5", "openai/gpt-6", "scripted/judge")
+    ]
+
+
 def test_a_bare_judge_is_stored_with_its_provider(admin_client: Client) -> None:
     suite = write_suite()
 
@@ -94,6 +116,31 @@ def test_another_judge_does_not_inherit_the_settings_of_the_first(admin_client: 
 
     suite.refresh_from_db()
     assert (suite.judge_model, suite.judge_settings) == ("scripted/judge", {})
+
+
+@pytest.mark.parametrize(
+    ("judge", "rubric", "is_said"),
+    [
+        pytest.param("anthropic/claude-opus-5", "", True, id="of the family"),
+        pytest.param("agent", "", True, id="the agent itself"),
+        pytest.param("", "- Polite", True, id="the site's, for the rubric"),
+        pytest.param("", "", False, id="nobody, as far as the suite says"),
+        pytest.param("openai/gpt-6", "- Polite", False, id="of another family"),
+        pytest.param("scripted/claude", "- Polite", False, id="a script of that name"),
+    ],
+)
+def test_a_judge_of_the_agents_family_is_warned_of_when_it_is_saved(
+    admin_client: Client, judge: str, rubric: str, *, is_said: bool
+) -> None:
+    suite = write_suite()
+    Agent.objects.update(driver="model", model="anthropic/claude-haiku-5-5", rules=[])
+
+    saved = page_of(admin_client, suite).post(judge_model=judge, rubric=rubric)
+
+    assert saved.is_saved, saved.problems
+    request: Any = getattr(saved.response, "wsgi_request")  # noqa: B009 - of the test client alone
+    said = [str(each) for each in get_messages(request)]
+    assert any("both Claude models" in each for each in said) is is_said
 
 
 @pytest.mark.parametrize(
@@ -115,6 +162,12 @@ def test_another_judge_does_not_inherit_the_settings_of_the_first(admin_client: 
         pytest.param(
             {"judge_context": "At {{noon}}."}, "Facts for the judge: ", id="unknown variable"
         ),
+        pytest.param(
+            {"rubric": "- x\n" * 401},
+            "Rubric: A rubric has at most 400 bullets",
+            id="a rubric nobody could judge",
+        ),
+        pytest.param({"rubric_weight": "50"}, "Share of the rubric: ", id="share in percent"),
         pytest.param(
             {"run_rule": "gates", "gate_pass_rate": "", "min_score": "", "max_p95_ms": ""},
             "Share of passed cases at least: Only gates decide whether a run passes, and none is",

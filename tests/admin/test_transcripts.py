@@ -41,6 +41,11 @@ def test_an_ungraded_check_is_never_shown_as_failed(columns: dict[str, Any], exp
         pytest.param({"threshold": 0.5}, ["score 5.0 of 5", "needs 3.0 of 5"], id="threshold"),
         pytest.param({"weight": 2.0}, ["score 5.0 of 5", "weight 2"], id="weight"),
         pytest.param({"weight": 0.0}, ["score 5.0 of 5", "shown only, weight 0"], id="weight 0"),
+        pytest.param(
+            {"weight": 0.3, "details": {"share": 0.3}},
+            ["score 5.0 of 5", "30 % of the score"],
+            id="the suite's rubric",
+        ),
     ],
 )
 def test_a_grade_says_how_it_counts(columns: dict[str, Any], facts: list[str]) -> None:

@@ -68,7 +68,7 @@ def test_what_is_answered_is_what_the_schema_says(
     client: APIClient, monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:
     price_the_clerk(monkeypatch)
-    ModelPrice.objects.update(model=model)
+    ModelPrice.objects.filter(provider__slug="anthropic").update(model=model)
     generator: Any = SchemaGenerator
     schema = generator().get_schema(request=None, public=True)
     operation = schema["paths"]["/api/runs/forecast/"]["post"]
@@ -106,7 +106,7 @@ def test_a_limit_of_cost_needs_prices_before_the_run_does(
 ) -> None:
     price_the_clerk(monkeypatch)
     priced = ask(client, agent="clerk", max_cost_usd=1)
-    ModelPrice.objects.update(model="another")
+    ModelPrice.objects.filter(provider__slug="anthropic").update(model="another")
 
     assert priced.status_code == 200
     assert ask(client, agent="clerk", max_cost_usd=1).status_code == 422

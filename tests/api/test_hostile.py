@@ -95,6 +95,7 @@ def addresses() -> dict[str, str]:
         "rerun": f"/api/runs/{run.pk}/rerun/",
         "execution": f"/api/executions/{execution.pk}/",
         "import": "/api/import/",
+        "files": "/api/files/",
         **{noun: f"/api/{noun}/" for noun in ("suites", "agents", "fixtures", "providers")},
         "suite": "/api/suites/refunds/",
         "export": "/api/suites/refunds/export/",
@@ -168,8 +169,9 @@ def test_bent_bodies(client: Any, addresses: dict[str, str]) -> None:
 def test_raw_bodies(client: Any, addresses: dict[str, str], content_type: str) -> None:
     found: list[str] = []
     for raw in RAW:
-        for method, name in [("PUT", "suite"), ("POST", "import"), ("POST", "runs")]:
-            query = "?path=a.suite.yaml" if name == "import" else ""
+        places = [("PUT", "suite"), ("POST", "import"), ("POST", "runs"), ("POST", "files")]
+        for method, name in places:
+            query = {"import": "?path=a.suite.yaml", "files": "?name=a.txt"}.get(name, "")
             response = client.generic(method, addresses[name] + query, raw, content_type)
             found += complaints(response, (method, name, raw))
 
@@ -215,7 +217,8 @@ def test_addresses_of_nothing(client: Any) -> None:
                 response = client.generic(method, f"/api/{path}", b"{}", "application/json")
                 found += [] if method == "HEAD" else complaints(response, (method, path))
         for slug in SLUGS:
-            for path in (f"suites/{slug}/", f"suites/{slug}/export/", f"agents/{slug}/"):
+            of_suite = (f"suites/{slug}/", f"suites/{slug}/export/")
+            for path in (*of_suite, f"agents/{slug}/", f"files/{slug}/"):
                 response = client.generic(method, f"/api/{path}", b"{}", "application/json")
                 found += [] if method == "HEAD" else complaints(response, (method, path))
 

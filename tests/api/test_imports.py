@@ -1,7 +1,10 @@
+import io
+import zipfile
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from openpyxl import Workbook
 from rest_framework.test import APIClient
 
 from evals_app.api import imports
@@ -30,7 +33,9 @@ def test_files_are_imported_from_json(client: APIClient) -> None:
     assert response.status_code == 200, response.json()
     assert response.json()["dry_run"] is False
     assert len(response.json()["changes"]) == 7
-    assert {"kind": "suite", "slug": "refunds", "what": "created"} in response.json()["changes"]
+    created = {"kind": "suite", "slug": "refunds", "what": "created", "differences": []}
+    assert created in response.json()["changes"]
+    assert response.json()["losses"] == []
     assert Suite.objects.get().slug == "refunds"
 
 
@@ -61,6 +66,84 @@ def test_the_name_of_a_part_is_its_path(client: APIClient) -> None:
     assert response.status_code == 200, response.json()
     assert Fixture.objects.count() == 2
     assert [each.slug for each in Suite.objects.get().fixtures.all()] == ["pupils"]
+
+
+def test_an_archive_is_unpacked_and_what_it_names_is_found_in_it(client: APIClient) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for file in EVERYTHING:
+            archive.writestr(f"project/{file.path}", file.content)
+        archive.writestr("project/README.md", "About")
+    upload = SimpleUploadedFile("project.zip", packed.getvalue())
+
+    response = client.post("/api/import/", {"files": [upload]}, format="multipart")
+
+    assert response.status_code == 200, response.json()
+    assert Suite.objects.get().slug == "refunds"
+
+
+def test_an_archive_that_cannot_be_read_is_refused_in_words(client: APIClient) -> None:
+    upload = SimpleUploadedFile("project.zip", b"no archive")
+
+    response = client.post("/api/import/", {"files": [upload]}, format="multipart")
+
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["path"] == "project.zip"
+    assert "no zip archive" in response.json()["detail"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+def test_a_table_is_imported_for_the_agent_that_the_query_names(
+    client: APIClient, ending: str
+) -> None:
+    post(client, {"files": [IN_JSON["files"][0]]})
+    rows = [["case", "user", "contains"], ["Greets", "Hi", "Hello"]]
+    content = "\n".join(map(",".join, rows)).encode()
+    if ending == "xlsx":
+        book, packed = Workbook(write_only=True), io.BytesIO()
+        sheet = book.create_sheet()
+        for row in rows:
+            sheet.append(row)
+        book.save(packed)
+        content = packed.getvalue()
+    upload = SimpleUploadedFile(f"greetings.{ending}", content)
+
+    response = client.post("/api/import/?agent=shop", {"files": [upload]}, format="multipart")
+
+    assert response.status_code == 200, response.json()
+    assert Suite.objects.get().agent.slug == "shop"
+
+
+def test_an_agent_that_does_not_exist_is_refused(client: APIClient) -> None:
+    response = post(client, IN_JSON, "?agent=shup")
+
+    assert response.status_code == 400
+    assert "Did you mean 'shop'?" in response.json()["detail"]
+
+
+def test_a_dry_run_tells_what_would_be_different(client: APIClient) -> None:
+    post(client, IN_JSON)
+    changed = SUITE.content.decode().replace("trials: 2", "trials: 4")
+    files = [*IN_JSON["files"][:-1], {"path": SUITE.path, "content": changed}]
+
+    response = post(client, {"files": files}, "?dry_run=true")
+
+    suite = next(each for each in response.json()["changes"] if each["kind"] == "suite")
+    assert suite["differences"] == [{"keys": "trials", "before": "2", "after": "4"}]
+
+
+def test_what_is_lost_is_answered_with_its_reason(client: APIClient) -> None:
+    post(client, {"files": [IN_JSON["files"][0]]})
+    lobu = (
+        "name: ping\ndescription: x\nturns:\n- content: Hi\n  assert:\n"
+        "  - {type: regex, value: hi, options: {case_insensitive: true}}\n"
+    )
+
+    response = post(client, {"files": [{"path": "agents/shop/evals/ping.yaml", "content": lobu}]})
+
+    (loss,) = response.json()["losses"]
+    assert (loss["path"], loss["line"]) == ("agents/shop/evals/ping.yaml", 6)
+    assert loss["message"]
 
 
 @pytest.mark.parametrize("content_type", ["application/yaml", "application/x-yaml", "text/yaml"])

@@ -13,6 +13,8 @@ from tests.library.written import EVERYTHING, PROVIDER, SUITE
 
 pytestmark = pytest.mark.django_db
 
+USUAL = ["ollama", "openrouter", "groq", "gemini", "openai", "scripted", "anthropic"]
+
 
 @pytest.fixture(autouse=True)
 def everything() -> None:
@@ -22,6 +24,11 @@ def everything() -> None:
 @pytest.fixture
 def client() -> APIClient:
     return make_client()
+
+
+def providers(client: APIClient) -> dict[str, Any]:
+    """What the site answers about its providers, by their names."""
+    return {row["slug"]: row for row in client.get("/api/providers/").json()["results"]}
 
 
 def put(client: APIClient, slug: str, body: object) -> Any:
@@ -34,7 +41,7 @@ def put(client: APIClient, slug: str, body: object) -> Any:
         ("suites", ["refunds"], SuiteShape, 2),  # the token, the page
         ("agents", ["clerk", "strict", "shop"], AgentShape, 2),
         ("fixtures", ["orders"], FixtureShape, 2),
-        ("providers", ["proxy", "scripted", "anthropic"], ProviderShape, 3),  # and the prices
+        ("providers", ["proxy", *USUAL], ProviderShape, 3),  # and the prices
     ],
 )
 def test_what_is_written_is_listed(
@@ -56,20 +63,23 @@ def test_what_is_written_is_listed(
 def test_a_provider_tells_whether_it_has_a_key_and_never_which(
     client: APIClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = client.get("/api/providers/").json()["results"]
+    before = providers(client)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
     response = client.get("/api/providers/")
 
-    assert [each["has_key"] for each in before] == [False, None, False]
-    assert [each["has_key"] for each in response.json()["results"]] == [False, None, True]
+    after = providers(client)
+    assert {slug for slug, row in before.items() if row["has_key"]} == set()
+    assert {slug for slug, row in after.items() if row["has_key"]} == {"anthropic"}
+    assert {slug for slug, row in after.items() if row["has_key"] is None} == {"scripted", "ollama"}
     assert "sk-secret" not in response.content.decode()
 
 
 def test_a_provider_tells_what_its_models_cost(client: APIClient) -> None:
-    proxy, scripted, _ = client.get("/api/providers/").json()["results"]
+    rows = providers(client)
 
+    proxy = rows["proxy"]
     assert proxy["requests_per_minute"] == 50
-    assert scripted["prices"] == []
+    assert rows["scripted"]["prices"] == []
     assert len(proxy["prices"]) == 3
     assert proxy["prices"][0].keys() == PriceShape().get_fields().keys()
     (price,) = [each for each in proxy["prices"] if each["above_prompt_tokens"]]
@@ -112,7 +122,9 @@ def test_a_suite_that_is_written_as_it_was_read_does_not_change(client: APIClien
     response = put(client, "refunds", spec)
 
     assert response.status_code == 200, response.json()
-    assert response.json()["changes"] == [{"kind": "suite", "slug": "refunds", "what": "unchanged"}]
+    assert response.json()["changes"] == [
+        {"kind": "suite", "slug": "refunds", "what": "unchanged", "differences": []}
+    ]
 
 
 def test_a_suite_is_written_whole(client: APIClient) -> None:
@@ -163,6 +175,8 @@ def test_a_suite_may_be_written_as_yaml(client: APIClient) -> None:
         pytest.param({"suite": "a\0b"}, "suite", "NUL", id="null byte"),
         pytest.param({"suite": "\ud800"}, "suite", "surrogate", id="half a pair"),
         pytest.param({"gates": {"min_score": 7}}, "gates.min_score", "less than", id="range"),
+        pytest.param({"rubric": "- x\n" * 401}, "rubric", "at most 400 bullets", id="rubric"),
+        pytest.param({"rubric_weight": -1}, "rubric_weight", "greater than", id="its share"),
     ],
 )
 def test_what_is_wrong_with_a_suite_is_told_by_its_keys(
@@ -273,3 +287,37 @@ def test_fields_restrict_a_spec(client: APIClient) -> None:
     body = client.get("/api/agents/clerk/?fields=description,slug").json()
 
     assert body == {"slug": "clerk", "description": "Nice."}
+
+
+@pytest.mark.parametrize(
+    ("query", "listed"),
+    [("", ["refunds"]), ("?archived=false", ["refunds"]), ("?archived=true", ["old"])],
+)
+def test_archived_suites_are_listed_apart(client: APIClient, query: str, listed: list[str]) -> None:
+    other = SUITE.content.replace(b"slug: refunds", b"slug: old")
+    import_files([SourceFile("old.suite.yaml", other)])
+    Suite.objects.filter(slug="old").archive()
+
+    rows = client.get(f"/api/suites/{query}").json()["results"]
+
+    assert [row["slug"] for row in rows] == listed
+    assert client.get("/api/suites/old/").status_code == 200
+
+
+def test_archived_is_true_or_false(client: APIClient) -> None:
+    response = client.get("/api/suites/?archived=maybe")
+
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["keys"] == "archived"
+
+
+def test_an_archived_suite_that_is_written_is_restored(client: APIClient) -> None:
+    spec = client.get("/api/suites/refunds/").json()
+    Suite.objects.archive()
+
+    response = put(client, "refunds", spec)
+
+    assert response.json()["changes"] == [
+        {"kind": "suite", "slug": "refunds", "what": "updated", "differences": []}
+    ]
+    assert Suite.objects.get().archived_at is None

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evals_app.engine.spec import AgentSpec
+from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import CaseSpec, SuiteSpec
 from evals_app.engine.trial import (
     Cause,

@@ -9,6 +9,7 @@ import pytest
 from evals_app.engine.conversation import Conversation
 from evals_app.engine.errors import ConfigurationError, UnavailableError
 from evals_app.engine.llm.call import ModelCall, ModelReply
+from evals_app.engine.permits import permitting
 from evals_app.engine.trial import Attempt, Cause, Failure, Trial, Usage
 from tests.engine.makers import (
     CLOCK,
@@ -131,6 +132,19 @@ async def test_the_world_is_changed_and_the_changes_are_kept() -> None:
     assert [call.name for call in trial.tool_calls] == ["entity.update"]
 
 
+async def test_each_turn_notes_how_far_the_journal_went() -> None:
+    order = {"tool": "entity.update", "args": {"id": "order-1", "data": {"total": "{{input}}"}}}
+    mute = {"when": "mute", "calls": [order], "reply": ""}
+    agent = make_agent(
+        {"when": "[0-9]", "calls": [order, order], "reply": "Done."}, mute, {"reply": "Hello."}
+    )
+
+    trial = await hold("5", "hi", "mute", "6", agent=agent)
+
+    assert [turn.journal_end for turn in trial.turns] == [1, 1, 2, 3]
+    assert [turn.error is None for turn in trial.turns] == [True, True, False, True]
+
+
 async def test_a_conversation_that_changes_nothing_says_so() -> None:
     trial = await hold("hello")
 
@@ -239,3 +253,44 @@ async def test_a_conversation_tells_what_has_happened_so_far() -> None:
     assert after.turns[1].usage == Usage()  # perhaps billed, and nobody said how much
     assert task.cancelled()
     assert after.failure is None
+
+
+# Own tools
+
+
+async def test_a_scripted_agent_uses_its_own_tools_with_the_cases_variables() -> None:
+    rule = {"when": {"number": "1042"}, "result": {"by": "{{threadContext.params.courier}}"}}
+    agent = make_agent(
+        {
+            "calls": [{"tool": "orders.find", "args": {"number": "1042"}}],
+            "reply": "By {{result.1.by}}.",
+        },
+        tools=[{"name": "orders.find", "rules": [rule]}],
+    )
+
+    trial = await hold("When?", agent=agent, context_params={"courier": "Ada"})
+
+    assert trial.turns[0].reply == "By Ada."
+    assert trial.tool_calls[0].result == {"by": "Ada"}
+
+
+async def test_a_parameter_of_a_tool_that_the_case_does_not_set_is_a_warning() -> None:
+    rule = {"result": "{{threadContext.params.courier}}"}
+    agent = make_agent(ECHO, tools=[{"name": "orders.find", "rules": [rule]}])
+
+    trial = await hold("When?", agent=agent)
+
+    assert trial.warnings == (
+        "A tool uses {{threadContext.params.courier}}, which this case does not set: it is empty.",
+    )
+
+
+async def test_a_server_of_tools_that_is_away_is_no_failure_of_the_agent() -> None:
+    with permitting(mcp_servers={"gone": "/nowhere/at-all"}):
+        agent = make_agent(ECHO, tools=[{"mcp": "gone", "tools": ["find"]}])
+        trial = await hold("When?", agent=agent)
+
+    assert trial.turns == ()
+    assert trial.failure is not None
+    assert trial.failure.cause == Cause.TOOL
+    assert trial.failure.message.startswith("The MCP server gone cannot be used: ")

@@ -2,141 +2,27 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from evals_app.engine import execution
-from evals_app.engine.execution import (
-    Begun,
-    Job,
-    Orders,
-    Outcome,
-    Plan,
-    Report,
-    Signal,
-    execute,
-    execute_in_memory,
-    write_off,
-)
-from evals_app.engine.llm.purse import Account
-from evals_app.engine.spec import AgentSpec, ModelSpec
-from evals_app.engine.suite import CaseSpec
+from evals_app.engine.desk import Job, Plan, Signal
+from evals_app.engine.execution import execute_in_memory, write_off
 from evals_app.engine.trial import NO_USAGE, Cause, GradeStatus, Verdict, World
+from tests.engine.desks import Desk, cases_of, make_plan
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
 from tests.engine.makers import (
     CLOCK,
-    ENDLESS_MS,
     make_agent,
     make_case,
     make_model_agent,
-    make_suite,
     make_world,
 )
 from tests.model_server import KEY, Failure, ModelServer, Reply, last_text
 
 pytestmark = pytest.mark.anyio
-
-LATE = {"when": "late", "reply": "At last.", "delay_ms": ENDLESS_MS}
-CRASH = {"when": "crash", "error": "It broke."}
-ECHO = {"reply": "You said: {{input}}"}
-
-
-def cases_of(*messages: str, contains: str | None = "o") -> list[CaseSpec]:
-    """Write a case for each message, named after it."""
-    return [
-        make_case(message, name=f"{number} {message}", contains=contains)
-        for number, message in enumerate(messages, 1)
-    ]
-
-
-def make_plan(*cases: CaseSpec, agent: AgentSpec | None = None, **changes: Any) -> Plan:
-    suite = {name: changes.pop(name) for name in list(changes) if name in {"assertions", "trials"}}
-    options: dict[str, Any] = {
-        "suite": make_suite(*cases, **suite, **changes.pop("suite", {})),
-        "agent": agent or make_agent(LATE, CRASH, ECHO),
-        "open_world": make_world,
-    }
-    return Plan(**(options | changes))
-
-
-class Desk:
-    """The caller of `execute`: gives jobs out, and remembers what came back."""
-
-    def __init__(self, plan: Plan) -> None:
-        jobs = [
-            (case, trial)
-            for case in plan.suite.cases
-            for trial in range(1, plan.suite.trials_of(case) + 1)
-        ]
-        self.plan = plan
-        self.waiting = [Job(number, *job) for number, job in enumerate(jobs)]
-        self.claims: list[int] = []
-        self.begun: list[list[int]] = []
-        self.batches: list[list[Outcome]] = []
-        self.signal = Signal.GO
-        self.refused: set[int] = set()
-        self.is_ours = True
-        self.on_begin: Callable[[], Awaitable[object]] | None = None
-        self.on_record: Callable[[], Awaitable[object]] | None = None
-        self.on_claim: Callable[[], Awaitable[object]] | None = None
-        self.on_pulse: Callable[[], Signal] | None = None
-        self.most = 1000
-        self.reports: list[Report] = []
-        self.accounts: list[Account] = []
-        self.kept: dict[int, Begun] = {}
-
-    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
-        if self.on_claim is not None:
-            await self.on_claim()
-        return self.give(count)
-
-    def give(self, count: int) -> Sequence[Job]:
-        self.claims.append(count)
-        count = min(count, self.most)
-        found, self.waiting = self.waiting[:count], self.waiting[count:]
-        return found
-
-    async def begin(self, ids: Sequence[int]) -> set[int]:
-        self.begun.append(list(ids))
-        if self.on_begin is not None:
-            await self.on_begin()
-        return set(ids) - self.refused
-
-    async def record(self, outcomes: Sequence[Outcome]) -> bool:
-        self.batches.append(list(outcomes))
-        if self.on_record is not None:
-            await self.on_record()
-        return self.is_ours
-
-    async def pulse(self, report: Report) -> Orders:
-        self.reports.append(report)
-        return Orders(self.signal if self.on_pulse is None else self.on_pulse())
-
-    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
-        self.accounts.append(account)
-        return [True] * len(amounts)
-
-    async def book(self, provider: str, count: int) -> float:
-        return 0.0
-
-    async def keep(self, begun: Mapping[int, Begun]) -> None:
-        self.kept |= begun
-
-    async def run(self, *, slots: int = 4, pulse_s: float = 0.005) -> None:
-        async with asyncio.timeout(30):  # a test that hangs says so
-            await execute(self.plan, self, slots=slots, pulse_s=pulse_s)
-
-    @property
-    def outcomes(self) -> list[Outcome]:
-        recorded = [outcome for batch in self.batches for outcome in batch]
-        return sorted(recorded, key=lambda outcome: outcome.job.id)
-
-    @property
-    def verdicts(self) -> list[Verdict | None]:
-        return [each.decision.verdict if each.decision else None for each in self.outcomes]
 
 
 # In memory
@@ -627,119 +513,6 @@ async def test_a_job_that_is_given_up_is_an_error_of_ours_with_all_its_grades() 
     assert (outcome.job.id, outcome.trial.number, outcome.trial.planned_turns) == (7, 2, 2)
     assert [each.grade.status for each in outcome.graded] == [GradeStatus.UNGRADED] * 3
     assert outcome.summary["overall_passed"] is False
-
-
-# Judges
-
-POLITE = {"type": "llm_judge", "criteria": "Polite", "scale": "pass_fail"}
-JUDGE = AgentSpec.model_validate(
-    {
-        "agent": "Judge",
-        "slug": "judge",
-        "driver": "scripted",
-        "rules": [
-            {"when": "rude", "reply": "fail", "usage": {"input_tokens": 9, "output_tokens": 1}},
-            {"when": "odd", "error": "I am tired."},
-            {"reply": "pass"},
-        ],
-    }
-)
-SCRIPTED = ModelSpec(provider="scripted", name="judge")
-
-
-def judged(*messages: str, **changes: Any) -> Plan:
-    cases = cases_of(*messages, contains=None)
-    options: dict[str, Any] = {"judge": SCRIPTED, "scripted": {"judge": JUDGE}}
-    turns = [{"user": message, "assertions": [POLITE]} for message in messages]
-    written = [
-        case.model_copy(update={"turns": make_case(turns=[turn]).turns})
-        for case, turn in zip(cases, turns, strict=True)
-    ]
-    return make_plan(*written, **(options | changes))
-
-
-async def test_a_scripted_judge_judges_and_is_labelled() -> None:
-    good, bad, odd = await execute_in_memory(judged("nice", "rude", "odd"))
-
-    assert [each.decision.verdict for each in (good, bad, odd) if each.decision] == [
-        Verdict.PASSED,
-        Verdict.FAILED,
-        Verdict.ERRORED,
-    ]
-    assert good.is_scripted
-    assert bad.judge_usage.prompt_tokens == 9
-    assert bad.graded[0].grade.details["flags"] == ["scripted"]
-    assert odd.decision is not None
-    assert odd.decision.cause is Cause.JUDGE
-
-
-async def test_without_a_judge_an_execution_is_in_error() -> None:
-    (outcome,) = await execute_in_memory(judged("nice", judge=None))
-
-    assert outcome.decision is not None
-    assert (outcome.decision.verdict, outcome.decision.cause) == (Verdict.ERRORED, Cause.JUDGE)
-
-
-async def test_a_scripted_judge_that_is_missing_is_an_error_of_ours() -> None:
-    (outcome,) = await execute_in_memory(judged("nice", scripted={}))
-
-    assert outcome.decision is not None
-    assert outcome.decision.cause is Cause.HARNESS
-    assert "There is no scripted agent 'judge' to judge with." in outcome.decision.reason
-
-
-async def test_a_model_judges_through_the_provider(
-    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-    answer = (
-        '{"evidence": [], "critique": "Not polite.", "injection_suspected": false,'
-        ' "verdict": "fail"}'
-    )
-    model_server.answers(lambda _: Reply(answer))
-    plan = judged(
-        "nice",
-        judge=ModelSpec(provider="anthropic", name="claude-haiku-5-5"),
-        providers=[make_provider(model_server.url)],
-        suite={"judge_context": "The shop is {{threadContext.params.shop}}."},
-    )
-
-    (outcome,) = await execute_in_memory(plan)
-
-    assert outcome.decision is not None
-    assert (outcome.decision.verdict, outcome.decision.cause) == (Verdict.FAILED, Cause.ASSERTION)
-    assert outcome.judge_usage.prompt_tokens == 10
-    assert outcome.is_scripted  # the agent is
-    (warning,) = outcome.trial.warnings
-    assert warning.startswith("The judge's context uses {{threadContext.params.shop}}, which")
-    assert "The shop is ." in str(model_server.bodies[0])
-
-
-@pytest.mark.parametrize(
-    ("own", "of_the_run", "expected"),
-    [
-        pytest.param(None, SCRIPTED, SCRIPTED, id="the run's"),
-        pytest.param("anthropic/b", SCRIPTED, ModelSpec(provider="anthropic", name="b"), id="own"),
-        pytest.param(
-            "agent",
-            SCRIPTED,
-            ModelSpec(provider="anthropic", name="claude-haiku-5-5"),
-            id="the agent's",
-        ),
-        pytest.param(None, None, None, id="none"),
-    ],
-)
-def test_which_model_judges(
-    own: str | None, of_the_run: ModelSpec | None, expected: ModelSpec | None
-) -> None:
-    plan = make_plan(
-        make_case(turns=[{"user": "a", "assertions": [POLITE | {"model": own}]}]),
-        agent=make_model_agent(),
-        judge=of_the_run,
-    )
-    (assertion,) = plan.suite.cases[0].turns[0].assertions or []
-
-    assert plan.judge_model(assertion) == expected
 
 
 async def test_jobs_that_are_withheld_are_asked_for_again_when_a_slot_is_free() -> None:

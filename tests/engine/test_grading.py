@@ -1,17 +1,26 @@
-"""From a trial to grades: every assertion in its place, and the limits."""
+"""From a trial to grades: every assertion in its place."""
 
 import asyncio
 import math
 from collections.abc import Callable
-from decimal import Decimal
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
 
+from evals_app.engine.aids import (
+    Aids,
+    ChecklistAnswer,
+    ChecklistQuestion,
+    Judge,
+    JudgeAnswer,
+    JudgeQuestion,
+    TickedItem,
+)
 from evals_app.engine.errors import JudgeError, RateLimitedError
 from evals_app.engine.graders import Grader, PlainGrader
-from evals_app.engine.grading import grade_limits, grade_trial, limit_actuals
-from evals_app.engine.suite import AssertionSpec, LimitsSpec
+from evals_app.engine.grading import NO_AIDS, grade_trial
+from evals_app.engine.suite import AssertionSpec
 from evals_app.engine.trial import (
     Cause,
     Chunk,
@@ -19,14 +28,9 @@ from evals_app.engine.trial import (
     Grade,
     GradedAssertion,
     GradeStatus,
-    Judge,
-    JudgeAnswer,
     JudgeCall,
-    JudgeQuestion,
     Message,
     Trial,
-    TurnRecord,
-    Usage,
     View,
 )
 from tests.engine.makers import make_call, make_case, make_suite, make_trial, make_turn
@@ -48,12 +52,17 @@ class FakeJudge:
     def __init__(self, answer: JudgeAnswer | Exception | None = None) -> None:
         self.answer = answer or JudgeAnswer("pass", 1.0, "Very polite.")
         self.asked: list[JudgeQuestion] = []
+        self.ticked: list[ChecklistQuestion] = []
 
     async def __call__(self, question: JudgeQuestion) -> JudgeAnswer:
         self.asked.append(question)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
+
+    async def tick_off(self, question: ChecklistQuestion) -> ChecklistAnswer:
+        self.ticked.append(question)
+        return ChecklistAnswer((TickedItem(1, "pass"), TickedItem(2, "fail")))
 
 
 async def grade(
@@ -65,7 +74,10 @@ async def grade(
 ) -> tuple[GradedAssertion, ...]:
     case = make_case(turns=list(turns), **changes)
     return await grade_trial(
-        trial, case=case, suite=make_suite(case, **(suite or {})), judge_for=lambda _: judge
+        trial,
+        case=case,
+        suite=make_suite(case, **(suite or {})),
+        aids_for=lambda *_: Aids(judge=judge),
     )
 
 
@@ -213,6 +225,21 @@ async def test_a_default_check_without_any_text_is_not_applicable(trial: Trial) 
     first, second = found
     assert first.grade.status is GradeStatus.NOT_APPLICABLE
     assert first.grade.reason == "This turn has no expected text to compare with."
+    assert second.grade.status is not GradeStatus.NOT_APPLICABLE
+
+
+async def test_a_default_check_of_the_context_is_not_applicable_without_one() -> None:
+    check = {"type": "geval", "criteria": "x", "evaluation_params": ["actual_output", "context"]}
+
+    first, second = await grade(
+        make_trial(make_turn("hello"), make_turn("x", index=2)),
+        turn(),
+        turn(context=["It is May."]),
+        suite={"assertions": [check]},
+    )
+
+    assert first.grade.status is GradeStatus.NOT_APPLICABLE
+    assert first.grade.reason == "This turn has no context to compare with."
     assert second.grade.status is not GradeStatus.NOT_APPLICABLE
 
 
@@ -385,12 +412,14 @@ async def test_a_judge_is_told_what_it_needs_to_know() -> None:
 async def test_judges_are_asked_side_by_side() -> None:
     everybody = asyncio.Barrier(3)
 
-    async def judge(question: JudgeQuestion) -> JudgeAnswer:
-        await everybody.wait()
-        return JudgeAnswer("pass", 1.0, "Fine.")
+    class Patient(FakeJudge):
+        async def __call__(self, question: JudgeQuestion) -> JudgeAnswer:
+            await everybody.wait()
+            return await super().__call__(question)
 
     async with asyncio.timeout(10):
-        found = await grade(make_trial(make_turn()), turn(assertions=[POLITE] * 3), judge=judge)
+        trial = make_trial(make_turn())
+        found = await grade(trial, turn(assertions=[POLITE] * 3), judge=Patient())
 
     assert [each.grade.passed for each in found] == [True] * 3
 
@@ -403,10 +432,63 @@ async def test_each_check_may_have_its_own_judge() -> None:
         make_trial(make_turn()),
         case=case,
         suite=make_suite(case),
-        judge_for=lambda assertion: kind if assertion.model == "agent" else strict,
+        aids_for=lambda assertion, _: Aids(judge=kind if assertion.model == "agent" else strict),
     )
 
     assert [each.grade.passed for each in found] == [False, True]
+
+
+# The rubric of the suite
+
+RUBRIC = {"rubric": "- Polite\n- Brief", "rubric_weight": 0.3, "pass_threshold": 0.5}
+
+
+async def test_the_rubric_of_the_suite_is_graded_last_about_everything() -> None:
+    judge = FakeJudge()
+    trial = make_trial(make_turn("hello"), make_turn("bye", index=2))
+
+    *_, final, found, _ = await grade(
+        trial,
+        turn(assertions=[HELLO]),
+        turn(assertions=[]),
+        final_assertions=[POLITE],
+        limits={"max_tool_calls": 0},
+        judge=judge,
+        suite=RUBRIC,
+    )
+
+    assert (found.type, found.label, found.turn) == ("rubric", "Rubric of the suite", None)
+    assert (found.grade.score, found.grade.passed) == (0.5, True)
+    assert (found.weight, found.threshold, found.decides, found.is_rubric) == (0.3, 0.5, True, True)
+    assert (final.position, found.position, final.is_rubric) == (0, 1, False)
+    assert found.grade.details["share"] == 0.3
+    assert "share" not in final.grade.details
+    (question,) = judge.ticked
+    assert question.view.turn is None
+    assert question.key == "Greeting/1/final.1"
+
+
+async def test_after_an_early_end_the_rubric_fails_by_the_agent() -> None:
+    judge = FakeJudge()
+    trial = make_trial(make_turn("hello", error="It broke."), planned_turns=2)
+
+    found = await grade(trial, turn(), turn(), judge=judge, suite=RUBRIC)
+
+    assert [(each.grade.score, each.grade.cause) for each in found] == [(0.0, Cause.AGENT)]
+    assert judge.ticked == []
+
+
+async def test_settings_that_a_judge_did_not_accept_show_on_its_grade() -> None:
+    calls = tuple(
+        replace(JUDGE_CALLS[0], dropped=names) for names in [("seed", "top_p"), ("seed",)]
+    )
+    judge = FakeJudge(JudgeAnswer("pass", 1.0, "Fine.", calls=calls))
+
+    (found,) = await grade(make_trial(make_turn()), turn(assertions=[POLITE]), judge=judge)
+    (other,) = await grade(make_trial(make_turn()), turn(assertions=[POLITE]), judge=FakeJudge())
+
+    assert found.grade.details["dropped"] == ["seed", "top_p"]
+    assert "dropped" not in other.grade.details
 
 
 # Turns that were not held
@@ -490,6 +572,17 @@ async def test_a_failure_of_ours_after_the_last_turn_spares_what_was_held() -> N
         assert each.grade.reason == "Not graded. Not finished within 5 s."
 
 
+async def test_what_a_failure_of_ours_left_nobody_to_ask_for_is_ungraded_by_it() -> None:
+    trial = make_trial(make_turn("hello"), failure=Failure(Cause.HARNESS, "Not finished."))
+    case = make_case(turns=[turn(assertions=[{"type": "answer_relevancy"}])])
+
+    (found,) = await grade_trial(
+        trial, case=case, suite=make_suite(case), aids_for=lambda *_: NO_AIDS
+    )
+
+    assert (found.grade.status, found.grade.cause) == (GradeStatus.UNGRADED, Cause.HARNESS)
+
+
 async def test_a_trial_that_never_began_has_all_its_rows() -> None:
     trial = make_trial(failure=Failure(Cause.HARNESS, "Lost."), planned_turns=2)
 
@@ -498,209 +591,3 @@ async def test_a_trial_that_never_began_has_all_its_rows() -> None:
     assert len(found) == 5
     assert {each.grade.cause for each in found} == {Cause.HARNESS}
     assert {each.grade.passed for each in found} == {None}
-
-
-# Limits
-
-LIMITS = [
-    *("max_prompt_tokens", "max_response_tokens", "max_time_ms", "max_cost_usd"),
-    "max_tool_calls",
-]
-MEASURED = make_trial(
-    make_turn(
-        usage=Usage(10, 5, cache_read=90),
-        latency_ms=200.0,
-        waited_ms=5000.0,
-        cost_usd=Decimal("0.1"),
-        messages=(Message("assistant", "", (make_call(),)),),
-    ),
-    make_turn(
-        index=2,
-        usage=Usage(20, 7),
-        latency_ms=100.5,
-        cost_usd=Decimal("0.2"),
-        messages=(Message("assistant", "", (make_call(), make_call())),),
-    ),
-)
-
-
-def limits_of(trial: Trial, **limits: float) -> list[GradedAssertion]:
-    return list(grade_limits(trial, LimitsSpec.model_validate(limits)))
-
-
-def test_what_limits_bound_is_measured_in_any_case() -> None:
-    assert limit_actuals(MEASURED) == {
-        "max_prompt_tokens": 120,
-        "max_response_tokens": 12,
-        "max_time_ms": 300.5,
-        "max_cost_usd": Decimal("0.3"),
-        "max_tool_calls": 3,
-    }
-
-
-def test_a_limit_that_is_not_set_is_not_graded() -> None:
-    assert limits_of(MEASURED) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "limit", "is_kept", "shown"),
-    [
-        pytest.param("max_prompt_tokens", 120, True, "120", id="prompt: inclusive"),
-        pytest.param("max_prompt_tokens", 119, False, "120", id="prompt: above"),
-        pytest.param("max_response_tokens", 12, True, "12", id="response: inclusive"),
-        pytest.param("max_response_tokens", 11, False, "12", id="response: above"),
-        pytest.param("max_time_ms", 301, True, "301", id="time: below"),
-        pytest.param("max_time_ms", 300, False, "301", id="time: half a millisecond above"),
-        pytest.param("max_tool_calls", 3, True, "3", id="calls: inclusive"),
-        pytest.param("max_tool_calls", 0, False, "3", id="calls: none allowed"),
-    ],
-)
-def test_limits_are_inclusive(name: str, limit: int, shown: str, *, is_kept: bool) -> None:
-    (found,) = limits_of(MEASURED, **{name: limit})
-
-    assert (found.type, found.family, found.turn, found.position) == (
-        name,
-        "limit",
-        None,
-        LIMITS.index(name),
-    )
-    assert (found.grade.passed, found.grade.score) == (is_kept, None)
-    assert found.grade.cause is (None if is_kept else Cause.LIMIT)
-    assert found.grade.reason.endswith(f": {shown}, the limit is {limit}.")
-    assert found.grade.details["limit"] == limit
-    assert found.decides
-
-
-@pytest.mark.parametrize(
-    ("usages", "name", "status", "cause"),
-    [
-        pytest.param(
-            [(Usage(), None)],
-            "max_prompt_tokens",
-            GradeStatus.UNGRADED,
-            Cause.CASE,
-            id="nobody reports",
-        ),
-        pytest.param(
-            [(Usage(1, 1), None), (Usage(), None)],
-            "max_response_tokens",
-            GradeStatus.UNGRADED,
-            Cause.CASE,
-            id="not in every turn",
-        ),
-        pytest.param(
-            [(Usage(1, 1), None), (Usage(), "It broke.")],
-            "max_prompt_tokens",
-            GradeStatus.OK,
-            Cause.AGENT,
-            id="unknown because the agent failed",
-        ),
-        pytest.param(
-            [(Usage(), None), (Usage(), "It broke.")],
-            "max_prompt_tokens",
-            GradeStatus.UNGRADED,
-            Cause.CASE,
-            id="it would not have reported anyway",
-        ),
-        pytest.param(
-            [(Usage(), None)], "max_time_ms", GradeStatus.OK, None, id="time is always known"
-        ),
-        pytest.param(
-            [(Usage(), None)], "max_tool_calls", GradeStatus.OK, None, id="calls are always known"
-        ),
-    ],
-)
-def test_a_limit_on_what_is_unknown(
-    usages: list[tuple[Usage, str | None]], name: str, status: GradeStatus, cause: Cause | None
-) -> None:
-    turns = [make_turn(index=n, usage=u, error=e) for n, (u, e) in enumerate(usages, 1)]
-
-    (found,) = limits_of(make_trial(*turns), **{name: 5000})
-
-    assert (found.grade.status, found.grade.cause) == (status, cause)
-    assert found.grade.passed is (None if status is GradeStatus.UNGRADED else cause is None)
-    assert found.grade.reason
-
-
-def test_an_unknown_usage_is_said_to_be_unknown() -> None:
-    (silent,) = limits_of(make_trial(make_turn(usage=Usage())), max_prompt_tokens=5)
-    broken = make_turn("", index=1, usage=Usage(), error="It broke.")
-    (failed,) = limits_of(make_trial(broken), max_prompt_tokens=5)
-
-    assert silent.grade.reason == "Prompt tokens: the agent reports no usage."
-    assert silent.grade.details == {"limit": 5, "actual": None}
-    assert failed.grade.reason == "Prompt tokens: unknown. Turn 1 failed: It broke."
-
-
-@pytest.mark.parametrize(
-    ("turn", "status", "cause", "reason"),
-    [
-        pytest.param(
-            make_turn(model="claude-opus-5-5"),
-            GradeStatus.UNGRADED,
-            Cause.CASE,
-            "Cost: unknown, no price covers what claude-opus-5-5 did. Enter it on the page of its"
-            " provider.",
-            id="no price",
-        ),
-        pytest.param(
-            make_turn("", error="It broke."),
-            GradeStatus.UNGRADED,
-            Cause.CASE,
-            "Cost: unknown, no price covers what the agent's model did. Enter it on the page of its"
-            " provider.",
-            id="no price, and an error besides",
-        ),
-        pytest.param(
-            make_turn(usage=Usage()),
-            GradeStatus.UNGRADED,
-            Cause.CASE,
-            "Cost: the agent reports no usage.",
-            id="no usage",
-        ),
-        pytest.param(
-            make_turn("", usage=Usage(), error="It broke."),
-            GradeStatus.OK,
-            Cause.AGENT,
-            "Cost: unknown. Turn 1 failed: It broke.",
-            id="cut off",
-        ),
-    ],
-)
-def test_a_limit_on_a_cost_that_is_unknown(
-    turn: TurnRecord, status: GradeStatus, cause: Cause, reason: str
-) -> None:
-    (found,) = limits_of(make_trial(turn), max_cost_usd=0.5)
-
-    assert (found.grade.status, found.grade.cause) == (status, cause)
-    assert found.grade.reason == reason
-    assert found.grade.details == {"limit": 0.5, "actual": None}
-
-
-@pytest.mark.parametrize(
-    ("limit", "reason"),
-    [
-        pytest.param(0.3, None, id="inclusive: 0.1 and 0.2 are 0.3"),
-        pytest.param(
-            0.299999999, "Cost: $0.30, the limit is $0.299999999.", id="a billionth above"
-        ),
-        pytest.param(0, "Cost: $0.30, the limit is $0.", id="nothing allowed"),
-    ],
-)
-def test_a_limit_on_cost_is_exact(limit: float, reason: str | None) -> None:
-    (found,) = limits_of(MEASURED, max_cost_usd=limit)
-
-    assert (found.type, found.position) == ("max_cost_usd", LIMITS.index("max_cost_usd"))
-    assert found.grade.passed is (reason is None)
-    assert found.grade.cause is (Cause.LIMIT if reason else None)
-    assert found.grade.reason == (reason or "Cost: $0.30, the limit is $0.30.")
-    assert found.grade.details == {"limit": limit, "actual": 0.3}
-
-
-def test_limits_of_a_broken_trial_are_ungraded_and_still_measured() -> None:
-    trial = MEASURED.but(failure=Failure(Cause.PROVIDER, "Away."))
-
-    found = limits_of(trial, max_prompt_tokens=5, max_tool_calls=5)
-
-    assert {each.grade.cause for each in found} == {Cause.PROVIDER}
-    assert [each.grade.details["actual"] for each in found] == [120, 3]

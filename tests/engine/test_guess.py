@@ -8,6 +8,7 @@ import pytest
 from evals_app.engine.guess import (
     CALL_S,
     REPLY_TOKENS,
+    TICK_TOKENS,
     TOKENS_PER_S,
     TOOL_REQUEST_TOKENS,
     TOOL_RESULT_TOKENS,
@@ -17,6 +18,7 @@ from evals_app.engine.guess import (
     Guesser,
     total_effort,
 )
+from evals_app.engine.similarity import SimilaritySpec
 from evals_app.engine.spec import ModelSpec
 from evals_app.engine.suite import CaseSpec
 from tests.engine.makers import make_agent, make_case, make_model_agent, make_suite
@@ -36,9 +38,12 @@ class FakeTool:
     retrieval: str | None = None
 
 
-def guess(case: CaseSpec, *, tools: int = 0, **changes: Any) -> Guess:
+def guess(
+    case: CaseSpec, *, tools: int = 0, suite: dict[str, Any] | None = None, **changes: Any
+) -> Guess:
     agent = changes.pop("agent", None) or make_model_agent(tools=[], **changes)
-    guesser = Guesser(suite=make_suite(case), agent=agent, tools=[FakeTool()] * tools, judge=JUDGE)
+    whole = make_suite(case, **(suite or {}))
+    guesser = Guesser(suite=whole, agent=agent, tools=[FakeTool()] * tools, judge=JUDGE)
     return guesser.guess(case)
 
 
@@ -134,6 +139,15 @@ def test_a_script_calls_no_model_and_takes_its_delays(
     assert effort == Effort(time_s=seconds)
 
 
+def test_of_an_agent_outside_only_the_time_is_guessed() -> None:
+    outside = make_agent(driver="http", url="https://agent.example/chat", rules=[], tools=[])
+
+    effort = guess(make_case("Hello", "Thanks"), agent=outside).effort
+
+    assert effort.agent_calls == effort.agent_prompt_tokens == 0
+    assert effort.time_s > 0
+
+
 def judged_case(*turns: dict[str, Any], **changes: Any) -> CaseSpec:
     return make_case(turns=[{"user": TEN, **turn} for turn in turns], **changes)
 
@@ -144,6 +158,12 @@ def judged_case(*turns: dict[str, Any], **changes: Any) -> CaseSpec:
         pytest.param(judged_case({"assertions": []}), 0, id="nothing judged"),
         pytest.param(judged_case({"assertions": [JUDGED]}), 1, id="a reply"),
         pytest.param(judged_case({"assertions": [JUDGED, JUDGED]}), 2, id="two checks"),
+        pytest.param(judged_case({"assertions": [{"type": "faithfulness"}]}), 2, id="faithfulness"),
+        pytest.param(
+            judged_case({"assertions": [{"type": "geval", "criteria": "x", "votes": 3}]}),
+            3,
+            id="votes of G-Eval",
+        ),
         pytest.param(
             judged_case({"assertions": []}, final_assertions=[JUDGED]), 1, id="the conversation"
         ),
@@ -178,12 +198,70 @@ def test_judges_are_asked_side_by_side() -> None:
     assert one.time_s == three.time_s > guess(judged_case({"assertions": []})).effort.time_s
 
 
+@pytest.mark.parametrize(
+    ("way", "options", "judges"),
+    [
+        pytest.param({"way": "judge", "model": "other/x"}, {}, ("other/x",), id="by a judge"),
+        pytest.param(
+            {"way": "judge", "model": "other/x"}, {"embedding_model": "a/b"}, (), id="its own model"
+        ),
+        pytest.param({"way": "embeddings", "model": "other/x"}, {}, (), id="by embeddings"),
+        pytest.param({"way": "words"}, {}, (), id="by words"),
+    ],
+)
+def test_a_judge_that_compares_texts_is_counted(
+    way: dict[str, Any], options: dict[str, Any], judges: tuple[str, ...]
+) -> None:
+    case = judged_case({"assertions": [{"type": "semantic_similarity", "value": "x", **options}]})
+    similarity = SimilaritySpec.model_validate(way)
+
+    guesser = Guesser(
+        suite=make_suite(case), agent=make_model_agent(tools=[]), similarity=similarity
+    )
+
+    found = guesser.guess(case)
+    assert (found.judges, found.effort.judge_calls) == (judges, len(judges))
+
+
 def test_a_check_may_name_its_own_judge() -> None:
     own = [JUDGED | {"model": "agent"}, JUDGED | {"model": "other/judge-2"}]
 
     found = guess(judged_case({"assertions": own}))
 
     assert found.judges == ("anthropic/claude-haiku-5-5", "other/judge-2")
+
+
+JURY = ["anthropic/judge-1", "other/judge-2", "other/judge-3"]
+BULLETS = {"type": "rubric", "criteria": "- x\n" * 90}
+
+
+@pytest.mark.parametrize(
+    ("check", "calls", "answer"),
+    [
+        pytest.param(JUDGED | {"votes": 3}, 3, VERDICT_TOKENS, id="votes"),
+        pytest.param(JUDGED | {"jury": JURY}, 3, VERDICT_TOKENS, id="a jury"),
+        pytest.param(BULLETS, 3, 40 * TICK_TOKENS, id="a rubric in parts"),
+        pytest.param(BULLETS | {"jury": JURY}, 9, 40 * TICK_TOKENS, id="of a jury"),
+        pytest.param(BULLETS | {"criteria": "- x"}, 1, TICK_TOKENS, id="of one bullet"),
+        pytest.param(BULLETS | {"criteria": "x"}, 1, VERDICT_TOKENS, id="of none"),
+    ],
+)
+def test_every_call_of_a_check_is_counted(check: dict[str, Any], calls: int, answer: int) -> None:
+    found = guess(judged_case({"assertions": [check]}))
+
+    assert found.effort.judge_calls == len(found.judges) == calls
+    assert found.effort.judge_response_tokens == calls * answer
+    assert set(found.judges) == set(JURY if "jury" in check else JURY[:1])
+
+
+def test_the_rubric_of_the_suite_is_one_more_question_about_everything() -> None:
+    case = judged_case({"assertions": []}, {"assertions": []})
+
+    without, found = guess(case), guess(case, suite={"rubric": "Is polite."})
+
+    assert found.judges == ("anthropic/judge-1",)
+    assert found.effort.judge_prompt_tokens > 2 * (10 + REPLY_TOKENS)
+    assert without.judges == ()
 
 
 def test_a_scripted_judge_is_no_model_and_takes_its_delay() -> None:

@@ -1,4 +1,4 @@
-"""What is accepted, and what is refused, of agents, models and providers."""
+"""What is accepted, and what is refused, of models and providers."""
 
 from datetime import date
 from decimal import Decimal
@@ -7,16 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from evals_app.engine.spec import (
-    AgentSpec,
-    JudgeRef,
-    ModelRef,
-    ModelSpec,
-    PriceSpec,
-    ProviderSpec,
-    ScriptedRule,
-    Slug,
-)
+from evals_app.engine.spec import JudgeRef, ModelRef, ModelSpec, PriceSpec, ProviderSpec, Slug
 
 MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
 JUDGE: TypeAdapter[Any] = TypeAdapter(JudgeRef)
@@ -133,7 +124,8 @@ def test_a_provider_needs_no_more_than_its_kind() -> None:
         pytest.param({"api_key_env": "sk-ant-123"}, "never a key", id="a key"),
         pytest.param({"api_key_env": "1KEY"}, "name of an environment variable", id="a digit"),
         pytest.param({"api_key_env": "KEY\n"}, "name of an environment variable", id="line end"),
-        pytest.param({"kind": "openai"}, "'anthropic' or 'scripted'", id="unknown kind"),
+        pytest.param({"kind": "magic"}, "'ollama' or 'scripted'", id="unknown kind"),
+        pytest.param({"max_tokens_parameter": "tokens"}, "'max_tokens' or", id="another limit"),
         pytest.param({"max_concurrency": 0}, "", id="no calls at once"),
         pytest.param({"requests_per_minute": 0}, "", id="no calls a minute"),
     ],
@@ -155,10 +147,22 @@ def test_a_provider_that_cannot_work_is_refused(changes: dict[str, Any], words: 
         {"max_concurrency": 1},
         {"requests_per_minute": 50},
         {"kind": "scripted"},
+        {"kind": "openai", "base_url": None},
+        {"kind": "azure_openai", "base_url": "https://n.openai.azure.com/openai/v1/"},
+        {"max_tokens_parameter": "max_tokens"},
     ],
 )
 def test_a_provider_that_can_work(changes: dict[str, Any]) -> None:
     assert make_provider(**changes).model_dump(include=set(changes)) == changes
+
+
+def test_azure_has_no_usual_address() -> None:
+    with pytest.raises(ValidationError) as refused:
+        make_provider(kind="azure_openai", base_url=None)
+
+    ((loc, message),) = problems(refused.value)
+    assert loc == ("base_url",)
+    assert "https://NAME.openai.azure.com/openai/v1/" in message
 
 
 # Prices
@@ -253,121 +257,3 @@ def test_prices_have_no_order() -> None:
 
     assert provider == make_provider(prices=[other, base, longer, later, batch])
     assert provider.prices[0].model == "a*"
-
-
-# Rules of scripted agents
-
-
-@pytest.mark.parametrize(
-    ("rule", "words"),
-    [
-        pytest.param({}, "needs a reply or an error", id="says nothing"),
-        pytest.param({"reply": "a", "error": "b"}, "not both", id="replies and fails"),
-        pytest.param({"reply": "a", "turn": 0}, "", id="turns count from 1"),
-        pytest.param({"reply": "a", "delay_ms": -1}, "", id="back in time"),
-        pytest.param(
-            {"reply": "a", "when": "a("}, "pattern cannot be used (missing )", id="broken"
-        ),
-        pytest.param({"reply": "a", "when": "(?!x)"}, "(invalid perl operator", id="lookahead"),
-        pytest.param({"reply": "a", "usage": {"input_tokens": 1}}, "", id="half a usage"),
-        pytest.param({"reply": "a", "calls": [{"args": {}}]}, "", id="a call of nothing"),
-        pytest.param({"reply": "a", "whne": "x"}, "Extra inputs", id="misspelt"),
-    ],
-)
-def test_a_rule_that_makes_no_sense_is_refused(rule: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValidationError) as refused:
-        ScriptedRule.model_validate(rule)
-
-    assert words in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        {"reply": ""},
-        {"error": "It broke."},
-        {"reply": "a", "when": "(?i)order #[0-9]+", "turn": 2, "delay_ms": 5},
-        {"reply": "a", "usage": {"input_tokens": 0, "output_tokens": 7}},
-        {"error": "late", "calls": [{"tool": "entity.get", "args": {"id": "a"}}]},
-    ],
-)
-def test_a_rule_that_makes_sense(rule: dict[str, Any]) -> None:
-    assert ScriptedRule.model_validate(rule).model_dump(exclude_unset=True) == rule
-
-
-# Agents
-
-
-def test_an_agent_is_driven_as_it_says() -> None:
-    agent = AgentSpec.model_validate(
-        {"agent": "Juniper", "slug": "support", "model": "claude-haiku-5-5"}
-    )
-
-    assert (agent.driver, str(agent.model)) == ("model", "anthropic/claude-haiku-5-5")
-    assert agent.settings.max_tool_rounds == 25
-    assert agent.settings.provider_patience_s == 600
-
-
-@pytest.mark.parametrize(
-    ("changes", "loc", "words"),
-    [
-        pytest.param({}, (), "needs a model", id="no model"),
-        pytest.param(
-            {"model": "claude-haiku-5-5", "rules": [{"reply": "a"}]}, (), "rules belong", id="rules"
-        ),
-        pytest.param({"driver": "scripted"}, (), "at least one rule", id="no rules"),
-        pytest.param({"driver": "http"}, ("driver",), "'model' or 'scripted'", id="no such driver"),
-        pytest.param(
-            {
-                "driver": "scripted",
-                "tools": ["entity.get"],
-                "rules": [
-                    {"reply": "a"},
-                    {"reply": "b", "calls": [{"tool": "entity.query"}]},
-                ],
-            },
-            (),
-            "Rule 2 calls 'entity.query'",
-            id="a tool that is not its own",
-        ),
-        pytest.param(
-            {"model": "claude-haiku-5-5", "system_prompt": "Hi {{agentname}}"},
-            ("system_prompt",),
-            "Did you mean {{agentName}}?",
-            id="unknown variable",
-        ),
-        pytest.param(
-            {"model": "claude-haiku-5-5", "settings": {"max_tool_rounds": 0}},
-            ("settings", "max_tool_rounds"),
-            "",
-            id="no rounds",
-        ),
-        pytest.param(
-            {"model": "claude-haiku-5-5", "url": "http://a"}, ("url",), "Extra", id="not yet"
-        ),
-    ],
-)
-def test_an_agent_that_cannot_work_is_refused(
-    changes: dict[str, Any], loc: tuple[str, ...], words: str
-) -> None:
-    with pytest.raises(ValidationError) as refused:
-        AgentSpec.model_validate({"agent": "Juniper", "slug": "support"} | changes)
-
-    ((found, message),) = problems(refused.value)
-    assert found == loc
-    assert words in message
-
-
-def test_a_spec_cannot_be_changed() -> None:
-    agent = AgentSpec.model_validate({"agent": "J", "slug": "j", "model": "claude-haiku-5-5"})
-
-    with pytest.raises(ValidationError, match="frozen"):
-        agent.slug = "k"  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("value", ["25", True, 25.5])
-def test_nothing_is_coerced(value: object) -> None:
-    written = {"agent": "J", "slug": "j", "model": "claude-haiku-5-5"}
-
-    with pytest.raises(ValidationError):
-        AgentSpec.model_validate(written | {"settings": {"max_tool_rounds": value}})

@@ -1,12 +1,13 @@
 """What is accepted, and what is refused, of suites, cases, turns and assertions."""
 
 import math
+from datetime import date
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.graders import ALIASES, GRADERS, NOT_YET
+from evals_app.engine.graders import ALIASES, GRADERS
 from evals_app.engine.graders.text import Contains
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec, near
 
@@ -89,7 +90,7 @@ def test_a_name_of_its_own_is_the_label() -> None:
         pytest.param({"type": ["contains"]}, ("type",), "Unknown check ['contains']", id="a list"),
         pytest.param({"type": 3}, ("type",), "Unknown check 3.", id="a number"),
         pytest.param(
-            {"type": "code", "grader": "a:b"}, ("type",), "not available in this version", id="code"
+            {"type": "code", "grader": "a:b"}, ("grader",), "EVALS_PYTHON_MODULES", id="code"
         ),
         pytest.param(
             CHECK | {"grader": {}}, ("grader",), "Unknown key. Known: type, name", id="smuggled"
@@ -130,16 +131,6 @@ def test_a_wrong_check_is_refused_where_it_is_wrong(
     assert found == loc
     assert words in message
     assert not message.startswith("Value error")
-
-
-@pytest.mark.parametrize("kind", sorted(NOT_YET))
-def test_a_check_of_a_later_version_is_refused_by_name(kind: str) -> None:
-    ((loc, message),) = refused(AssertionSpec, {"type": kind})
-
-    assert (loc, message) == (
-        ("type",),
-        f"The check {kind!r} is not available in this version.",
-    )
 
 
 def test_wrong_options_and_wrong_common_keys_are_reported_together() -> None:
@@ -205,11 +196,25 @@ def test_inheriting_beside_nothing_of_its_own_is_refused(own: list[Any] | None) 
     assert "this turn has none" in message
 
 
-@pytest.mark.parametrize("key", ["context", "files", "retrieval_context", "config", "user_input"])
-def test_what_a_turn_does_not_have_yet_is_refused(key: str) -> None:
-    ((loc, _),) = refused(TurnSpec, turn() | {key: []})
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        pytest.param("user_input", "Hi", id="unknown"),
+        pytest.param("context", "A fact", id="context is a list"),
+        pytest.param("retrieval_context", [""], id="empty passage"),
+        pytest.param("config", [], id="config is a mapping"),
+        pytest.param("config", {"day": date(2026, 5, 1)}, id="config is JSON"),
+    ],
+)
+def test_what_a_turn_cannot_have_is_refused_at_its_place(key: str, value: object) -> None:
+    ((loc, _),) = refused(TurnSpec, turn() | {key: value})
 
-    assert loc == (key,)
+    assert loc[0] == key
+
+
+def test_no_retrieved_knowledge_differs_from_none_given() -> None:
+    assert TurnSpec.model_validate(turn()).retrieval_context is None
+    assert TurnSpec.model_validate(turn(retrieval_context=[])).retrieval_context == []
 
 
 # Cases
@@ -396,7 +401,9 @@ def test_fixtures_are_one_or_several(written: object, fixtures: list[str]) -> No
         pytest.param({"gates": {"max_regressions": 1}}, ("gates", "max_regressions"), id="not yet"),
         pytest.param({"judge_context": "{{x}}"}, ("judge_context",), id="unknown variable"),
         pytest.param({"run_rule": "gates"}, ("run_rule",), id="gates decide, but there are none"),
-        pytest.param({"rubric": "# R"}, ("rubric",), id="rubrics come later"),
+        pytest.param({"rubric": "- x\n" * 401}, ("rubric",), id="a rubric nobody could judge"),
+        pytest.param({"rubric_weight": 1.1}, ("rubric_weight",), id="more than all"),
+        pytest.param({"rubric_weight": -0.1}, ("rubric_weight",), id="less than nothing"),
         pytest.param({"slug": "Not A Slug"}, ("slug",), id="slug"),
         pytest.param(
             {"assertions": [{"type": "x"}]}, ("assertions", 0, "type"), id="default check"
@@ -408,6 +415,15 @@ def test_suites_that_are_refused(changes: dict[str, Any], loc: tuple[int | str, 
     ((found, _),) = refused(SuiteSpec, suite().model_dump() | changes)
 
     assert found == loc
+
+
+def test_the_rubric_of_a_suite_is_a_check_that_passes_at_its_threshold() -> None:
+    check = suite(rubric="- Polite", rubric_weight=0.3, pass_threshold=0.6).rubric_check
+
+    assert check is not None
+    assert (check.type, check.label) == ("rubric", "Rubric of the suite")
+    assert (check.weight, check.threshold) == (0.3, 0.6)
+    assert suite().rubric_check is None
 
 
 @pytest.mark.parametrize(
@@ -456,6 +472,11 @@ GATES = {"run_rule": "gates", "gates": {"min_score": 0.5}}
             case(turn(assertions=[CHECK | {"enabled": False}])), {}, True, id="only a disabled one"
         ),
         pytest.param(case(turn(assertions=[INFORMS])), {}, True, id="only informs"),
+        pytest.param(case(turn()), {"rubric": "- Polite"}, False, id="a rubric of the suite"),
+        pytest.param(case(turn()), {"rubric": " \n"}, True, id="a blank one"),
+        pytest.param(
+            case(turn()), {"rubric": "- Polite", "rubric_weight": 0}, True, id="one of weight 0"
+        ),
         pytest.param(
             case(turn(assertions=[INFORMS | {"threshold": 0.5}])), {}, False, id="with a threshold"
         ),

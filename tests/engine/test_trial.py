@@ -191,6 +191,7 @@ TURNS = st.builds(
     model=st.none() | TEXT,
     attempts=st.lists(st.builds(Attempt, TEXT, FINITE), max_size=2).map(tuple),
     notes=st.lists(TEXT, max_size=2).map(tuple),
+    journal_end=st.none() | st.integers(0, 9),
 )
 TRIALS = st.builds(
     Trial,
@@ -215,6 +216,16 @@ def test_a_trial_is_read_back_as_it_was(trial: Trial) -> None:
     stored = json.dumps(trial.to_json())
 
     assert Trial.from_json(json.loads(stored)) == trial
+
+
+def test_a_transcript_from_before_turns_noted_their_changes_is_read() -> None:
+    stored = make_trial(make_turn(), world_journal=({"id": "a"},)).to_json()
+    del stored["turns"][0]["journal_end"]
+
+    trial = Trial.from_json(stored)
+
+    assert trial.turns[0].journal_end is None
+    assert View(trial).world_journal == ({"id": "a"},)
 
 
 def test_a_trial_with_half_a_character_can_still_be_dumped() -> None:
@@ -291,6 +302,47 @@ def test_what_is_expected(own: str | None, of_the_turn: str, expected: str) -> N
 def test_a_check_without_any_expected_text_may_not_be_asked() -> None:
     with pytest.raises(ValueError, match="has none"):
         View(BOTH, FIRST).expected(None)
+
+
+JOURNAL = tuple({"id": name} for name in "abcd")
+CHANGED = make_trial(
+    make_turn(journal_end=1),
+    make_turn(index=2, journal_end=1),
+    make_turn(index=3, journal_end=4),
+    world_journal=JOURNAL,
+)
+SO_FAR = CHANGED.but(turns=CHANGED.turns[:2])
+OLD = CHANGED.but(turns=tuple(make_turn(index=n) for n in (1, 2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("view", "before", "during"),
+    [
+        pytest.param(View(CHANGED, CHANGED.turns[0]), "", "a", id="the first turn"),
+        pytest.param(View(CHANGED, CHANGED.turns[1]), "a", "", id="a turn without a change"),
+        pytest.param(View(CHANGED, CHANGED.turns[2]), "a", "bcd", id="the last turn"),
+        pytest.param(View(CHANGED), "", "abcd", id="the whole conversation"),
+        pytest.param(View(SO_FAR), "", "a", id="the conversation so far"),
+        pytest.param(View(OLD), "", "abcd", id="the whole of an old transcript"),
+        pytest.param(View(OLD.but(world_journal=()), OLD.turns[1]), "", "", id="no change at all"),
+    ],
+)
+def test_a_view_shows_the_changes_of_its_part(view: View, before: str, during: str) -> None:
+    assert "".join(entry["id"] for entry in view.earlier_journal) == before
+    assert "".join(entry["id"] for entry in view.world_journal) == during
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        pytest.param(View(OLD, OLD.turns[0]), id="the first turn"),
+        pytest.param(View(OLD, OLD.turns[2]), id="the last turn"),
+        pytest.param(View(OLD.but(turns=OLD.turns[:2])), id="the conversation so far"),
+    ],
+)
+def test_an_old_transcript_does_not_tell_what_changed_in_a_turn(view: View) -> None:
+    with pytest.raises(ValueError, match="does not tell in which turn"):
+        _ = view.world_journal
 
 
 # Grades

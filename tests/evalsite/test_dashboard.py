@@ -211,3 +211,11 @@ def test_who_may_see_runs_sees_suites_only_with_that_right_too(client: Client) -
     context = client.get(PAGE).context
 
     assert context["suites"] == context["failures"] == []
+
+
+def test_archived_suites_are_left_out(admin_client: Client) -> None:
+    make_run(["passed"], suite=make_suite("used"))
+    make_run(["passed"], suite=make_suite("old"))
+    Suite.objects.filter(slug="old").archive()
+
+    assert lines(admin_client).keys() == {Suite.objects.get(slug="used").name}

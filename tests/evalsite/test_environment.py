@@ -57,6 +57,23 @@ def test_a_list_is_split_at_commas_and_forgives_blanks(monkeypatch: pytest.Monke
     assert environment.names("SETTING") == ["a.example", "b.example"]
 
 
+def test_a_mapping_is_a_json_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SETTING", '{"docs": "https://docs.example/mcp"}')
+
+    assert environment.mapping("SETTING") == {"docs": "https://docs.example/mcp"}
+    assert environment.mapping("ANOTHER_SETTING") == {}
+
+
+@pytest.mark.parametrize("given", ["docs", "[]", '{"docs": 1}', '{"docs"'])
+def test_a_mapping_that_is_none_is_refused_with_its_name(
+    monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    monkeypatch.setenv("SETTING", given)
+
+    with pytest.raises(ImproperlyConfigured, match="SETTING is no JSON object of texts"):
+        environment.mapping("SETTING")
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

@@ -3,11 +3,15 @@
 import json
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
-from benchmarks.two_hosts import ROOT, why_not
+from benchmarks.two_hosts import HOSTS, ROOT, Network, eventually, postgres, silent_for, why_not
 
 LEASE_S, REAP_S = 6.0, 2.0
 SLACK_S = 15.0  # the machine may be busy with other things
@@ -41,3 +45,56 @@ def test_a_host_that_fails_loses_and_doubles_nothing(broker: str, fault: str) ->
     assert figures["running_at_the_fault"] > 0
     assert figures["held_more_than_once"] > 0  # the fault did hit conversations
     assert figures["recovery_s"] <= LEASE_S + REAP_S + SLACK_S
+
+
+# Takes a lock and never says that the message has ended, as if the rest of it were on its way.
+HOLDER = """
+import sys, time, psycopg
+server = psycopg.connect(sys.argv[1]).pgconn
+server.enter_pipeline_mode()
+server.send_query_params(b"SELECT pg_advisory_xact_lock(1)", [])
+server.send_flush_request()
+server.flush()
+while server.is_busy():
+    server.consume_input()
+print("held", flush=True)
+time.sleep(600)
+"""
+SILENCE_S = 4.0
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that the PostgreSQL server, which is another user, can reach."""
+    with tempfile.TemporaryDirectory(prefix="hosts-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+def test_a_host_that_vanishes_in_the_middle_of_a_message_lets_go_of_its_locks(
+    open_folder: Path,
+) -> None:
+    if reason := why_not():
+        pytest.skip(f"two hosts: {reason}")
+    host = HOSTS[0]
+    with Network() as network, postgres(open_folder, network.address) as address:
+        words = [sys.executable, "-c", HOLDER, silent_for(SILENCE_S, address)]
+        there = ["ip", "netns", "exec", network.space(host), *words]
+        with (
+            subprocess.Popen(there, stdout=subprocess.PIPE, text=True) as holder,
+            psycopg.connect(address, autocommit=True) as server,
+        ):
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+
+            def is_free() -> bool:
+                row = server.execute("SELECT pg_try_advisory_lock(1)").fetchone()
+                return bool(row and row[0])
+
+            try:
+                assert not is_free()
+                network.cut(host)
+                assert eventually(is_free, "the lock is let go") <= SILENCE_S + SLACK_S
+            finally:
+                holder.kill()

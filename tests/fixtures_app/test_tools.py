@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from fixtures_app.spec import FixtureSpec, Json
+from fixtures_app.json_data import Json
+from fixtures_app.spec import FixtureSpec
 from fixtures_app.tools import TOOLS, ToolWorld, open_world
 
 if TYPE_CHECKING:

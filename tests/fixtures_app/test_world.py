@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures_app.spec import FixtureSpec, Json
+from fixtures_app.json_data import Json
+from fixtures_app.spec import FixtureSpec
 from fixtures_app.world import RefusedError, World, copied, merge_patch, same_json
 
 CLOCK = "2026-03-01T09:00:00Z"
@@ -424,6 +425,30 @@ def test_changes_are_the_difference_between_opening_and_now() -> None:
         "relations_created": [new_link],
         "relations_deleted": [link],
     }
+
+
+def test_what_a_world_was_opened_with_can_be_read_at_any_time() -> None:
+    world, untouched = make_world(), make_world()
+    world.update_entity("bob", data={"grade": 6})
+    world.create_entity("student", {"name": "Cleo"})
+    world.delete_entity("alice")
+
+    opened = world.opened()
+
+    assert opened == untouched.opened()
+    assert [row["id"] for row in opened["entities"]] == ["alice", "bob"]
+    assert [row["id"] for row in opened["relations"]] == ["relation-1"]
+    opened["entities"][1]["data"]["grade"] = 0
+    assert world.opened() == untouched.opened()
+
+
+def test_changes_are_counted_as_they_are_made() -> None:
+    world = make_world()
+    world.update_entity("bob", data={"grade": 6})
+    world.update_entity("bob", data={"grade": 6})
+    world.delete_entity("alice")
+
+    assert world.change_count == len(world.journal) == 3
 
 
 def test_what_came_to_nothing_is_in_the_journal_but_no_difference() -> None:

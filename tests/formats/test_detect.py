@@ -4,6 +4,7 @@ import pytest
 
 from evals_app.formats.detect import (
     EVAL_SUFFIXES,
+    foreign_dialect,
     is_eval_file,
     is_native_fixture,
     kind_of,
@@ -91,3 +92,20 @@ def test_the_dialect_of_a_suite_is_told_by_name_then_keys(
 )
 def test_a_fixture_with_native_keys_is_native(data: Any, *, expected: bool) -> None:
     assert is_native_fixture(data) is expected
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "dialect"),
+    [
+        pytest.param("agent.yaml", {"name": "x", "cases": []}, "holodeck", id="misspelt"),
+        pytest.param("agent.yaml", {"test_cases": [], "rules": []}, "holodeck", id="one key more"),
+        pytest.param("agentura.yaml", {"evals": [], "suite": "x"}, "agentura", id="Agentura"),
+        pytest.param("agent.yaml", {"slug": "x", "rules": []}, None, id="our agent"),
+        pytest.param("agent.yaml", {"agent": "x", "driver": "http"}, None, id="ours, no slug"),
+        pytest.param("x.yaml", {"test_cases": [], "cases": []}, None, id="another name"),
+    ],
+)
+def test_a_file_of_a_foreign_name_is_ours_only_with_a_key_that_only_ours_have(
+    path: str, data: Any, dialect: str | None
+) -> None:
+    assert foreign_dialect(path, data) == dialect

@@ -6,13 +6,17 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 
-from evals_app.engine.execution import Outcome, Plan, execute_in_memory
+from evals_app.engine.desk import Outcome, Plan
+from evals_app.engine.execution import execute_in_memory
+from evals_app.engine.graders import GRADERS
+from evals_app.engine.similarity import SimilaritySpec
 from evals_app.engine.spec import ModelSpec
 from evals_app.engine.trial import Verdict
 from evals_app.formats import (
     Imported,
     SourceFile,
     file_name,
+    files_of,
     is_eval_file,
     read_files,
     write_native,
@@ -21,7 +25,37 @@ from fixtures_app.tools import ToolWorld, open_world
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(path for path in EXAMPLES.rglob("*") if path.is_file())
-SUITES = ["classroom", "customer-support", "order-desk", "refund-flow", "whatsapp-booking"]
+SUITES = [
+    "annual-reports",
+    "classroom",
+    "customer-support",
+    "filings",
+    "filings-program",
+    "flight-desk",
+    "handbook",
+    "help-desk-accuracy",
+    "help-desk-conversation",
+    "help-desk-quality",
+    "help-desk-speed",
+    "help-desk-tool-routing",
+    "letters",
+    "office-helper-context-retention",
+    "office-helper-follows-instructions",
+    "office-helper-phone-number",
+    "office-helper-ping",
+    "order-desk",
+    "phrase-book",
+    "receipts",
+    "refund-flow",
+    "savings-bank",
+    "town-library",
+    "translations",
+    "whatsapp-booking",
+]
+# Files that others name: pictures, datasets, rubrics.
+named: set[str] = set()
+# Tools that fail by design, by suite.
+TOOL_ERRORS = {"flight-desk": ["The airport is closed today."]}
 
 
 @cache
@@ -29,9 +63,15 @@ def examples() -> Imported:
     sources = [
         SourceFile(str(path.relative_to(EXAMPLES)), path.read_bytes())
         for path in FILES
-        if is_eval_file(path.name)
+        if is_eval_file(path.as_posix())
     ]
-    return read_files(sources)
+    return read_files(sources, find=content_of)
+
+
+def content_of(path: str) -> bytes | None:
+    named.add(path)
+    file = EXAMPLES / path
+    return file.read_bytes() if file.is_file() else None
 
 
 def by_slug(located: Any) -> dict[str, Any]:
@@ -49,7 +89,7 @@ def outcomes(slug: str) -> list[Outcome]:
         seeds = [fixtures[each] for each in suite.fixtures]
         return open_world(seeds, schemas, clock=clock or "2026-05-11T09:00:00+00:00")
 
-    assert isinstance(suite.judge_model, ModelSpec)
+    assert suite.judge_model is None or isinstance(suite.judge_model, ModelSpec)
     plan = Plan(
         suite=suite,
         agent=agents[suite.agent],
@@ -57,8 +97,9 @@ def outcomes(slug: str) -> list[Outcome]:
         judge=suite.judge_model,
         scripted={slug: agent for slug, agent in agents.items() if agent.driver == "scripted"},
         secret=b"any",
+        similarity=SimilaritySpec(way="words"),
     )
-    done: list[Outcome] = async_to_sync(execute_in_memory)(plan)
+    done: list[Outcome] = async_to_sync(execute_in_memory)(plan, contents=found.contents)
     return done
 
 
@@ -66,8 +107,21 @@ def test_every_example_is_read_without_a_warning() -> None:
     assert examples().warnings == []
 
 
-def test_every_yaml_file_of_the_examples_is_an_eval_file() -> None:
-    assert [path.name for path in FILES if not is_eval_file(path.name)] == ["README.md"]
+def test_every_file_of_the_examples_is_an_eval_file_or_named_by_one() -> None:
+    contents = examples().contents.values()
+    paths = {path.relative_to(EXAMPLES).as_posix() for path in FILES}
+    others = {path for path in paths if not is_eval_file(path)}
+
+    assert others - named == {"README.md"}
+    assert (EXAMPLES / "receipts/green-grocer.csv").read_bytes() in contents
+
+
+def test_every_type_of_check_occurs_in_an_example() -> None:
+    suites = by_slug(examples().suites).values()
+    of_suites = {each.type for suite in suites for each in suite.assertions}
+    of_cases = {each.type for suite in suites for case in suite.cases for each in case.assertions()}
+
+    assert of_suites | of_cases == set(GRADERS)
 
 
 def test_the_examples_are_the_suites_that_the_readme_lists() -> None:
@@ -86,7 +140,11 @@ def test_every_example_survives_export_and_import() -> None:
     ]
 
     exported = [SourceFile(file_name(spec), write_native(spec)) for spec in specs]
-    again = read_files(exported)
+    shown = {
+        path: found.contents[sha256]
+        for path, sha256 in files_of(by_slug(found.suites).values()).items()
+    }
+    again = read_files(exported, find=shown.get)
 
     assert by_slug(again.agents) == by_slug(found.agents)
     assert by_slug(again.suites) == by_slug(found.suites)
@@ -149,10 +207,10 @@ def test_the_readme_gives_the_true_counts(slug: str) -> None:
 
 
 @pytest.mark.parametrize("slug", SUITES)
-def test_every_tool_call_of_the_scripted_agents_succeeds(slug: str) -> None:
-    failed = [call for each in outcomes(slug) for call in each.trial.tool_calls if call.error]
+def test_every_tool_call_succeeds_unless_it_is_to_fail(slug: str) -> None:
+    calls = [call for each in outcomes(slug) for call in each.trial.tool_calls]
 
-    assert failed == []
+    assert [call.error for call in calls if call.error] == TOOL_ERRORS.get(slug, [])
 
 
 @pytest.mark.parametrize("slug", SUITES)

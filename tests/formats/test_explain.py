@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.spec import AgentSpec
+from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats.explain import allows, annotation_at
 from evals_app.formats.native import read_native
@@ -58,7 +58,7 @@ def only_error_in(content: str) -> str:
         pytest.param("judge_model: gpt", "Write the model as provider/model", id="model name"),
         pytest.param("judge_model: {provider: x}", "The key `name` is missing", id="half a model"),
         pytest.param("judgeModel: agent", "Did you mean 'judge_model'?", id="camelCase"),
-        pytest.param("rubric: '- x'", "`rubric` is not available in this version", id="later"),
+        pytest.param("rubric: [Polite]", "Expected text, found a list", id="bullets as a list"),
         pytest.param(
             "gates: {max_regressions: 1}",
             "`max_regressions` is not available in this",
@@ -100,7 +100,6 @@ def test_a_mistake_of_the_suite_is_explained_once(line: str, message: str) -> No
         pytest.param("{type: contains, vaule: x}", "vaule", "Did you mean 'value'", id="option"),
         pytest.param("{type: contians}", "type", "Did you mean 'contains'", id="type"),
         pytest.param("{value: x}", "", "A check needs a type", id="no type"),
-        pytest.param("{type: bleu}", "type", "not available in this version", id="later type"),
         pytest.param("{type: llm_judge}", "criteria", "`criteria` is missing", id="missing option"),
         pytest.param(
             "{type: llm_judge, criteria: x, scale: 1-6}", "scale", "Did you mean '1-5'", id="choice"
@@ -198,3 +197,33 @@ def test_free_data_allows_anything() -> None:
     data = {"rules": [{"calls": [{"args": {"x": 1}}]}]}
 
     assert annotation_at(AgentSpec, ("rules", 0, "calls", 0, "args", "x"), data) is Any
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        pytest.param(
+            "{name: a, url: https://a.org/, methd: GET}",
+            "5:38 tools[0].methd: Unknown key `methd`. Did you mean 'method'?",
+            id="of a tool that asks",
+        ),
+        pytest.param(
+            "{name: a, rulez: []}",
+            "5:17 tools[0].rulez: Unknown key `rulez`. Did you mean 'rules'?",
+            id="of a canned tool",
+        ),
+        pytest.param(
+            "{name: a, url: https://a.org/, headers: {X-A: {envv: AGENT_A}}}",
+            "5:54 tools[0].headers.X-A.envv: Unknown key `envv`. Did you mean 'env'?",
+            id="of a header",
+        ),
+        pytest.param("5", '5:7 tools[0]: Expected text, found a number; quote it: "5".', id="none"),
+    ],
+)
+def test_of_several_shapes_that_is_meant_which_most_keys_belong_to(tool: str, said: str) -> None:
+    content = f"agent: A\nslug: a\nmodel: anthropic/claude-haiku-5-5\ntools:\n    - {tool}\n"
+    draft = read_native(read_yaml("x.agent.yaml", content.encode()), "agent")
+
+    found = [f"{each.line}:{each.column} {each.keys}: {each.message}" for each in draft.problems]
+
+    assert any(each.startswith(said) for each in found), found

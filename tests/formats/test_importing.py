@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from evals_app.formats import (
@@ -9,7 +11,7 @@ from evals_app.formats import (
     SourceFile,
     read_files,
 )
-from evals_app.formats.detect import Dialect
+from evals_app.formats.kinds import Dialect
 
 AGENT = "agent: Support\nslug: support\nmodel: anthropic/claude-haiku-5-5\ntools: [entity.query]\n"
 SCRIPTED = "agent: Judge\nslug: judge\ndriver: scripted\nrules: [{reply: pass}]\n"
@@ -182,9 +184,9 @@ def test_the_mistakes_of_all_files_are_reported_in_one_go() -> None:
             id="fixture as a single word",
         ),
         pytest.param(
-            {"s.suite.yaml": SUITE + "judge_model: openai/gpt-5\n", "a.agent.yaml": AGENT},
+            {"s.suite.yaml": SUITE + "judge_model: mistral/large\n", "a.agent.yaml": AGENT},
             ("s.suite.yaml", 10, "judge_model"),
-            "No provider 'openai' exists",
+            "No provider 'mistral' exists",
             id="provider of the judge",
         ),
         pytest.param(
@@ -202,6 +204,16 @@ def test_the_mistakes_of_all_files_are_reported_in_one_go() -> None:
             ("s.suite.yaml", 10, "judge_model"),
             "'support' has driver model",
             id="judge that is not scripted",
+        ),
+        pytest.param(
+            {
+                "s.suite.yaml": SUITE
+                + "assertions:\n  - {type: rubric, criteria: x, jury: [antropic/x]}\n",
+                "a.agent.yaml": AGENT,
+            },
+            ("s.suite.yaml", 11, "assertions[0].jury[0]"),
+            "Did you mean 'anthropic'?",
+            id="provider of a juror",
         ),
         pytest.param(
             {"a.agent.yaml": AGENT.replace("entity.query", "entity.qury")},
@@ -318,6 +330,28 @@ def test_a_check_of_a_known_tool_is_not_warned_of(assertion: str) -> None:
     suite = SUITE.replace("{type: contains, value: hello}", assertion)
 
     assert read({"a.agent.yaml": AGENT, "s.suite.yaml": suite}).warnings == []
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        pytest.param(
+            "driver: http\nurl: https://a.example/\n", id="nobody knows the tools of its agent"
+        ),
+        pytest.param(
+            "driver: scripted\nrules: [{reply: a}]\n"
+            "tools: [{name: orders.find, rules: [{result: 1}]}]\n",
+            id="a tool of the agent's own",
+        ),
+    ],
+)
+def test_a_check_of_a_tool_that_an_agent_brings_is_not_warned_of(agent: str) -> None:
+    suite = SUITE.replace(
+        "{type: contains, value: hello}", "{type: tool_called, value: orders.find}"
+    )
+    files = {"a.agent.yaml": f"agent: A\nslug: support\n{agent}", "s.suite.yaml": suite}
+
+    assert read(files).warnings == []
 
 
 @pytest.mark.parametrize(
@@ -522,3 +556,29 @@ def test_what_is_wrong_with_json_is_told_by_its_keys() -> None:
 def test_json_with_too_many_values_is_refused() -> None:
     with pytest.raises(FormatError, match="more than 500000 values"):
         read_files([SourceData("s.suite.yaml", {"cases": [[0] * 1000] * 1000})])
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["a\0b", "\ud83d", float("inf"), 10**1000],
+    ids=["nothing", "half a character", "infinity", "long"],
+)
+def test_json_that_no_database_stores_is_refused_at_its_keys(value: Any) -> None:
+    case = {"name": "a", "turns": [{"user": "x", "config": {"k": [value]}}]}
+    data = {"suite": "S", "slug": "s", "agent": "a", "cases": [case]}
+
+    with pytest.raises(FormatError) as caught:
+        read_files([SourceData("s.suite.yaml", data)], known=Known(agents={"a": "model"}))
+
+    assert [each.keys for each in caught.value.problems] == ["cases[0].turns[0].config.k[0]"]
+
+
+def test_a_dialect_that_is_named_leaves_native_files_beside_it_as_they_are() -> None:
+    ping = "name: ping\nturns: [{content: hi, assert: [{type: contains, value: x}]}]\n"
+
+    found = read(
+        {"agents/support/evals/ping.yaml": ping, "a.agent.yaml": AGENT, "b.suite.yaml": SUITE},
+        dialect="lobu",
+    )
+
+    assert {each.spec.slug for each in found.suites} == {"support-ping", "refunds"}

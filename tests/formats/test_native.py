@@ -5,9 +5,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from evals_app.engine.spec import AgentSpec, ProviderSpec
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.permits import OUR_COMMAND
+from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats.draft import Kind
+from evals_app.formats.kinds import Kind
 from evals_app.formats.native import file_name, read_native, write_native
 from evals_app.formats.yaml_source import read_yaml
 from fixtures_app.spec import FixtureSpec
@@ -67,6 +69,12 @@ ASSERTION = st.one_of(
     mapping(
         {"type": st.sampled_from(["llm_judge", "llm-rubric"]), "criteria": FULL_TEXT},
         model=JUDGE,
+        votes=st.sampled_from([1, 3, 5]),
+        **COMMON,
+    ),
+    mapping(
+        {"type": st.just("rubric"), "criteria": FULL_TEXT},
+        jury=st.just(["claude-haiku-5-5", "openai/gpt-6", "scripted/strict"]),
         **COMMON,
     ),
 )
@@ -110,6 +118,8 @@ SUITE = mapping(
     score_scale=st.sampled_from(["0-1", "1-5"]),
     judge_model=JUDGE,
     judge_prompt=TEXT,
+    rubric=TEXT,
+    rubric_weight=NUMBER,
     assertions=ASSERTIONS,
     gates=mapping({}, min_score=NUMBER, max_p95_ms=st.integers(0, 10**6), max_cost_usd=USD),
 )
@@ -120,12 +130,48 @@ RULE = mapping(
     calls=st.lists(mapping({"tool": st.just("entity.query")}, args=OBJECT), max_size=2),
     usage=mapping({"input_tokens": COUNT, "output_tokens": COUNT}),
 )
+CANNED = mapping(
+    {
+        "name": st.just("orders.find"),
+        "rules": st.lists(
+            mapping({"result": TEXT | st.integers() | OBJECT}, when=st.just({"a": {"regex": "b"}}))
+            | mapping({"error": TEXT}),
+            min_size=1,
+            max_size=2,
+        ),
+    },
+    description=TEXT,
+    parameters=st.just({"type": "object", "properties": {"a": {"type": "string"}}}),
+    retrieval=st.just("data.chunks"),
+)
+ASKING = mapping(
+    {"name": st.just("weather"), "url": st.just("https://a.example/{{agentName}}")},
+    method=st.sampled_from(["GET", "POST"]),
+    headers=st.just({"X-Tenant": "acme", "Authorization": {"env": "AGENT_KEY"}}),
+)
+OWN_TOOLS = st.tuples(CANNED, ASKING).map(list)
+OUTSIDE = st.one_of(
+    mapping(
+        {"driver": st.just("http"), "url": st.just("https://a.example/chat")},
+        headers=st.just({"X-Tenant": "no", "Authorization": {"env": "AGENT_KEY"}}),
+    ),
+    mapping(
+        {
+            "driver": st.just("http"),
+            "url": st.just("https://a.example/v1"),
+            "protocol": st.just("openai-chat"),
+        },
+        remote_model=NAME,
+        system_prompt=TEXT,
+    ),
+    mapping({"driver": st.just("command"), "command": st.just(OUR_COMMAND.split())}),
+)
 AGENT = mapping(
     {
         "agent": NAME,
         "slug": SLUG,
         "driver": st.just("scripted"),
-        "tools": st.just(["entity.query"]),
+        "tools": OWN_TOOLS.map(lambda own: ["entity.query", *own]),
         "rules": st.lists(RULE, min_size=1, max_size=3),
     },
     description=TEXT,
@@ -198,6 +244,12 @@ def test_a_suite_survives_export_and_import(data: dict[str, Any]) -> None:
 @given(AGENT)
 def test_an_agent_survives_export_and_import(data: dict[str, Any]) -> None:
     assert_round_trip(AgentSpec.model_validate(data), "agent")
+
+
+@relaxed
+@given(OUTSIDE)
+def test_an_agent_outside_survives_export_and_import(data: dict[str, Any]) -> None:
+    assert_round_trip(AgentSpec.model_validate({"agent": "A", "slug": "a"} | data), "agent")
 
 
 @relaxed

@@ -66,6 +66,7 @@ def test_a_long_value_is_shortened() -> None:
         pytest.param(("OPENAI_API_KEY",), True, id="a variable"),
         pytest.param(("headers", "X-Api-Key"), True, id="header"),
         pytest.param(("headers", "Authorization"), True, id="authorization"),
+        pytest.param(("tools", 0, "headers", "X-Note"), True, id="any header"),
         pytest.param(("secrets", 0, "password", "value"), True, id="below such a key"),
         pytest.param(("access_token",), True, id="token"),
         pytest.param((), False, id="whole document"),

@@ -7,9 +7,18 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.spec import AgentSpec, ModelSpec, ProviderSpec
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.permits import FROZEN
+from evals_app.engine.similarity import SimilaritySpec
+from evals_app.engine.spec import ModelSpec, ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats.snapshot import SCHEMA_VERSION, Name, SnapshotSpec, canonical_case
+from evals_app.formats.snapshot import (
+    SCHEMA_VERSION,
+    Name,
+    SnapshotSpec,
+    canonical_case,
+    read_case,
+)
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 SUITE: dict[str, Any] = {
@@ -56,6 +65,7 @@ def make_snapshot(
         suite=SuiteSpec.model_validate(SUITE | (suite or {})),
         agent=AgentSpec.model_validate(AGENT | (agent or {})),
         judge=ModelSpec(provider="scripted", name="judge"),
+        similarity=SimilaritySpec.model_validate({"way": "embeddings", "model": "openai/embed-1"}),
         scripted=[
             AgentSpec.model_validate(
                 {"agent": "J", "slug": "judge", "driver": "scripted", "rules": [{"reply": "5"}]}
@@ -74,6 +84,26 @@ def test_a_snapshot_is_read_back_as_it_was() -> None:
 
     assert again == snapshot
     assert again.canonical() == snapshot.canonical()
+
+
+def test_what_was_permitted_then_is_read_whatever_is_permitted_now() -> None:
+    # As if both had been written under other settings.
+    code = {"assertions": [{"type": "code", "grader": "graders_of_then:check"}]}
+    python = {"driver": "python", "callable": "agents_of_then:answer"}
+    snapshot = make_snapshot().model_copy(
+        update={
+            "suite": SuiteSpec.model_validate(SUITE | code, context=FROZEN),
+            "agent": AgentSpec.model_validate({"agent": "A", "slug": "a"} | python, context=FROZEN),
+        }
+    )
+    case = snapshot.suite.cases[0].model_copy(
+        update={"final_assertions": snapshot.suite.assertions}
+    )
+
+    assert SnapshotSpec.read(snapshot.canonical()) == snapshot
+    assert read_case(canonical_case(case)) == case
+    with pytest.raises(ValidationError, match="does not permit the module graders_of_then"):
+        SnapshotSpec.model_validate_json(snapshot.canonical())
 
 
 def test_everything_is_written_out_defaults_included() -> None:

@@ -387,10 +387,10 @@ def test_a_turn_without_assertions_is_unscored() -> None:
             id="snake_case",
         ),
         pytest.param(
-            HEAD + REFUND_CASES + "judgeModel: openai/gpt-5\n",
+            HEAD + REFUND_CASES + "judgeModel: mistral/large\n",
             26,
             "judgeModel",
-            "No provider 'openai' exists",
+            "No provider 'mistral' exists",
             id="judge of an unknown provider",
         ),
         pytest.param(
@@ -504,3 +504,23 @@ def test_what_is_hardly_meant_is_warned_of_once(content: str, line: int, message
 )
 def test_patterns_that_work_are_not_warned_of(value: str) -> None:
     assert read(HEAD + turn_with(f"- type: matches\n  value: {value}\n")).warnings == []
+
+
+def test_a_mistake_in_one_place_hides_none_in_another() -> None:
+    content = f"""{HEAD}cases:
+  - name: a
+    turns: [{{user: 5, assertions: [{{type: matches, value: "(?=x)"}}]}}]
+    finalAssertions: [{{type: contains, value: ""}}]
+  - name: a
+    turns: []
+"""
+
+    found = problems_of(content)
+
+    assert [(each.line, each.keys) for each in found] == [
+        (6, "cases[0].turns[0].user"),
+        (6, "cases[0].turns[0].assertions[0].value"),
+        (7, "cases[0].finalAssertions[0].value"),
+        (8, "cases[1].name"),
+        (9, "cases[1].turns"),
+    ]

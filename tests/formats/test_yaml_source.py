@@ -1,7 +1,8 @@
 import pytest
 
+from evals_app.formats.document import MAX_BYTES
 from evals_app.formats.problems import FormatError, Problem
-from evals_app.formats.yaml_source import MAX_BYTES, MAX_DEPTH, read_yaml
+from evals_app.formats.yaml_source import MAX_DEPTH, read_yaml
 
 
 def problems_of(content: bytes) -> list[Problem]:

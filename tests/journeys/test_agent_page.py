@@ -33,3 +33,63 @@ def test_a_scripted_agent_is_asked_for_rules_and_for_no_model(
         ["entity.get"],
         [{"reply": "Hello"}],
     )
+
+
+def test_only_what_the_chosen_kind_of_agent_needs_is_asked_for(
+    page: Page, live_server: LiveServer, admin_user: User
+) -> None:
+    sign_in(page, live_server, admin_user)
+    page.goto(f"{live_server.url}/admin/evals_app/agent/add/")
+    kind = page.get_by_label("What it is")
+    shown = {
+        "model": ["Temperature", "System prompt", "Own tools", "Most rounds of tool calls"],
+        "http": ["Address", "Header", "Protocol*"],
+        "python": ["Function"],
+        "command": ["Program and arguments"],
+        "scripted": ["Rules", "Own tools"],
+    }
+
+    for chosen, labels in shown.items():
+        kind.select_option(chosen)
+        for label in dict.fromkeys(each for some in shown.values() for each in some):
+            field = page.get_by_label(label, exact=True).first
+            if label in labels:
+                expect(field).to_be_visible()
+            else:
+                expect(field).to_be_hidden()
+
+    kind.select_option("http")
+    page.get_by_label("Protocol").select_option("openai-chat")
+    expect(page.get_by_label("System prompt")).to_be_visible()
+    page.get_by_label("System prompt").fill("Be kind.")
+    kind.select_option("command")
+    # What stands in a field would be saved: it stays in sight.
+    expect(page.get_by_label("System prompt")).to_be_visible()
+
+
+def test_an_agent_over_http_is_written_by_keyboard_and_corrected(
+    page: Page, live_server: LiveServer, admin_user: User
+) -> None:
+    sign_in(page, live_server, admin_user)
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{live_server.url}/admin/evals_app/agent/add/")
+
+    page.get_by_label("Name").press_sequentially("Far away")
+    page.get_by_label("What it is").select_option("http")
+    page.get_by_label("Address").fill("http://10.0.0.1/chat")
+    page.get_by_label("Header", exact=True).fill("Authorization")
+    page.get_by_label("Value", exact=True).fill("Bearer secret")
+    page.get_by_role("button", name="Save", exact=True).press("Enter")
+    problems = page.get_by_role("alert")
+    expect(problems).to_contain_text("2 things to fix")
+    expect(problems).to_contain_text("10.0.0.1 is of a private network")
+    expect(problems).to_contain_text("Authorization: This looks like a key")
+    page.get_by_label("Address").fill("https://agent.example/chat")
+    page.get_by_label("What it holds").select_option("variable")
+    page.get_by_label("Value", exact=True).fill("AGENT_KEY")
+    page.get_by_role("button", name="Save", exact=True).press("Enter")
+    page.wait_for_load_state()
+
+    agent = Agent.objects.get()
+    assert (agent.driver, agent.url) == ("http", "https://agent.example/chat")
+    assert agent.headers == {"Authorization": {"env": "AGENT_KEY"}}

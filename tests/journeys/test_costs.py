@@ -103,5 +103,5 @@ def test_a_price_is_added_and_a_bad_one_is_refused_in_words(
     page.get_by_role("button", name="Save and continue editing").press("Enter")
 
     expect(page.get_by_text("$0.10 in, $0.50 out")).to_be_visible()
-    price = elsewhere(ModelPrice.objects.get)
+    price = elsewhere(lambda: ModelPrice.objects.get(provider=provider))
     assert (price.model, price.above_prompt_tokens) == ("claude-haiku-*", 0)

@@ -142,6 +142,41 @@ def test_evidence_is_highlighted_and_the_judges_words_are_loaded(page: Page, sit
     expect(page.get_by_text("It is fine.")).to_be_visible()
 
 
+def ticked_off() -> Execution:
+    quote = {"quote": "on  ITS way", "turn": 1, "bears_on": "", "is_verified": True}
+    items = [
+        {
+            "id": number,
+            "text": f"Names the carrier {'and-the-number-of-the-parcel-' * 9}\n  - in full",
+            "verdict": "fail" if number == 2 else "pass",
+            "critique": "None is named.",
+            "evidence": quote,
+            "votes": ["pass", "fail", "pass"],
+        }
+        for number in range(1, 4)
+    ]
+    model = "openrouter/some-maker/a-model-with-quite-a-long-name-2026-05-01"
+    votes = [{"model": model, "raw": "pass", "critique": "x" * 300}] * 3
+    details = {"items": items, "votes": votes, "voters": [model] * 3, "flags": ["same_family"]}
+    grade = make_grade(1, family="judged", type="rubric", passed=False, details=details)
+    return make_execution(make_run(["failed"]), "talk", trial=make_trial(), grades=[grade])
+
+
+def test_a_ticked_off_rubric_is_read_on_a_phone(page: Page, site: str) -> None:
+    page.set_viewport_size(PHONE)
+    open_execution(page, site, elsewhere(ticked_off))
+
+    expect(page.get_by_text("One by one: 2 met, 1 missed; 3 votes on each")).to_be_visible()
+    expect(page.locator("ol.judged > li")).to_have_count(3)
+    expect(page.locator("ol.judged > li").nth(1)).to_contain_text("Missed")
+    page.get_by_text("3 votes: pass, pass, pass").press("Enter")
+    expect(page.locator("ul.judged > li").first).to_be_visible()
+    page.locator("ol.judged").get_by_role("button").first.press("Enter")
+
+    expect(page.locator("mark.shown-quote")).to_have_text("on its way")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
 def step(page: Page, key: str, arrives_at: str) -> None:
     # The heading stands before the script that hears keys has run.
     page.locator("html[data-review=ready]").wait_for()
@@ -174,7 +209,7 @@ def test_a_long_conversation_is_folded_and_a_quote_opens_its_turn(page: Page, si
     open_execution(page, site, elsewhere(long))
     assert page.locator("details.turn[open]").count() == 0
 
-    page.get_by_role("button", name="is on its way").click()
+    page.get_by_role("button", name="is on its way").press("Enter")
 
     expect(page.locator("#turn-150[open] mark.shown-quote")).to_be_in_viewport()
     assert page.locator("details.turn[open]").count() == 1

@@ -14,7 +14,7 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, Request, expect
 from pytest_django.live_server_helper import LiveServer
 
-from evals_app.engine.spec import AgentSpec
+from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.trial import ToolCall
 from evals_app.library import save_agent
 from evals_app.models import Agent, Execution, Run, Suite

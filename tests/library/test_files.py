@@ -1,34 +1,34 @@
+import time
+from collections.abc import Callable
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from evals_app.engine.files import sha256_of
 from evals_app.formats import FormatError, SourceFile
-from evals_app.library import Change, ImportReport, export_files, import_files
-from evals_app.models import Agent, Case, Provider, Suite
+from evals_app.library import Change, ImportReport, export_files, files, import_files
+from evals_app.models import Agent, Attachment, Case, Provider, Suite
 from fixtures_app.models import Entity, EntityType, Fixture
+from tests.engine.operator_code import operator_code_in
 from tests.library.written import (
     AGENT,
     EVERYTHING,
     FIXTURE,
     JUDGE,
     MODEL_AGENT,
+    PROJECT,
     PROVIDER,
     SUITE,
+    outcomes,
     written,
 )
 
 pytestmark = pytest.mark.django_db
-
-
-def outcomes(report: ImportReport) -> dict[str, str]:
-    return {f"{each.kind} {each.slug}": each.what for each in report.changes}
-
-
-def as_files(exported: dict[str, bytes]) -> list[SourceFile]:
-    return [SourceFile(name, content) for name, content in exported.items()]
 
 
 TABLES: list[Any] = [Suite, Case, Agent, Fixture, Entity, EntityType, Provider]
@@ -167,31 +167,6 @@ def test_a_number_that_no_column_holds_is_refused_without_a_traceback() -> None:
 # Struere
 
 
-PROJECT = [
-    AGENT,
-    written(
-        "school/evals/refunds.eval.yaml",
-        """
-        suite: Refunds
-        slug: refunds
-        agent: shop
-        cases:
-          - name: asks
-            turns: [{user: Refund?, assertions: [{type: contains, value: way}]}]
-        """,
-    ),
-    written(
-        "school/fixtures/pupils.fixture.yaml",
-        """
-        name: Pupils
-        slug: pupils
-        entities: [{ref: ada, type: pupil, data: {age: 12}}]
-        relations: []
-        """,
-    ),
-]
-
-
 def test_a_struere_project_makes_open_types_and_keeps_stored_ones() -> None:
     first = import_files(PROJECT)
     EntityType.objects.filter(slug="pupil").update(schema={"required": ["age"]})
@@ -204,41 +179,6 @@ def test_a_struere_project_makes_open_types_and_keeps_stored_ones() -> None:
     assert Suite.objects.get(slug="refunds").fixtures.get().slug == "pupils"
 
 
-# Export
-
-
-def test_an_export_is_imported_unchanged_and_exported_to_the_same_bytes() -> None:
-    import_files([*EVERYTHING, PROVIDER])
-
-    exported = export_files()
-    report = import_files(as_files(exported))
-
-    assert set(outcomes(report).values()) == {"unchanged"}
-    assert export_files() == exported
-    assert exported.keys() == {
-        *("shop.agent.yaml", "strict.agent.yaml", "clerk.agent.yaml", "refunds.suite.yaml"),
-        *("orders.fixture.yaml", "anthropic.provider.yaml", "scripted.provider.yaml"),
-        "proxy.provider.yaml",
-    }
-
-
-def test_prices_are_exported_as_a_person_would_write_them() -> None:
-    import_files([PROVIDER])
-
-    exported = export_files()["proxy.provider.yaml"].decode()
-
-    _, _, prices = exported.partition("prices:\n")
-    assert prices.startswith(
-        "  - model: claude-haiku-*\n"
-        '    valid_from: "2026-05-01"\n'
-        "    input_usd: 0.1\n"
-        "    output_usd: 0.5\n"
-        "    cache_read_usd: 0.000000001\n"
-        "    cache_write_5m_usd: 0.125\n"
-        "    cache_write_1h_usd: 2\n"
-    )
-
-
 def test_a_provider_whose_prices_differ_is_updated() -> None:
     import_files([PROVIDER])
     other = SourceFile(PROVIDER.path, PROVIDER.content.replace(b"2.5", b"2.6"))
@@ -246,53 +186,6 @@ def test_a_provider_whose_prices_differ_is_updated() -> None:
     assert outcomes(import_files([PROVIDER])) == {"provider proxy": "unchanged"}
     assert outcomes(import_files([other])) == {"provider proxy": "updated"}
     assert outcomes(import_files([other])) == {"provider proxy": "unchanged"}
-
-
-def test_an_export_fills_an_empty_site_to_the_same_bytes() -> None:
-    import_files([*EVERYTHING, PROVIDER])
-    import_files(PROJECT[2:])
-    exported = export_files()
-    for model in TABLES:
-        model.objects.all().delete()
-
-    report = import_files(as_files(exported))
-
-    assert set(outcomes(report).values()) == {"created"}
-    assert export_files() == exported
-
-
-def test_named_suites_come_with_all_that_they_need_and_nothing_else() -> None:
-    alone = written(
-        "alone.suite.yaml",
-        """
-        suite: Alone
-        slug: alone
-        agent: clerk
-        cases: [{name: one, turns: [{user: Hi, assertions: [{type: contains, value: x}]}]}]
-        """,
-    )
-    import_files([*EVERYTHING, alone])
-
-    refunds, other = export_files(["refunds"]), export_files(["alone"])
-
-    assert refunds.keys() == {
-        *("refunds.suite.yaml", "shop.agent.yaml", "strict.agent.yaml", "orders.fixture.yaml"),
-        "scripted.provider.yaml",
-    }
-    assert other.keys() == {"alone.suite.yaml", "clerk.agent.yaml", "anthropic.provider.yaml"}
-
-
-def test_an_unknown_suite_is_named_with_the_nearest_one() -> None:
-    import_files(EVERYTHING)
-
-    with pytest.raises(LookupError, match=r"There is no suite 'refund'\. Did you mean 'refunds'\?"):
-        export_files(["refund"])
-
-
-def test_types_that_no_entity_has_are_exported_too() -> None:
-    import_files([FIXTURE])
-
-    assert b"slug: customer" in export_files()["orders.fixture.yaml"]
 
 
 def test_the_order_of_the_files_does_not_matter() -> None:
@@ -325,6 +218,135 @@ def test_imports_at_the_same_moment_leave_one_of_them_whole() -> None:
         thread.join()
 
     assert failures == []
-    last = export_files(["refunds"])["refunds.suite.yaml"]
+    last = export_files(["refunds"]).files["refunds.suite.yaml"]
     assert last.count(b"Thanks") == 1
     assert set(outcomes(import_files([SourceFile(SUITE.path, last)])).values()) == {"unchanged"}
+
+
+# What happens while an import reads
+
+
+def graded(reference: str) -> SourceFile:
+    return written(
+        "graded.suite.yaml",
+        f"""
+        suite: Graded
+        slug: graded
+        agent: shop
+        cases: [{{name: a, turns: [{{user: Hi, assertions: [{{type: code, grader: {reference}}}]}}]}}]
+        """,
+    )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_others_write_while_code_of_the_operators_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[BaseException] = []
+
+    def work(suite: SourceFile) -> None:
+        try:
+            import_files([AGENT, suite])
+        except BaseException as exc:  # noqa: BLE001 - looked at below
+            failures.append(exc)
+        finally:
+            connection.close()
+
+    with operator_code_in(tmp_path, monkeypatch) as code:
+        reference = code.function(
+            f"""
+            import pathlib, time
+            folder = pathlib.Path({str(tmp_path)!r})
+            (folder / "began").touch()
+            while not (folder / "go on").exists():
+                time.sleep(0.01)
+            def it(context): return True
+            """
+        )
+        importing = Thread(target=work, args=(graded(reference),))
+        importing.start()
+        until = time.monotonic() + 15
+        while not (tmp_path / "began").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+
+        Agent.objects.create(slug="other", name="Other")
+
+        was_importing = importing.is_alive()
+        (tmp_path / "go on").touch()
+        importing.join()
+    assert was_importing
+    assert failures == []
+    assert Suite.objects.get().slug == "graded"
+
+
+def test_code_of_the_operators_has_a_time_for_all_of_an_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_CODE_S", 0.0)
+    with operator_code_in(tmp_path, monkeypatch) as code:
+        reference = code.function("def it(context): return True")
+
+        with pytest.raises(FormatError, match="No time was left to import"):
+            import_files([AGENT, graded(reference)])
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
+
+
+@pytest.mark.parametrize(
+    ("happens", "problem"),
+    [
+        pytest.param(Agent.objects.all().delete, "No agent 'shop' exists", id="agent"),
+        pytest.param(Attachment.objects.all().delete, "There is no file stored.png", id="file"),
+    ],
+)
+def test_what_goes_while_an_import_reads_is_missed(
+    happens: Callable[[], Any], problem: str
+) -> None:
+    import_files([AGENT])
+    Attachment.objects.store([PNG])
+    suite = written(
+        "shown.suite.yaml",
+        f"""
+        suite: Shown
+        slug: shown
+        agent: shop
+        assertions: [{{type: contains, value: a}}]
+        cases:
+          - name: a
+            turns:
+              - {{user: Look, files: [{{path: stored.png, sha256: {sha256_of(PNG)}}}]}}
+              - {{user: Look, files: [beside.png]}}
+        """,
+    )
+
+    def find(path: str) -> bytes | None:
+        if path != "beside.png":
+            return None
+        happens()
+        return PNG + b"another"
+
+    with pytest.raises(FormatError, match=problem):
+        import_files([suite], find=find)
+
+    assert not Suite.objects.exists()
+
+
+def test_a_trial_tells_what_is_sound_though_something_stored_is_not() -> None:
+    import_files(EVERYTHING)
+    EntityType.objects.create(slug="of-an-older-version", schema={"type": 5})
+    Entity.objects.filter(ref="order-1").update(ref="")
+
+    tried = import_files([AGENT, FIXTURE], dry_run=True)
+
+    assert outcomes(tried)["agent shop"] == "unchanged"
+    assert outcomes(tried)["fixture orders"] == "updated"
+
+
+def test_only_pruning_looks_at_the_suites_that_are_not_imported() -> None:
+    import_files(EVERYTHING)
+
+    with CaptureQueriesContext(connection) as asked:
+        import_files([AGENT])
+
+    assert not [each for each in asked if '"evals_app_suite"' in each["sql"]]

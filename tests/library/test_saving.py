@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.spec import AgentSpec, ProviderSpec
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE, permitting
+from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import Known, read_files
 from evals_app.library import import_files, save_agent, save_provider, save_suite
@@ -68,6 +70,48 @@ def test_every_key_of_an_agent_comes_back_from_its_row(slug: str) -> None:
     assert Agent.objects.get(slug=slug).to_spec() == specs[slug]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {
+            "driver": "http",
+            "url": "https://a.example/chat",
+            "headers": {"X-Tenant": "acme", "Authorization": {"env": "AGENT_KEY"}},
+            "protocol": "openai-chat",
+            "remote_model": "big",
+            "system_prompt": "Be kind.",
+        },
+        {"driver": "command", "command": [*OUR_COMMAND.split(), "--loud"]},
+        {"driver": "python", "callable": f"{OUR_MODULE}.agents:analyst"},
+        {
+            "model": "anthropic/claude-haiku-5-5",
+            "tools": [
+                "entity.get",
+                {"name": "orders.find", "rules": [{"when": {"a": 1}, "result": [1, 1.0, True]}]},
+                {"name": "weather", "url": "https://a.example/", "method": "GET"},
+            ],
+        },
+    ],
+    ids=["http", "command", "python", "tools"],
+)
+def test_an_agent_of_any_kind_comes_back_from_its_row(changes: dict[str, Any]) -> None:
+    spec = AgentSpec.model_validate({"agent": "Outside", "slug": "outside"} | changes)
+
+    assert save_agent(spec) == "created"
+    assert save_agent(spec) == "unchanged"
+    row = Agent.objects.get(slug="outside")
+    assert row.to_spec() == spec
+    assert row.tool_names == spec.tool_names
+
+
+def test_an_agent_that_was_permitted_once_can_still_be_read_and_exported() -> None:
+    written = {"agent": "A", "slug": "a", "driver": "http", "url": "http://10.0.0.1/"}
+    with permitting(hosts=("10.0.0.1",)):
+        save_agent(AgentSpec.model_validate(written))
+
+    assert Agent.objects.get(slug="a").to_spec().url == "http://10.0.0.1/"
+
+
 def test_every_key_of_a_provider_comes_back_from_its_rows() -> None:
     spec = read_files([PROVIDER]).providers[0].spec
 
@@ -75,6 +119,20 @@ def test_every_key_of_a_provider_comes_back_from_its_rows() -> None:
     assert save_provider(spec) == "unchanged"
     assert Provider.objects.get(slug="proxy").to_spec() == spec
     assert len(spec.prices) == 3
+
+
+def test_a_server_of_ones_own_comes_back_from_its_row() -> None:
+    spec = ProviderSpec(
+        provider="Ours",
+        slug="ours",
+        kind="openai",
+        base_url="http://models.example/v1",
+        max_tokens_parameter="max_tokens",
+    )
+
+    assert save_provider(spec) == "created"
+    assert save_provider(spec) == "unchanged"
+    assert Provider.objects.get(slug="ours").to_spec() == spec
 
 
 def test_prices_are_replaced_and_those_that_stay_keep_their_rows() -> None:
@@ -263,3 +321,26 @@ def test_an_agent_spec_with_defaults_stores_no_defaults() -> None:
     save_agent(AgentSpec(agent="Plain", slug="plain", model="anthropic/claude-haiku-5-5"))  # type: ignore[arg-type]
 
     assert Agent.objects.get(slug="plain").settings == {}
+
+
+# Archived suites, and where suites come from
+
+
+def test_saving_an_archived_suite_restores_it_and_counts_as_a_change() -> None:
+    save_suite(make_spec())
+    Suite.objects.archive()
+
+    first, second = save_suite(make_spec()), save_suite(make_spec())
+
+    assert (first, second) == ("updated", "unchanged")
+    assert Suite.objects.get().archived_at is None
+
+
+def test_a_suite_keeps_the_file_it_came_from_until_it_comes_from_another() -> None:
+    def seen(source: str) -> tuple[str, str]:
+        saved = save_suite(make_spec(), source=source)
+        return saved, Suite.objects.get().source
+
+    assert seen("/a/x.suite.yaml") == ("created", "/a/x.suite.yaml")
+    assert seen("") == ("unchanged", "/a/x.suite.yaml")
+    assert seen("/b/x.suite.yaml") == ("unchanged", "/b/x.suite.yaml")

@@ -1,8 +1,9 @@
-"""Files as people write them, for tests of importing."""
+"""Files as people write them, and what became of them, for tests of importing."""
 
 from textwrap import dedent
 
 from evals_app.formats import SourceFile
+from evals_app.library import ImportReport
 
 
 def written(path: str, text: str) -> SourceFile:
@@ -92,6 +93,10 @@ SUITE = written(
     judge_model: scripted/strict
     judge_prompt: Be strict.
     judge_context: A refund takes five days.
+    rubric: |
+      # Tone
+      - Polite
+    rubric_weight: 0.25
     assertions:
       - {type: not_contains, value: sorry}
     gates:
@@ -127,6 +132,8 @@ SUITE = written(
                 value: entity.query
                 args: {type: {any_of: [order, 1, true]}}
               - {type: llm-rubric, criteria: Is polite, model: {provider: scripted, name: strict}}
+              - {type: llm_judge, criteria: Is polite, votes: 3}
+              - {type: rubric, criteria: "- Polite", jury: [scripted/strict]}
           - user: Thanks
           - user: Bye
             assertions: []
@@ -162,3 +169,30 @@ PROVIDER = written(
       - {model: claude-haiku-*, valid_from: 2026-05-01, is_batch: true, input_usd: 0, output_usd: 1}
     """,
 )
+PROJECT = [
+    AGENT,
+    written(
+        "school/evals/refunds.eval.yaml",
+        """
+        suite: Refunds
+        slug: refunds
+        agent: shop
+        cases:
+          - name: asks
+            turns: [{user: Refund?, assertions: [{type: contains, value: way}]}]
+        """,
+    ),
+    written(
+        "school/fixtures/pupils.fixture.yaml",
+        """
+        name: Pupils
+        slug: pupils
+        entities: [{ref: ada, type: pupil, data: {age: 12}}]
+        relations: []
+        """,
+    ),
+]
+
+
+def outcomes(report: ImportReport) -> dict[str, str]:
+    return {f"{each.kind} {each.slug}": each.what for each in report.changes}

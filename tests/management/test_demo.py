@@ -30,7 +30,10 @@ def demo(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
 def test_the_demo_ends_as_the_examples_declare_and_can_be_repeated(
     child_environment: dict[str, str],
 ) -> None:
-    first = demo(child_environment)
+    # With a key for embeddings: it is not used, or this would wait for a server that is not there.
+    keys = {"OPENAI_API_KEY": "unused", "OPENAI_BASE_URL": "http://127.0.0.1:9"}
+
+    first = demo(child_environment | keys)
     second = demo(child_environment)
 
     assert first.returncode == 0, first.stdout + first.stderr
@@ -44,7 +47,9 @@ def test_the_demo_ends_as_the_examples_declare_and_can_be_repeated(
         "suite_slug", "passed", "failed", "errored"
     )
     assert list(counts)[::2] == list(counts)[1::2]
-    assert ("order-desk", 8, 2, 2) in counts
+    assert {("order-desk", 8, 2, 2), ("letters", 3, 2, 1), ("filings-program", 2, 0, 0)} <= set(
+        counts
+    )
 
 
 def test_the_demo_says_so_when_an_example_ends_otherwise(

@@ -1,3 +1,4 @@
+import os
 from io import StringIO
 from pathlib import Path
 
@@ -5,10 +6,12 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evals_app.library import import_files
+from evals_app.formats import document
+from evals_app.library import exporting, import_files
 from evals_app.management.commands.export_evals import write_whole
 from evals_app.models import Assertion
-from tests.library.written import EVERYTHING
+from tests.authored import a_case, write_suite
+from tests.library.written import AGENT, EVERYTHING, FIXTURE
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +36,7 @@ def test_what_is_exported_is_imported_unchanged(tmp_path: Path) -> None:
 
     out = StringIO()
     call_command("import_evals", str(tmp_path / "out"), stdout=out, no_color=True)
-    assert out.getvalue().startswith("Unchanged (9)\n")
+    assert out.getvalue().startswith("Unchanged (14)\n")
 
 
 def test_a_second_export_writes_nothing(tmp_path: Path) -> None:
@@ -61,6 +64,13 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert "cannot be written" in refused("--dir", tmp_path / "file" / "out")
 
 
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
+    import_files([AGENT])
+    (tmp_path / "shop.agent.yaml").mkdir()
+
+    assert refused("--dir", tmp_path).startswith(f"{tmp_path / 'shop.agent.yaml'} cannot be")
+
+
 def test_rows_that_no_longer_validate_are_named(tmp_path: Path) -> None:
     import_files(EVERYTHING)
     Assertion.objects.update(type="of an older version")
@@ -77,3 +87,57 @@ def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -
     assert (first, second, third) == (True, True, False)
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def told(*arguments: object) -> tuple[list[str], list[str]]:
+    """Call the command and give the lines of stdout and stderr."""
+    out, err = StringIO(), StringIO()
+    call_command("export_evals", *map(str, arguments), stdout=out, stderr=err, no_color=True)
+    return out.getvalue().splitlines(), err.getvalue().splitlines()
+
+
+def test_what_another_format_loses_is_told_under_a_heading(tmp_path: Path) -> None:
+    import_files(EVERYTHING)
+
+    out, err = told("refunds", "--format", "struere", "--dir", tmp_path)
+
+    assert [line.removeprefix(os.path.relpath(tmp_path)) for line in out] == [
+        "/evals/refunds.eval.yaml",
+        "/fixtures/orders.fixture.yaml",
+    ]
+    assert err[0] == f"Lost ({len(err) - 1})"
+    assert all(line.startswith("lost: ") for line in err[1:])
+    assert "lost: shop.agent.yaml: A Struere project has no file for this." in err
+    assert "lost: evals/refunds.eval.yaml: trials: Struere has no `trials` here." in err
+
+
+def test_a_native_export_loses_nothing(tmp_path: Path) -> None:
+    import_files(EVERYTHING)
+
+    assert told("--dir", tmp_path)[1] == []
+
+
+@pytest.mark.parametrize("form", ["xlsx", "csv"])
+def test_tables_are_imported_again_unchanged(tmp_path: Path, form: str) -> None:
+    import_files([AGENT, FIXTURE])
+    write_suite([a_case("a"), a_case("b")], slug="plain")
+
+    told("plain", "--format", form, "--dir", tmp_path)
+
+    out = StringIO()
+    call_command("import_evals", str(tmp_path), stdout=out, no_color=True)
+    assert out.getvalue() == "Unchanged (1)\n  suite  plain\n"
+
+
+def test_a_file_that_an_import_would_refuse_is_written_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_files(EVERYTHING)
+    for module in (document, exporting):
+        monkeypatch.setattr(module, "MAX_BYTES", 1000)
+
+    _, err = told("refunds", "--dir", tmp_path)
+
+    (line,) = [each for each in err if "refunds.suite.yaml" in each]
+    assert line.startswith("warning: refunds.suite.yaml: An import would refuse it. The file is")
+    assert (tmp_path / "refunds.suite.yaml").exists()

@@ -1,11 +1,18 @@
+import shutil
+from collections.abc import Callable, Sequence
+from functools import partial
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evals_app.management.commands.import_evals import read_paths
+from evals_app.formats import FormatError, Problem
+from evals_app.library import ImportReport
+from evals_app.management.commands import import_evals
+from evals_app.management.eval_files import read_paths
 from evals_app.models import Agent, Suite
 from tests.library.written import AGENT, EVERYTHING
 
@@ -22,8 +29,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (evals / AGENT.path).rename(evals / "deep" / AGENT.path)
     (evals / "README.md").write_text("Read me.")
     (evals / "config.yaml").write_text("anything: else\n")
-    for hidden in (evals / ".git", evals / "deep" / ".cache"):
-        hidden.mkdir()
+    for hidden in (evals / ".git", evals / "deep" / ".cache", evals / "refunds.files" / "deep"):
+        hidden.mkdir(parents=True)
         (hidden / "broken.suite.yaml").write_text("{")
     monkeypatch.chdir(tmp_path)
     return evals
@@ -142,3 +149,361 @@ def test_a_dialect_can_be_forced(folder: Path) -> None:
 
     assert "nothing was imported" in message
     assert "pass_rule" in err
+
+
+# What a dry run tells
+
+
+def test_a_dry_run_tells_what_would_be_different(folder: Path) -> None:
+    run("evals")
+    path = folder / "deep" / AGENT.path
+    path.write_bytes(path.read_bytes().replace(b"Hello!", b"Hi!").replace(b"delay_ms: 5", b""))
+
+    out, _ = run("evals", "--dry-run")
+
+    assert out.startswith(
+        "Would update (1)\n"
+        "  agent        shop\n"
+        '      rules[1].reply: "Hello!" -> "Hi!"\n'
+        "      rules[1].delay_ms: 5 -> nothing\n"
+        "Unchanged (6)\n"
+    )
+
+
+def test_no_more_than_twenty_differences_of_an_object_are_told(folder: Path) -> None:
+    def write(reply: str) -> None:
+        rules = "".join(f"  - {{when: r{number}, reply: {reply}}}\n" for number in range(23))
+        path = folder / "many.agent.yaml"
+        path.write_text(f"agent: Many\nslug: many\ndriver: scripted\nrules:\n{rules}")
+
+    write("before")
+    run("evals/many.agent.yaml")
+    write("after")
+
+    out, _ = run("evals/many.agent.yaml", "--dry-run")
+
+    assert out.count("->") == 20
+    assert out.endswith('rules[19].reply: "before" -> "after"\n      and 3 more\n')
+
+
+# What is lost, and files of other systems
+
+
+def test_what_is_lost_is_told_under_a_heading(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = Problem("evals/a.yaml", 3, 5, "tests[0].x", "", "There is no place for it.", "loss")
+    report = ImportReport(losses=[lost, lost])
+    monkeypatch.setattr(import_evals, "import_files", lambda *_, **__: report)
+
+    _, err = run("evals")
+
+    line = "lost: evals/a.yaml:3:5: tests[0].x: There is no place for it.\n"
+    assert err == f"Lost (2)\n{line}{line}"
+
+
+def test_what_is_lost_is_not_told_while_there_are_errors(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise FormatError(
+            [
+                Problem("a.yaml", 1, 1, "", "", "No place.", "loss"),
+                Problem("a.yaml", 2, 1, "", "", "Wrong.", "error"),
+                Problem("a.yaml", 3, 1, "", "", "Odd.", "warning"),
+            ]
+        )
+
+    monkeypatch.setattr(import_evals, "import_files", refuse)
+
+    message, err = refused("evals")
+
+    assert message == "1 error; nothing was imported."
+    assert err == "a.yaml:2:1: Wrong.\nwarning: a.yaml:3:1: Odd.\n"
+
+
+def test_an_agent_that_exists_nowhere_is_named_with_the_nearest_one(folder: Path) -> None:
+    message, err = refused("evals", "--agent", "shpo")
+
+    assert message == "1 error; nothing was imported."
+    assert "No agent 'shpo' exists, in this import or before it. Did you mean 'shop'?" in err
+    assert not Agent.objects.exists()
+
+
+def test_the_named_agent_may_come_with_the_same_import(folder: Path) -> None:
+    out, _ = run("evals", "--agent", "shop")
+
+    assert out.startswith("Created (7)\n")
+
+
+def test_what_is_handed_on_to_readers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_NAME", "Corner shop")
+    given: dict[str, Any] = {}
+
+    def note(*_: object, **options: Any) -> ImportReport:
+        given.update(options)
+        return ImportReport()
+
+    monkeypatch.setattr(import_evals, "import_files", note)
+
+    run("evals", "--agent", "shop")
+
+    assert given["agent"] == "shop"
+    assert given["environment"]["SHOP_NAME"] == "Corner shop"
+
+
+# Suites that vanished
+
+
+def archived() -> list[str]:
+    return list(Suite.objects.exclude(archived_at=None).values_list("slug", flat=True))
+
+
+def write_suite_file(path: Path) -> None:
+    slug = path.name.split(".", maxsplit=1)[0]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        f"suite: {slug}\nslug: {slug}\nagent: shop\n"
+        "cases: [{name: a, turns: [{user: Hi, assertions: [{type: contains, value: a}]}]}]\n"
+    )
+
+
+def test_a_suite_that_vanished_from_its_folder_is_archived_when_asked(folder: Path) -> None:
+    write_suite_file(folder / "gone.suite.yaml")
+    run("evals")
+    (folder / "gone.suite.yaml").unlink()
+
+    first, _ = run("evals")
+    tried, _ = run("evals", "--prune", "--dry-run")
+    before = archived()
+    second, _ = run("evals", "--prune")
+    third, _ = run("evals", "--prune")
+
+    assert "rchive" not in first
+    assert tried.startswith("Would archive (1)\n  suite        gone\n")
+    assert before == []
+    assert second.startswith("Archived (1)\n  suite        gone\nUnchanged (7)\n")
+    assert archived() == ["gone"]
+    assert "rchived" not in third
+
+
+def test_a_suite_whose_file_is_still_there_is_not_archived(folder: Path) -> None:
+    run("evals")
+    (folder / "hello.csv").write_text("case,user,contains\nHello,Hi,Hello\n")
+    write_suite_file(folder / "renamed.suite.yaml")
+    run("evals/hello.csv", "evals/renamed.suite.yaml", "--agent", "shop")
+    text = (folder / "renamed.suite.yaml").read_text()
+    (folder / "renamed.suite.yaml").write_text(text.replace("slug: renamed", "slug: better"))
+
+    run("evals", "--prune")
+
+    assert "hello" in Suite.objects.current().values_list("slug", flat=True)
+    assert archived() == ["renamed"]
+
+
+def test_only_suites_from_the_same_folder_are_archived(folder: Path) -> None:
+    run("evals")
+    for path in ("other/elsewhere", "evals2/beside", "evals/deep/moved", "evals/kept"):
+        write_suite_file(folder.parent / f"{path}.suite.yaml")
+    run("evals", "other", "evals2")
+    Suite.objects.create(slug="by-hand", name="By hand", agent=Agent.objects.get(slug="shop"))
+    (folder / "deep" / "moved.suite.yaml").rename(folder / "moved.suite.yaml")
+    for path in ("other/elsewhere", "evals2/beside"):
+        (folder.parent / f"{path}.suite.yaml").unlink()
+
+    run("evals", "--prune")
+
+    assert archived() == []
+
+
+def test_folders_above_and_below_know_the_same_suites(folder: Path) -> None:
+    write_suite_file(folder / "deep" / "gone.suite.yaml")
+    write_suite_file(folder / "also-gone.suite.yaml")
+    run("evals")
+    (folder / "deep" / "gone.suite.yaml").unlink()
+    (folder / "also-gone.suite.yaml").unlink()
+
+    run("evals/deep", "--prune")
+    below = archived()
+    run(folder.parent, "--prune")
+
+    assert below == ["gone"]
+    assert sorted(archived()) == ["also-gone", "gone"]
+
+
+def test_several_folders_are_pruned_at_once(folder: Path) -> None:
+    for name in ("one", "two"):
+        write_suite_file(folder.parent / name / f"of-{name}.suite.yaml")
+        write_suite_file(folder.parent / name / f"kept-{name}.suite.yaml")
+    run("evals", "one", "two")
+    for name in ("one", "two"):
+        (folder.parent / name / f"of-{name}.suite.yaml").unlink()
+
+    run("one", "two", "--prune")
+
+    assert sorted(archived()) == ["of-one", "of-two"]
+
+
+def test_a_suite_that_comes_back_is_restored(folder: Path) -> None:
+    write_suite_file(folder / "gone.suite.yaml")
+    run("evals")
+    (folder / "gone.suite.yaml").unlink()
+    run("evals", "--prune")
+    write_suite_file(folder / "gone.suite.yaml")
+
+    tried, _ = run("evals", "--dry-run")
+    before = archived()
+    out, _ = run("evals", "--prune")
+
+    assert "Would update (1)\n  suite        gone\n      archived: true -> false\n" in tried
+    assert before == ["gone"]
+    assert out.startswith("Updated (1)\n  suite        gone\n")
+    assert archived() == []
+
+
+def test_pruning_needs_a_folder(folder: Path) -> None:
+    message, _ = refused("evals/refunds.suite.yaml", "--prune")
+
+    assert "--prune archives what vanished from a folder" in message
+
+
+def test_with_an_error_nothing_is_archived(folder: Path) -> None:
+    write_suite_file(folder / "gone.suite.yaml")
+    run("evals")
+    (folder / "gone.suite.yaml").write_text("{")
+
+    refused("evals", "--prune")
+
+    assert archived() == []
+
+
+# Watching
+
+
+def watched(*steps: Callable[[], object], paths: Sequence[str] = ("evals",)) -> tuple[str, str]:
+    """Import and watch; each step happens in one of the pauses, then somebody presses Ctrl-C."""
+    waiting = list(steps)
+
+    def pause() -> None:
+        if not waiting:
+            raise KeyboardInterrupt
+        waiting.pop(0)()
+
+    out, err = StringIO(), StringIO()
+    command = import_evals.Command(stdout=out, stderr=err, no_color=True, pause=pause)
+    call_command(command, *paths, watch=True)
+    return out.getvalue(), err.getvalue()
+
+
+def nothing() -> None:
+    """Let a pause pass."""
+
+
+WAITING = "Waiting for the next change; Ctrl-C ends it.\n"
+
+
+def test_watching_imports_again_when_a_file_was_saved(folder: Path) -> None:
+    path = folder / "deep" / AGENT.path
+
+    def save() -> None:
+        path.write_bytes(path.read_bytes().replace(b"Hello!", b"Hi there!"))
+
+    out, err = watched(nothing, save, nothing, nothing)
+
+    first, second, rest = out.split(WAITING)
+    assert first.startswith("Created (7)\n")
+    assert second == "Updated (1)\n  agent        shop\nUnchanged (6)\n"
+    assert (rest, err) == ("", "")
+    assert Agent.objects.get(slug="shop").rules[1]["reply"] == "Hi there!"
+
+
+def test_several_saves_in_a_row_are_imported_once(folder: Path) -> None:
+    saves = [partial(write_suite_file, folder / f"new-{n}.suite.yaml") for n in range(3)]
+
+    out, _ = watched(*saves, nothing, nothing)
+
+    assert out.count(WAITING) == 2
+    assert "Created (3)\n" in out
+
+
+def test_a_wrong_file_is_told_and_the_next_save_is_waited_for(folder: Path) -> None:
+    path = folder / "new.suite.yaml"
+
+    out, err = watched(
+        lambda: path.write_text("suite: New\nslig: new\n"),
+        nothing,
+        lambda: write_suite_file(path),
+        nothing,
+        nothing,
+    )
+
+    assert "evals/new.suite.yaml:2:1: slig: " in err
+    assert "; nothing was imported.\n" in err
+    assert out.count(WAITING) == 3
+    assert "Created (1)\n  suite        new\n" in out
+
+
+def test_a_file_that_is_wrong_from_the_start_is_waited_for_too(folder: Path) -> None:
+    path = folder / "new.suite.yaml"
+    path.write_text("{")
+
+    out, err = watched(lambda: write_suite_file(path), nothing, nothing)
+
+    assert "evals/new.suite.yaml:" in err
+    assert "Created (8)\n" in out
+
+
+def test_a_file_that_goes_is_a_change_and_may_be_the_last_one(folder: Path) -> None:
+    shutil.copytree(folder, folder.parent / "one")
+
+    out, err = watched(
+        lambda: shutil.rmtree("one"),
+        nothing,
+        lambda: shutil.copytree("evals", "one"),
+        nothing,
+        nothing,
+        paths=["one"],
+    )
+
+    assert err == "There is no file or folder one.\n"
+    assert out.count(WAITING) == 3
+
+
+def test_what_a_suite_names_beside_itself_is_watched_too(folder: Path) -> None:
+    run("evals")
+    path = folder / "shows.suite.yaml"
+    path.write_text(
+        "suite: Shows\nslug: shows\nagent: shop\ncases:\n  - name: a\n    turns:\n"
+        "      - {user: Look, files: [note.txt], assertions: [{type: contains, value: a}]}\n"
+    )
+    (folder / "note.txt").write_text("before")
+
+    out, err = watched(
+        lambda: (folder / "note.txt").write_text("after that"),
+        nothing,
+        (folder / "note.txt").unlink,
+        nothing,
+        lambda: (folder / "note.txt").write_text("again"),
+        nothing,
+        nothing,
+        paths=[str(path)],
+    )
+
+    assert out.count("Updated (1)\n  suite  shows\n") == 2
+    assert "There is no file note.txt beside this one." in err
+
+
+def test_what_is_no_eval_file_is_not_watched(folder: Path) -> None:
+    out, _ = watched(
+        lambda: (folder / "README.md").write_text("Changed."),
+        lambda: (folder / ".git" / "broken.suite.yaml").write_text("Changed."),
+        nothing,
+        nothing,
+    )
+
+    assert out.count(WAITING) == 1
+
+
+def test_watching_a_path_that_does_not_exist_ends_at_once(folder: Path) -> None:
+    with pytest.raises(CommandError, match="There is no file or folder evls"):
+        watched(nothing, paths=["evls"])

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evals_app.models import Execution, Run, Worker
+from evals_app.models import Execution, Run, Suite, Worker
 from evals_app.runs import cancel_run, start_run
 from tests.makers import make_run
 from tests.runs.suites import make_agent, make_suite
@@ -319,3 +319,32 @@ def test_a_deadline_gives_exit_code_3(child_environment: dict[str, str]) -> None
     assert done.returncode == 3, done.stdout
     run = Run.objects.get()
     assert (run.stop_reason, run.passed, run.not_run) == ("deadline", 1, 1)
+
+
+def test_without_names_archived_suites_are_not_run() -> None:
+    make_suite()
+    make_suite(slug="old", name="Old", agent=make_agent("other"))
+    Suite.objects.filter(slug="old").archive()
+
+    lines = said_by("run_evals", "--forecast").splitlines()
+
+    assert len(lines) == 1
+
+
+def test_an_archived_suite_that_is_named_is_refused_in_words() -> None:
+    make_suite()
+    Suite.objects.archive()
+
+    with pytest.raises(CommandError, match="Suite greetings is archived") as caught:
+        said_by("run_evals", "greetings")
+
+    assert caught.value.returncode == 2
+    assert not Run.objects.exists()
+
+
+def test_nothing_but_archived_suites_is_nothing_to_run() -> None:
+    make_suite()
+    Suite.objects.archive()
+
+    with pytest.raises(CommandError, match="There is no suite to run"):
+        said_by("run_evals")

@@ -91,3 +91,18 @@ def test_the_number_of_parameters_does_not_grow_with_a_suite() -> None:
 
     assert sum(len(case.turns.all()) for case in suite.cases.all()) == 200
     assert max(counts) <= 1
+
+
+def test_archiving_keeps_the_first_moment_and_says_what_it_did() -> None:
+    suite = write_suite()
+
+    first = Suite.objects.archive()
+    moment = Suite.objects.get(pk=suite.pk).archived_at
+    second = Suite.objects.archive()
+
+    assert (first, second) == (1, 0)
+    assert moment is not None
+    assert Suite.objects.get(pk=suite.pk).archived_at == moment
+    assert not Suite.objects.current().exists()
+    assert (Suite.objects.restore(), Suite.objects.restore()) == (1, 0)
+    assert Suite.objects.current().get() == suite

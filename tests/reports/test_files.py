@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from evals_app.engine.spec import AgentSpec, ProviderSpec
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import CaseSpec, SuiteSpec, TurnSpec
 from evals_app.reports.files import files_reference
 from fixtures_app.spec import FixtureSpec

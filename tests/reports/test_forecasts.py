@@ -56,6 +56,12 @@ def test_a_forecast_is_two_sentences() -> None:
             id="no price",
         ),
         pytest.param(SCRIPT, "No model is called, nothing is paid; takes 65 seconds", id="script"),
+        pytest.param(
+            {"agent_calls": 0, "judge_calls": 0, "is_outside": True},
+            "Takes 65 seconds to 3 minutes; what the agent itself pays is not known (from 3 earlier"
+            " runs of this suite with this agent).",
+            id="agent outside",
+        ),
     ],
 )
 def test_sentences_follow_what_there_is_to_say(changes: dict[str, Any], said: str) -> None:

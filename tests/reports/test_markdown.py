@@ -126,7 +126,10 @@ def test_scores_stand_on_the_scale_of_the_suite() -> None:
     ("changes", "note"),
     [
         pytest.param({"is_scripted": True}, "> Scripted: the agent", id="scripted agent"),
-        pytest.param({"judge": "scripted/mild"}, "> The judge follows a script", id="judge"),
+        pytest.param({"judge": "scripted/mild"}, "> A judge follows a script", id="judge"),
+        pytest.param(
+            {"judge": "a/b, scripted/mild"}, "> A judge follows a script", id="one of two"
+        ),
         pytest.param({"stop_reason": "cancelled"}, "> Stopped early: cancelled", id="cancelled"),
         pytest.param({"stop_reason": "deadline"}, "> Stopped early: out of time", id="deadline"),
         pytest.param({"stop_reason": "budget"}, "> Stopped early: its ceiling", id="budget"),

@@ -79,6 +79,26 @@ def test_the_run_stops_when_nothing_is_reserved_and_a_call_does_not_fit() -> Non
     assert run.stop_reason == "budget"
 
 
+@pytest.mark.parametrize(
+    ("spent", "stop_reason"),
+    [
+        pytest.param("0.75", "", id="exactly the ceiling"),
+        pytest.param("0.76", "budget", id="above"),
+    ],
+)
+def test_the_run_stops_when_agents_outside_have_spent_too_much(
+    spent: str, stop_reason: str
+) -> None:
+    run = start("1.00")
+    Run.objects.filter(pk=run.pk).update(unsettled_usd="0.25")
+    held = lease_of(run)
+
+    settle_and_reserve(held.token, Account(NOTHING, Decimal(spent)), [])
+
+    run.refresh_from_db()
+    assert run.stop_reason == stop_reason
+
+
 def test_what_a_dead_worker_had_reserved_counts_as_perhaps_spent() -> None:
     run = start("1.00")
     held = lease_of(run)

@@ -2,11 +2,11 @@
 
 import multiprocessing
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from evals_app.runs.cluster import (
     CannotWorkError,
@@ -16,8 +16,6 @@ from evals_app.runs.cluster import (
     parent_death_signal,
 )
 from tests.faults.crew import crew
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def test_signals_are_counted_while_somebody_listens() -> None:
@@ -65,15 +63,17 @@ def test_a_child_whose_parent_died_before_it_could_ask_ends_itself() -> None:
 def test_check_tells_whether_a_worker_is_alive(
     child_environment: dict[str, str], tmp_path: Path
 ) -> None:
-    before = check(child_environment)
+    before = check()
     with crew(child_environment, tmp_path):
-        during = check(child_environment)
+        during = check()
 
-    assert (before, during, check(child_environment)) == (1, 0, 1)
+    assert (before, during, check()) == (1, 0, 1)
 
 
-def check(environment: dict[str, str]) -> int:
-    command = [sys.executable, "manage.py", "worker", "--check"]
-    return subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, check=False
-    ).returncode
+def check() -> int:
+    """Give the exit code of the command."""
+    try:
+        call_command("worker", check=True)
+    except CommandError as error:
+        return error.returncode
+    return 0

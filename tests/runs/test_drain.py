@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from django.test import TestCase
 from django_q.models import OrmQ
 
-from evals_app.engine.execution import Job, Orders, Outcome, Report
+from evals_app.engine.desk import Job, Orders, Outcome, Report
 from evals_app.engine.scoring import Decision
 from evals_app.engine.trial import Grade, GradedAssertion, Trial, TurnRecord, Verdict
 from evals_app.models import GradeResult, Lease, Run, Snapshot, SnapshotCase, Transcript, Worker

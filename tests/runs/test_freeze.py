@@ -10,6 +10,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from evals_app.engine.permits import permitting
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import (
     Assertion,
@@ -21,6 +22,7 @@ from evals_app.models import (
     Turn,
     suites,
 )
+from evals_app.runs import obstacles
 from evals_app.runs.freeze import CannotStartError, freeze
 from evals_app.runs.select import Part
 from tests.runs.suites import make_agent, make_suite
@@ -234,3 +236,211 @@ def test_a_judge_of_a_single_case_is_kept_with_its_price() -> None:
     assert [provider.slug for provider in head.providers] == ["anthropic"]
     assert [price.model for price in head.providers[0].prices] == ["claude-opus-5-5"]
     assert head.judge is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "named", "variable"),
+    [
+        pytest.param("openai", "", "OPENAI_API_KEY", id="the usual one of its kind"),
+        pytest.param("groq", "", "GROQ_API_KEY", id="of another kind"),
+        pytest.param("openai", "OUR_KEY", "OUR_KEY", id="the one that is named"),
+        pytest.param("ollama", "OUR_KEY", "OUR_KEY", id="named where none is usual"),
+    ],
+)
+def test_a_key_that_is_missing_is_named(kind: str, named: str, variable: str) -> None:
+    Provider.objects.create(slug="other", name="Other", kind=kind, api_key_env=named)
+    suite = make_suite(agent=make_agent("o", driver="model", rules=[], model="other/m"))
+
+    with pytest.raises(CannotStartError, match=f"uses other/m: .+ variable {variable} is not set"):
+        head_of(suite)
+
+    assert len(head_of(suite, environ={variable: "k"}).providers) == 1
+
+
+def test_a_model_of_this_machine_needs_no_key() -> None:
+    agent = make_agent("o", driver="model", rules=[], model="ollama/qwen3:8b")
+
+    assert [each.slug for each in head_of(make_suite(agent=agent), environ={}).providers] == [
+        "ollama"
+    ]
+
+
+JURY = ["anthropic/claude-haiku-5-5", "anthropic/claude-opus-5-5", "scripted/echo"]
+
+
+def test_the_models_of_a_jury_are_kept_with_their_prices_and_scripts() -> None:
+    make_price("claude-haiku-5-5", input_usd=1)
+    make_price("claude-opus-5-5", input_usd=4)
+    suite = make_suite()
+    suite.default_assertions.create(type="llm_judge", options={"criteria": "Is kind", "jury": JURY})
+
+    head = head_of(suite, max_cost_usd=Decimal(1))
+
+    assert [provider.slug for provider in head.providers] == ["anthropic", "scripted"]
+    assert [price.model for price in head.providers[0].prices] == [
+        "claude-haiku-5-5",
+        "claude-opus-5-5",
+    ]
+    assert [agent.slug for agent in head.scripted] == ["echo"]
+    assert head.judge is None
+
+
+def test_what_is_missing_of_a_jury_is_named() -> None:
+    suite = make_suite()
+    jury = ["anthropic/claude-haiku-5-5", "nobody/model", "scripted/nobody"]
+    suite.default_assertions.create(type="llm_judge", options={"criteria": "Kind", "jury": jury})
+
+    with pytest.raises(CannotStartError) as refused:
+        head_of(suite, environ={}, max_cost_usd=Decimal(1))
+
+    assert [problem[:55] for problem in refused.value.problems] == [
+        "The jury of 'Judge: Kind' uses anthropic/claude-haiku-5",
+        "The jury of 'Judge: Kind' uses nobody/model: there is n",
+        "The judge scripted/nobody names no agent that exists.",
+        "anthropic/claude-haiku-5-5 has no price today, so a cei",
+    ]
+
+
+def test_the_rubric_of_a_suite_needs_the_judge() -> None:
+    suite = make_suite(judge_model="anthropic/claude-opus-5-5", rubric="- Polite")
+
+    assert str(head_of(suite).judge) == "anthropic/claude-opus-5-5"
+    with pytest.raises(CannotStartError, match=r"Suite .+ uses anthropic/claude-opus-5-5"):
+        head_of(suite, environ={})
+
+
+def test_a_suite_that_judges_nothing_needs_no_judge() -> None:
+    assert head_of(make_suite(judge_model="anthropic/claude-opus-5-5"), environ={}).judge is None
+
+
+# Agents outside, and tools of their own
+
+
+def http_suite(**changes: Any) -> Suite:
+    columns = {"driver": "http", "rules": [], "url": "https://agent.example/chat"} | changes
+    return make_suite(agent=make_agent("outside", **columns))
+
+
+def why_not(suite: Suite, **options: Any) -> list[str]:
+    with pytest.raises(CannotStartError) as refused:
+        head_of(suite, **({"why_not_called": lambda _: None} | options))
+    return refused.value.problems
+
+
+KEY = {"Authorization": {"env": "AGENT_KEY"}}
+
+
+def test_an_agent_outside_is_frozen_with_all_that_it_is_asked_with() -> None:
+    suite = http_suite(headers=KEY | {"X-Tenant": "acme"})
+
+    head = head_of(suite, environ={"AGENT_KEY": "x"}, why_not_called=lambda _: None)
+
+    again = SnapshotSpec.read(head.canonical())
+    assert again.agent == head.agent
+    assert again.agent.url == "https://agent.example/chat"
+    assert '"x"' not in head.canonical()
+
+
+def test_a_frozen_agent_is_read_whatever_is_permitted_by_now() -> None:
+    with permitting(hosts=("10.0.0.1",), variables=("OTHER_KEY",)):
+        suite = http_suite(url="http://10.0.0.1/", headers={"Authorization": {"env": "OTHER_KEY"}})
+        head = head_of(suite, environ={"OTHER_KEY": "x"})
+
+    assert SnapshotSpec.read(head.canonical()).agent == head.agent
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "words"),
+    [
+        pytest.param(
+            {"headers": KEY},
+            {},
+            "Agent outside needs the environment variable AGENT_KEY, which is not set.",
+            id="no key",
+        ),
+        pytest.param(
+            {"headers": {"Authorization": {"env": "HOME"}}},
+            {},
+            "headers.Authorization: The operator does not permit HOME in headers",
+            id="a variable that is not permitted",
+        ),
+        pytest.param(
+            {"url": "http://10.0.0.1/"}, {}, "url: 10.0.0.1 is of a private", id="address"
+        ),
+        pytest.param(
+            {},
+            {"why_not_called": lambda url: f"{url} is 10.0.0.1."},
+            "Agent outside cannot be asked: https://agent.example/chat is 10.0.0.1.",
+            id="a name that leads inside",
+        ),
+        pytest.param(
+            {"driver": "python", "url": "", "callable": "os:system"},
+            {},
+            "callable: The operator does not permit the module os",
+            id="module",
+        ),
+        pytest.param(
+            {"driver": "command", "url": "", "command": ["rm"]},
+            {},
+            "command: The operator does not permit the program 'rm'",
+            id="program",
+        ),
+        pytest.param(
+            {
+                "driver": "scripted",
+                "url": "",
+                "rules": [{"reply": "a"}],
+                "tools": [{"name": "weather", "url": "https://a.example/", "headers": KEY}],
+            },
+            {},
+            "Tool weather of agent outside needs the environment variable AGENT_KEY",
+            id="key of a tool",
+        ),
+        pytest.param(
+            {
+                "driver": "scripted",
+                "url": "",
+                "rules": [{"reply": "a"}],
+                "tools": [{"mcp": "files", "tools": ["read"]}],
+            },
+            {},
+            "tools[0].mcp: The operator has set up no MCP server 'files'",
+            id="server of tools",
+        ),
+    ],
+)
+def test_what_an_agent_lacks_is_told_before_the_run_begins(
+    columns: dict[str, Any], options: dict[str, Any], words: str
+) -> None:
+    (problem,) = why_not(http_suite(**columns), **options)
+
+    assert problem.startswith(words)
+
+
+def test_an_agent_outside_has_no_model_that_could_be_replaced() -> None:
+    (problem,) = why_not(http_suite(), model=HAIKU)
+
+    assert problem == "Agent outside has driver http: it has no model that could be replaced."
+
+
+def test_without_the_package_for_mcp_no_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(obstacles, "find_spec", lambda _: None)
+    tools = [{"mcp": "files", "tools": ["read"]}]
+    agent = make_agent("helper", tools=tools)
+
+    with permitting(mcp_servers={"files": "mcp-files"}):
+        (problem,) = why_not(make_suite(agent=agent))
+
+    assert problem.startswith("Agent helper uses tools of files. The package for MCP")
+
+
+def test_a_withdrawn_permission_refuses_the_run_and_leaves_the_suite_readable() -> None:
+    suite = make_suite()
+    turn = Turn.objects.filter(case__suite=suite).first()
+    Assertion.objects.create(turn=turn, type="code", options={"grader": "withdrawn.module:it"})
+
+    spec = Suite.objects.with_everything().get(pk=suite.pk).to_spec()
+
+    assert [each.type for each in spec.cases[0].assertions()][-1] == "code"
+    [problem] = why_not(suite)
+    assert "The operator does not permit the module withdrawn.module" in problem

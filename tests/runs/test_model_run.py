@@ -1,18 +1,33 @@
 """A run with a real SDK on both sides: the agent and the judge are models of one provider."""
 
+import base64
 import json
+import re
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.test import TestCase
 
-from evals_app.models import Assertion, ModelPrice, Provider, Run
+from evals_app.engine.files import sha256_of
+from evals_app.engine.trial import Trial
+from evals_app.models import Assertion, Attachment, ModelPrice, Provider, Run
 from evals_app.runs import CannotStartError, start_run
 from evals_app.runs.drain import drain
 from fixtures_app.models import Entity, EntityType, Fixture
+from tests.chat_api import tool_messages
 from tests.messages_api import Json
-from tests.model_server import KEY, Answer, Failure, ModelServer, Reply, ToolUse, tool_results
+from tests.model_server import (
+    KEY,
+    Answer,
+    Failure,
+    ModelServer,
+    Reply,
+    ToolUse,
+    last_text,
+    tool_results,
+)
 from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +49,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
         yield running
 
 
-def make_run(*, judge: str = "local/judge-1", max_cost_usd: str | None = None) -> Run:
+def make_run(
+    *, judge: str = "local/judge-1", max_cost_usd: str | None = None, **columns: Any
+) -> Run:
     """Start a run of one case: an order is looked up, and two checks and a limit judge that."""
     agent = make_agent(
         "support",
@@ -44,7 +61,9 @@ def make_run(*, judge: str = "local/judge-1", max_cost_usd: str | None = None) -
         tools=["entity.query"],
         system_prompt="You are {{agentName}}.",
     )
-    suite = make_suite(["Where is order 7?"], agent=agent, contains="Friday", judge_model=judge)
+    suite = make_suite(
+        ["Where is order 7?"], agent=agent, contains="Friday", judge_model=judge, **columns
+    )
     case = suite.cases.get()
     case.max_prompt_tokens = 1000
     case.max_cost_usd = max_cost_usd
@@ -98,6 +117,85 @@ def test_a_model_uses_the_world_and_a_model_judges_it(server: ModelServer) -> No
     assert not execution.is_scripted
     assert execution.transcript.trial["turns"][0]["reply"] == "It arrives on Friday."
     assert server.bodies[0]["system"] == "You are Echo."
+
+
+def play_chat(request: Json) -> Answer:
+    """Play the same agent and judge in the words of the chat API."""
+    if "response_format" in request:
+        return play({"output_config": {"format": {}}})
+    results = [{"type": "tool_result", **message} for message in tool_messages(request)]
+    return play({"messages": [{"role": "user", "content": results}]})
+
+
+@pytest.mark.parametrize(
+    "kind", ["openai", "azure_openai", "gemini", "groq", "openrouter", "ollama"]
+)
+def test_models_of_every_kind_are_run_and_judge(server: ModelServer, kind: str) -> None:
+    server.answers(play_chat)
+    Provider.objects.filter(slug="local").update(kind=kind, base_url=f"{server.url}/openai/v1/")
+    run = make_run()
+
+    drain(run.pk)
+
+    run.refresh_from_db()
+    execution = run.executions.get()
+    assert (run.verdict, execution.reason) == ("passed", "")
+    assert execution.grades.get(type="llm_judge").score == 1.0
+    assert (run.agent_prompt_tokens, run.judge_prompt_tokens) == (80, 300)
+    assert {received.path for received in server.requests} == {"/openai/v1/chat/completions"}
+    assert server.bodies[0]["messages"][0] == {"role": "system", "content": "You are Echo."}
+    assert execution.transcript.trial["turns"][0]["reply"] == "It arrives on Friday."
+
+
+RUBRIC = "# Order\n\n- Names the day\n- Names the carrier\n\n## Tone\n\n- Polite\n- Apologises\n"
+
+
+def tick_off(request: Json) -> Answer:
+    """Play a careless judge: it forgets one item, adds one of its own, and makes up a quote."""
+    if "output_config" not in request or "format" not in request["output_config"]:
+        return play(request)
+    if "items" not in request["output_config"]["format"]["schema"]["properties"]:
+        return play(request)
+    asked = [int(each) for each in re.findall(r"^\[(\d+)\] ", last_text(request), re.MULTILINE)]
+    items = [
+        {"id": 1, "quote": "It arrives on Friday.", "critique": "It does.", "verdict": "pass"},
+        {"id": 2, "quote": "", "critique": "None is named.", "verdict": "fail"},
+        {"id": 3, "quote": "Thank you so much!", "critique": "It is.", "verdict": "pass"},
+        {"id": 4, "quote": "", "critique": "Nothing went wrong.", "verdict": "not_applicable"},
+        {"id": 77, "quote": "", "critique": "Is this a test?", "verdict": "pass"},
+    ]
+    told = [item for item in items if len(asked) == 1 or item["id"] != 2]
+    answer = {"items": told, "injection_suspected": False}
+    return Reply(json.dumps(answer), input_tokens=400, output_tokens=60)
+
+
+def test_a_model_ticks_off_the_rubric_of_the_suite(server: ModelServer) -> None:
+    server.answers(tick_off)
+    run = make_run(rubric=RUBRIC, rubric_weight=0.25, pass_threshold=0.6)
+
+    drain(run.pk)
+
+    run.refresh_from_db()
+    execution = run.executions.get()
+    grade = execution.grades.get(type="rubric")
+    assert (run.verdict, execution.reason) == ("passed", "")
+    assert (grade.turn, grade.label, grade.weight) == (None, "Rubric of the suite", 0.25)
+    assert grade.score == pytest.approx(2 / 3)
+    assert (grade.threshold, grade.passed) == (0.6, True)
+    assert execution.score == pytest.approx(0.75 + 0.25 * 2 / 3)
+    assert grade.reason == (
+        "2 of 3 bullets are met. Missed: “Names the carrier” (None is named.). 1 of 4 does not apply."
+    )
+    assert [item["verdict"] for item in grade.details["items"]] == [
+        *("pass", "fail", "pass", "not_applicable")
+    ]
+    assert [item["is_verified"] for item in grade.evidence] == [True, False]
+    assert grade.details["flags"] == ["uncalibrated"]
+    # The second question is about what the first answer left out.
+    assert [call["usage"]["input_uncached"] for call in grade.calls] == [400, 400]
+    assert "[2] Names the carrier" in grade.calls[1]["prompt"]
+    assert "[1] Names the day" not in grade.calls[1]["prompt"]
+    assert (run.judge_prompt_tokens, run.judge_response_tokens) == (300 + 2 * 400, 40 + 2 * 60)
 
 
 def price(model: str, usd: float) -> None:
@@ -188,3 +286,46 @@ def test_a_judge_that_is_named_and_has_no_key_refuses_to_start(
         make_run(judge="anthropic/claude-haiku-5-5")
 
     assert not Run.objects.exists()
+
+
+def test_the_model_sees_pictures_as_they_are_and_documents_as_text(server: ModelServer) -> None:
+    png = b"\x89PNG\r\n\x1a\n" + bytes(16)
+    table = b"item,price\nbook,12\n"
+    Attachment.objects.store([png, table])
+    agent = make_agent("support", driver="model", rules=[], model="local/claude-haiku-5-5")
+    suite = make_suite(["What is the total?"], agent=agent, contains="12")
+    turn = suite.cases.get().turns.get()
+    turn.files = [
+        {"path": "receipt.png", "sha256": sha256_of(png)},
+        {"path": "list.csv", "sha256": sha256_of(table)},
+    ]
+    turn.save()
+    server.answers(lambda _: Reply("It is 12.", input_tokens=50, output_tokens=8))
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        run = start_run(suite)
+
+    drain(run.pk)
+
+    (request,) = server.requests
+    (message,) = request.body["messages"]
+    image, text = message["content"]
+    assert image["source"]["media_type"] == "image/png"
+    assert base64.b64decode(image["source"]["data"]) == png
+    assert "[File list.csv]\nitem,price\nbook,12\n" in text["text"]
+    assert text["text"].endswith("What is the total?")
+    trial = Trial.from_json(run.executions.get().transcript.trial)
+    (shown,) = [turn.files for turn in trial.turns]
+    assert [(each.name, each.size_bytes) for each in shown] == [
+        ("receipt.png", len(png)),
+        ("list.csv", len(table)),
+    ]
+
+
+def test_a_run_whose_file_is_gone_is_refused_at_its_start() -> None:
+    suite = make_suite(["What is the total?"], contains="12")
+    turn = suite.cases.get().turns.get()
+    turn.files = [{"path": "receipt.png", "sha256": "0" * 64}]
+    turn.save()
+
+    with pytest.raises(CannotStartError, match=r"content of receipt\.png is not stored"):
+        start_run(suite)

@@ -14,11 +14,12 @@ from evals_app.runs.providers import (
     blocks,
     book_calls,
     fair_places,
+    kinds_in_use,
     know,
     leave_alone,
     share_places,
 )
-from tests.runs.suites import make_suite
+from tests.runs.suites import make_agent, make_suite
 
 SLUG = "anthropic"
 
@@ -189,3 +190,36 @@ def test_calls_are_booked_one_after_the_other() -> None:
 
     assert waits == pytest.approx([0, 2, 8], abs=1)
     assert ProviderState.objects.get().next_request_at is not None
+
+
+@pytest.fixture
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI", "GEMINI", "GROQ", "OPENROUTER", "ANTHROPIC"):
+        monkeypatch.delenv(f"{variable}_API_KEY", raising=False)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("_no_keys")
+@pytest.mark.parametrize(
+    ("variables", "agent", "judge", "kinds"),
+    [
+        pytest.param([], "", "", set(), id="none"),
+        pytest.param(["GROQ_API_KEY"], "", "", {"groq"}, id="its key is set"),
+        pytest.param([], "ollama/llama", "", {"ollama"}, id="an agent names it"),
+        pytest.param([], "", "ollama/llama", {"ollama"}, id="a suite names it"),
+        pytest.param([], "openai/gpt", "", set(), id="named, but without its key"),
+        pytest.param([], "ollama-2/llama", "", set(), id="another one's name"),
+    ],
+)
+def test_the_kinds_that_runs_may_call_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+    variables: list[str],
+    agent: str,
+    judge: str,
+    kinds: set[str],
+) -> None:
+    for variable in variables:
+        monkeypatch.setenv(variable, "k")
+    make_suite(agent=make_agent(model=agent), judge_model=judge)
+
+    assert kinds_in_use() == kinds

@@ -301,29 +301,31 @@ def test_the_schedule_prunes_what_the_setting_says(settings: Any) -> None:
 
     told = prune_as_scheduled()
 
-    assert told == {"runs": 1, "transcripts": 2}
+    assert told == {"runs": 1, "transcripts": 2, "files": 0}
     assert [transcripts(run) for run in (old, young, last)] == [0, 2, 2]
 
 
-def test_without_the_setting_nothing_is_pruned(settings: Any) -> None:
+def test_without_the_setting_no_run_is_pruned(settings: Any) -> None:
     settings.EVALS_KEEP_TRANSCRIPTS_DAYS = 0
     runs = [make_run(), make_run()]
 
-    assert prune_as_scheduled() == {}
+    assert prune_as_scheduled() == {"runs": 0, "transcripts": 0, "files": 0}
     assert [transcripts(run) for run in runs] == [2, 2]
 
 
 def test_a_time_box_that_is_full_leaves_the_rest_for_the_next_night(settings: Any) -> None:
     settings.EVALS_KEEP_TRANSCRIPTS_DAYS = 30
     settings.EVALS_TIME_BOX_S = 0
-    make_run()
-    make_run()
+    runs = [make_run(), make_run()]
 
-    assert prune_as_scheduled() == {"runs": 0, "transcripts": 0}
+    prune_as_scheduled()
+
+    assert [transcripts(run) for run in runs] == [2, 2]
 
 
-def test_the_schedule_is_there_once_and_goes_with_the_setting(settings: Any) -> None:
-    settings.EVALS_KEEP_TRANSCRIPTS_DAYS = 30
+@pytest.mark.parametrize("days", [30, 0])
+def test_the_schedule_is_there_once_whatever_the_setting(settings: Any, days: int) -> None:
+    settings.EVALS_KEEP_TRANSCRIPTS_DAYS = days
     ensure_schedule()
     (first,) = schedules()
     Schedule.objects.create(name="prune transcripts", func="of another worker")
@@ -335,10 +337,7 @@ def test_the_schedule_is_there_once_and_goes_with_the_setting(settings: Any) -> 
     assert (kept.pk, kept.schedule_type, kept.repeats) == (first.pk, Schedule.DAILY, -1)
     assert kept.next_run.hour == 3
     assert timedelta(0) < kept.next_run - timezone.now() <= timedelta(days=1)
-    settings.EVALS_KEEP_TRANSCRIPTS_DAYS = 0
-    ensure_schedule()
-    assert not schedules().exists()
-    assert Schedule.objects.count() == 1
+    assert Schedule.objects.count() == 2
 
 
 @pytest.mark.django_db(transaction=True)  # django-q2 closes connections
@@ -356,6 +355,6 @@ def test_a_schedule_that_missed_nights_is_queued_once_and_names_a_task_that_exis
     module, _, name = queued.task["func"].rpartition(".")
     task = getattr(importlib.import_module(module), name)
     old, _last = make_run(), make_run()
-    assert task(**queued.task["kwargs"]) == {"runs": 1, "transcripts": 2}
+    assert task(**queued.task["kwargs"]) == {"runs": 1, "transcripts": 2, "files": 0}
     assert transcripts(old) == 0
     assert schedules().get().next_run > timezone.now()

@@ -1,19 +1,56 @@
 """Drivers: the ways in which an agent is made to answer."""
 
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.command import CommandSession
+from evals_app.engine.agents.headers import secrets_of
+from evals_app.engine.agents.http import HttpSession
 from evals_app.engine.agents.model import ModelSession
+from evals_app.engine.agents.python import open_python
 from evals_app.engine.agents.scripted import ScriptedSession
 from evals_app.engine.agents.session import Session, Setting
-from evals_app.engine.agents.toolbox import Toolbox
+from evals_app.engine.agents.toolbox import open_toolbox
+from evals_app.engine.callables.pool import Callables
 from evals_app.engine.llm.call import Complete
-from evals_app.engine.spec import AgentSpec
+from evals_app.engine.tool_spec import AnyTool
+from evals_app.engine.trial import World
+from evals_app.engine.web import Web
 
-__all__ = ["Session", "Setting", "Toolbox", "open_session"]
+__all__ = ["Session", "Setting", "open_session"]
 
 
-def open_session(
-    agent: AgentSpec, *, setting: Setting, toolbox: Toolbox, complete: Complete
-) -> Session:
-    """Begin a conversation with the agent; `complete` is how model APIs are reached."""
-    if agent.driver == "scripted":
-        return ScriptedSession(agent.rules, toolbox=toolbox)
-    return ModelSession(agent, setting=setting, toolbox=toolbox, complete=complete)
+@asynccontextmanager
+async def open_session(
+    agent: AgentSpec,
+    *,
+    setting: Setting,
+    tools: Sequence[AnyTool],
+    world: World,
+    complete: Complete,
+    callables: Callables | None = None,
+) -> AsyncIterator[Session]:
+    """Begin a conversation with the agent; what it needs is closed at the end.
+
+    `tools` are the agent's own, variables filled in; `complete` is how model APIs are reached,
+    `callables` where code of the operator's runs.
+
+    Raises:
+        ConfigurationError: the agent cannot work as written.
+        ToolError: a server of tools does not answer.
+    """
+    if agent.driver == "http":
+        async with Web(secrets=secrets_of([agent.headers])) as web:
+            yield HttpSession(agent, setting=setting, web=web)
+    elif agent.driver == "python":
+        async with open_python(agent, setting=setting, callables=callables) as python:
+            yield python
+    elif agent.driver == "command":
+        yield CommandSession(agent, setting=setting, callables=callables)
+    else:
+        async with open_toolbox(tools, world=world) as toolbox:
+            if agent.driver == "scripted":
+                yield ScriptedSession(agent.rules, toolbox=toolbox)
+            else:
+                yield ModelSession(agent, setting=setting, toolbox=toolbox, complete=complete)

@@ -4,13 +4,17 @@ import asyncio
 from dataclasses import replace
 from itertools import count
 
+from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.agents.toolbox import Toolbox, result_text
+from evals_app.engine.documents import DocumentError, text_of
 from evals_app.engine.errors import AgentError, ConfigurationError, ProviderError
+from evals_app.engine.files import is_shown_as_it_is
 from evals_app.engine.llm.call import (
     AssistantMessage,
     ChatMessage,
     Complete,
+    FileContent,
     ModelCall,
     ModelReply,
     ToolDef,
@@ -19,7 +23,6 @@ from evals_app.engine.llm.call import (
     ToolResults,
     UserMessage,
 )
-from evals_app.engine.spec import AgentSpec
 from evals_app.engine.trial import Message, ToolCall, Usage
 
 
@@ -55,7 +58,7 @@ class ModelSession:
 
     async def respond(self, exchange: Exchange) -> None:
         # A turn that fails leaves no half of itself in the next one's history.
-        chat = [*self._chat, UserMessage(exchange.user)]
+        chat = [*self._chat, _asked(exchange)]
         for rounds in count():
             reply = await self._ask(chat, exchange)
             if reply.stop != "tool":
@@ -66,7 +69,7 @@ class ModelSession:
             if rounds == self._settings.max_tool_rounds:
                 message = f"The agent still called tools after {rounds} rounds."
                 raise AgentError(message)
-            calls = [self._run(request) for request in reply.tool_calls]
+            calls = [await self._run(request) for request in reply.tool_calls]
             exchange.messages.append(Message("assistant", reply.text, tuple(calls)))
             results = (
                 ToolResult(request.id, call.name, result_text(call), bool(call.error))
@@ -109,10 +112,25 @@ class ModelSession:
                 exchange.notes.append(note)
         return reply
 
-    def _run(self, request: ToolRequest) -> ToolCall:
+    async def _run(self, request: ToolRequest) -> ToolCall:
         if request.is_malformed:
             return self._toolbox.refuse(request.name, request.arguments_raw)
-        return self._toolbox.call(request.name, request.arguments)
+        return await self._toolbox.call(request.name, request.arguments)
+
+
+def _asked(exchange: Exchange) -> UserMessage:
+    """Show pictures and PDFs as they are, and the text of every other document."""
+    shown = tuple(each for each in exchange.files if is_shown_as_it_is(each.media_type))
+    texts = [_written(each) for each in exchange.files if each not in shown]
+    return UserMessage("\n\n".join([*texts, exchange.user]), shown)
+
+
+def _written(file: FileContent) -> str:
+    try:
+        text = text_of(file.media_type, file.data)
+    except DocumentError as error:
+        return f"[File {file.name} cannot be read: {error}]"
+    return f"[File {file.name}]\n{text}\n[End of {file.name}]"
 
 
 def _history(message: Message) -> ChatMessage:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+from evals_app.engine.agent_spec import ScriptedRule
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.agents.toolbox import Toolbox
 from evals_app.engine.errors import AgentError, JudgeError
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
 from evals_app.engine.patterns import search
-from evals_app.engine.spec import ScriptedRule
 from evals_app.engine.trial import Message, ToolCall, Usage
 
 _PLACEHOLDER = re.compile(r"\{\{\s*(input|result\.\d+(?:\.[^{}\s]+)?)\s*\}\}")
@@ -37,7 +37,7 @@ class ScriptedSession:
         done: list[ToolCall] = []
         for call in rule.calls:
             args = fill(call.args, message=exchange.user, results=done)
-            done.append(self._toolbox.call(call.tool, args))
+            done.append(await self._toolbox.call(call.tool, args))
             exchange.messages.append(Message("assistant", "", (done[-1],)))
         if rule.error is not None:
             raise AgentError(rule.error)

@@ -2,22 +2,39 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Protocol
+from typing import Any, Protocol
 
-from evals_app.engine.trial import Attempt, Message, TurnRecord, Usage, total_cost, total_usage
+from evals_app.engine.llm.call import FileContent
+from evals_app.engine.trial import (
+    Attempt,
+    Message,
+    ShownFile,
+    TurnRecord,
+    Usage,
+    total_cost,
+    total_usage,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What an agent knows before the first turn."""
+    """What an agent knows before the first turn.
+
+    `session_id` tells the execution apart from all others: 32 hexadecimal digits, so that it is a
+    trace id too.
+    """
 
     system_prompt: str
     history: tuple[Message, ...] = ()
     streaming: bool = False
+    session_id: str = ""
+    case: str = ""
+    channel: str | None = None
+    context_params: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -33,11 +50,13 @@ class Exchange:
     user: str
     timeout_s: float
     clock: Callable[[], float] = time.monotonic
+    files: tuple[FileContent, ...] = ()
     messages: list[Message] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
     costs: list[Decimal | None] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    reports_calls: bool = True
     model: str | None = None
     first_token_ms: float | None = None
     waited_s: float = 0.0
@@ -96,6 +115,8 @@ class Exchange:
             notes=tuple(self.notes),
             expected=expected,
             cost_usd=total_cost(self.costs),
+            reports_calls=self.reports_calls,
+            files=tuple(ShownFile(e.name, e.media_type, len(e.data)) for e in self.files),
         )
 
 

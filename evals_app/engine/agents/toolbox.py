@@ -1,61 +1,116 @@
-"""The tools of an agent, bound to the world of one execution."""
+"""The tools of an agent, bound to one execution: those of its world, and its own."""
 
 import difflib
 import json
+import os
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Protocol
 
+from evals_app.engine.agents.canned import CannedAnswers
+from evals_app.engine.agents.headers import secrets_of
+from evals_app.engine.agents.http_tools import HttpRequests
+from evals_app.engine.agents.mcp_tools import connect
+from evals_app.engine.agents.tool_calls import tool_error
 from evals_app.engine.errors import ConfigurationError
+from evals_app.engine.tool_spec import AnyTool, CannedTool, HttpTool, McpTools
 from evals_app.engine.trial import Chunk, Tool, ToolCall, World
+from evals_app.engine.web import Web
+
+
+class OwnTool(Tool, Protocol):
+    """A tool that no world has.
+
+    `call` never raises for what an agent does wrong: it returns `{"error": {"code", "message"}}`.
+    """
+
+    async def call(self, args: Mapping[str, Any]) -> Any: ...  # noqa: ANN401 - any JSON
 
 
 class Toolbox:
     """What an agent may call; every call is answered, a wrong one with an error."""
 
-    def __init__(self, names: Sequence[str], *, world: World) -> None:
+    def __init__(self, names: Sequence[str], *, world: World, own: Sequence[OwnTool] = ()) -> None:
         missing = [name for name in names if name not in world.tools]
         if missing:
             message = f"No such tool: {', '.join(missing)}. Known: {', '.join(world.tools)}."
             raise ConfigurationError(message)
-        self.tools: Mapping[str, Tool] = {name: world.tools[name] for name in names}
+        self._own = {tool.name: tool for tool in own}
+        self.tools: Mapping[str, Tool] = {name: world.tools[name] for name in names} | self._own
         self._world = world
 
-    def call(self, name: str, args: Mapping[str, Any]) -> ToolCall:
+    async def call(self, name: str, args: Mapping[str, Any]) -> ToolCall:
         """Call a tool and note what it returned; never raises for what the agent did wrong."""
         began = time.perf_counter()
-        if name in self.tools:
-            result = self._world.call(name, args)
-        else:
-            near = difflib.get_close_matches(name, list(self.tools), n=1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            message = f"There is no tool {name!r}.{hint}"
-            result = {"error": {"code": "unknown_tool", "message": message}}
+        tool = self.tools.get(name)
+        result = await self._result(name, args)
+        error = _error_of(result)
+        # A call that failed has looked nothing up.
+        path = tool.retrieval if tool is not None and error is None else None
         return ToolCall(
             name=name,
             args=dict(args),
             result=result,
-            error=_error_of(result),
+            error=error,
             duration_ms=(time.perf_counter() - began) * 1000,
-            chunks=self._chunks(name, result),
+            chunks=_chunks(result, path) if path else (),
+            is_retrieval=path is not None,
         )
+
+    async def _result(self, name: str, args: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+        if name in self._own:
+            return await self._own[name].call(args)
+        if name in self.tools:
+            return self._world.call(name, args)
+        near = difflib.get_close_matches(name, list(self.tools), n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        return tool_error("unknown_tool", f"There is no tool {name!r}.{hint}")
 
     def refuse(self, name: str, raw: str) -> ToolCall:
         """Answer a call whose arguments could not be read."""
         message = f"The arguments are not a JSON object: {raw[:200]}"
-        result = {"error": {"code": "malformed_arguments", "message": message}}
+        result = tool_error("malformed_arguments", message)
         return ToolCall(name=name, args={}, result=result, error=message)
 
-    def _chunks(self, name: str, result: Mapping[str, Any]) -> tuple[Chunk, ...]:
-        tool = self.tools.get(name)
-        found = result.get(tool.retrieval) if tool is not None and tool.retrieval else None
-        if not isinstance(found, list):
-            return ()
-        return tuple(Chunk(str(each["id"]), str(each["text"])) for each in found)
+
+@asynccontextmanager
+async def open_toolbox(
+    tools: Sequence[AnyTool], *, world: World, environ: Mapping[str, str] = os.environ
+) -> AsyncIterator[Toolbox]:
+    """Open what the tools need; it is closed at the end.
+
+    Raises:
+        ConfigurationError: a tool cannot work as written.
+        ToolError: a server of tools does not answer.
+    """
+    names = [tool for tool in tools if isinstance(tool, str)]
+    asking = [tool for tool in tools if isinstance(tool, HttpTool)]
+    own: list[OwnTool] = [CannedAnswers(tool) for tool in tools if isinstance(tool, CannedTool)]
+    async with AsyncExitStack() as stack:
+        secrets = secrets_of([tool.headers for tool in asking], environ=environ)
+        web = await stack.enter_async_context(Web(secrets=secrets))
+        own += [HttpRequests(tool, web=web, environ=environ) for tool in asking]
+        for tool in tools:
+            if isinstance(tool, McpTools):
+                own += await stack.enter_async_context(connect(tool))
+        yield Toolbox(names, world=world, own=own)
 
 
-def _error_of(result: Mapping[str, Any]) -> str | None:
-    error = result.get("error")
+def _chunks(result: Any, path: str) -> tuple[Chunk, ...]:  # noqa: ANN401 - any JSON
+    for step in path.split("."):
+        result = result.get(step) if isinstance(result, Mapping) else None
+    if not isinstance(result, list):
+        return ()
+    return tuple(
+        Chunk(str(each["id"]), str(each["text"]))
+        for each in result
+        if isinstance(each, Mapping) and "id" in each and "text" in each
+    )
+
+
+def _error_of(result: Any) -> str | None:  # noqa: ANN401 - any JSON
+    error = result.get("error") if isinstance(result, Mapping) else None
     if isinstance(error, Mapping) and "message" in error:
         return str(error["message"])
     return None

@@ -1,22 +1,25 @@
 """What every grader is: a frozen model whose fields are the options of an assertion."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from evals_app.engine.spec import Spec
+from evals_app.engine.aids import Aids, Judge
+from evals_app.engine.spec import ModelSpec, Spec
 from evals_app.engine.trial import (
     Cause,
     Evidence,
     Family,
     Grade,
     GradeStatus,
-    Judge,
     TurnRecord,
     View,
 )
 
 # Of UTF-8. A longer text is an error, not cut: a check of half an answer says nothing.
 MAX_TEXT_BYTES = 200_000
+
+Need = Literal["expected", "context"]
 
 
 class Grader(Spec):
@@ -32,8 +35,14 @@ class Grader(Spec):
     family: ClassVar[Family]
     # Options that validate, for the reference page and as a start in forms.
     example: ClassVar[dict[str, Any]]
+    # What it costs in model calls, for the reference page.
+    calls: ClassVar[str] = "none"
+    # The products whose evals have it, for those who come from there.
+    named_by: ClassVar[tuple[str, ...]] = ()
     # Without an own `value`, the turn's expected text is taken.
     uses_expected: ClassVar[bool] = False
+    # What a score must reach where the assertion sets no threshold; None: it then only informs.
+    usual_threshold: ClassVar[float | None] = None
     # Reads text, so that `scope` says which text.
     reads_text: ClassVar[bool] = False
 
@@ -49,6 +58,19 @@ class Grader(Spec):
         """Say whether a grade of this check has a verdict, or only informs."""
         return True
 
+    def jurors(self) -> Sequence[ModelSpec]:
+        """Name the models that are asked instead of the judge, if any."""
+        return ()
+
+    def asks(self) -> int:
+        """Count the calls of judges that it takes where nothing is asked twice."""
+        return int(self.family == "judged")
+
+    def needs(self) -> frozenset[Need]:
+        """Name what it cannot do without of the turn it is about."""
+        has_own = getattr(self, "value", None) is not None
+        return frozenset({"expected"} if self.uses_expected and not has_own else ())
+
     def expected_problem(self, expected: str) -> str | None:
         """Say why a turn's expected text cannot serve this check; None if it can."""
         return None
@@ -62,22 +84,27 @@ class PlainGrader(Grader):
         """Grade what the View shows; an exception becomes a grade in error."""
 
 
+class AidedGrader(Grader):
+    """A grader that asks others for something: code of the operator's, the likeness of texts."""
+
+    @abstractmethod
+    async def grade_with(self, view: View, aids: Aids) -> Grade:
+        """Grade what the View shows.
+
+        Raises:
+            JudgeError, ProviderError: who was asked did not answer.
+            CodeError: code of the operator's failed.
+        """
+
+
 class TextGrader(PlainGrader):
     """A grader of the reply's text."""
 
-    family: ClassVar[Literal["text"]] = "text"
+    family: ClassVar[Family] = "text"
     reads_text: ClassVar[bool] = True
 
     def grade(self, view: View) -> Grade:
-        reply = view.reply
-        size = len(reply.encode("utf-8", "surrogatepass"))
-        if size > MAX_TEXT_BYTES:
-            reason = (
-                f"The reply has {size:,} bytes; this check reads texts of up to"
-                f" {MAX_TEXT_BYTES:,} bytes."
-            )
-            return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
-        return self.grade_reply(reply, view)
+        return too_long(view.reply) or self.grade_reply(view.reply, view)
 
     @abstractmethod
     def grade_reply(self, reply: str, view: View) -> Grade:
@@ -97,6 +124,15 @@ class JudgedGrader(Grader):
         Raises:
             JudgeError: the judge gave no usable verdict.
         """
+
+
+def too_long(text: str, *, limit: int = MAX_TEXT_BYTES, subject: str = "The reply") -> Grade | None:
+    """Give the grade of a text that is too long to be read; None if it is not."""
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size <= limit:
+        return None
+    reason = f"{subject} has {size:,} bytes; this check reads texts of up to {limit:,} bytes."
+    return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
 
 
 def seen_in_reply(view: View, quote: str) -> tuple[Evidence, ...]:

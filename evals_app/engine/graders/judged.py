@@ -1,17 +1,83 @@
 """Graders that ask a judge."""
 
-from typing import Annotated, Any, ClassVar
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, TypeAdapter, model_validator
 
+from evals_app.engine.aids import (
+    ITEMS_A_CALL,
+    ChecklistAnswer,
+    ChecklistQuestion,
+    Judge,
+    JudgeAnswer,
+    JudgeQuestion,
+    Scale,
+    TickedItem,
+)
 from evals_app.engine.graders.base import JudgedGrader
-from evals_app.engine.graders.quoting import shortened
-from evals_app.engine.trial import Cause, Grade, Judge, JudgeAnswer, JudgeQuestion, Scale, View
+from evals_app.engine.graders.checklist import Checklist, read_checklist
+from evals_app.engine.quoting import quoted, shortened
+from evals_app.engine.spec import ModelRef, ModelSpec
+from evals_app.engine.trial import Cause, Grade, View
 
 _LEAST_PASSING = 3  # of 5: partially meets the criteria
+_MOST_JURORS = 5
+_NAMED = 3  # missed bullets in a reason
+
+_MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
 
 
-class LlmJudge(JudgedGrader):
+def _juror(name: str) -> str:
+    return str(_MODEL.validate_python(name))
+
+
+class VotingGrader(JudgedGrader):
+    """A judged grader that may ask several times, or several models."""
+
+    votes: Annotated[
+        Literal[1, 3, 5],
+        Field(
+            title="Votes",
+            description="How often the judge is asked; the majority counts, or the median.",
+        ),
+    ] = 1
+    jury: list[Annotated[str, AfterValidator(_juror)]] = Field(
+        default_factory=list,
+        title="Jury",
+        description="3 or 5 models that are asked instead of the judge, one vote each.",
+        examples=["anthropic/claude-haiku-5-5"],
+    )
+
+    @model_validator(mode="after")
+    def _is_odd(self) -> Self:
+        if not self.jury:
+            return self
+        if self.votes != 1:
+            msg = "Each model of a jury has one vote; leave votes out, or jury."
+            raise ValueError(msg)
+        if len(self.jury) % 2 == 0 or len(self.jury) > _MOST_JURORS:
+            msg = (
+                f"A jury has 1, 3 or 5 models, lest votes are tied; this one has {len(self.jury)}."
+            )
+            raise ValueError(msg)
+        if len(set(self.jury)) < len(self.jury):
+            twice, _ = Counter(self.jury).most_common(1)[0]
+            msg = f"The jury names {twice} twice; for several votes of one model there is votes."
+            raise ValueError(msg)
+        return self
+
+    def jurors(self) -> Sequence[ModelSpec]:
+        return [_MODEL.validate_python(name) for name in self.jury]
+
+    def asks(self) -> int:
+        return len(self.jury) or self.votes
+
+
+class LlmJudge(VotingGrader):
     """Pass when a judge finds that the reply meets the criteria.
 
     A model reads the conversation, the resolved system prompt and the reference, and answers on
@@ -22,11 +88,17 @@ class LlmJudge(JudgedGrader):
     * `0-1`: tenths; passes when the score reaches the `threshold`, without one it is shown only
     * `pass_fail`: score 1 or 0; the reason says why it failed
 
-    A judge that refuses, answers off the scale twice or cannot decide gives no grade: that is an
+    With `votes`, or a `jury` of models, `pass_fail` takes the majority and stops asking once it is
+    certain; the other scales take the median. A tie is no grade, nor is a judge that refuses,
+    answers off the scale twice or cannot decide (of several votes: over half of them): that is an
     error of the judge, not a failure of the agent.
+
+    The rules of a scripted judge answer with a bare verdict: `pass`, `4`, `cannot_grade`.
     """
 
     label: ClassVar[str] = "A judge finds criteria met"
+    calls: ClassVar[str] = "1, times votes"
+    named_by: ClassVar[tuple[str, ...]] = ("Struere", "Agentura", "Lobu", "Evolvable")
     example: ClassVar[dict[str, Any]] = {
         "criteria": "Names the order's status and the expected delivery date",
         "scale": "pass_fail",
@@ -50,28 +122,182 @@ class LlmJudge(JudgedGrader):
             view=view,
             key=key,
             reference=view.expected_text,
+            votes=self.votes,
         )
         answer = await judge(question)
-        passed = self._passes(answer, threshold)
-        return Grade(
-            min(1.0, max(0.0, answer.score)),
-            passed,
-            answer.critique or f"The judge answered {answer.raw} on the scale {self.scale}.",
-            cause=Cause.ASSERTION if passed is False else None,
-            evidence=answer.evidence,
-            details={"raw": answer.raw, "scale": self.scale, "flags": list(answer.flags)},
-            calls=answer.calls,
-        )
+        return _grade(answer, self.scale, passed=self._passes(answer, threshold))
 
     def _passes(self, answer: JudgeAnswer, threshold: float | None) -> bool | None:
+        """Say what the scale itself decides; a threshold is held against the score later."""
         if self.scale == "pass_fail":
             return answer.raw == "pass"
-        if threshold is not None:
-            return answer.score >= threshold
-        return float(answer.raw) >= _LEAST_PASSING if self.scale == "1-5" else None
+        if self.scale == "1-5" and threshold is None:
+            return float(answer.raw) >= _LEAST_PASSING
+        return None
 
     def decides(self, threshold: float | None) -> bool:
         return self.scale != "0-1" or threshold is not None
 
     def summary(self) -> str:
         return f"Judge: {shortened(' '.join(self.criteria.split()), 200)}"
+
+
+class Rubric(VotingGrader):
+    """Pass when enough bullets of a rubric are met.
+
+    Each top-level bullet of the Markdown is judged by itself: met, missed, or not applicable.
+    Nested bullets belong to their parent; headings and paragraphs tell the judge what the bullets
+    are about. Score: bullets met / bullets that apply. It passes when the score reaches the
+    `threshold`; without one it is shown only. Where none applies, it is not applicable.
+
+    40 bullets are judged in a call. What a judge leaves out it is asked about once more; what it
+    still does not decide counts as missed, up to a fifth of the bullets that apply; more is no
+    grade. With `votes`, or a `jury` of models, each bullet goes by majority.
+
+    Markdown without bullets, or whose bullets say what scores from 0 to 1 mean, is judged as a
+    whole, in tenths from 0 to 1.
+
+    The rules of a scripted judge answer with one word for all bullets (`pass`, `fail`,
+    `not_applicable`, `cannot_grade`), or by their numbers: `{"1": "pass", "2": "fail"}`.
+    """
+
+    label: ClassVar[str] = "A judge ticks off a rubric"
+    calls: ClassVar[str] = "1 per 40 bullets, times votes"
+    named_by: ClassVar[tuple[str, ...]] = ("Lobu",)
+    example: ClassVar[dict[str, Any]] = {
+        "criteria": "# Refund\n\n- Names the amount\n- Says when the money arrives\n\n"
+        "## Tone\n\n- Apologises once\n",
+    }
+
+    criteria: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=50_000,
+            title="Rubric",
+            description="Markdown; each bullet is one thing that the reply must achieve.",
+            json_schema_extra={"rows": 8},
+        ),
+    ]
+
+    @model_validator(mode="after")
+    def _is_bounded(self) -> Self:
+        _ = self.checklist
+        return self
+
+    @cached_property
+    def checklist(self) -> Checklist:
+        return read_checklist(self.criteria)
+
+    async def judge(self, view: View, judge: Judge, *, key: str, threshold: float | None) -> Grade:
+        if not self.checklist.items:
+            question = JudgeQuestion(
+                self.criteria, "0-1", view, key, view.expected_text, votes=self.votes
+            )
+            return _grade(await judge(question), "0-1", passed=None)
+        answer = await judge.tick_off(
+            ChecklistQuestion(
+                items=self.checklist.items,
+                remarks=self.checklist.remarks,
+                view=view,
+                key=key,
+                reference=view.expected_text,
+                votes=self.votes,
+            )
+        )
+        return self._ticked(answer)
+
+    def _ticked(self, answer: ChecklistAnswer) -> Grade:
+        found = {each.id: each for each in answer.items}
+        ticks = [(item.text, found.get(item.id, _SILENT)) for item in self.checklist.items]
+        counts = Counter(tick.verdict for _, tick in ticks)
+        applicable = len(ticks) - counts["not_applicable"]
+        details: dict[str, Any] = {
+            "scale": "rubric",
+            "met": counts["pass"],
+            "applicable": applicable,
+            "items": [_item(number, *tick) for number, tick in enumerate(ticks, 1)],
+            "flags": list(answer.flags),
+        }
+        if answer.voters:
+            details["voters"] = list(answer.voters)
+        evidence = tuple(
+            replace(tick.evidence, bears_on=shortened(text))
+            for text, tick in ticks
+            if tick.evidence is not None
+        )
+        kept: dict[str, Any] = {"evidence": evidence, "details": details, "calls": answer.calls}
+        # Of those that apply: where nearly none does, the rest would be scored by silence.
+        if 5 * counts[None] > applicable:
+            decided = len(ticks) - counts[None]
+            reason = f"The judge decided only {decided} of {len(ticks)} bullets."
+            return Grade.ungraded(Cause.JUDGE, reason).but(**kept)
+        if not applicable:
+            return Grade.not_applicable("No bullet of the rubric applies here.").but(**kept)
+        return Grade.scored(counts["pass"] / applicable, _reason(ticks, counts)).but(**kept)
+
+    def asks(self) -> int:
+        return super().asks() * max(1, -(-len(self.checklist.items) // ITEMS_A_CALL))
+
+    def decides(self, threshold: float | None) -> bool:
+        return threshold is not None
+
+    def summary(self) -> str:
+        count = len(self.checklist.items)
+        if not count:
+            return f"Rubric: {shortened(' '.join(self.criteria.split()), 200)}"
+        return f"Rubric of {count} bullet{'' if count == 1 else 's'}"
+
+
+_SILENT = TickedItem(0, None)
+
+
+def _item(number: int, text: str, tick: TickedItem) -> dict[str, Any]:
+    """Give a bullet as the review page shows it."""
+    item: dict[str, Any] = {"id": number, "text": text, "verdict": tick.verdict}
+    item["critique"] = tick.critique
+    if tick.evidence is not None:
+        item["evidence"] = asdict(tick.evidence)
+    if tick.votes:
+        item["votes"] = list(tick.votes)
+    return item
+
+
+def _reason(ticks: Sequence[tuple[str, TickedItem]], counts: Counter[Any]) -> str:
+    """Say what was met and what was missed; the counts are ours, the words the judge's."""
+    applicable = len(ticks) - counts["not_applicable"]
+    bullets = "bullet" if applicable == 1 else "bullets"
+    verb = "is" if counts["pass"] == 1 else "are"
+    parts = [f"{counts['pass']} of {applicable} {bullets} {verb} met."]
+    missed = [
+        quoted(text.splitlines()[0]) + (f" ({shortened(tick.critique)})" if tick.critique else "")
+        for text, tick in ticks
+        if tick.verdict in {"fail", None}
+    ]
+    if missed:
+        more = f" and {len(missed) - _NAMED} more" if len(missed) > _NAMED else ""
+        parts.append(f"Missed: {'; '.join(missed[:_NAMED])}{more}.")
+    if counts[None]:
+        parts.append(f"{counts[None]} of them could not be decided, which counts as missed.")
+    if counts["not_applicable"]:
+        does = "does" if counts["not_applicable"] == 1 else "do"
+        parts.append(f"{counts['not_applicable']} of {len(ticks)} {does} not apply.")
+    return " ".join(parts)
+
+
+def _grade(answer: JudgeAnswer, scale: Scale, *, passed: bool | None) -> Grade:
+    details: dict[str, Any] = {"raw": answer.raw, "scale": scale, "flags": list(answer.flags)}
+    reason = answer.critique or f"The judge answered {answer.raw} on the scale {scale}."
+    if answer.votes:
+        details["votes"] = [asdict(each) for each in answer.votes]
+        said = ", ".join("no grade" if each.raw is None else str(each.raw) for each in answer.votes)
+        reason = f"{len(answer.votes)} votes: {said}. {reason}"
+    return Grade(
+        min(1.0, max(0.0, answer.score)),
+        passed,
+        reason,
+        cause=Cause.ASSERTION if passed is False else None,
+        evidence=answer.evidence,
+        details=details,
+        calls=answer.calls,
+    )

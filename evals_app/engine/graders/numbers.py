@@ -6,10 +6,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from evals_app.engine.graders.base import TextGrader, seen_in_reply
-from evals_app.engine.graders.decimals import is_within, read_number
+from evals_app.engine.decimals import is_within, read_number
+from evals_app.engine.graders.base import seen_in_reply
+from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
 from evals_app.engine.graders.prose_numbers import FoundNumber, find_numbers
-from evals_app.engine.graders.quoting import listed, quoted, says, shortened
+from evals_app.engine.quoting import listed, quoted, says, shortened
 from evals_app.engine.trial import Grade, View
 
 _NUMBER_CHARS = 40
@@ -25,7 +26,7 @@ def _number_or_text(value: Any) -> Any:  # noqa: ANN401 - whatever was written
     raise ValueError(msg)
 
 
-class Numeric(TextGrader):
+class Numeric(PathGrader):
     """Pass when the reply gives the number, within a tolerance.
 
     Score 1 or 0. One of the two tolerances must hold; both include their limit. Numbers of any
@@ -35,6 +36,8 @@ class Numeric(TextGrader):
     """
 
     label: ClassVar[str] = "Reply gives a number"
+    family: ClassVar[Literal["numbers"]] = "numbers"
+    named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     example: ClassVar[dict[str, Any]] = {
         "value": 60.94,
         "relative_tolerance": 0.01,
@@ -85,6 +88,7 @@ class Numeric(TextGrader):
             ),
         ),
     ] = "whole"
+    response_path: ResponsePath = None
 
     @model_validator(mode="after")
     def _value_is_a_number(self) -> Self:
@@ -154,7 +158,10 @@ class Numeric(TextGrader):
         if self.extract == "only" and len(found) > 1:
             several = listed([_shown(number) for number in found])
             return [], f"the reply holds several numbers: {several}."
-        return found if self.extract == "any" else found[-1:], ""
+        if self.extract == "any":
+            # Of equal ones the first: a reply may repeat a number a hundred thousand times.
+            return list({each.value: each for each in reversed(found)}.values())[::-1], ""
+        return found[-1:], ""
 
     def _allowed(self) -> str:
         """Name the tolerances that were chosen; the default one only forgives rounding."""
@@ -171,9 +178,10 @@ class Numeric(TextGrader):
         return f"The expected text {quoted(expected)} is not a number, so no reply can match it."
 
     def summary(self) -> str:
-        if self.value is None:
-            return f"Reply gives the expected number{self._allowed()}"
-        return f"Reply gives {shortened(str(self.value), _NUMBER_CHARS)}{self._allowed()}"
+        expected = "the expected number"
+        if self.value is not None:
+            expected = shortened(str(self.value), _NUMBER_CHARS)
+        return f"Reply{self.place} gives {expected}{self._allowed()}"
 
 
 def _short(number: Decimal) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from evals_app.engine.graders.decimals import read_number, shifted
+from evals_app.engine.decimals import read_number, shifted
 
 _MINUS = "-\u2212"
 _SIGNS = _MINUS + "+"

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from evals_app.engine.graders.base import PlainGrader
-from evals_app.engine.graders.quoting import listed
+from evals_app.engine.quoting import listed
 from evals_app.engine.trial import Cause, Grade, View
 
 
@@ -17,6 +17,7 @@ class ChunksFetched(PlainGrader):
     """
 
     label: ClassVar[str] = "Knowledge was fetched"
+    named_by: ClassVar[tuple[str, ...]] = ("Evolvable",)
     family: ClassVar[Literal["retrieval"]] = "retrieval"
     example: ClassVar[dict[str, Any]] = {"chunks": ["refund-policy", "shipping-times"]}
 

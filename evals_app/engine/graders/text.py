@@ -8,8 +8,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from evals_app.engine.graders.base import TextGrader, seen_in_reply
-from evals_app.engine.graders.quoting import quoted, says
+from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
 from evals_app.engine.patterns import pattern_problem, pattern_warnings, search
+from evals_app.engine.quoting import quoted, says
 from evals_app.engine.trial import Cause, Evidence, Grade, View
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -68,6 +69,7 @@ class Contains(TextGrader):
     """
 
     label: ClassVar[str] = "Reply contains text"
+    named_by: ClassVar[tuple[str, ...]] = ("Struere", "Agentura", "Lobu")
     example: ClassVar[dict[str, Any]] = {"value": "refund"}
     uses_expected: ClassVar[bool] = True
 
@@ -131,6 +133,7 @@ class Matches(TextGrader):
     """
 
     label: ClassVar[str] = "Reply matches a pattern"
+    named_by: ClassVar[tuple[str, ...]] = ("Struere", "Lobu")
     example: ClassVar[dict[str, Any]] = {"value": r"order #\d{6}"}
 
     value: Pattern
@@ -179,7 +182,7 @@ class NotMatches(TextGrader):
         return pattern_warnings(self.value)
 
 
-class ExactMatch(TextGrader):
+class ExactMatch(PathGrader):
     """Pass when the reply is exactly the text.
 
     Score 1 or 0. Both sides are brought into one form first, in this order: composed characters
@@ -187,6 +190,7 @@ class ExactMatch(TextGrader):
     """
 
     label: ClassVar[str] = "Reply is exactly"
+    named_by: ClassVar[tuple[str, ...]] = ("Agentura", "HoloDeck")
     example: ClassVar[dict[str, Any]] = {
         "value": "Paris",
         "case_insensitive": True,
@@ -217,6 +221,7 @@ class ExactMatch(TextGrader):
             description="Leaves out the ASCII signs, such as . , ! ? - and quotes.",
         ),
     ] = False
+    response_path: ResponsePath = None
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         expected = view.expected(self.value)
@@ -233,7 +238,8 @@ class ExactMatch(TextGrader):
         return text
 
     def summary(self) -> str:
-        return "Reply is exactly " + (quoted(self.value) if self.value else "the expected text")
+        expected = quoted(self.value) if self.value else "the expected text"
+        return f"Reply{self.place} is exactly {expected}"
 
     def warnings(self) -> list[str]:
         if self.value is None or self._normal(self.value):

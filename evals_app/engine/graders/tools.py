@@ -1,7 +1,5 @@
 """Graders of the tools that the agent called."""
 
-import difflib
-from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -14,31 +12,22 @@ from pydantic import (
 )
 
 from evals_app.engine.graders.base import PlainGrader
-from evals_app.engine.graders.matchers import (
-    Matcher,
-    contains,
-    matcher_warnings,
-    mismatches,
-    with_args,
+from evals_app.engine.graders.calls import (
+    Arguments,
+    ToolName,
+    call_text,
+    call_texts,
+    called_instead,
+    nearest_call,
+    unreported_calls,
 )
-from evals_app.engine.graders.quoting import call_text, listed, quoted, times
+from evals_app.engine.graders.pairing import pair_up
+from evals_app.engine.matchers import contains, matcher_warnings, mismatches, with_args
+from evals_app.engine.quoting import json_text, listed, quoted, shortened, times
 from evals_app.engine.spec import Spec
 from evals_app.engine.trial import Grade, ToolCall, View
 
-ToolName = Annotated[
-    str, Field(min_length=1, max_length=200, title="Tool", description="For example entity.query")
-]
-Arguments = Annotated[
-    dict[str, Matcher],
-    Field(
-        title="Arguments",
-        description=(
-            "What each argument must be: a value, or one of {fuzzy: x}, {regex: p},"
-            " {any_of: [...]}, {contains: x}, {present: true|false}."
-        ),
-        json_schema_extra={"mono": True},
-    ),
-]
+_RESULT_CHARS = 120
 
 
 class _OneCall(PlainGrader):
@@ -78,14 +67,20 @@ class _OneCall(PlainGrader):
         """Say what keeps a call of the right name from being the one that is looked for."""
         faults = mismatches(self.args, call.args, exact=self.args_match == "exact")
         if self.succeeded and call.error is not None:
-            faults.append(f"it failed: {call.error}")
+            faults.append(f"it failed: {shortened(call.error)}")
         if self.output is not None and not contains(self.output, call.result):
-            faults.append(f"its result does not contain {quoted(self.output)}")
+            found = json_text(call.result, _RESULT_CHARS)
+            faults.append(f"its result {found} does not contain {quoted(self.output)}")
         return faults
 
     @property
     def _tool(self) -> str:
         return self.value if self.name_match == "exact" else f"a tool named …{self.value}…"
+
+    @property
+    def _subject(self) -> str:
+        """The tool at the beginning of a sentence; the name of one stays as it is written."""
+        return self._tool if self.name_match == "exact" else f"A tool named …{self.value}…"
 
     @property
     def _conditions(self) -> str:
@@ -105,6 +100,7 @@ class ToolCalled(_OneCall):
     """
 
     label: ClassVar[str] = "Tool was called"
+    named_by: ClassVar[tuple[str, ...]] = ("Struere", "HoloDeck")
     example: ClassVar[dict[str, Any]] = {
         "value": "entity.query",
         "args": {"type": "order", "limit": {"any_of": [1, 5]}},
@@ -134,32 +130,35 @@ class ToolCalled(_OneCall):
     def grade(self, view: View) -> Grade:
         calls = view.tool_calls
         named = [call for call in calls if self._is_named(call)]
-        count = sum(not self._faults(call) for call in named)
+        missed = [call for call in named if self._faults(call)]
+        count = len(named) - len(missed)
+        details = {"count": count, "expected": self.summary(), "called": call_texts(calls)}
         if count < self.min_count:
-            return Grade.miss(self._too_few(calls, named, count), count=count)
+            return Grade.miss(self._too_few(calls, missed, count), **details)
         if self.max_count is not None and count > self.max_count:
             reason = (
-                f"{self._tool} was called {times(count)}{self._conditions};"
+                f"{self._subject} was called {times(count)}{self._conditions};"
                 f" at most {times(self.max_count)} is allowed."
             )
-            return Grade.miss(reason, count=count)
+            return Grade.miss(reason, **details)
+        if self.max_count is not None and not view.reports_calls:
+            return unreported_calls()
         if not count:
-            return Grade.hit(f"{self._tool} was not called{self._conditions}.", count=count)
-        return Grade.hit(f"{self._tool} was called {times(count)}{self._conditions}.", count=count)
+            return Grade.hit(f"{self._subject} was not called{self._conditions}.", **details)
+        return Grade.hit(f"{self._subject} was called {times(count)}{self._conditions}.", **details)
 
-    def _too_few(self, calls: Sequence[ToolCall], named: Sequence[ToolCall], count: int) -> str:
-        if not named:
-            return f"Expected a call of {self._tool}{self._conditions}; {_called_instead(self.value, calls)}"
+    def _too_few(self, calls: Sequence[ToolCall], missed: Sequence[ToolCall], count: int) -> str:
+        nearest = f"; {nearest_call(missed, self._faults)}" if missed else ""
         if count:
             return (
-                f"{self._tool} was called {times(count)}{self._conditions}; expected at least"
-                f" {times(self.min_count)}."
+                f"{self._subject} was called {times(count)}{self._conditions}; expected at least"
+                f" {times(self.min_count)}{nearest}."
             )
-        nearest = min(named, key=lambda call: len(self._faults(call)))
-        return (
-            f"{self._tool} was called {times(len(named))}, but never{self._conditions}; nearest"
-            f" call: {call_text(nearest)}, where {listed(self._faults(nearest))}."
-        )
+        if missed:
+            number = times(len(missed))
+            return f"{self._subject} was called {number}, but never{self._conditions}{nearest}."
+        expected = f"Expected a call of {self._tool}{self._conditions}"
+        return f"{expected}; {called_instead(self.value, calls)}"
 
     def summary(self) -> str:
         counts = ""
@@ -179,17 +178,22 @@ class ToolNotCalled(_OneCall):
     """
 
     label: ClassVar[str] = "Tool was not called"
+    named_by: ClassVar[tuple[str, ...]] = ("Struere",)
     example: ClassVar[dict[str, Any]] = {"value": "entity.delete"}
 
     def grade(self, view: View) -> Grade:
-        found = [c for c in view.tool_calls if self._is_named(c) and not self._faults(c)]
+        calls = view.tool_calls
+        found = [call for call in calls if self._is_named(call) and not self._faults(call)]
+        details = {"count": len(found), "called": call_texts(calls)}
+        if not found and not view.reports_calls:
+            return unreported_calls()
         if not found:
-            return Grade.hit(f"{self._tool} was not called{self._conditions}.", count=0)
+            return Grade.hit(f"{self._subject} was not called{self._conditions}.", **details)
         reason = (
-            f"{self._tool} was called {times(len(found))}{self._conditions}, which must not happen:"
+            f"{self._subject} was called {times(len(found))}{self._conditions}, which must not happen:"
             f" {call_text(found[0])}."
         )
-        return Grade.miss(reason, count=len(found))
+        return Grade.miss(reason, **details)
 
     def summary(self) -> str:
         return f"Does not call {self._tool}{self._conditions}"
@@ -211,7 +215,11 @@ class ExpectedCall(Spec):
         return handler(self) if self.args else self.name
 
     def fits(self, call: ToolCall) -> bool:
-        return call.name == self.name and not mismatches(self.args, call.args, exact=False)
+        return call.name == self.name and not self.faults(call)
+
+    def faults(self, call: ToolCall) -> list[str]:
+        """Say which arguments of a call are not as wanted."""
+        return mismatches(self.args, call.args, exact=False)
 
     def __str__(self) -> str:
         return f"{self.name}{with_args(self.args)}"
@@ -229,6 +237,7 @@ class ToolCalls(PlainGrader):
     """
 
     label: ClassVar[str] = "Tools were called"
+    named_by: ClassVar[tuple[str, ...]] = ("Evolvable",)
     family: ClassVar[Literal["tools"]] = "tools"
     example: ClassVar[dict[str, Any]] = {
         "tools": ["entity.query", {"name": "entity.update", "args": {"id": "order-123"}}],
@@ -257,9 +266,11 @@ class ToolCalls(PlainGrader):
         calls = view.tool_calls
         details = {
             "expected": [str(each) for each in self.tools],
-            "called": [c.name for c in calls],
+            "called": call_texts(calls),
         }
         problem = self._problem(calls)
+        if problem is None and self.exact and not view.reports_calls:
+            return unreported_calls()
         if problem is None:
             return Grade.hit(f"The agent called {self._actual(calls)}, as expected.", **details)
         wanted = listed([str(each) for each in self.tools], nothing="no tool at all")
@@ -272,18 +283,22 @@ class ToolCalls(PlainGrader):
         return f"{exactly}in this order: " if self.ordered and self.tools else exactly
 
     def _actual(self, calls: Sequence[ToolCall]) -> str:
-        return listed([call.name for call in calls], nothing="no tool")
+        return listed([shortened(call.name) for call in calls], nothing="no tool")
 
     def _problem(self, calls: Sequence[ToolCall]) -> str | None:
         """Say what differs from the expected calls; None if nothing does."""
         if self.exact and self.ordered:
             for number, (tool, call) in enumerate(zip(self.tools, calls, strict=False), 1):
                 if not tool.fits(call):
-                    return f"Call {number} should be {tool}, but is {call_text(call)}."
+                    faults = tool.faults(call) if call.name == tool.name else []
+                    where = f", where {listed(faults)}" if faults else ""
+                    return f"Call {number} should be {tool}, but is {call_text(call)}{where}."
             return self._extra_or_missing(calls)
         if self.ordered:
             return self._out_of_order(calls)
-        partners = _pair_up(self.tools, calls)
+        partners = pair_up(
+            [[p for p, call in enumerate(calls) if tool.fits(call)] for tool in self.tools]
+        )
         missing = [
             tool for tool, partner in zip(self.tools, partners, strict=True) if partner is None
         ]
@@ -316,13 +331,11 @@ class ToolCalls(PlainGrader):
     def _missing(self, tool: ExpectedCall, calls: Sequence[ToolCall]) -> str:
         named = [call for call in calls if call.name == tool.name]
         if not named:
-            return f"{tool} is missing; {_called_instead(tool.name, calls)}"
-        wrong = [(call, mismatches(tool.args, call.args, exact=False)) for call in named]
-        call, faults = min(wrong, key=lambda pair: len(pair[1]))
-        if not faults:
+            return f"{tool} is missing; {called_instead(tool.name, calls)}"
+        if any(tool.fits(call) for call in named):
             wanted = sum(each.name == tool.name for each in self.tools)
             return f"{tool.name} was called {times(len(named))}, expected {times(wanted)}."
-        return f"{tool} is missing; nearest call: {call_text(call)}, where {listed(faults)}."
+        return f"{tool} is missing; {nearest_call(named, tool.faults)}."
 
     def summary(self) -> str:
         if not self.tools:
@@ -331,40 +344,3 @@ class ToolCalls(PlainGrader):
 
     def warnings(self) -> list[str]:
         return [warning for tool in self.tools for warning in matcher_warnings(tool.args)]
-
-
-def _pair_up(tools: Sequence[ExpectedCall], calls: Sequence[ToolCall]) -> list[int | None]:
-    """Give each tool a call of its own, as many as possible: the place of the call, or None.
-
-    A loosely described tool must not take the only call that a strictly described one accepts, so
-    earlier pairs are changed where that lets another tool in (augmenting paths).
-    """
-    owner: dict[int, int] = {}
-    fitting = [[p for p, call in enumerate(calls) if tool.fits(call)] for tool in tools]
-
-    def find_call(tool: int, seen: set[int]) -> bool:
-        for place in fitting[tool]:
-            if place in seen:
-                continue
-            seen.add(place)
-            if place not in owner or find_call(owner[place], seen):
-                owner[place] = tool
-                return True
-        return False
-
-    for tool in range(len(tools)):
-        find_call(tool, set())
-    partners: list[int | None] = [None] * len(tools)
-    for place, tool in owner.items():
-        partners[tool] = place
-    return partners
-
-
-def _called_instead(name: str, calls: Sequence[ToolCall]) -> str:
-    if not calls:
-        return "the agent called no tool."
-    counted = Counter(call.name for call in calls)
-    names = [f"{each} ({times(count)})" if count > 1 else each for each, count in counted.items()]
-    near = difflib.get_close_matches(name, counted, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"the agent called {listed(names)}.{hint}"

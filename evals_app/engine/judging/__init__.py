@@ -1,5 +1,18 @@
 """Judging by a model: the question we write, the verdict we read, the quotes we check."""
 
+from evals_app.engine.judging.asking import Asker
+from evals_app.engine.judging.claims import ClaimsKept
+from evals_app.engine.judging.family import kinship_warning
 from evals_app.engine.judging.judge import ModelJudge
+from evals_app.engine.judging.measure import ModelMeasure
+from evals_app.engine.judging.steps import Recipe, Steps
 
-__all__ = ["ModelJudge"]
+__all__ = [
+    "Asker",
+    "ClaimsKept",
+    "ModelJudge",
+    "ModelMeasure",
+    "Recipe",
+    "Steps",
+    "kinship_warning",
+]

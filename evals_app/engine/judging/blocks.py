@@ -10,12 +10,25 @@ import hmac
 import json
 import re
 
-NAMES = ("CRITERIA", "REFERENCE", "AGENT_SYSTEM_PROMPT", "TRANSCRIPT", "SUBMISSION")
+NAMES = (
+    *("CRITERIA", "REFERENCE", "AGENT_SYSTEM_PROMPT", "TRANSCRIPT", "SUBMISSION"),
+    *(
+        "EARLIER",
+        "QUESTION",
+        "ANSWER",
+        "EXPECTED",
+        "CONTEXT",
+        "CHUNKS",
+        "SEGMENTS",
+        "CLAIMS",
+        "STEPS",
+    ),
+)
 _NONCE_CHARS = 12
 
 # Characters that hide text or change its order: control, zero-width, bidi, tags, lone surrogates.
 # Tab and newline stay.
-_INVISIBLE = re.compile(
+INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e0fff]"
@@ -36,7 +49,7 @@ def make_nonce(secret: bytes, *parts: str | int) -> str:
 
 def escaped(text: str, nonce: str) -> str:
     """Make invisible characters, look-alike tags and the nonce itself visible and harmless."""
-    text = _INVISIBLE.sub(_code, text.replace("\r\n", "\n"))
+    text = INVISIBLE.sub(_code, text.replace("\r\n", "\n"))
     text = _LOOK_ALIKE.sub(_code, text)
     return text.replace(nonce, "*" * len(nonce))
 

@@ -4,7 +4,10 @@ import difflib
 import heapq
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from evals_app.engine.judging.transcript import Piece
 from evals_app.engine.trial import Evidence
@@ -13,7 +16,17 @@ _LEAST_RATIO = 0.85
 _SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 # Comparing is quadratic: a quote is a sentence or two, and only the likeliest passages are tried.
 _MAX_COMPARED_CHARS = 600
-_MAX_COMPARED = 20
+_MAX_COMPARED = 5
+_MAX_SEARCHED = 100  # quotes that stand nowhere word for word; what is more is made up
+
+
+class _Passage(NamedTuple):
+    """A sentence or two, with how often each character occurs and which words stand together."""
+
+    piece: Piece
+    text: str
+    letters: Mapping[str, int]
+    pairs: frozenset[tuple[str, str]]
 
 
 def check_quotes(
@@ -25,15 +38,19 @@ def check_quotes(
     one sentence, or two that follow each other.
     """
     plain = [(piece, comparable(piece.text)) for piece in pieces]
-    sentences: list[tuple[Piece, str]] | None = None
+    passages: list[_Passage] | None = None
+    searched = 0
     checked = []
     for quote, bears_on in quotes:
         wanted = comparable(quote)
         piece = next((piece for piece, text in plain if wanted and wanted in text), None)
-        if piece is None and 0 < len(wanted) <= _MAX_COMPARED_CHARS:
-            if sentences is None:
-                sentences = [(each, part) for each in pieces for part in _passages(each.text)]
-            piece = _nearest(wanted, sentences)
+        is_short = 0 < len(wanted) <= _MAX_COMPARED_CHARS
+        if piece is None and is_short and searched < _MAX_SEARCHED:
+            if passages is None:
+                parts = ((each, part) for each in pieces for part in _passages(each.text))
+                passages = [_Passage(each, p, Counter(p), _pairs(p)) for each, p in parts]
+            piece = _nearest(wanted, passages)
+            searched += 1
         checked.append(
             Evidence(
                 quote,
@@ -59,21 +76,27 @@ def _passages(text: str) -> Iterator[str]:
             yield f"{sentence} {sentences[place + 1]}"
 
 
-def _nearest(wanted: str, passages: Sequence[tuple[Piece, str]]) -> Piece | None:
+def _nearest(wanted: str, passages: Sequence[_Passage]) -> Piece | None:
     """Give the piece whose passage is nearly the wanted text."""
+    letters, pairs = Counter(wanted), _pairs(wanted)
+    likely = []
+    for place, passage in enumerate(passages):
+        length = len(wanted) + len(passage.text)
+        # Upper bounds of the ratio, before anything is compared: by the lengths, by the letters.
+        if 2 * min(len(wanted), len(passage.text)) < _LEAST_RATIO * length:
+            continue
+        shared = sum(min(n, passage.letters.get(each, 0)) for each, n in letters.items())
+        if (bound := 2 * shared / length) >= _LEAST_RATIO:
+            likely.append((len(pairs & passage.pairs), bound, -place))
     matcher = difflib.SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted)  # the one whose analysis is kept
-    likely = []
-    for place, (_, passage) in enumerate(passages):
-        # An upper bound of the ratio from the lengths alone, before anything is compared.
-        if 2 * min(len(wanted), len(passage)) < _LEAST_RATIO * (len(wanted) + len(passage)):
-            continue
-        matcher.set_seq1(passage)
-        if (bound := matcher.quick_ratio()) >= _LEAST_RATIO:
-            likely.append((bound, place))
-    for _, place in heapq.nlargest(_MAX_COMPARED, likely, key=lambda each: (each[0], -each[1])):
-        piece, passage = passages[place]
-        matcher.set_seq1(passage)
+    for *_, minus_place in heapq.nlargest(_MAX_COMPARED, likely):
+        passage = passages[-minus_place]
+        matcher.set_seq1(passage.text)
         if matcher.ratio() >= _LEAST_RATIO:
-            return piece
+            return passage.piece
     return None
+
+
+def _pairs(text: str) -> frozenset[tuple[str, str]]:
+    return frozenset(pairwise(text.split()))

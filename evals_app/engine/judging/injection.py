@@ -1,6 +1,10 @@
 """Notice text that talks to its grader, so that a person looks at it; the score stays."""
 
+import unicodedata
+
 import re2
+
+from evals_app.engine.judging.blocks import INVISIBLE
 
 # RE2: the agent's text is searched, which must not hang. Words of English only; the judge itself
 # reads all languages.
@@ -23,5 +27,6 @@ def talks_to_grader(text: str) -> bool:
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False
-    readable = text.encode("utf-8", "replace").decode("utf-8")
-    return re2.search("|".join(f"(?:{each})" for each in _TALK), readable, options) is not None
+    # As a model reads it: wide letters are letters, any space is one, nothing hides between them.
+    plain = INVISIBLE.sub("", " ".join(unicodedata.normalize("NFKC", text).split()))
+    return re2.search("|".join(f"(?:{each})" for each in _TALK), plain, options) is not None

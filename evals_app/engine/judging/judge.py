@@ -1,170 +1,148 @@
-"""A judge that asks a model."""
+"""A judge that asks a model, or a jury of several."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 
+from evals_app.engine.aids import (
+    ChecklistAnswer,
+    ChecklistItem,
+    ChecklistQuestion,
+    JudgeAnswer,
+    JudgeQuestion,
+    Scale,
+    TickedItem,
+)
 from evals_app.engine.errors import JudgeError
+from evals_app.engine.judging.asking import Asker, Prompt
+from evals_app.engine.judging.checklist import ask_items, merged
 from evals_app.engine.judging.evidence import check_quotes
-from evals_app.engine.judging.injection import talks_to_grader
+from evals_app.engine.judging.flags import flags_of
 from evals_app.engine.judging.prompt import JudgePrompt, build_prompt
-from evals_app.engine.judging.verdict import (
-    Verdict,
-    VerdictError,
-    read_scripted,
-    read_verdict,
-    verdict_schema,
+from evals_app.engine.judging.verdict import Verdict, read_scripted, read_verdict, verdict_schema
+from evals_app.engine.judging.votes import (
+    all_at_once,
+    calls_of,
+    poll,
+    refuse_ungraded,
+    settle,
+    until_decided,
+    votes_of,
 )
-from evals_app.engine.llm.call import (
-    AssistantMessage,
-    ChatMessage,
-    Effort,
-    ModelCall,
-    ModelReply,
-    UserMessage,
-)
-from evals_app.engine.spec import ModelSpec
-from evals_app.engine.trial import Evidence, JudgeAnswer, JudgeCall, JudgeQuestion, View
-
-_MAX_OUTPUT_TOKENS = 4096
+from evals_app.engine.trial import JudgeCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelJudge:
-    """Answer questions by asking a model; the same inputs give the same prompt.
+    """Answer questions by asking models; the same inputs give the same prompts.
 
-    `judge_context` has its variables filled in. `secret` is the run's; nothing that an agent says
-    can contain what is derived from it. The reply of a scripted judge may be short (`pass`, `4`),
-    and everything it says is labelled as scripted.
+    `askers` is one model, or a jury, of which each has one vote. `judge_context` has its variables
+    filled in. The reply of a scripted judge may be short: `pass`, `4`, for a rubric `pass` or
+    `{"1": "pass", "2": "fail"}`; everything it says is labelled as scripted.
 
-    Raises, when called:
-        JudgeError: refused, off the schema twice, cut off twice, or `cannot_grade`.
-        ProviderError: the model API did not serve the call.
+    Raises, when asked:
+        JudgeError: refused, off the schema twice, cut off twice, or `cannot_grade`; of several
+            votes over half came to nothing, or they are tied.
+        ProviderError: the model API did not serve a call.
     """
 
-    ask: Callable[[ModelCall], Awaitable[ModelReply]]
-    model: ModelSpec
-    secret: bytes
+    askers: tuple[Asker, ...]
     judge_prompt: str = ""
     judge_context: str = ""
-    is_scripted: bool = False
-    effort: Effort | None = None
-    timeout_s: float = 120.0
-    patience_s: float = 600.0
 
     async def __call__(self, question: JudgeQuestion) -> JudgeAnswer:
-        prompt = build_prompt(
-            question,
-            secret=self.secret,
-            judge_prompt=self.judge_prompt,
-            judge_context=self.judge_context,
+        prompt = self._prompt(question)
+        voters = self._voters(question.votes)
+        ballots = await poll(
+            voters,
+            partial(_verdict, prompt=prompt, scale=question.scale),
+            next_round=until_decided if question.scale == "pass_fail" else all_at_once,
         )
-        calls: list[JudgeCall] = []
+        votes = votes_of(ballots) if len(voters) > 1 else ()
         try:
-            verdict = await self._verdict(question, prompt, calls)
+            verdict = settle(ballots, of=len(voters))
         except JudgeError as exc:
-            raise JudgeError(str(exc), calls=(*calls, *exc.calls)) from exc
-        if verdict.raw is None or verdict.score is None:
-            raise JudgeError(f"The judge cannot grade this: {verdict.critique}", calls=tuple(calls))
+            exc.details |= {"votes": [asdict(each) for each in votes]} if votes else {}
+            raise
         evidence = check_quotes(verdict.quotes, prompt.pieces)
+        flags = flags_of(
+            self.askers,
+            question.view,
+            is_suspected=any(each.answer and each.answer.injection_suspected for each in ballots),
+            evidence=evidence,
+        )
         return JudgeAnswer(
             raw=verdict.raw,
             score=verdict.score,
             critique=verdict.critique,
             evidence=evidence,
-            flags=tuple(self._flags(question.view, verdict, evidence)),
-            calls=tuple(calls),
+            flags=flags,
+            calls=calls_of(ballots),
+            votes=votes,
         )
 
-    async def _verdict(
-        self, question: JudgeQuestion, prompt: JudgePrompt, calls: list[JudgeCall]
-    ) -> Verdict:
-        """Ask until there is a verdict: once more if it was cut off, once more to repair it."""
-        read = read_scripted if self.is_scripted else read_verdict
-        request = self._request(question, prompt)
-        is_doubled = is_repaired = False
-        while True:
-            reply = await self.ask(request)
-            calls.append(self._kept(prompt, request, reply))
-            if reply.stop == "refusal":
-                category = f" ({reply.refusal_category})" if reply.refusal_category else ""
-                raise JudgeError(f"The judge refused to answer{category}.")
-            if reply.stop == "context":
-                raise JudgeError("The conversation is too long for the judge model.")
-            if reply.stop == "length":
-                if is_doubled:
-                    limit = request.max_output_tokens
-                    raise JudgeError(f"The judge's answer was cut off twice, at {limit:,} tokens.")
-                is_doubled = True
-                request = replace(request, max_output_tokens=2 * request.max_output_tokens)
-                continue
-            try:
-                return read(reply.text, question.scale)
-            except VerdictError as exc:
-                # A scripted judge would say the same again.
-                if is_repaired or self.is_scripted:
-                    raise JudgeError(f"The judge gave no usable verdict: {exc}") from exc
-                is_repaired = True
-                messages = (*request.messages, *_repair(reply, exc))
-                request = replace(request, messages=messages)
+    async def tick_off(self, question: ChecklistQuestion) -> ChecklistAnswer:
+        voters = self._voters(question.votes)
 
-    def _request(self, question: JudgeQuestion, prompt: JudgePrompt) -> ModelCall:
-        return ModelCall(
-            provider=self.model.provider,
-            model=self.model.name,
-            purpose="judge",
-            system=prompt.system,
-            messages=(UserMessage(prompt.user),),
-            schema=verdict_schema(question.scale),
-            max_output_tokens=self.model.max_tokens or _MAX_OUTPUT_TOKENS,
-            timeout_s=self.timeout_s,
-            patience_s=self.patience_s,
-            temperature=self.model.temperature,
-            top_p=self.model.top_p,
-            effort=self.effort,
+        def write(items: Sequence[ChecklistItem]) -> Prompt:
+            return self._prompt(question, items)
+
+        ballots = await poll(
+            voters,
+            partial(ask_items, items=question.items, write=write),
+            next_round=all_at_once,
+        )
+        refuse_ungraded(ballots, of=len(voters))
+        told = [each.answer.by_id if each.answer else {} for each in ballots]
+        found = {each.id: merged([ticks.get(each.id) for ticks in told]) for each in question.items}
+        quotes = [(each.quote, str(number)) for number, each in found.items() if each.quote]
+        checked = check_quotes(quotes, self._prompt(question).pieces)
+        evidence = {int(each.bears_on): each for each in checked}
+        items = tuple(
+            TickedItem(
+                number,
+                each.verdict,
+                each.critique,
+                evidence.get(number),
+                tuple(ticks[number].verdict if number in ticks else None for ticks in told)
+                if len(voters) > 1
+                else (),
+            )
+            for number, each in found.items()
+        )
+        # What is missing cannot be quoted; what is there can.
+        expects_quotes = any(each.verdict == "pass" for each in found.values())
+        flags = flags_of(
+            self.askers,
+            question.view,
+            is_suspected=any(each.answer and each.answer.is_suspected for each in ballots),
+            evidence=checked if checked or expects_quotes else None,
+        )
+        models = tuple(each.model for each in ballots) if len(voters) > 1 else ()
+        return ChecklistAnswer(items, flags, calls_of(ballots), models)
+
+    def _voters(self, votes: int) -> tuple[Asker, ...]:
+        voters = self.askers if len(self.askers) > 1 else self.askers * votes
+        if len(voters) == 1:
+            return voters
+        return tuple(replace(each, is_alone=False) for each in voters)
+
+    def _prompt(
+        self, question: JudgeQuestion | ChecklistQuestion, items: Sequence[ChecklistItem] = ()
+    ) -> JudgePrompt:
+        return build_prompt(
+            question,
+            secret=self.askers[0].secret,
+            judge_prompt=self.judge_prompt,
+            judge_context=self.judge_context,
+            items=items,
         )
 
-    def _kept(self, prompt: JudgePrompt, request: ModelCall, reply: ModelReply) -> JudgeCall:
-        """Keep a call for people who ask why."""
-        repairs = [m.text for m in request.messages[1:] if isinstance(m, UserMessage)]
-        text = "\n\n".join([prompt.text, *repairs])
-        return JudgeCall(
-            purpose=request.purpose,
-            model=reply.model or str(self.model),
-            prompt=text,
-            reply=reply.text,
-            prompt_hash=prompt.fingerprint(text),
-            usage=reply.usage,
-            cost_usd=reply.cost_usd,
-            latency_ms=reply.latency_ms,
-            attempts=reply.attempts,
-            dropped=reply.dropped,
-            is_scripted=self.is_scripted,
-        )
 
-    def _flags(self, view: View, verdict: Verdict, evidence: tuple[Evidence, ...]) -> list[str]:
-        """Name what a person should look at; the score stays as it is."""
-        graded = view.reply if view.turn else "\n".join(turn.reply for turn in view.turns)
-        flags = []
-        if verdict.injection_suspected or talks_to_grader(graded):
-            flags.append("injection")
-        # A script quotes nothing, and there is nothing to quote from an empty answer.
-        expects_quotes = bool(evidence) or not (self.is_scripted or not graded.strip())
-        if expects_quotes and not any(each.is_verified for each in evidence):
-            flags.append("unverified")
-        if self.is_scripted:
-            flags.append("scripted")
-        return flags
-
-
-def _repair(reply: ModelReply, problem: VerdictError) -> tuple[ChatMessage, ...]:
-    """Show the judge its answer and what is wrong with it."""
-    said: tuple[ChatMessage, ...] = ()
-    if reply.native_turn is not None:
-        said = (reply.native_turn,)
-    elif reply.text.strip():
-        said = (AssistantMessage(reply.text),)  # APIs refuse an empty one
-    advice = (
-        f"That answer cannot be read: {problem} Answer again with one JSON object of the form"
-        " that was asked for, and nothing around it."
-    )
-    return (*said, UserMessage(advice))
+async def _verdict(
+    asker: Asker, *, prompt: JudgePrompt, scale: Scale
+) -> tuple[Verdict, tuple[JudgeCall, ...]]:
+    read = read_scripted if asker.is_scripted else read_verdict
+    schema = verdict_schema(scale)
+    asked = await asker.ask(prompt, schema=schema, read=partial(read, scale=scale))
+    return asked.answer, asked.calls

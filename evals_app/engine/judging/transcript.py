@@ -69,6 +69,8 @@ def _history(messages: Iterable[Message]) -> Iterator[Piece]:
 
 def _turn(number: int, turn: TurnRecord, *, is_graded: bool) -> Iterator[Piece]:
     yield Piece(number, "user", turn.user)
+    if turn.files:
+        yield Piece(number, "files of the user", ", ".join(each.name for each in turn.files))
     messages = list(turn.messages)
     for message in messages[:-1]:
         if message.text:

@@ -3,22 +3,33 @@
 Pure and without the SDK; the shapes are those of Anthropic's API reference for POST /v1/messages.
 """
 
+import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evals_app.engine.llm.call import (
+    PDF,
     AssistantMessage,
     ChatMessage,
+    FileContent,
     ModelCall,
     ModelReply,
     NativeTurn,
     Stop,
-    ToolRequest,
     ToolResults,
     UserMessage,
 )
 from evals_app.engine.llm.names import ToolNames
+from evals_app.engine.llm.wire import (
+    UnreadableError,
+    count,
+    known,
+    parsed,
+    says_something,
+    tool_request,
+    well_formed,
+)
 from evals_app.engine.trial import Usage
 
 _STOPS: dict[str, Stop] = {
@@ -30,31 +41,17 @@ _STOPS: dict[str, Stop] = {
     "refusal": "refusal",
     "model_context_window_exceeded": "context",
 }
-
-# Sampling first: where a model refuses two settings together, the less important one goes first.
-SETTINGS = ("top_p", "temperature", "effort")
-
-
-class UnreadableError(Exception):
-    """A reply that does not look like a message; the text says what is wrong with it."""
-
-
-def sent_settings(call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
-    """Give the settings of a call that go out, by our names."""
-    optional = {name: getattr(call, name) for name in SETTINGS if name not in without}
-    given = {name: value for name, value in optional.items() if value is not None}
-    return {"max_output_tokens": call.max_output_tokens, **given}
+_THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 
 def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
     """Give the keyword arguments of the SDK's `messages.create`."""
-    settings = sent_settings(call, without=without)
     request: dict[str, Any] = {
         "model": call.model,
         "max_tokens": call.max_output_tokens,
-        "messages": [_to_message(message) for message in call.messages if _says_something(message)],
+        "messages": [_to_message(message) for message in call.messages if says_something(message)],
     }
-    if call.system:
+    if call.system.strip():
         request["system"] = call.system
     if call.tools:
         request["tools"] = [
@@ -68,16 +65,17 @@ def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) ->
     if call.tool_choice is not None:
         request["tool_choice"] = {"type": call.tool_choice}
     output: dict[str, Any] = {}
-    if "effort" in settings:
-        output["effort"] = settings["effort"]
-    if call.schema is not None:
+    if call.effort is not None and "effort" not in without:
+        output["effort"] = call.effort
+    if call.schema is not None and "schema" not in without:
         output["format"] = {"type": "json_schema", "schema": call.schema}
     if output:
         request["output_config"] = output
     # The SDK has no keywords for these: current models refuse them, older ones do not.
-    if sampling := {name: settings[name] for name in ("temperature", "top_p") if name in settings}:
-        request["extra_body"] = sampling
-    cleaned: dict[str, Any] = _well_formed(request)
+    sampling = {"temperature": call.temperature, "top_p": call.top_p}
+    if given := known({name: sampling[name] for name in sampling.keys() - without}):
+        request["extra_body"] = given
+    cleaned: dict[str, Any] = well_formed(request)
     return cleaned
 
 
@@ -89,25 +87,32 @@ def to_reply(
     Raises:
         UnreadableError: it is no message that we understand.
     """
-    message = _well_formed(message)
+    message = well_formed(message)
     content = message.get("content")
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
         msg = "it has no list of content blocks"
         raise UnreadableError(msg)
     reason = message.get("stop_reason")
-    if reason not in _STOPS:
+    if not isinstance(reason, str) or reason not in _STOPS:
         msg = f"it stopped for an unknown reason, {reason!r}; known are {', '.join(_STOPS)}"
         raise UnreadableError(msg)
-    turn = [_returnable(block) for block in content]
+    details = message.get("stop_details")
+    turn = _to_turn(content)
     return ModelReply(
-        text="".join(str(each.get("text", "")) for each in content if each.get("type") == "text"),
+        text="".join(_text(block) for block in content),
         tool_calls=tuple(
-            _to_tool_request(block, names=names, raw=_well_formed(raw_inputs.get(index)))
+            tool_request(
+                block.get("id"),
+                name=block.get("name"),
+                # An empty stream of arguments means none; the block still holds its initial {}.
+                arguments=well_formed(raw_inputs.get(index)) or _arguments(block),
+                names=names,
+            )
             for index, block in enumerate(content)
             if block.get("type") == "tool_use"
         ),
         stop=_STOPS[reason],
-        refusal_category=(message.get("stop_details") or {}).get("category"),
+        refusal_category=details.get("category") if isinstance(details, dict) else None,
         usage=to_usage(message.get("usage")),
         model=str(message.get("model") or ""),
         native_turn=NativeTurn({"role": "assistant", "content": turn}) if turn else None,
@@ -118,19 +123,18 @@ def to_usage(usage: object) -> Usage:
     """Read token counts; what is not reported stays unknown."""
     if not isinstance(usage, Mapping):
         return Usage()
-    written = _count(usage, "cache_creation_input_tokens") or 0
+    written = count(usage, "cache_creation_input_tokens") or 0
     split = usage.get("cache_creation")
-    for_1h = (_count(split, "ephemeral_1h_input_tokens") or 0) if isinstance(split, Mapping) else 0
-    for_5m = (_count(split, "ephemeral_5m_input_tokens") or 0) if isinstance(split, Mapping) else 0
-    details = usage.get("output_tokens_details")
+    for_1h = count(split, "ephemeral_1h_input_tokens") or 0
+    for_5m = count(split, "ephemeral_5m_input_tokens") or 0
     return Usage(
-        input_uncached=_count(usage, "input_tokens"),
-        output=_count(usage, "output_tokens"),
-        cache_read=_count(usage, "cache_read_input_tokens") or 0,
+        input_uncached=count(usage, "input_tokens"),
+        output=count(usage, "output_tokens"),
+        cache_read=count(usage, "cache_read_input_tokens") or 0,
         # Without a split all of it is of the shorter kind, which is the API's default.
         cache_write_5m=max(for_5m, written - for_1h),
         cache_write_1h=for_1h,
-        reasoning=(_count(details, "thinking_tokens") or 0) if isinstance(details, Mapping) else 0,
+        reasoning=count(usage.get("output_tokens_details"), "thinking_tokens") or 0,
     )
 
 
@@ -160,9 +164,9 @@ class StreamedMessage:
             case "content_block_stop":
                 self._end_block(event["index"])
             case "message_delta":
-                self.message.update(_known(event["delta"]))
+                self.message.update(known(event["delta"]))
                 # Counts are cumulative; what is left out keeps the value of message_start.
-                self.message["usage"].update(_known(event.get("usage") or {}))
+                self.message["usage"].update(known(event.get("usage") or {}))
             case "message_stop":
                 self.is_complete = True
         return False
@@ -187,18 +191,13 @@ class StreamedMessage:
     def _end_block(self, index: int) -> None:
         block = self.message["content"][index]
         if raw := self.raw_inputs.get(index):
-            block["input"] = _parsed(raw)
-
-
-def _says_something(message: ChatMessage) -> bool:
-    # The API refuses blank text; an agent that once said nothing leaves no turn in the history.
-    return not isinstance(message, AssistantMessage) or bool(message.text.strip())
+            block["input"] = parsed(raw)
 
 
 def _to_message(message: ChatMessage) -> dict[str, Any]:
     match message:
-        case UserMessage(text):
-            return {"role": "user", "content": text}
+        case UserMessage(text, files):
+            return {"role": "user", "content": _shown(text, files) if files else text}
         case AssistantMessage(text):
             return {"role": "assistant", "content": text}
         case NativeTurn(value):
@@ -217,48 +216,42 @@ def _to_message(message: ChatMessage) -> dict[str, Any]:
             return {"role": "user", "content": blocks}
 
 
-def _to_tool_request(block: Mapping[str, Any], *, names: ToolNames, raw: str | None) -> ToolRequest:
-    given = block.get("input")
-    # An empty stream of arguments means none; the block then still holds its initial {}.
-    arguments = _parsed(raw) if raw else given
-    return ToolRequest(
-        id=str(block.get("id", "")),
-        name=names.authored(str(block.get("name", ""))),
-        arguments=arguments if isinstance(arguments, dict) else {},
-        arguments_raw=raw or json.dumps(given, ensure_ascii=False),
-        is_malformed=not isinstance(arguments, dict),
-    )
+def _shown(text: str, files: tuple[FileContent, ...]) -> list[dict[str, Any]]:
+    """Give blocks; models read best what comes before the question about it."""
+    blocks = [_to_block(file) for file in files]
+    return [*blocks, {"type": "text", "text": text}] if text.strip() else blocks
+
+
+def _to_block(file: FileContent) -> dict[str, Any]:
+    source = {
+        "type": "base64",
+        "media_type": file.media_type,
+        "data": base64.b64encode(file.data).decode(),
+    }
+    if file.media_type == PDF:
+        return {"type": "document", "source": source, "title": file.name}
+    return {"type": "image", "source": source}
+
+
+def _arguments(block: Mapping[str, Any]) -> str:
+    return json.dumps(block.get("input"), ensure_ascii=False)
+
+
+def _text(block: Mapping[str, Any]) -> str:
+    return str(block.get("text") or "") if block.get("type") == "text" else ""
+
+
+def _to_turn(content: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give the blocks that may be sent back: the API refuses some of what it writes itself."""
+    is_blank = [block.get("type") == "text" and not _text(block).strip() for block in content]
+    turn = [_returnable(block) for block, blank in zip(content, is_blank, strict=True) if not blank]
+    while turn and str(turn[-1].get("type")) in _THOUGHTS:  # after which it was cut off
+        turn.pop()
+    return turn
 
 
 def _returnable(block: dict[str, Any]) -> dict[str, Any]:
     # Unchanged, but for arguments that are no object: the API would refuse its own words.
-    if block.get("type") == "tool_use" and not isinstance(block.get("input"), dict):
+    if block.get("type") == "tool_use" and not isinstance(parsed(_arguments(block)), dict):
         return {**block, "input": {}}
     return block
-
-
-def _parsed(raw: str) -> Any:  # noqa: ANN401 - whatever the model wrote
-    try:
-        return _well_formed(json.loads(raw))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _well_formed(value: Any) -> Any:  # noqa: ANN401 - any JSON, and it stays what it was
-    # A reply cut within an emoji holds half a surrogate pair: no UTF-8 can carry it, neither back
-    # to the API nor into a database.
-    text = json.dumps(value, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
-    return value
-
-
-def _known(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _count(fields: Mapping[str, Any], name: str) -> int | None:
-    value = fields.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -4,6 +4,7 @@ Latencies are milliseconds, timeouts seconds. Tool names are the authored ones o
 an API accepts instead stays inside its adapter.
 """
 
+import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -19,12 +20,45 @@ Effort = Literal["low", "medium", "high", "xhigh", "max"]
 # How long we wait, and what we are told meanwhile, changes no answer.
 _NOT_ASKED = frozenset({"timeout_s", "patience_s", "waiting", "tell"})
 
+PDF = "application/pdf"
+
+# Of what is sent beside the text: roles, separators, what an API adds for tools.
+_OVERHEAD_TOKENS = 1000
+# What the models that charge most make of a large picture.
+_IMAGE_TOKENS = 50_000
+# A page is a text and a picture, and hardly any model reads more than a million tokens.
+_PDF_TOKENS_PER_BYTE = 20
+_MOST_PDF_TOKENS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """A picture, or a PDF, that is shown to the model as it is."""
+
+    name: str
+    media_type: str
+    data: bytes = field(repr=False)
+
+    @property
+    def most_tokens(self) -> int:
+        """Give more than any model makes of it."""
+        if self.media_type != PDF:
+            return _IMAGE_TOKENS
+        guess = _IMAGE_TOKENS + _PDF_TOKENS_PER_BYTE * len(self.data)
+        return min(guess, _MOST_PDF_TOKENS)
+
+    def as_json(self) -> dict[str, str]:
+        """Tell it apart from others, without what is in it."""
+        digest = hashlib.sha256(self.data).hexdigest()
+        return {"name": self.name, "media_type": self.media_type, "sha256": digest}
+
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """Something a person said, or what we ask a judge."""
+    """Something a person said or showed, or what we ask a judge."""
 
     text: str
+    files: tuple[FileContent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +126,9 @@ class ModelCall:
     `provider` is a slug. `timeout_s` bounds one attempt, `patience_s` the time that retries may
     take in all. `waiting()` is entered for as long as the call waits for its provider: callers stop
     their own clock there; `tell` hears in words what it waits for, and afterwards an empty text.
-    Sampling settings and `effort` are sent only if set, and dropped where refused.
+    Sampling settings, `effort`, `seed` and `top_logprobs` (how many other tokens are named beside
+    each one of the reply) are sent only if set, and dropped where refused; so is `schema`, whoever
+    reads the reply checks it anyway.
     """
 
     provider: str
@@ -110,8 +146,24 @@ class ModelCall:
     temperature: float | None = None
     top_p: float | None = None
     effort: Effort | None = None
+    seed: int | None = None
+    top_logprobs: int | None = None
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
     tell: Callable[[str], None] = lambda _: None
+
+    @property
+    def files(self) -> tuple[FileContent, ...]:
+        shown = (each.files for each in self.messages if isinstance(each, UserMessage))
+        return tuple(file for files in shown for file in files)
+
+    @property
+    def most_prompt_tokens(self) -> int:
+        """Give more than any model makes of the prompt.
+
+        No tokenizer makes more tokens of a text than it has bytes.
+        """
+        text = len(self.as_json().encode("utf-8", "surrogatepass"))
+        return text + sum(file.most_tokens for file in self.files) + _OVERHEAD_TOKENS
 
     def as_json(self) -> str:
         """Give all that the answer depends on as one JSON text."""
@@ -120,9 +172,28 @@ class ModelCall:
             for each in fields(self)
             if each.name not in _NOT_ASKED
         }
-        asked["messages"] = [[type(each).__name__, asdict(each)] for each in self.messages]
+        asked["messages"] = [[type(each).__name__, _as_json(each)] for each in self.messages]
         asked["tools"] = [asdict(each) for each in self.tools]
         return json.dumps(asked, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _as_json(message: ChatMessage) -> dict[str, Any]:
+    if isinstance(message, UserMessage):
+        return {"text": message.text, "files": [file.as_json() for file in message.files]}
+    return asdict(message)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """A token of a reply, and with `top` what else the model might have written in its place.
+
+    `offset` is where it begins in the reply's text, in characters. Probabilities are logarithms.
+    """
+
+    offset: int
+    token: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +205,7 @@ class ModelReply:
     `latency_ms` and `first_token_ms` are of the attempt that succeeded; all other time is in
     `waited_ms`. `native_turn` goes into the next call's messages; None if nothing was said.
     `dropped` names the settings that the model does not accept. `cost_usd` None is unknown.
+    `logprobs` is empty unless asked for and told.
     `is_replayed`: it was given and paid for earlier, in a conversation that was broken off.
     """
 
@@ -153,6 +225,42 @@ class ModelReply:
     sent: Mapping[str, Any] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     native_turn: NativeTurn | None = None
+    logprobs: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedCall:
+    """Texts to be embedded together, none of them blank; the rest as in a ModelCall."""
+
+    provider: str
+    model: str
+    texts: tuple[str, ...]
+    timeout_s: float = 60.0
+    patience_s: float = 600.0
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    tell: Callable[[str], None] = lambda _: None
+    max_output_tokens: int = field(default=0, init=False)
+
+    @property
+    def most_prompt_tokens(self) -> int:
+        sent = sum(len(text.encode("utf-8", "surrogatepass")) for text in self.texts)
+        return sent + _OVERHEAD_TOKENS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embeddings:
+    """The vectors of some texts, in their order; the rest as in a ModelReply.
+
+    Where several calls were needed, `latency_ms` and `waited_ms` are those of all together.
+    """
+
+    vectors: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: Decimal | None = None
+    latency_ms: float = 0.0
+    waited_ms: float = 0.0
+    attempts: tuple[Attempt, ...] = ()
+    model: str = ""
 
 
 Complete = Callable[[ModelCall], Awaitable[ModelReply]]

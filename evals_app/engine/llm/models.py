@@ -1,30 +1,27 @@
-"""The way to every model of a run: places, pace, money, waiting and retries around single attempts."""
+"""The way to every model of a run: waiting and retries around single attempts."""
 
 import asyncio
 import difflib
 import os
 import random as random_module
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from decimal import Decimal
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self, TypeVar
 
-from evals_app.engine.errors import (
-    AuthFailedError,
-    ConfigurationError,
-    ProviderError,
-    RateLimitedError,
-)
-from evals_app.engine.llm.anthropic import AnthropicAdapter
-from evals_app.engine.llm.call import ModelCall, ModelReply
+from evals_app.engine.errors import ConfigurationError, RateLimitedError
+from evals_app.engine.llm import anthropic, openai
+from evals_app.engine.llm.adapter import Adapter, EmbeddingAdapter
+from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
+from evals_app.engine.llm.keys import access
+from evals_app.engine.llm.kinds import KINDS
 from evals_app.engine.llm.pricing import Prices
+from evals_app.engine.llm.provider import Block, Call, Course, Provider, Setting, Standing
 from evals_app.engine.llm.purse import Purse
 from evals_app.engine.llm.retry import (
-    JITTER,
     MAX_RETRIES,
     AttemptError,
     SettingRefusedError,
@@ -33,89 +30,26 @@ from evals_app.engine.llm.retry import (
 )
 from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.spec import ProviderSpec
-from evals_app.engine.trial import Attempt
+from evals_app.engine.trial import Attempt, total_cost, total_usage
 
-_KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY"}
-_INSTANT_S = 0.001  # clocks and sleeps differ by less; waiting for it would only spin
+__all__ = ["Block", "Book", "Models", "Standing", "preload"]
 
-
-class Adapter(Protocol):
-    """One model API, one attempt at a time."""
-
-    async def send(self, call: ModelCall, *, without: frozenset[str]) -> ModelReply: ...
-    async def close(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class MissingKey:
-    """A provider whose key is not in the environment."""
-
-    provider: str
-    variable: str
-
-    def __str__(self) -> str:
-        return (
-            f"Provider {self.provider!r} needs an API key: "
-            f"set the environment variable {self.variable}."
-        )
-
-
-def missing_keys(providers: Iterable[ProviderSpec], environ: Mapping[str, str]) -> list[MissingKey]:
-    """List the providers that could not be called; scripted ones need no key."""
-    return [
-        MissingKey(spec.slug, _key_variable(spec))
-        for spec in providers
-        if spec.kind in _KEY_VARIABLES and not _key(spec, environ)
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A provider wants to be left alone: for how many seconds more, and in whose words."""
-
-    for_s: float
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What a process makes of a provider.
-
-    `under_way` calls now, `wanted` at once at most since the last time, and what it was told since
-    then about leaving the provider alone.
-    """
-
-    under_way: int
-    wanted: int
-    block: Block | None = None
-
+R = TypeVar("R", ModelReply, Embeddings)
 
 # Books moments for so many calls of a provider, for all processes together; seconds to the first.
 Book = Callable[[str, int], Awaitable[float]]
 
+# Of all texts of one embedding call; APIs allow about as many tokens, of which texts have fewer.
+_MOST_BYTES = 250_000
 
-@dataclass(slots=True)
-class _Provider:
-    """A provider in one event loop."""
 
-    spec: ProviderSpec
-    slots: Slots
-    prices: Prices
-    pace: Pace | None = None
-    adapter: Adapter | None = None
-    blocked_until: float = 0.0
-    blocked_by: type[ProviderError] = RateLimitedError
-    blocked_because: str = ""
-    is_news: bool = False  # nobody but us knows of the block yet
-    refused: set[tuple[str, str, object]] = field(default_factory=set)
-
-    def refused_settings(self, call: ModelCall) -> frozenset[str]:
-        # By value, too: 1.5 may be out of range where 0 is welcome.
-        return frozenset(
-            name
-            for model, name, value in self.refused
-            if model == call.model and getattr(call, name) == value
-        )
+def preload(kinds: Collection[str]) -> None:
+    """Import the SDKs for these kinds now: workers spend the second once, before they fork."""
+    apis = {KINDS[kind].api for kind in kinds}
+    if "anthropic" in apis:
+        anthropic.preload()
+    if "openai" in apis:
+        openai.preload()
 
 
 class Models:
@@ -138,26 +72,24 @@ class Models:
         now: Callable[[], float] = time.time,
     ) -> None:
         self._specs = {spec.slug: spec for spec in providers}
-        self._sleep = sleep
-        self._clock = clock
-        self._random = random
+        self._setting = Setting(sleep, clock, random, now)
         self._environ = environ
-        self._now = now
         self._purse = purse
         self._book = book
-        self._providers: dict[str, _Provider] = {}
+        self._providers: dict[str, Provider] = {}
         self._exit = AsyncExitStack()
         self.news = asyncio.Event()  # set when a provider wants to be left alone
 
     async def __aenter__(self) -> Self:
         # Semaphores and clients belong to the loop they were first used in.
         self._providers = {
-            slug: _Provider(
+            slug: Provider(
                 spec,
                 slots=Slots(spec.max_concurrency),
                 prices=Prices(spec.prices),
+                setting=self._setting,
+                purse=self._purse,
                 pace=self._pace(spec),
-                blocked_until=self._clock(),
             )
             for slug, spec in self._specs.items()
         }
@@ -181,174 +113,139 @@ class Models:
             ConfigurationError: no such provider.
         """
         provider = self._find(call.provider)
-        adapter = self._adapter(provider)
-        name = provider.spec.provider
-        started, queued_s = self._clock(), 0.0
-        failures: list[AttemptError] = []
-        attempts: list[Attempt] = []
-        while True:
-            async with AsyncExitStack() as slot:
-                with call.waiting():
-                    await self._wait_while_blocked(
-                        provider, call, since=started + queued_s, attempts=attempts
-                    )
-                    asked_at = self._clock()
-                    call.tell(f"waits for a free place at {name}")
-                    await slot.enter_async_context(provider.slots)
-                    if provider.pace is not None:
-                        await provider.pace()
-                    call.tell("waits for money that other calls have set aside")
-                    bound = await self._reserve(provider, call)
-                    queued_s += self._clock() - asked_at
-                call.tell("")
-                if self._blocked_s(provider):  # somebody was told so while we stood in the queue
-                    self._settle(bound, Decimal(0))
-                    continue
-                try:
-                    reply = await self._paid(provider, adapter, call, bound)
-                except AttemptError as error:
-                    failures.append(error)
-                else:
-                    waited_ms = (self._clock() - started) * 1000 - reply.latency_ms
-                    return replace(reply, waited_ms=max(0.0, waited_ms), attempts=tuple(attempts))
-            # The slot is free from here on: others work while this call waits.
-            failure, spent_s = failures[-1], self._clock() - started - queued_s
-            delay = delay_s(failure, retry=len(failures), jitter=self._random())
-            if failure.blocks_provider:
-                self._block(provider, for_s=delay, kind=failure.kind, because=failure.what)
-            problem = summary(name, failures, seconds=spent_s)
-            is_last = not failure.is_retryable or len(failures) > MAX_RETRIES
-            if not is_last and spent_s + delay > call.patience_s:
-                is_last = True
-                problem += (
-                    f" The next attempt would be {delay:.0f} s later, "
-                    f"beyond the patience of {call.patience_s:.0f} s."
-                )
-            attempts.append(Attempt(str(failure), 0.0 if is_last else delay * 1000))
-            if is_last:
-                raise _gave_up(failure.to_provider_error(problem), attempts) from None
-            call.tell(
-                f"waits for {name} until {self._time_in(delay)} ({failure.what}), "
-                f"then try {len(failures) + 1} of {MAX_RETRIES + 1}"
-            )
-            with call.waiting():
-                await self._sleep(delay)
+        send = partial(self._send, provider, self._adapter(provider), call)
+        return await self._persist(provider, call, send)
 
-    async def _reserve(self, provider: _Provider, call: ModelCall) -> Decimal:
-        """Set aside the most that an attempt can cost; nothing where no ceiling asks for it."""
-        if self._purse is None or not self._purse.is_limited:
-            return Decimal(0)
-        bound = provider.prices.bound_usd(
-            call.model,
-            sent_bytes=len(call.as_json().encode("utf-8", "surrogatepass")),
-            max_output_tokens=call.max_output_tokens,
-        )
-        if bound is None:
-            msg = f"{call.provider}/{call.model} has no price, and this run has a ceiling."
+    async def embed(
+        self,
+        texts: Sequence[str],
+        *,
+        provider: str,
+        model: str,
+        timeout_s: float = 60.0,
+        patience_s: float = 600.0,
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> Embeddings:
+        """Get a vector for each text, in as many calls as it takes; options as in a ModelCall.
+
+        Raises:
+            ProviderError: it gave up; `attempts` tells what happened. No key ever is in a message.
+            ConfigurationError: no such provider, or it has no embeddings.
+            ValueError: a text is blank, and APIs refuse such.
+        """
+        if not all(text.strip() for text in texts):
+            msg = "A blank text has no embedding."
+            raise ValueError(msg)
+        found = self._find(provider)
+        kind = KINDS[found.spec.kind]
+        adapter = self._adapter(found) if kind.has_embeddings else None
+        if not isinstance(adapter, EmbeddingAdapter):
+            msg = f"Provider {provider!r} ({kind.label}) has no embeddings."
             raise ConfigurationError(msg)
-        await self._purse.reserve(bound)
-        return bound
+        parts = []
+        for part in _parts(texts, most=kind.most_texts):
+            call = EmbedCall(
+                provider=provider,
+                model=model,
+                texts=part,
+                timeout_s=timeout_s,
+                patience_s=patience_s,
+                waiting=waiting,
+                tell=tell,
+            )
+            parts.append(await self._persist(found, call, partial(adapter.embed, call)))
+        return _joined(parts)
 
-    async def _paid(
-        self, provider: _Provider, adapter: Adapter, call: ModelCall, bound: Decimal
-    ) -> ModelReply:
-        """Try once, and settle what it cost: at most `bound`, which is reserved."""
-        spent = bound  # what breaks off in the middle may be billed
-        try:
-            reply = await self._send(provider, adapter, call)
-            cost = provider.prices.cost_usd(call.model, reply.usage)
-            spent = bound if cost is None else cost
-            return replace(reply, cost_usd=cost)
-        except AttemptError as error:
-            spent = bound if error.is_billable else Decimal(0)
-            raise
-        finally:
-            self._settle(bound, spent)
+    async def _persist(
+        self, provider: Provider, call: Call, attempt: Callable[[], Awaitable[R]]
+    ) -> R:
+        clock = self._setting.clock
+        course = Course(began=clock())
+        while True:
+            async with provider.entered(call, course) as bound:
+                try:
+                    reply = await provider.paid(call, attempt, bound)
+                except AttemptError as error:
+                    course.failures.append(error)
+                else:
+                    waited_ms = (clock() - course.began) * 1000 - reply.latency_ms
+                    attempts = tuple(course.attempts)
+                    return replace(reply, waited_ms=max(0.0, waited_ms), attempts=attempts)
+            # The slot is free from here on: others work while this call waits.
+            delay = self._delay(provider, call, course)
+            with call.waiting():
+                await self._setting.sleep(delay)
 
-    def _settle(self, bound: Decimal, spent: Decimal) -> None:
-        if self._purse is not None:
-            self._purse.settle(bound, spent)
+    def _delay(self, provider: Provider, call: Call, course: Course) -> float:
+        """Give the seconds until the next attempt.
+
+        Raises:
+            ProviderError: there is none.
+        """
+        failure, tried = course.failures[-1], len(course.failures)
+        spent_s = self._setting.clock() - course.began - course.queued_s
+        delay = delay_s(failure, retry=tried, jitter=self._setting.random())
+        if failure.blocks_provider and provider.block(
+            for_s=delay, by=failure.kind, because=failure.what
+        ):
+            provider.is_news = True
+            self.news.set()
+        problem = summary(provider.name, course.failures, seconds=spent_s)
+        is_last = not failure.is_retryable or tried > MAX_RETRIES
+        if not is_last and spent_s + delay > call.patience_s:
+            is_last = True
+            problem += (
+                f" The next attempt would be {delay:.0f} s later, "
+                f"beyond the patience of {call.patience_s:.0f} s."
+            )
+        course.attempts.append(Attempt(str(failure), 0.0 if is_last else delay * 1000))
+        if is_last:
+            raise course.gave_up(failure.to_provider_error(problem)) from None
+        call.tell(
+            f"waits for {provider.name} until {self._setting.time_in(delay)} ({failure.what}), "
+            f"then try {tried + 1} of {MAX_RETRIES + 1}"
+        )
+        return delay
+
+    async def _send(self, provider: Provider, adapter: Adapter, call: ModelCall) -> ModelReply:
+        while True:  # ends: each round drops one setting, and only one that was sent
+            try:
+                without = provider.refused_settings(call, adapter.settings)
+                return await adapter.send(call, without=without)
+            except SettingRefusedError as error:
+                provider.note_refused(call, error.setting)
 
     def standing(self) -> dict[str, Standing]:
         """Tell how it stands with each provider that has an API; news are told once."""
         self.news.clear()
-        found = {}
-        for slug, each in self._providers.items():
-            if each.spec.kind not in _KEY_VARIABLES:
-                continue
-            block = None
-            if each.is_news and (left := self._blocked_s(each)):
-                block = Block(left, each.blocked_because)
-            each.is_news = False
-            found[slug] = Standing(each.slots.under_way, each.slots.take_peak(), block)
-        return found
+        return {
+            slug: provider.standing()
+            for slug, provider in self._providers.items()
+            if KINDS[provider.spec.kind].api
+        }
 
     def heed(self, *, places: Mapping[str, int], blocks: Mapping[str, Block]) -> None:
         """Keep to what all processes share: calls at once, and providers to be left alone."""
         for slug, limit in places.items():
             self._providers[slug].slots.set_limit(limit)
         for slug, block in blocks.items():
-            provider = self._providers[slug]
-            is_news = provider.is_news
-            self._block(provider, for_s=block.for_s, kind=RateLimitedError, because=block.reason)
-            provider.is_news = is_news  # this came from the others
-
-    async def _send(self, provider: _Provider, adapter: Adapter, call: ModelCall) -> ModelReply:
-        while True:  # ends: each round drops one setting, and only one that was sent
-            try:
-                return await adapter.send(call, without=provider.refused_settings(call))
-            except SettingRefusedError as error:
-                refused = (call.model, error.setting, getattr(call, error.setting))
-                provider.refused.add(refused)
-
-    async def _wait_while_blocked(
-        self, provider: _Provider, call: ModelCall, *, since: float, attempts: Sequence[Attempt]
-    ) -> None:
-        while left := self._blocked_s(provider):
-            # With jitter, lest everybody comes back in the same moment.
-            wait = left * (1 + JITTER * self._random())
-            because = f" ({provider.blocked_because})" if provider.blocked_because else ""
-            call.tell(f"waits for {provider.spec.provider} until {self._time_in(wait)}{because}")
-            if self._clock() - since + wait > call.patience_s:
-                problem = (
-                    f"{provider.spec.provider} wants to be left alone for another {left:.0f} s; "
-                    f"the patience of this call is {call.patience_s:.0f} s."
-                )
-                raise _gave_up(provider.blocked_by(problem, retry_after_s=left), attempts)
-            await self._sleep(wait)
-
-    def _blocked_s(self, provider: _Provider) -> float:
-        left = provider.blocked_until - self._clock()
-        return left if left > _INSTANT_S else 0.0
-
-    def _block(
-        self, provider: _Provider, *, for_s: float, kind: type[ProviderError], because: str
-    ) -> None:
-        """Hold back every call to a provider; it never shortens a wait."""
-        until = self._clock() + for_s
-        if until > provider.blocked_until + _INSTANT_S:
-            provider.blocked_until, provider.blocked_by = until, kind
-            provider.blocked_because, provider.is_news = because, True
-            self.news.set()
-
-    def _time_in(self, seconds: float) -> str:
-        return f"{datetime.fromtimestamp(self._now() + seconds, UTC):%H:%M:%S} UTC"
+            self._providers[slug].block(
+                for_s=block.for_s, by=RateLimitedError, because=block.reason
+            )
 
     def _pace(self, spec: ProviderSpec) -> Pace | None:
         if spec.requests_per_minute is None:
             return None
-        own = _OwnBook(spec.requests_per_minute, self._clock)
+        book = None if self._book is None else partial(self._book, spec.slug)
+        setting = self._setting
+        return Pace(spec.requests_per_minute, book=book, sleep=setting.sleep, clock=setting.clock)
 
-        async def book(count: int) -> float:
-            return own(count) if self._book is None else await self._book(spec.slug, count)
-
-        return Pace(spec.requests_per_minute, book=book, sleep=self._sleep, clock=self._clock)
-
-    def _find(self, slug: str) -> _Provider:
+    def _find(self, slug: str) -> Provider:
         provider = self._providers.get(slug)
         if provider is None:
             raise ConfigurationError(self._unknown(slug))
-        if provider.spec.kind not in _KEY_VARIABLES:
+        if KINDS[provider.spec.kind].api is None:
             msg = f"Provider {slug!r} is {provider.spec.kind}: it has no model API to call."
             raise ConfigurationError(msg)
         return provider
@@ -361,50 +258,38 @@ class Models:
         known = ", ".join(sorted(self._specs)) or "none"
         return f"There is no provider {slug!r}.{hint} Known: {known}."
 
-    def _adapter(self, provider: _Provider) -> Adapter:
+    def _adapter(self, provider: Provider) -> Adapter:
         if provider.adapter is None:
-            spec = provider.spec
-            key = _key(spec, self._environ)
-            if not key:
-                raise _gave_up(AuthFailedError(str(MissingKey(spec.slug, _key_variable(spec)))), [])
-            if not (key.isascii() and key.isprintable()):
-                msg = f"The environment variable {_key_variable(spec)} holds no usable API key."
-                raise _gave_up(AuthFailedError(msg), [])
-            provider.adapter = AnthropicAdapter(
-                api_key=key,
-                api_key_env=_key_variable(spec),
-                base_url=spec.base_url,
-                clock=self._clock,
-                now=self._now,
-            )
+            by_api = {"anthropic": anthropic.AnthropicAdapter, "openai": openai.OpenAIAdapter}
+            way = access(provider.spec, self._environ)
+            make = by_api[way.kind.api or ""]
+            provider.adapter = make(way, clock=self._setting.clock, now=self._setting.now)
             self._exit.push_async_callback(provider.adapter.close)
         return provider.adapter
 
 
-class _OwnBook:
-    """Moments for calls of this process alone."""
-
-    def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:
-        self._interval_s = 60 / per_minute
-        self._clock = clock
-        self._next = clock()
-
-    def __call__(self, count: int) -> float:
-        now = self._clock()
-        first = max(now, self._next)
-        self._next = first + count * self._interval_s
-        return first - now
-
-
-def _gave_up(error: ProviderError, attempts: Sequence[Attempt]) -> ProviderError:
-    error.attempts = tuple(attempts)
-    return error
+def _parts(texts: Sequence[str], *, most: int) -> Iterator[tuple[str, ...]]:
+    """Cut texts into what one call may hold; a single one is never cut."""
+    part: list[str] = []
+    size = 0
+    for text in texts:
+        of_text = len(text.encode("utf-8", "surrogatepass"))
+        if part and (len(part) == most or size + of_text > _MOST_BYTES):
+            yield tuple(part)
+            part, size = [], 0
+        part.append(text)
+        size += of_text
+    if part:
+        yield tuple(part)
 
 
-def _key_variable(spec: ProviderSpec) -> str:
-    return spec.api_key_env or _KEY_VARIABLES[spec.kind]
-
-
-def _key(spec: ProviderSpec, environ: Mapping[str, str]) -> str:
-    # A line end comes along easily from a file, and no HTTP header may hold one.
-    return environ.get(_key_variable(spec), "").strip()
+def _joined(parts: Sequence[Embeddings]) -> Embeddings:
+    return Embeddings(
+        vectors=tuple(vector for part in parts for vector in part.vectors),
+        usage=total_usage([part.usage for part in parts]),
+        cost_usd=total_cost([part.cost_usd for part in parts]),
+        latency_ms=sum(part.latency_ms for part in parts),
+        waited_ms=sum(part.waited_ms for part in parts),
+        attempts=tuple(attempt for part in parts for attempt in part.attempts),
+        model=parts[0].model if parts else "",
+    )

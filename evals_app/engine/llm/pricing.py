@@ -11,9 +11,6 @@ from evals_app.engine.trial import Usage
 _MILLION = 1_000_000
 _NANO = Decimal("0.000000001")
 
-# Of what is sent beside the text: roles, separators, what an API adds for tools.
-_OVERHEAD_TOKENS = 1000
-
 
 def prices_on(day: date, prices: Sequence[PriceSpec]) -> list[PriceSpec]:
     """Give the prices in force on a day: of each model, tier and mode the youngest that has come."""
@@ -90,21 +87,23 @@ class Prices:
             total += tokens * rate
         return (total / _MILLION).quantize(_NANO)
 
-    def bound_usd(self, model: str, *, sent_bytes: int, max_output_tokens: int) -> Decimal | None:
+    def bound_usd(
+        self, model: str, *, most_prompt_tokens: int, max_output_tokens: int
+    ) -> Decimal | None:
         """Give the most that a call can cost, before it is made; None without a price.
 
-        No tokenizer makes more tokens of a text than it has bytes. Each token is priced at the
-        dearest rate of every tier that the call may fall into.
+        Each token is priced at the dearest rate of every tier that the call may fall into.
         """
-        prompt = sent_bytes + _OVERHEAD_TOKENS
         tiers = [
-            tier for tier in self._tiers(model, is_batch=False) if tier.above_prompt_tokens < prompt
+            tier
+            for tier in self._tiers(model, is_batch=False)
+            if tier.above_prompt_tokens < most_prompt_tokens
         ]
         if not tiers:
             return None
         dearest_in = max(rate for tier in tiers for rate in _input_rates(tier))
         dearest_out = max(tier.output_usd for tier in tiers)
-        total = prompt * dearest_in + max_output_tokens * dearest_out
+        total = most_prompt_tokens * dearest_in + max_output_tokens * dearest_out
         return (total / _MILLION).quantize(_NANO)
 
     def _tier(self, model: str, prompt_tokens: int, *, is_batch: bool) -> PriceSpec | None:

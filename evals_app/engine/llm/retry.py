@@ -1,10 +1,10 @@
 """When a failed attempt is tried again, after how long, and what is said in the end."""
 
 import email.utils
-import math
 from collections.abc import Mapping, Sequence
 
 from evals_app.engine.errors import ProviderError, QuotaExhaustedError, RateLimitedError
+from evals_app.engine.llm.wire import Complaint, pause_s
 
 MAX_RETRIES = 5
 JITTER = 0.1  # at most a tenth more, so that callers do not come back in step
@@ -18,7 +18,8 @@ class AttemptError(Exception):
     """One attempt that failed, as an adapter reports it.
 
     `what` completes a sentence that begins with the provider's name: "answered 529 (overloaded)".
-    `detail` is the API's own explanation, free of keys. `should_retry` is the API's explicit wish.
+    `detail` is the API's own explanation, free of keys; `said` is all that it said, which may hold
+    some. `should_retry` is the API's explicit wish.
     `is_billable` says that the answer may have been written, and be paid for, although we have none;
     unsaid, that is so wherever the API gave no status.
     """
@@ -34,6 +35,7 @@ class AttemptError(Exception):
         should_retry: bool | None = None,
         request_id: str | None = None,
         is_billable: bool | None = None,
+        said: Complaint | None = None,
     ) -> None:
         super().__init__(sentence(what, detail))
         self.kind = kind
@@ -44,6 +46,7 @@ class AttemptError(Exception):
         self.should_retry = should_retry
         self.request_id = request_id
         self.is_billable = status is None if is_billable is None else is_billable
+        self.said = said or Complaint()
 
     @property
     def is_retryable(self) -> bool:
@@ -85,15 +88,8 @@ def retry_after_s(headers: Mapping[str, str], *, now: float) -> float | None:
     `now` is the Unix time, needed where the header holds a date. A moment that has passed counts
     as unsaid: it comes from a clock that is off, and would make us retry without any pause.
     """
-    in_ms = _number(headers.get("retry-after-ms"))
-    if in_ms is not None:
-        seconds: float | None = in_ms / 1000
-    else:
-        text = headers.get("retry-after")
-        seconds = _number(text)
-        if seconds is None and text is not None:
-            seconds = _date(text, now=now)
-    return seconds if seconds is not None and seconds > 0 else None
+    in_ms, said = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
+    return pause_s(in_ms, per_second=1000) or pause_s(said) or _until(said, now=now)
 
 
 def sentence(what: str, detail: str = "") -> str:
@@ -114,19 +110,11 @@ def summary(name: str, errors: Sequence[AttemptError], *, seconds: float) -> str
     return sentence(f"{name} failed {took}; the last time it {last.what}", last.detail)
 
 
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _date(text: str, *, now: float) -> float | None:
-    parsed = email.utils.parsedate_tz(text)
+def _until(date: str, *, now: float) -> float | None:
+    parsed = email.utils.parsedate_tz(date)
     if parsed is None:
         return None
     try:
-        return email.utils.mktime_tz(parsed) - now
+        return pause_s(email.utils.mktime_tz(parsed) - now)
     except (ValueError, OverflowError):
         return None

@@ -78,14 +78,14 @@ class Pace:
     """Calls a minute, evenly spread: `await pace()` before each call.
 
     `book(count)` books as many moments for all processes together and gives the seconds until the
-    first of them; the others follow at the pace.
+    first of them; the others follow at the pace. Without it this process is alone.
     """
 
     def __init__(
         self,
         per_minute: int,
         *,
-        book: Callable[[int], Awaitable[float]],
+        book: Callable[[int], Awaitable[float]] | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -93,6 +93,7 @@ class Pace:
         self._book = book
         self._sleep = sleep
         self._clock = clock
+        self._next = clock()
         self._moment: Together[None, float] = Together(self._moments)
 
     async def __call__(self) -> None:
@@ -101,5 +102,7 @@ class Pace:
             await self._sleep(wait)
 
     async def _moments(self, asked: Sequence[None]) -> Sequence[float]:
-        first = self._clock() + await self._book(len(asked))
+        booked_s = 0.0 if self._book is None else await self._book(len(asked))
+        first = max(self._clock() + booked_s, self._next)
+        self._next = first + len(asked) * self._interval_s
         return [first + number * self._interval_s for number in range(len(asked))]

@@ -1,12 +1,14 @@
 """The demo: load the examples, run them offline, show what came of it, serve."""
 
 import json
+import os
 import secrets
 import sys
 from argparse import ArgumentParser
 from contextlib import nullcontext
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
@@ -14,12 +16,11 @@ from rich.console import Console
 from rich.table import Table
 
 from evals_app.engine.trial import Verdict
-from evals_app.library import import_files
-from evals_app.library.examples import example_files
+from evals_app.library.examples import import_examples
 from evals_app.management.console import console_on, print_result, run_link, watch
 from evals_app.management.web import WebServer
 from evals_app.models import Run, Suite
-from evals_app.runs import start_run
+from evals_app.runs import CannotStartError, start_run
 from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
 
 BIND = "127.0.0.1:8000"
@@ -41,7 +42,7 @@ class Command(BaseCommand):
         suites = self._prepare(console)
         try:
             surprises = self._run(suites, console, site, options)
-        except CannotWorkError as error:
+        except (CannotStartError, CannotWorkError) as error:
             raise CommandError(str(error), returncode=1) from error
         if surprises:
             sys.exit(1)
@@ -50,10 +51,12 @@ class Command(BaseCommand):
         self, suites: list[Suite], console: Console, site: str, options: dict[str, Any]
     ) -> list[str]:
         """Run all suites, then serve until told to stop; give what did not end as declared."""
+        # Offline, whatever keys are set here; a model that the site names for embeddings is asked.
+        environ = os.environ if settings.EVALS_EMBEDDING_MODEL else {}
         with Interrupted().listening() as stop, LocalCluster(grace_s=5.0) as cluster:
             serving = nullcontext() if options["no_serve"] else WebServer(options["bind"])
             with serving as web:
-                runs = [start_run(suite) for suite in suites]
+                runs = [start_run(suite, environ=environ) for suite in suites]
                 runs = watch(runs, console=console, tick=cluster.tick, stop=lambda: bool(stop))
                 surprises = self._report(runs, console, site)
                 if web is not None and not stop:
@@ -73,7 +76,7 @@ class Command(BaseCommand):
             users.create_superuser("admin", password=password)
             console.print("[bold]Sign in as admin with the password[/]", password, highlight=False)
             console.print("It is shown this once; `manage.py changepassword admin` sets another.")
-        report = import_files(example_files())
+        report = import_examples()
         changed = [each for each in report.changes if each.what != "unchanged"]
         console.print(f"Examples: {len(changed)} of {len(report.changes)} objects written.")
         slugs = [each.slug for each in report.changes if each.kind == "suite"]

@@ -1,4 +1,4 @@
-"""Export suites and everything they need as native YAML."""
+"""Export suites and everything they need."""
 
 import os
 import tempfile
@@ -9,17 +9,18 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from pydantic import ValidationError
 
-from evals_app.library import export_files
-
-USAGE = 2
+from evals_app.library import FORMS, export_files
+from evals_app.management.eval_files import USAGE
+from evals_app.management.problems import tell
 
 
 class Command(BaseCommand):
-    """Write files that `import_evals` reads back unchanged."""
+    """Write files; native ones are read back by `import_evals` unchanged."""
 
     help = (
         "Write suites as native YAML, with the agents, fixtures, entity types and providers that "
-        "they need; without a slug write everything. Exit code: 0 written, 2 otherwise."
+        "they need; without a slug write all that is not archived. Other formats have no place "
+        "for some of that: what is lost is told. Exit code: 0 written, 2 otherwise."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -28,9 +29,13 @@ class Command(BaseCommand):
             "--dir", type=Path, required=True, help="Folder to write to; made if it is missing."
         )
 
+        parser.add_argument(
+            "--format", choices=FORMS, default="native", dest="form", help="native by default."
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            files = export_files(options["suites"])
+            export = export_files(options["suites"], form=options["form"])
         except LookupError as error:
             raise CommandError(str(error), returncode=USAGE) from error
         except ValidationError as error:
@@ -40,13 +45,17 @@ class Command(BaseCommand):
         folder: Path = options["dir"]
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for name, content in files.items():
+            for name, content in export.files.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 is_new = write_whole(folder / name, content)
                 shown = os.path.relpath(folder / name)
                 self.stdout.write(shown if is_new else f"{shown} (unchanged)")
         except OSError as error:
-            message = f"{error.filename or folder} cannot be written: {error.strerror}."
+            # The second name is the one that was asked for, where a file takes another's place.
+            path = error.filename2 or error.filename or folder
+            message = f"{path} cannot be written: {error.strerror}."
             raise CommandError(message, returncode=USAGE) from error
+        tell(self, [*export.warnings, *export.losses])
 
 
 def write_whole(path: Path, content: bytes) -> bool:

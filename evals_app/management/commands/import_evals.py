@@ -1,109 +1,149 @@
 """Import suites, agents, fixtures and providers from files."""
 
 import os
+import time
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
 
-from evals_app.formats import (
-    DIALECTS,
-    EXPECTED,
-    MAX_BYTES,
-    FormatError,
-    SourceFile,
-    is_eval_file,
-)
-from evals_app.library import ImportReport, import_files
+from evals_app.formats import DIALECTS, FindFile, FormatError
+from evals_app.library import Change, ImportReport, beside, import_files
+from evals_app.management.eval_files import USAGE, Lookout, read_paths
+from evals_app.management.problems import tell
 
-USAGE = 2
-# Readers refuse more than this; one byte is read beyond it, to let them say so.
-MOST_BYTES = MAX_BYTES + 1
+PAUSE_S = 0.5
+SHOWN_DIFFERENCES = 20
 
-_DONE = {"created": "Created", "updated": "Updated", "unchanged": "Unchanged"}
-_WOULD = {"created": "Would create", "updated": "Would update", "unchanged": "Unchanged"}
+_DONE = {
+    "created": "Created",
+    "updated": "Updated",
+    "archived": "Archived",
+    "unchanged": "Unchanged",
+}
+_WOULD = {
+    "created": "Would create",
+    "updated": "Would update",
+    "archived": "Would archive",
+    "unchanged": "Unchanged",
+}
 
 
 class Command(BaseCommand):
     """Import files and folders, all or nothing."""
 
     help = (
-        "Import suites, agents, fixtures and providers from YAML files, or from all such files in "
+        "Import suites, agents, fixtures and providers from files, or from all eval files in "
         "folders. With any error nothing is imported. Exit code: 0 imported, 2 otherwise."
     )
+
+    def __init__(
+        self, *args: Any, pause: Callable[[], None] = lambda: time.sleep(PAUSE_S), **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._pause = pause
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", metavar="PATH", help="Files and folders.")
         parser.add_argument(
             "--format", choices=DIALECTS, dest="dialect", help="Otherwise it is found out."
         )
+        parser.add_argument(
+            "--agent", metavar="SLUG", help="The agent for files that name none themselves."
+        )
         parser.add_argument("--dry-run", action="store_true", help="Only tell what would happen.")
+        parser.add_argument(
+            "--prune",
+            action="store_true",
+            help="Archive suites that came from these folders and are not in them any more.",
+        )
+        parser.add_argument(
+            "--watch",
+            action="store_true",
+            help="Stay, and import again whenever a file changes; Ctrl-C ends it.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        files = read_paths(options["paths"])
+        if options["prune"] and not any(map(os.path.isdir, options["paths"])):
+            message = "--prune archives what vanished from a folder, so it needs one."
+            raise CommandError(message, returncode=USAGE)
+        if not options["watch"]:
+            self._tell(self._import(options), options)
+            return
+        read_paths(options["paths"])  # what is wrong with the paths themselves ends it at once
+        with suppress(KeyboardInterrupt):
+            self._watch(options)
+
+    def _watch(self, options: dict[str, Any]) -> None:
+        lookout = Lookout(options["paths"], pause=self._pause)
+        is_first = True
+        while True:
+            lookout.begin()
+            try:
+                report = self._import(options, over=lookout.over)
+            except CommandError as error:
+                self.stderr.write(str(error), self.style.ERROR)
+            else:
+                self._tell(report, options, lists_unchanged=is_first)
+            is_first = False
+            self.stdout.write("Waiting for the next change; Ctrl-C ends it.")
+            if not connection.in_atomic_block:
+                connection.close()  # it may be hours: an idle one would be cut
+            lookout.wait()
+
+    def _import(
+        self, options: dict[str, Any], over: Callable[[FindFile], FindFile] = lambda find: find
+    ) -> ImportReport:
+        """Import once; `over` sees what is looked for beside the files."""
+        paths = options["paths"]
+        files = read_paths(paths)
         try:
-            report = import_files(files, dry_run=options["dry_run"], dialect=options["dialect"])
+            return import_files(
+                files,
+                dry_run=options["dry_run"],
+                dialect=options["dialect"],
+                find=over(beside(Path(file.path) for file in files)),
+                agent=options["agent"],
+                environment=os.environ,  # whoever calls this command may see it
+                root=Path.cwd().as_posix(),
+                prune=_folders(paths) if options["prune"] else (),
+            )
         except FormatError as error:
-            for problem in error.problems:
-                style = self.style.WARNING if problem.level == "warning" else self.style.ERROR
-                word = "warning: " if problem.level == "warning" else ""
-                self.stderr.write(f"{word}{problem}", style)
+            # What is lost is settled when the errors are gone.
+            tell(self, [each for each in error.problems if each.level != "loss"])
             count = sum(problem.level == "error" for problem in error.problems)
             message = f"{_counted(count, 'error')}; nothing was imported."
             raise CommandError(message, returncode=USAGE) from error
-        for warning in report.warnings:
-            self.stderr.write(f"warning: {warning}", self.style.WARNING)
-        self._tell(report, dry_run=options["dry_run"])
 
-    def _tell(self, report: ImportReport, *, dry_run: bool) -> None:
+    def _tell(
+        self, report: ImportReport, options: dict[str, Any], *, lists_unchanged: bool = True
+    ) -> None:
+        tell(self, [*report.warnings, *report.losses])
         width = max((len(change.kind) for change in report.changes), default=0)
-        for what, title in (_WOULD if dry_run else _DONE).items():
+        for what, title in (_WOULD if options["dry_run"] else _DONE).items():
             changes = [change for change in report.changes if change.what == what]
             if not changes:
                 continue
             self.stdout.write(f"{title} ({len(changes)})", self.style.MIGRATE_HEADING)
-            for change in changes:
+            for change in changes if what != "unchanged" or lists_unchanged else ():
                 self.stdout.write(f"  {change.kind:<{width}}  {change.slug}")
+                self._tell_differences(change)
+
+    def _tell_differences(self, change: Change) -> None:
+        for each in change.differences[:SHOWN_DIFFERENCES]:
+            before, after = (value or "nothing" for value in (each.before, each.after))
+            self.stdout.write(f"      {each.keys}: {before} -> {after}")
+        if (more := len(change.differences) - SHOWN_DIFFERENCES) > 0:
+            self.stdout.write(f"      and {more} more")
 
 
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def read_paths(paths: Sequence[str]) -> list[SourceFile]:
-    """Read the named files, and the eval files of the named folders.
-
-    Raises:
-        CommandError: a path does not exist or cannot be read, or there is no eval file at all.
-    """
-    problems = [f"There is no file or folder {path}." for path in paths if not Path(path).exists()]
-    found: dict[Path, Path] = {}
-    for path in map(Path, paths):
-        for file in _eval_files(path) if path.is_dir() else [path]:
-            found.setdefault(file.resolve(), file)
-    files = []
-    for file in found.values():
-        shown = os.path.relpath(file)
-        try:
-            with file.open("rb") as opened:
-                files.append(SourceFile(Path(shown).as_posix(), opened.read(MOST_BYTES)))
-        except FileNotFoundError:
-            continue  # named, and reported above
-        except OSError as error:
-            problems.append(f"{shown} cannot be read: {error.strerror}.")
-    if not files and not problems:
-        problems.append(f"There is no eval file in {', '.join(paths)}. {EXPECTED}.")
-    if problems:
-        raise CommandError("\n".join(problems), returncode=USAGE)
-    return files
-
-
-def _eval_files(folder: Path) -> Iterator[Path]:
-    """Walk a folder in a stable order, hidden folders and files left out."""
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if is_eval_file(name) and not name.startswith("."):
-                yield Path(parent, name)
+def _folders(paths: list[str]) -> list[str]:
+    return [Path(os.path.abspath(path)).as_posix() for path in paths if Path(path).is_dir()]  # noqa: PTH100 - resolve() would follow links

@@ -147,7 +147,8 @@ class Command(BaseCommand):
                 hints = [f"There is no suite {slug!r}.{near(slug, slugs)}" for slug in missing]
                 raise CommandError(" ".join(hints), returncode=USAGE)
             return [found[slug] for slug in dict.fromkeys(options["suites"])]
-        suites = list(known.filter(agent__slug=options["agent"]) if options["agent"] else known)
+        current = known.current()
+        suites = list(current.filter(agent__slug=options["agent"]) if options["agent"] else current)
         if not suites:
             message = "There is no suite to run. Import some with import_evals."
             raise CommandError(message, returncode=USAGE)

@@ -17,6 +17,14 @@
     return dialog?.offsetParent ? dialog : null;
   }
 
+  /** Do something as soon as it can be done; Alpine shows and hides a moment later. */
+  function once(isTime, act, tries = 50) {
+    setTimeout(() => {
+      if (isTime()) act();
+      else if (tries) once(isTime, act, tries - 1);
+    }, 40);
+  }
+
   /** Say that it is a dialog, unless it does so itself; then its text is to be read out first. */
   function enter(dialog) {
     const isOurs = dialog.hasAttribute("role");
@@ -28,8 +36,8 @@
       dialog.setAttribute("aria-labelledby", title?.id ?? "");
     }
     const first = isOurs ? dialog : dialog.querySelector(INPUTS) ?? dialog.querySelector("button[type=submit]");
-    // Alpine shows it a moment later, and nothing hidden can be focused.
-    setTimeout(() => (dialog.querySelector("[aria-invalid=true]") ?? first)?.focus(), 60);
+    // Nothing hidden can be focused.
+    once(shownDialog, () => (dialog.querySelector("[aria-invalid=true]") ?? first)?.focus());
   }
 
   function keepInside(event, dialog) {
@@ -43,11 +51,10 @@
 
   /** Once it is gone, whichever way it was left. */
   function giveBack() {
-    setTimeout(() => {
-      if (!opener || shownDialog()) return;
-      opener.focus();
+    once(() => !shownDialog(), () => {
+      opener?.focus();
       opener = null;
-    }, 60);
+    });
   }
 
   document.addEventListener("htmx:beforeRequest", (event) => {
@@ -64,6 +71,8 @@
   }, true);
 
   hush(document);
+  // A browser passes `autofocus` over where anything had the focus before the page was complete.
+  document.querySelector("[autofocus]")?.focus();
   document.addEventListener("htmx:afterSwap", (event) => {
     hush(event.target);
     const dialog = event.target.id === "modal-content" && document.getElementById("dialog");

@@ -1,19 +1,24 @@
-/* A scripted agent needs no model, a model no rules: fold away what the chosen kind does not use,
-   unless something stands in it. */
+/* Each kind of agent is asked in its own way: fold away what the chosen kind does not use, unless
+   something stands in it. */
 (() => {
   "use strict";
-  const parts = { model: ".only-model", scripted: ".only-scripted" };
+  const KINDS = ["model", "http", "chat", "python", "command", "scripted"];
+
+  function hasContent(part) {
+    const inputs = [...part.querySelectorAll("input:not([type=hidden]), textarea")];
+    return inputs.some((input) => (input.type === "checkbox" ? input.checked : input.value.trim()));
+  }
 
   function show() {
-    const driver = document.getElementById("id_driver")?.value;
-    const rules = document.getElementById("id_rules")?.value.trim();
-    const model = document.getElementById("id_model")?.value.trim();
-    for (const [kind, selector] of Object.entries(parts)) {
-      const isUsed = kind === driver || (kind === "scripted" ? rules : model);
-      for (const part of document.querySelectorAll(selector)) part.classList.toggle("ts-unused", !isUsed);
+    const driver = document.getElementById("id_driver").value;
+    const isChat = driver === "http" && document.getElementById("id_protocol").value === "openai-chat";
+    const used = isChat ? [driver, "chat"] : [driver];
+    for (const part of document.querySelectorAll(KINDS.map((kind) => `.only-${kind}`).join())) {
+      const isUsed = used.some((kind) => part.classList.contains(`only-${kind}`));
+      part.classList.toggle("ts-unused", !isUsed && !hasContent(part));
     }
   }
 
-  document.addEventListener("change", (event) => event.target.id === "id_driver" && show());
+  document.addEventListener("change", (event) => ["id_driver", "id_protocol"].includes(event.target.id) && show());
   document.addEventListener("DOMContentLoaded", () => document.getElementById("id_driver") && show());
 })();

@@ -26,6 +26,24 @@
     box.append(aside[kind] ?? window.touchstoneRows.fill(template, { __options__: prefix }));
   }
 
+  // What there is to know of a kind comes when it is asked for; toggling does not bubble.
+  async function showReference(event) {
+    const details = event.target;
+    const address = details.dataset?.reference;
+    if (!address || !details.open) return;
+    delete details.dataset.reference;
+    const body = details.querySelector(".ts-reference");
+    try {
+      const answer = await fetch(address);
+      if (!answer.ok) throw new Error(answer.statusText);
+      body.innerHTML = await answer.text();
+    } catch {
+      details.dataset.reference = address;
+      body.textContent = "This could not be loaded. Close and open it to try again.";
+    }
+  }
+
+  document.addEventListener("toggle", showReference, true);
   document.addEventListener("change", (event) => {
     if (event.target.matches?.("[data-check-kind]")) showKind(event.target);
   });

@@ -96,7 +96,7 @@
   function removeLine(button) {
     const lines = button.closest("[data-lines]");
     button.closest("[data-line]").remove();
-    lines.querySelector("[data-line-add]").focus();
+    lines.querySelector(":scope > [data-line-add]").focus();
     changed(lines);
   }
 

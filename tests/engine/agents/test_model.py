@@ -384,7 +384,7 @@ def make_session(complete: Callable[[ModelCall], Any], **changes: Any) -> ModelS
     return ModelSession(
         agent,
         setting=Setting("Be kind."),
-        toolbox=Toolbox(agent.tools, world=make_world()),
+        toolbox=Toolbox(agent.world_tools, world=make_world()),
         complete=complete,
     )
 

@@ -1,14 +1,23 @@
-"""Tools bound to a world."""
+"""The tools of an agent: those of a world, and its own."""
 
 import json
+from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
-from evals_app.engine.agents.toolbox import Toolbox, result_text
+from evals_app.engine.agents.toolbox import Toolbox, open_toolbox, result_text
 from evals_app.engine.errors import ConfigurationError
+from evals_app.engine.permits import FROZEN, permitting
+from evals_app.engine.tool_spec import AnyTool
 from evals_app.engine.trial import Chunk
+from tests.agent_server import Sent, WebServer
 from tests.engine.makers import make_call, make_world
 
+pytestmark = pytest.mark.anyio
+
+ANY_TOOL: TypeAdapter[Any] = TypeAdapter(AnyTool)
+CHUNKS = {"data": {"found": [{"id": 7, "text": "Seven."}, {"text": "No id."}, "junk"]}}
 TOOLS = ["entity.query", "entity.get", "entity.update", "knowledge.search"]
 
 
@@ -29,8 +38,10 @@ def test_a_tool_that_the_world_does_not_have_is_refused_with_the_known_ones() ->
         make_toolbox("entity.get", "mail.send")
 
 
-def test_a_call_is_noted_with_its_result() -> None:
-    call = make_toolbox().call("entity.query", {"type": "order", "filters": {"number": "1042"}})
+async def test_a_call_is_noted_with_its_result() -> None:
+    call = await make_toolbox().call(
+        "entity.query", {"type": "order", "filters": {"number": "1042"}}
+    )
 
     assert call.name == "entity.query"
     assert call.args == {"type": "order", "filters": {"number": "1042"}}
@@ -39,18 +50,19 @@ def test_a_call_is_noted_with_its_result() -> None:
     assert call.duration_ms >= 0
 
 
-def test_calls_change_one_and_the_same_world() -> None:
+async def test_calls_change_one_and_the_same_world() -> None:
     world = make_world()
     toolbox = Toolbox(TOOLS, world=world)
 
-    toolbox.call("entity.update", {"id": "order-1", "data": {"total": 0}})
+    await toolbox.call("entity.update", {"id": "order-1", "data": {"total": 0}})
 
-    assert toolbox.call("entity.get", {"id": "order-1"}).result["data"]["total"] == 0
+    call = await toolbox.call("entity.get", {"id": "order-1"})
+    assert call.result["data"]["total"] == 0
     assert len(world.journal) == 1
 
 
-def test_what_a_retrieval_tool_finds_is_kept_as_chunks() -> None:
-    call = make_toolbox().call("knowledge.search", {"query": "returned books"})
+async def test_what_a_retrieval_tool_finds_is_kept_as_chunks() -> None:
+    call = await make_toolbox().call("knowledge.search", {"query": "returned books"})
 
     assert call.chunks == (Chunk("returns", "Books can be returned within 30 days."),)
 
@@ -75,10 +87,10 @@ def test_what_a_retrieval_tool_finds_is_kept_as_chunks() -> None:
         ),
     ],
 )
-def test_a_wrong_call_is_answered_with_an_error(
+async def test_a_wrong_call_is_answered_with_an_error(
     name: str, args: dict[str, object], code: str, words: str
 ) -> None:
-    call = make_toolbox().call(name, args)
+    call = await make_toolbox().call(name, args)
 
     error = call.result["error"]
     assert error["code"] == code
@@ -105,3 +117,82 @@ def test_models_read_results_as_json(result: object) -> None:
 
     assert json.loads(text) == result
     assert "\\u" not in text
+
+
+# Tools of its own
+
+
+def make_tools(*written: Any) -> list[Any]:
+    return [ANY_TOOL.validate_python(each, context=FROZEN) for each in written]
+
+
+async def test_an_agent_calls_its_own_tools_beside_those_of_its_world() -> None:
+    with WebServer(lambda asked: Sent.json({"heard": asked.body})) as server:
+        tools = make_tools(
+            "entity.get",
+            {"name": "orders.find", "rules": [{"result": {"status": "shipped"}}]},
+            {"name": "weather", "url": server.url},
+        )
+        with permitting(hosts=(server.host,)):
+            async with open_toolbox(tools, world=make_world()) as toolbox:
+                of_world = await toolbox.call("entity.get", {"id": "order-1"})
+                canned = await toolbox.call("orders.find", {"number": "1042"})
+                asked = await toolbox.call("weather", {"city": "Rome"})
+
+    assert list(toolbox.tools) == ["entity.get", "orders.find", "weather"]
+    assert of_world.result["id"] == "order-1"
+    assert (canned.result, canned.error) == ({"status": "shipped"}, None)
+    assert asked.result == {"heard": {"city": "Rome"}}
+
+
+async def test_an_own_tool_may_stand_in_for_one_of_the_world() -> None:
+    world = make_world()
+    tools = make_tools({"name": "entity.update", "rules": [{"error": "Not today."}]})
+
+    async with open_toolbox(tools, world=world) as toolbox:
+        call = await toolbox.call("entity.update", {"id": "order-1", "data": {}})
+
+    assert call.error == "Not today."
+    assert list(world.journal) == []
+
+
+@pytest.mark.parametrize(
+    ("result", "chunks"),
+    [
+        pytest.param(CHUNKS, (Chunk("7", "Seven."),), id="some"),
+        pytest.param({"data": {"found": []}}, (), id="none"),
+        pytest.param({"data": []}, (), id="no such place"),
+        pytest.param("text", (), id="text"),
+    ],
+)
+async def test_chunks_are_found_where_the_tool_says(result: Any, chunks: tuple[Chunk, ...]) -> None:
+    written = {"name": "search", "retrieval": "data.found", "rules": [{"result": result}]}
+
+    async with open_toolbox(make_tools(written), world=make_world()) as toolbox:
+        call = await toolbox.call("search", {})
+
+    assert (call.chunks, call.is_retrieval) == (chunks, True)
+
+
+async def test_a_call_that_failed_has_looked_nothing_up() -> None:
+    call = await make_toolbox().call("knowledge.search", {"query": 3})
+
+    assert (call.chunks, call.is_retrieval) == ((), False)
+
+
+async def test_a_tool_that_looks_nothing_up_says_so() -> None:
+    written = {"name": "orders.find", "rules": [{"result": CHUNKS}]}
+
+    async with open_toolbox(make_tools(written), world=make_world()) as toolbox:
+        call = await toolbox.call("orders.find", {})
+
+    assert (call.chunks, call.is_retrieval) == ((), False)
+
+
+async def test_a_tool_without_its_key_is_refused_before_the_first_turn() -> None:
+    headers = {"Authorization": {"env": "AGENT_KEY"}}
+    tools = make_tools({"name": "weather", "url": "https://a.org/", "headers": headers})
+
+    with permitting(variables=("AGENT_*",)), pytest.raises(ConfigurationError, match="AGENT_KEY"):
+        async with open_toolbox(tools, world=make_world(), environ={}):
+            pass

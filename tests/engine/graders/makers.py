@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evals_app.engine.aids import Measured, RagQuestion, StepsQuestion
 from evals_app.engine.trial import Chunk, Message, ToolCall, Trial, TurnRecord, View
 
 
@@ -15,10 +16,10 @@ def make_turn(
     user: str = "Hello",
     calls: tuple[ToolCall, ...] = (),
     index: int = 1,
-    error: str | None = None,
+    **changes: Any,
 ) -> TurnRecord:
     message = Message("assistant", reply, calls)
-    return TurnRecord(index=index, user=user, reply=reply, messages=(message,), error=error)
+    return TurnRecord(index=index, user=user, reply=reply, messages=(message,), **changes)
 
 
 def make_trial(*turns: TurnRecord, **changes: Any) -> Trial:
@@ -40,3 +41,15 @@ def view_of_chunks(*ids: str) -> View:
             for each in ids
         ]
     )
+
+
+class FakeMeasure:
+    """Gives one result and remembers what it was asked."""
+
+    def __init__(self, score: float | None = 0.5, **fields: Any) -> None:
+        self.found = Measured(score=score, **{"reason": "Because.", **fields})
+        self.asked: list[RagQuestion | StepsQuestion] = []
+
+    async def __call__(self, question: RagQuestion | StepsQuestion) -> Measured:
+        self.asked.append(question)
+        return self.found

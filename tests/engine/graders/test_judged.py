@@ -1,38 +1,68 @@
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from evals_app.engine.aids import (
+    Aids,
+    ChecklistAnswer,
+    ChecklistItem,
+    ChecklistQuestion,
+    Judge,
+    JudgeAnswer,
+    JudgeQuestion,
+    Tick,
+    TickedItem,
+    Vote,
+)
 from evals_app.engine.errors import JudgeError
-from evals_app.engine.graders.judged import LlmJudge
+from evals_app.engine.graders.judged import LlmJudge, Rubric
+from evals_app.engine.grading import grade_trial
 from evals_app.engine.suite import AssertionSpec
-from evals_app.engine.trial import Cause, Evidence, JudgeAnswer, JudgeCall, JudgeQuestion
+from evals_app.engine.trial import Cause, Evidence, Grade, GradeStatus, JudgeCall
 from tests.engine.graders.makers import view_of
+from tests.engine.makers import make_case, make_suite, make_trial, make_turn
 
 pytestmark = pytest.mark.anyio
 CALL = JudgeCall(purpose="judge", model="scripted/judge", prompt="?", reply="4")
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class FakeJudge:
-    """Gives one answer and remembers what it was asked."""
+    """Gives one answer to every question, one to every checklist, and remembers what it was asked."""
 
-    def __init__(self, raw: float | str, score: float, **fields: Any) -> None:
+    def __init__(
+        self,
+        raw: float | str = "pass",
+        score: float = 1.0,
+        *,
+        ticks: ChecklistAnswer | None = None,
+        **fields: Any,
+    ) -> None:
         self.answer = JudgeAnswer(raw, score, **{"critique": "Because.", **fields})
+        self.ticks = ticks or ChecklistAnswer(())
         self.asked: list[JudgeQuestion] = []
+        self.ticked: list[ChecklistQuestion] = []
 
     async def __call__(self, question: JudgeQuestion) -> JudgeAnswer:
         self.asked.append(question)
         return self.answer
 
+    async def tick_off(self, question: ChecklistQuestion) -> ChecklistAnswer:
+        self.ticked.append(question)
+        return self.ticks
+
+
+def ticks_of(*words: Tick | None, **fields: Any) -> ChecklistAnswer:
+    """Tick items off with the given verdicts, in order; those without a word are left out."""
+    items = (TickedItem(n, word, f"It is {word}.") for n, word in enumerate(words, 1))
+    return ChecklistAnswer(tuple(items), **fields)
+
 
 @pytest.mark.parametrize(
     ("scale", "raw", "score", "threshold", "passed"),
     [
+        pytest.param("0-1", 0.65, (0.6 + 0.7) / 2, 0.65, True, id="but for rounding"),
         pytest.param("1-5", 3, 0.5, None, True, id="3 of 5 passes"),
         pytest.param("1-5", 2, 0.25, None, False, id="2 of 5 fails"),
         pytest.param("1-5", 3, 0.5, 0.75, False, id="a threshold of its own"),
@@ -49,12 +79,21 @@ class FakeJudge:
 async def test_the_scale_says_what_passes(
     *, scale: str, raw: float | str, score: float, threshold: float | None, passed: bool | None
 ) -> None:
-    grader = LlmJudge.model_validate({"criteria": "Is polite", "scale": scale})
-
-    grade = await grader.judge(view_of("Hi"), FakeJudge(raw, score), key="k", threshold=threshold)
+    grade = await graded(FakeJudge(raw, score), {"scale": scale, "threshold": threshold})
 
     assert (grade.score, grade.passed) == (score, passed)
     assert grade.cause is (Cause.ASSERTION if passed is False else None)
+
+
+async def graded(judge: Judge, options: Mapping[str, Any]) -> Grade:
+    """Grade a turn by a judge as an execution does, with whatever is decided after the judge."""
+    check = {"type": "llm_judge", "criteria": "Is polite", **options}
+    case = make_case(turns=[{"user": "Hello", "assertions": [check]}])
+    trial = make_trial(make_turn("Hi"))
+    (found,) = await grade_trial(
+        trial, case=case, suite=make_suite(), aids_for=lambda *_: Aids(judge=judge)
+    )
+    return found.grade
 
 
 async def test_the_judge_is_asked_about_what_the_view_shows() -> None:
@@ -78,11 +117,27 @@ async def test_what_the_judge_found_is_kept() -> None:
 
 
 async def test_a_judge_without_a_verdict_is_left_to_the_caller() -> None:
-    async def judge(question: JudgeQuestion) -> JudgeAnswer:
-        raise JudgeError("refused", calls=(CALL,))
+    class Refusing(FakeJudge):
+        async def __call__(self, question: JudgeQuestion) -> JudgeAnswer:
+            raise JudgeError("refused", calls=(CALL,))
 
     with pytest.raises(JudgeError):
-        await LlmJudge(criteria="x").judge(view_of(), judge, key="k", threshold=None)
+        await LlmJudge(criteria="x").judge(view_of(), Refusing(), key="k", threshold=None)
+
+
+async def test_votes_are_asked_for_and_told() -> None:
+    votes = (Vote("a/b", 4, "Fine."), Vote("a/b", None, "Refused."), Vote("a/b", 5, "Great."))
+    judge = FakeJudge(4.5, 0.875, votes=votes)
+
+    grade = await LlmJudge(criteria="x", votes=3).judge(view_of(), judge, key="k", threshold=None)
+
+    assert judge.asked[0].votes == 3
+    assert grade.reason == "3 votes: 4, no grade, 5. Because."
+    assert grade.details["votes"] == [
+        {"model": "a/b", "raw": 4, "critique": "Fine."},
+        {"model": "a/b", "raw": None, "critique": "Refused."},
+        {"model": "a/b", "raw": 5, "critique": "Great."},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +162,9 @@ def test_the_alias_brings_its_scale(kind: str, options: dict[str, str], scale: s
         pytest.param({}, id="no criteria"),
         pytest.param({"criteria": ""}, id="empty criteria"),
         pytest.param({"criteria": "x", "scale": "1-10"}, id="unknown scale"),
-        pytest.param({"criteria": "x", "votes": 3}, id="not in this version"),
+        pytest.param({"criteria": "x", "votes": 2}, id="an even number of votes"),
+        pytest.param({"criteria": "x", "votes": 7}, id="too many votes"),
+        pytest.param({"criteria": "x", "votes": "3"}, id="votes as text"),
     ],
 )
 def test_a_question_that_cannot_be_asked_is_refused(options: dict[str, Any]) -> None:
@@ -134,3 +191,251 @@ def test_a_score_without_a_threshold_decides_nothing(
     grader = LlmJudge.model_validate({"criteria": "Is polite", "scale": scale})
 
     assert grader.decides(threshold) is decides
+
+
+# Juries.
+
+HAIKU, MINI, FLASH = "anthropic/claude-haiku-5-5", "openai/gpt-6-mini", "gemini/gemini-4-flash"
+
+
+@pytest.mark.parametrize(
+    ("options", "jurors", "asks"),
+    [
+        pytest.param({}, [], 1, id="one answer"),
+        pytest.param({"votes": 5}, [], 5, id="votes"),
+        pytest.param({"jury": [HAIKU, MINI, FLASH]}, [HAIKU, MINI, FLASH], 3, id="a jury"),
+        pytest.param({"jury": ["claude-haiku-5-5"]}, [HAIKU], 1, id="one, by its bare name"),
+    ],
+)
+def test_who_is_asked_how_often_is_known(
+    options: dict[str, Any], jurors: list[str], asks: int
+) -> None:
+    grader = LlmJudge.model_validate({"criteria": "x"} | options)
+
+    assert [str(each) for each in grader.jurors()] == jurors
+    assert grader.asks() == asks
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param({"jury": [HAIKU, MINI]}, "this one has 2", id="an even number"),
+        pytest.param({"jury": [f"a/{n}" for n in range(7)]}, "this one has 7", id="too many"),
+        pytest.param({"jury": [HAIKU, MINI, "claude-haiku-5-5"]}, "5-5 twice", id="one twice"),
+        pytest.param({"jury": ["agent"]}, "provider/model", id="the agent's own"),
+        pytest.param({"jury": [HAIKU], "votes": 3}, "leave votes out", id="votes as well"),
+    ],
+)
+def test_a_jury_that_cannot_decide_is_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        LlmJudge.model_validate({"criteria": "x"} | options)
+
+
+def test_a_jury_leaves_no_room_for_another_model() -> None:
+    written = {"type": "llm_judge", "criteria": "x", "jury": [HAIKU], "model": MINI}
+
+    with pytest.raises(ValidationError, match="leave out model, or jury"):
+        AssertionSpec.model_validate(written)
+
+
+# Rubrics.
+
+RUBRIC = "# Refund\n- Names the amount\n- Says when\n- Is polite\n- Links\n- Ends\n"
+
+
+async def ticked(*words: Tick | None, markdown: str = RUBRIC, **fields: Any) -> Grade:
+    judge = FakeJudge(ticks=ticks_of(*words, **fields))
+    return await Rubric(criteria=markdown).judge(view_of("Hi"), judge, key="k", threshold=0.5)
+
+
+async def test_a_rubric_asks_about_its_bullets() -> None:
+    judge, view = FakeJudge(ticks=ticks_of("pass", "pass")), view_of("Hi", expected="Hello")
+    rubric = Rubric(criteria="# Tone\n- Polite\n- Brief\n\nTypos are fine.", votes=3)
+
+    await rubric.judge(view, judge, key="0/1", threshold=None)
+
+    items = (ChecklistItem(1, "Polite", ("# Tone",)), ChecklistItem(2, "Brief", ("# Tone",)))
+    assert judge.ticked == [
+        ChecklistQuestion(items, view, ("Typos are fine.",), "0/1", reference="Hello", votes=3)
+    ]
+    assert judge.asked == []
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        pytest.param("Is polite.", id="prose"),
+        pytest.param("- 1.0: polite\n- 0.0: rude", id="scores of its own"),
+    ],
+)
+async def test_a_rubric_without_bullets_is_judged_as_a_whole(markdown: str) -> None:
+    judge, view = FakeJudge(0.4, 0.4), view_of("Hi")
+
+    grade = await Rubric(criteria=markdown, votes=3).judge(view, judge, key="k", threshold=0.5)
+
+    assert judge.asked == [JudgeQuestion(markdown, "0-1", view, key="k", votes=3)]
+    assert (grade.score, grade.passed) == (0.4, None)  # the threshold is held against it later
+    assert grade.details["scale"] == "0-1"
+
+
+NA: Tick = "not_applicable"
+
+
+@pytest.mark.parametrize(
+    ("words", "score"),
+    [
+        pytest.param(["pass"] * 5, 1.0, id="all"),
+        pytest.param(["fail"] * 5, 0.0, id="none"),
+        pytest.param(["pass", "fail", "pass", "pass", "fail"], 0.6, id="three of five"),
+        pytest.param(["pass", NA, "fail", NA, NA], 0.5, id="of those that apply"),
+        pytest.param(["pass", "pass", "pass", "pass", None], 0.8, id="a fifth is undecided"),
+        pytest.param(["pass", "pass", "pass", "pass"], 0.8, id="or missing"),
+        pytest.param(["pass"] * 9, 1.0, id="more than were asked about"),
+    ],
+)
+async def test_the_score_is_the_share_of_bullets_that_are_met(
+    words: list[Tick | None], score: float
+) -> None:
+    grade = await ticked(*words)
+
+    assert (grade.status, grade.score) == (GradeStatus.OK, score)
+    assert len(grade.details["items"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "reason"),
+    [
+        pytest.param([NA] * 5, GradeStatus.NOT_APPLICABLE, "No bullet", id="none applies"),
+        pytest.param(
+            ["pass", "pass", "pass", None, None],
+            GradeStatus.UNGRADED,
+            "only 3 of 5",
+            id="undecided",
+        ),
+        pytest.param(
+            ["pass", NA, NA, NA, None],
+            GradeStatus.UNGRADED,
+            "only 4 of 5",
+            id="half of those that apply",
+        ),
+        pytest.param([NA] * 4 + [None], GradeStatus.UNGRADED, "only 4 of 5", id="all that do"),
+        pytest.param(["pass"], GradeStatus.UNGRADED, "only 1 of 5", id="most are missing"),
+        pytest.param([], GradeStatus.UNGRADED, "only 0 of 5", id="all are missing"),
+    ],
+)
+async def test_without_enough_verdicts_there_is_no_score(
+    words: list[Tick | None], status: GradeStatus, reason: str
+) -> None:
+    grade = await ticked(*words, calls=(CALL,))
+
+    assert (grade.status, grade.score, grade.passed) == (status, None, None)
+    assert reason in grade.reason
+    assert grade.calls == (CALL,)
+    assert len(grade.details["items"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        pytest.param(["pass"] * 5, "5 of 5 bullets are met.", id="all"),
+        pytest.param(
+            ["pass", "fail", "pass", NA, NA],
+            "2 of 3 bullets are met. Missed: “Says when” (It is fail.). 2 of 5 do not apply.",
+            id="one",
+        ),
+        pytest.param(
+            ["pass"] * 4 + [NA],
+            "4 of 4 bullets are met. 1 of 5 does not apply.",
+            id="one does not apply",
+        ),
+        pytest.param(
+            ["pass"] + [NA] * 4, "1 of 1 bullet is met. 4 of 5 do not apply.", id="one applies"
+        ),
+        pytest.param(
+            ["fail"] * 4 + [None],
+            "0 of 5 bullets are met. Missed: “Names the amount” (It is fail.);"
+            " “Says when” (It is fail.); “Is polite” (It is fail.) and 2 more."
+            " 1 of them could not be decided, which counts as missed.",
+            id="most",
+        ),
+    ],
+)
+async def test_the_reason_names_what_was_missed(words: list[Tick | None], reason: str) -> None:
+    assert (await ticked(*words)).reason == reason
+
+
+async def test_what_was_found_of_each_bullet_is_kept() -> None:
+    evidence = Evidence("Hi", turn=1, bears_on="1", is_verified=True)
+    ticks = (TickedItem(1, "pass", "Yes.", evidence, ("pass", None, "pass")), TickedItem(2, "fail"))
+    voters = ("a/b", "c/d", "e/f")
+    judge = FakeJudge(ticks=ChecklistAnswer(ticks, ("injection",), (CALL,), voters))
+
+    grade = await Rubric(criteria="- Polite\n- Brief").judge(
+        view_of("Hi"), judge, key="k", threshold=None
+    )
+
+    assert grade.evidence == (Evidence("Hi", turn=1, bears_on="Polite", is_verified=True),)
+    assert grade.details == {
+        "scale": "rubric",
+        "met": 1,
+        "applicable": 2,
+        "items": [
+            {
+                "id": 1,
+                "text": "Polite",
+                "verdict": "pass",
+                "critique": "Yes.",
+                "evidence": {"quote": "Hi", "turn": 1, "bears_on": "1", "is_verified": True},
+                "votes": ["pass", None, "pass"],
+            },
+            {"id": 2, "text": "Brief", "verdict": "fail", "critique": ""},
+        ],
+        "flags": ["injection"],
+        "voters": ["a/b", "c/d", "e/f"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("bullets", "options", "asks"),
+    [
+        pytest.param(0, {}, 1, id="no bullets"),
+        pytest.param(40, {}, 1, id="one call"),
+        pytest.param(41, {}, 2, id="two calls"),
+        pytest.param(41, {"votes": 3}, 6, id="for each vote"),
+        pytest.param(90, {"jury": [HAIKU, MINI, FLASH]}, 9, id="for each of the jury"),
+    ],
+)
+def test_the_calls_of_a_rubric_are_known(bullets: int, options: dict[str, Any], asks: int) -> None:
+    markdown = "Be fair.\n\n" + "- x\n" * bullets
+
+    assert Rubric.model_validate({"criteria": markdown} | options).asks() == asks
+
+
+@pytest.mark.parametrize(
+    ("markdown", "summary"),
+    [
+        pytest.param(RUBRIC, "Rubric of 5 bullets", id="bullets"),
+        pytest.param("- Polite", "Rubric of 1 bullet", id="one"),
+        pytest.param("Is\n polite.", "Rubric: Is polite.", id="none"),
+    ],
+)
+def test_the_closed_row_of_a_rubric_says_what_it_holds(markdown: str, summary: str) -> None:
+    assert Rubric(criteria=markdown).summary() == summary
+
+
+def test_a_rubric_without_a_threshold_decides_nothing() -> None:
+    assert Rubric(criteria="- a").decides(0.0)
+    assert not Rubric(criteria="- a").decides(None)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "says"),
+    [
+        pytest.param("", "at least 1", id="empty"),
+        pytest.param("- x\n" * 401, "at most 400 bullets", id="too many bullets"),
+        pytest.param("x" * 50_001, "at most 50000 characters", id="too long"),
+    ],
+)
+def test_a_rubric_that_nobody_could_judge_is_refused(markdown: str, says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        Rubric.model_validate({"criteria": markdown})

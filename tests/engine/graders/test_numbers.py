@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from evals_app.engine.decimals import is_within, read_number
 from evals_app.engine.graders.base import MAX_TEXT_BYTES
-from evals_app.engine.graders.decimals import is_within, read_number
 from evals_app.engine.graders.numbers import Numeric
 from evals_app.engine.graders.prose_numbers import find_numbers
 from evals_app.engine.trial import Cause, GradeStatus

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from pydantic import ValidationError
 
@@ -177,7 +179,7 @@ def test_a_reply_that_is_too_long_is_an_error_and_is_not_cut(grader: PlainGrader
     ],
 )
 def test_exact_match_compares_after_the_chosen_normalisation(
-    *, options: dict[str, bool], reply: str, passes: bool
+    *, options: dict[str, Any], reply: str, passes: bool
 ) -> None:
     grader = ExactMatch(value="Paris", **options)
 
@@ -207,7 +209,7 @@ def test_exact_match_takes_the_expected_text_of_the_turn() -> None:
     ],
 )
 def test_exact_match_warns_when_nothing_is_left_to_compare(
-    *, value: str, options: dict[str, bool], warns: bool
+    *, value: str, options: dict[str, Any], warns: bool
 ) -> None:
     assert bool(ExactMatch(value=value, **options).warnings()) is warns
 

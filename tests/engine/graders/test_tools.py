@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from evals_app.engine.graders.base import PlainGrader
 from evals_app.engine.graders.tools import ToolCalled, ToolCalls, ToolNotCalled
-from evals_app.engine.trial import ToolCall
-from tests.engine.graders.makers import make_call, view_of
+from evals_app.engine.trial import ToolCall, View
+from tests.engine.graders.makers import make_call, make_trial, make_turn, view_of
 
 QUERY_ORDERS = make_call("entity.query", type="order", limit=5)
 QUERY_CUSTOMERS = make_call("entity.query", type="customer")
@@ -170,6 +170,29 @@ def test_a_bad_argument_is_refused_where_it_stands() -> None:
             id="too few",
         ),
         pytest.param(
+            {"value": "entity.query", "args": {"type": "order"}, "min_count": 2},
+            [QUERY_ORDERS, QUERY_CUSTOMERS],
+            "entity.query was called once with type = order; expected at least 2 times; nearest"
+            ' call: entity.query({"type": "customer"}), where type is customer.',
+            id="too few, and a near one",
+        ),
+        pytest.param(
+            {"value": "entity.update", "args": {"ids": "order-123"}, "args_match": "exact"},
+            [UPDATE],
+            "entity.update was called once, but never with ids = order-123 and no other arguments;"
+            ' nearest call: entity.update({"id": "order-123"}), where ids is missing (the call has'
+            " id), id was not expected.",
+            id="a near argument",
+        ),
+        pytest.param(
+            {"value": "knowledge.search", "output": "policy-8"},
+            [SEARCH],
+            "knowledge.search was called once, but never with a result that contains “policy-8”;"
+            ' nearest call: knowledge.search({"query": "refund"}), where its result {"chunks":'
+            ' [{"id": "Policy-7"}]} does not contain “policy-8”.',
+            id="another result",
+        ),
+        pytest.param(
             {"value": "entity.query", "max_count": 1},
             [QUERY_ORDERS, QUERY_ORDERS],
             "entity.query was called 2 times; at most once is allowed.",
@@ -255,6 +278,17 @@ def test_a_loose_tool_does_not_take_the_call_of_a_strict_one(
             {"ordered": True, "exact": True}, [UPDATE], "Call 1 should be entity.query", id="first"
         ),
         pytest.param(
+            {
+                "tools": [{"name": "entity.query", "args": {"type": "order"}}],
+                "ordered": True,
+                "exact": True,
+            },
+            [QUERY_CUSTOMERS],
+            'Call 1 should be entity.query with type = order, but is entity.query({"type":'
+            ' "customer"}), where type is customer.',
+            id="first, another argument",
+        ),
+        pytest.param(
             {"ordered": True, "exact": True},
             [QUERY_ORDERS],
             "Not called: entity.update",
@@ -274,6 +308,30 @@ def test_a_missed_trajectory_says_what_differs(
 
     assert grade.passed is False
     assert says in grade.reason
+
+
+@pytest.mark.parametrize(
+    "grader",
+    [
+        pytest.param(ToolCalled(value="entity.query", args={"type": "x"}), id="tool_called"),
+        pytest.param(ToolNotCalled(value="entity.query"), id="tool_not_called"),
+        pytest.param(ToolCalls.model_validate({"tools": ["entity.update"]}), id="tool_calls"),
+    ],
+)
+def test_the_details_hold_the_calls_with_their_arguments(grader: PlainGrader) -> None:
+    grade = grader.grade(view_of(calls=[QUERY_ORDERS] * 30))
+
+    assert grade.details["called"] == ['entity.query({"type": "order", "limit": 5})'] * 20
+
+
+def test_a_tool_with_an_endless_name_does_not_fill_the_reason() -> None:
+    calls = [make_call("x" * 500_000)] * 3
+
+    for grader in (
+        ToolCalled(value="x"),
+        ToolCalls.model_validate({"tools": ["x"], "exact": True}),
+    ):
+        assert len(grader.grade(view_of(calls=calls)).reason) < 1_000
 
 
 def test_an_empty_trajectory_passes_only_without_calls() -> None:
@@ -326,6 +384,34 @@ def test_the_four_ways_imply_each_other(tools: list[str], called: list[str]) -> 
     assert passes(ordered=True) is all(name in rest for name in tools)
 
 
+@pytest.mark.parametrize(
+    ("grader", "called", "reason"),
+    [
+        pytest.param(
+            ToolNotCalled(value="book", name_match="contains"),
+            [],
+            "A tool named …book… was not called.",
+            id="not called",
+        ),
+        pytest.param(
+            ToolCalled(value="book", name_match="contains", max_count=1),
+            ["book.one", "book.two"],
+            "A tool named …book… was called 2 times; at most once is allowed.",
+            id="called too often",
+        ),
+        pytest.param(
+            ToolNotCalled(value="book"), [], "book was not called.", id="a name stays as it is"
+        ),
+    ],
+)
+def test_a_reason_begins_as_a_sentence_does(
+    grader: ToolCalled | ToolNotCalled, called: list[str], reason: str
+) -> None:
+    grade = grader.grade(view_of(calls=[make_call(name) for name in called]))
+
+    assert grade.reason == reason
+
+
 def test_arguments_that_cannot_be_written_do_not_break_the_reason() -> None:
     deep: list[Any] = []
     for _ in range(100_000):
@@ -376,3 +462,26 @@ def test_doubled_backslashes_in_arguments_warn() -> None:
     assert ToolNotCalled(value="a", args=args).warnings()
     assert ToolCalls.model_validate({"tools": [{"name": "a", "args": args}]}).warnings()
     assert not ToolCalled(value="a", args={"x": {"regex": r"\d"}}).warnings()
+
+
+@pytest.mark.parametrize(
+    ("grader", "calls", "status"),
+    [
+        pytest.param(ToolNotCalled(value="a"), [], "ungraded", id="not called"),
+        pytest.param(
+            ToolCalled(value="a", min_count=0, max_count=1), [], "ungraded", id="at most once"
+        ),
+        pytest.param(ToolCalls(tools=[], exact=True), [], "ungraded", id="no call at all"),
+        pytest.param(ToolNotCalled(value="a"), [make_call("a")], "ok", id="called all the same"),
+        pytest.param(ToolCalled(value="a"), [make_call("a")], "ok", id="called"),
+        pytest.param(ToolCalled(value="a"), [], "ok", id="missing"),
+    ],
+)
+def test_silence_about_calls_is_not_that_there_were_none(
+    grader: PlainGrader, calls: list[ToolCall], status: str
+) -> None:
+    turn = make_turn("Done.", calls=tuple(calls), reports_calls=False)
+
+    found = grader.grade(View(make_trial(turn), turn))
+
+    assert found.status == status

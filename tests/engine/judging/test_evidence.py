@@ -1,3 +1,5 @@
+import random
+
 import pytest
 
 from evals_app.engine.judging.evidence import check_quotes
@@ -63,3 +65,40 @@ def test_a_long_hostile_text_is_checked_in_bounded_time() -> None:
     (evidence,) = check_quotes([("ba ab " * 80 + "x", "")], pieces)
 
     assert evidence.quote
+
+
+def test_nearly_a_sentence_is_found_among_many_of_the_same_words() -> None:
+    draw = random.Random(33)  # most others are found by their letters alone
+    words = [
+        "the",
+        "order",
+        "ships",
+        "on",
+        "friday",
+        "and",
+        "we",
+        "will",
+        "send",
+        "a",
+        "mail",
+        "with",
+        "all",
+        "of",
+        "your",
+        "details",
+    ]
+    sentences = [" ".join(draw.choices(words, k=60)) + "." for _ in range(200)]
+    near = " ".join(word for n, word in enumerate(sentences[170].split()) if n % 5)
+
+    (evidence,) = check_quotes([(near, "")], [Piece(1, "assistant", " ".join(sentences))])
+
+    assert evidence.is_verified
+
+
+def test_however_many_quotes_are_made_up_those_that_stand_there_are_found() -> None:
+    pieces = [Piece(1, "assistant", "It comes on Friday. Nothing else is known.")]
+    made_up = [(f"They sent {n} parcels at once.", "") for n in range(300)]
+
+    checked = check_quotes([*made_up, ("nothing else", "")], pieces)
+
+    assert [each.is_verified for each in checked] == [False] * 300 + [True]

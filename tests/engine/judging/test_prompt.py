@@ -4,18 +4,11 @@ from typing import Any
 
 import pytest
 
+from evals_app.engine.aids import ChecklistItem, ChecklistQuestion, JudgeQuestion, Scale
 from evals_app.engine.judging.blocks import NAMES
 from evals_app.engine.judging.prompt import JudgePrompt, build_prompt, system_text
 from evals_app.engine.judging.transcript import MAX_SUBMISSION_CHARS, MAX_TRANSCRIPT_CHARS, cut
-from evals_app.engine.trial import (
-    JudgeQuestion,
-    Message,
-    Scale,
-    ToolCall,
-    Trial,
-    TurnRecord,
-    View,
-)
+from evals_app.engine.trial import Message, ToolCall, Trial, TurnRecord, View
 from tests.engine.graders.makers import make_call, make_trial, make_turn
 
 SECRET = b"of the run"
@@ -50,7 +43,10 @@ def test_a_turn_is_asked_about_in_blocks() -> None:
     prompt = build(View(trial, trial.turns[1]), reference="Friday", context="Prices are in USD.")
 
     blocks = blocks_of(prompt)
-    assert list(blocks) == list(NAMES)
+    assert list(blocks) == [
+        *("CRITERIA", "REFERENCE", "AGENT_SYSTEM_PROMPT", "TRANSCRIPT", "SUBMISSION")
+    ]
+    assert set(blocks) <= set(NAMES)
     assert blocks["CRITERIA"] == "Names the delivery date"
     assert blocks["REFERENCE"] == "Prices are in USD.\n\nExpected answer:\nFriday"
     assert blocks["AGENT_SYSTEM_PROMPT"] == "Be brief."
@@ -265,6 +261,47 @@ def test_the_system_text_holds_rules_scale_and_last_the_advice(scale: Scale, anc
     assert anchor in text
     assert ("- score:" in text) is (scale != "pass_fail")
     assert text.endswith("Be strict.")
+
+
+def test_the_facts_of_a_turn_are_part_of_the_reference() -> None:
+    trial = two_turns()
+    view = View(trial, trial.turns[1], context=("The shop is closed.", " "))
+
+    prompt = build(view, reference="Friday", context="Prices are in USD.")
+
+    assert blocks_of(prompt)["REFERENCE"] == (
+        "Prices are in USD.\n\nThe shop is closed.\n\nExpected answer:\nFriday"
+    )
+
+
+def test_a_checklist_is_asked_about_by_numbers_under_its_headings() -> None:
+    top, tone = "# Refund", "## Tone"
+    items = (
+        ChecklistItem(1, "Names the amount\n- in EUR", (top,)),
+        ChecklistItem(2, "Is polite", (top, tone)),
+        ChecklistItem(3, "Is brief", (top, tone)),
+        ChecklistItem(4, "Ends", (top,)),
+    )
+    question = ChecklistQuestion(items, View(two_turns()), remarks=("Typos are fine.",))
+
+    def criteria(*asked: ChecklistItem) -> list[str]:
+        prompt = build_prompt(question, secret=SECRET, items=asked, judge_prompt="Be strict.")
+        assert prompt.system == system_text("checklist", "Be strict.")
+        return blocks_of(prompt)["CRITERIA"].splitlines()
+
+    assert criteria(*items) == [
+        *("# Refund", "[1] Names the amount", "    - in EUR"),
+        *("## Tone", "[2] Is polite", "[3] Is brief", "[4] Ends", "Typos are fine."),
+    ]
+    assert criteria(items[2]) == ["# Refund", "## Tone", "[3] Is brief", "Typos are fine."]
+
+
+def test_the_rules_of_a_checklist_name_its_verdicts_and_no_score() -> None:
+    text = system_text("checklist")
+
+    assert all(word in text for word in ("pass", "fail", "not_applicable", "cannot_grade"))
+    assert "- items: a list" in text
+    assert "score: as above" not in text
 
 
 def test_the_system_text_is_the_same_for_all_questions_of_a_scale() -> None:

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evals_app.engine.aids import Scale
+from evals_app.engine.errors import JudgeError
+from evals_app.engine.judging.asking import UnreadableError
 from evals_app.engine.judging.verdict import (
     Verdict,
-    VerdictError,
-    last_object,
     read_scripted,
     read_verdict,
     verdict_schema,
 )
-from evals_app.engine.trial import Scale
 
 
 def answer(**changes: Any) -> dict[str, Any]:
@@ -45,19 +45,38 @@ def pass_fail(verdict: str) -> dict[str, Any]:
         pytest.param("0-1", answer(score=10), 1.0, 1.0, id="ten tenths"),
         pytest.param("pass_fail", pass_fail("pass"), "pass", 1.0, id="pass"),
         pytest.param("pass_fail", pass_fail("fail"), "fail", 0.0, id="fail"),
-        pytest.param("1-5", answer(verdict="cannot_grade"), None, None, id="cannot grade"),
-        pytest.param(
-            "1-5", answer(verdict="cannot_grade", score=0), None, None, id="its score is ignored"
-        ),
-        pytest.param("pass_fail", pass_fail("cannot_grade"), None, None, id="cannot decide"),
     ],
 )
 def test_an_answer_is_read_on_its_scale(
-    scale: Scale, data: dict[str, Any], raw: float | str | None, score: float | None
+    scale: Scale, data: dict[str, Any], raw: float | str, score: float
 ) -> None:
     verdict = read_verdict(json.dumps(data), scale)
 
     assert verdict == Verdict(raw, score, "Names the place.", (("It is here.", "place"),))
+
+
+@pytest.mark.parametrize(
+    ("scale", "data"),
+    [
+        pytest.param("1-5", answer(verdict="cannot_grade"), id="with a score"),
+        pytest.param("1-5", answer(verdict="cannot_grade", score=0), id="its score is ignored"),
+        pytest.param("pass_fail", pass_fail("cannot_grade"), id="of pass and fail"),
+    ],
+)
+def test_a_judge_that_cannot_grade_gives_its_reason(scale: Scale, data: dict[str, Any]) -> None:
+    with pytest.raises(JudgeError, match="cannot grade this: Names the place"):
+        read_verdict(json.dumps(data), scale)
+
+
+def test_an_endless_critique_is_cut_and_so_are_quotes() -> None:
+    endless = "word " * 10_000
+    data = answer(critique=endless, evidence=[{"quote": endless, "bears_on": endless}] * 100)
+
+    verdict = read_verdict(json.dumps(data), "1-5")
+
+    assert len(verdict.critique) < 2_100
+    assert len(verdict.quotes) == 20
+    assert all(len(part) == 2_000 and part in endless for quote in verdict.quotes for part in quote)
 
 
 def test_a_suspicion_is_read() -> None:
@@ -85,13 +104,13 @@ def test_a_suspicion_is_read() -> None:
     ],
 )
 def test_an_answer_off_the_schema_is_refused(scale: Scale, data: dict[str, Any], says: str) -> None:
-    with pytest.raises(VerdictError, match=says):
+    with pytest.raises(UnreadableError, match=says):
         read_verdict(json.dumps(data), scale)
 
 
 @pytest.mark.parametrize("text", ["", "4", "pass", "[1]", "null", '{"score": 4', "{}" * 3])
 def test_a_real_judge_may_not_answer_in_short(text: str) -> None:
-    with pytest.raises(VerdictError):
+    with pytest.raises(UnreadableError):
         read_verdict(text, "1-5")
 
 
@@ -119,39 +138,19 @@ def test_schema_and_reader_accept_the_same(scale: Scale, score: object, verdict:
 
     try:
         read_verdict(json.dumps(data), scale)
-    except VerdictError:
+    except UnreadableError:
         assert not fits
+    except JudgeError:
+        assert verdict == "cannot_grade"
     else:
-        assert fits or verdict == "cannot_grade"
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        pytest.param('{"a": 1}', {"a": 1}, id="alone"),
-        pytest.param('```json\n{"a": 1}\n```', {"a": 1}, id="fenced"),
-        pytest.param('First {"a": 1}, no: {"a": 2}.', {"a": 2}, id="the last one"),
-        pytest.param('{"a": {"b": "}"}}', {"a": {"b": "}"}}, id="braces inside"),
-        pytest.param('{"a": "\\"}"}', {"a": '"}'}, id="escaped quote"),
-        pytest.param('He said "{" and {"a": 1}', {"a": 1}, id="a brace in the prose"),
-        pytest.param('{not json} {"a": 1}', {"a": 1}, id="a mapping that is none"),
-        pytest.param('{"a": 1} {not json}', {"a": 1}, id="junk after it"),
-        pytest.param('{"a": 1, "a": 2}', None, id="a key twice"),
-        pytest.param("[1, 2]", None, id="a list"),
-        pytest.param("", None, id="empty"),
-        pytest.param("{" * 5_000, None, id="open braces"),
-        pytest.param('{"a":' * 5_000 + "1" + "}" * 5_000, None, id="nested beyond reason"),
-    ],
-)
-def test_the_last_balanced_object_is_found(text: str, found: dict[str, Any] | None) -> None:
-    assert last_object(text) == found
+        assert fits
 
 
 @given(st.text(max_size=200) | st.text('{}[]",:a1\\ ', max_size=100))
 def test_no_text_makes_reading_raise_anything_else(text: str) -> None:
     for read in (read_verdict, read_scripted):
-        with contextlib.suppress(VerdictError):
-            assert read(text, "1-5").raw in (None, 1, 2, 3, 4, 5)
+        with contextlib.suppress(UnreadableError, JudgeError):
+            assert read(text, "1-5").raw in (1, 2, 3, 4, 5)
 
 
 @pytest.mark.parametrize(
@@ -161,8 +160,6 @@ def test_no_text_makes_reading_raise_anything_else(text: str) -> None:
         pytest.param("pass_fail", " Fail.\n", "fail", "Scripted verdict.", id="bare fail"),
         pytest.param("1-5", "4", 4, "Scripted verdict.", id="bare score"),
         pytest.param("0-1", "7", 0.7, "Scripted verdict.", id="bare tenths"),
-        pytest.param("1-5", "cannot_grade", None, "Scripted verdict.", id="cannot grade"),
-        pytest.param("pass_fail", "cannot_grade", None, "Scripted verdict.", id="cannot decide"),
         pytest.param("1-5", '{"score": 2}', 2, "Scripted verdict.", id="score alone"),
         pytest.param(
             "pass_fail",
@@ -177,11 +174,17 @@ def test_no_text_makes_reading_raise_anything_else(text: str) -> None:
     ],
 )
 def test_a_script_may_answer_in_short_and_says_that_it_is_one(
-    scale: Scale, text: str, raw: float | str | None, critique: str
+    scale: Scale, text: str, raw: float | str, critique: str
 ) -> None:
     verdict = read_scripted(text, scale)
 
     assert (verdict.raw, verdict.critique) == (raw, critique)
+
+
+@pytest.mark.parametrize("scale", ["1-5", "pass_fail"])
+def test_a_script_may_say_that_it_cannot_grade(scale: Scale) -> None:
+    with pytest.raises(JudgeError, match="cannot grade this: Scripted verdict"):
+        read_scripted("cannot_grade", scale)
 
 
 def test_a_script_may_quote_in_short() -> None:
@@ -204,5 +207,5 @@ def test_a_script_may_quote_in_short() -> None:
 def test_a_script_that_is_off_the_scale_is_told_what_to_write(
     scale: Scale, text: str, says: str
 ) -> None:
-    with pytest.raises(VerdictError, match=says):
+    with pytest.raises(UnreadableError, match=says):
         read_scripted(text, scale)

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.engine.llm.makers import FakeTime
+from tests.engine.llm.makers import NOT_CHAT, FakeTime
 from tests.model_server import ModelServer
 
 
@@ -13,7 +13,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture
 def model_server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
+    with ModelServer(not_chat=[NOT_CHAT]) as server:
         yield server
 
 

@@ -1,16 +1,39 @@
-"""Small worlds for the tests of model access."""
+"""Small worlds for the tests of model access.
+
+`APIS` are the three that the SDKs speak; what holds for every provider is tested with each of them.
+"""
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from evals_app.engine.llm.call import ModelCall, UserMessage
+import pytest
+
+from evals_app.engine.llm.call import ModelCall, ToolDef, UserMessage
 from evals_app.engine.llm.models import Models
 from evals_app.engine.spec import ProviderSpec
-from tests.model_server import KEY, ModelServer
+from tests.chat_api import tool_messages
+from tests.messages_api import Json
+from tests.model_server import KEY, ModelServer, tool_results
+from tests.responses_api import outputs
 
 KEY_VARIABLE = "TEST_MODEL_KEY"
+NOT_CHAT = "gpt-6-test"  # takes tools only in the Responses API
+QUERY = ToolDef(
+    "entity.query",
+    "Look up entities.",
+    {"type": "object", "properties": {"type": {"type": "string"}}},
+)
+VERDICT = {
+    "type": "object",
+    "properties": {"verdict": {"type": "string", "enum": ["pass", "fail"]}},
+    "required": ["verdict"],
+    "additionalProperties": False,
+}
+STREAMED = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+OPENAI = {"provider": "OpenAI", "slug": "openai", "kind": "openai"}
 
 
 class FakeTime:
@@ -65,3 +88,48 @@ def make_call(text: str = "Hello?", **changes: Any) -> ModelCall:
         "timeout_s": 5.0,
     }
     return ModelCall(**{**fields, **changes})
+
+
+@dataclass(frozen=True)
+class Api:
+    """A model API, and the words it has for what they all have.
+
+    `cut` is the reason why a reply ends at its limit, `results` finds what tools gave in a request.
+    """
+
+    path: str
+    provider: Mapping[str, Any]
+    call: Mapping[str, Any]
+    cut: str
+    results: Callable[[Json], list[Json]]
+
+    @property
+    def name(self) -> str:
+        return str(self.provider["provider"])
+
+    def open(self, server: ModelServer, fake_time: FakeTime, **changes: Any) -> Models:
+        fields = {**self.provider, "base_url": f"{server.url}{self.path}", **changes}
+        return make_models(server, fake_time, **fields)
+
+    def ask(self, text: str = "Hello?", **changes: Any) -> ModelCall:
+        return make_call(text, **{"provider": self.provider["slug"], **self.call, **changes})
+
+
+MESSAGES = Api(
+    path="",
+    provider={"provider": "Anthropic", "slug": "anthropic", "kind": "anthropic"},
+    call={},
+    cut="max_tokens",
+    results=tool_results,
+)
+CHAT = Api(
+    path="/v1", provider=OPENAI, call={"model": "gpt-test"}, cut="length", results=tool_messages
+)
+RESPONSES = replace(CHAT, call={"model": NOT_CHAT, "tools": (QUERY,)}, results=outputs)
+
+APIS = pytest.mark.parametrize(
+    "api", [MESSAGES, CHAT, RESPONSES], ids=["messages", "chat", "responses"]
+)
+# For what no API has a part in: errors, keys, waiting.
+SDKS = pytest.mark.parametrize("api", [MESSAGES, CHAT], ids=["Anthropic's SDK", "OpenAI's SDK"])
+BY_BOTH = pytest.mark.parametrize("api", [CHAT, RESPONSES], ids=["chat", "responses"])

@@ -5,7 +5,6 @@ import pytest
 
 from evals_app.engine.llm.anthropic_wire import (
     StreamedMessage,
-    UnreadableError,
     to_reply,
     to_request,
     to_usage,
@@ -13,6 +12,7 @@ from evals_app.engine.llm.anthropic_wire import (
 from evals_app.engine.llm.call import (
     AssistantMessage,
     ChatMessage,
+    FileContent,
     ModelCall,
     NativeTurn,
     ToolDef,
@@ -21,6 +21,7 @@ from evals_app.engine.llm.call import (
     UserMessage,
 )
 from evals_app.engine.llm.names import ToolNames
+from evals_app.engine.llm.wire import UnreadableError
 from evals_app.engine.trial import Usage
 from tests.engine.llm.makers import make_call
 
@@ -50,6 +51,7 @@ def test_a_plain_call_sends_nothing_but_the_necessary() -> None:
     ("changes", "expected"),
     [
         pytest.param({"system": "Be kind."}, {"system": "Be kind."}, id="system prompt"),
+        pytest.param({"system": " \n"}, {}, id="blank system prompt"),
         pytest.param({"max_output_tokens": 7}, {"max_tokens": 7}, id="output limit"),
         pytest.param({"effort": "low"}, {"output_config": {"effort": "low"}}, id="effort"),
         pytest.param(
@@ -87,16 +89,52 @@ def test_what_is_set_is_sent(changes: dict[str, Any], expected: dict[str, Any]) 
 def test_a_refused_setting_is_left_out_and_the_others_stay() -> None:
     call = make_call(temperature=0.0, top_p=0.5, effort="low", schema=SCHEMA)
 
-    request = request_for(call, "temperature", "effort")
+    request, bare = (
+        request_for(call, "temperature", "effort"),
+        request_for(call, "effort", "schema"),
+    )
 
     assert request["extra_body"] == {"top_p": 0.5}
     assert request["output_config"].keys() == {"format"}
+    assert "output_config" not in bare
+
+
+def shown_as(kind: str, media_type: str) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "source": {"type": "base64", "media_type": media_type, "data": "ZmlsZQ=="},
+    }
 
 
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
         pytest.param(UserMessage("Hi"), [{"role": "user", "content": "Hi"}], id="user"),
+        pytest.param(
+            UserMessage(
+                "Look",
+                (
+                    FileContent("a.png", "image/png", b"file"),
+                    FileContent("b.pdf", "application/pdf", b"file"),
+                ),
+            ),
+            [
+                {
+                    "role": "user",
+                    "content": [
+                        shown_as("image", "image/png"),
+                        shown_as("document", "application/pdf") | {"title": "b.pdf"},
+                        {"type": "text", "text": "Look"},
+                    ],
+                }
+            ],
+            id="files before the question",
+        ),
+        pytest.param(
+            UserMessage("", (FileContent("a.gif", "image/gif", b"file"),)),
+            [{"role": "user", "content": [shown_as("image", "image/gif")]}],
+            id="a file without a word",
+        ),
         pytest.param(
             AssistantMessage("Hello"), [{"role": "assistant", "content": "Hello"}], id="assistant"
         ),
@@ -163,6 +201,7 @@ def test_every_stop_reason_has_its_meaning(reason: str, stop: str) -> None:
         pytest.param(
             make_message(stop_reason="tired"), "'tired'; known are end_turn", id="new reason"
         ),
+        pytest.param(make_message(stop_reason=["end_turn"]), "unknown reason", id="odd reason"),
     ],
 )
 def test_what_is_no_message_is_refused(message: dict[str, Any], said: str) -> None:
@@ -182,6 +221,40 @@ def test_only_text_blocks_make_the_text_and_the_turn_stays_whole() -> None:
 
     assert reply.text == "Let me see."
     assert reply.native_turn == NativeTurn({"role": "assistant", "content": content})
+
+
+THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
+HIDDEN = {"type": "redacted_thinking", "data": "x"}
+SAID = {"type": "text", "text": "Hi"}
+BLANK = {"type": "text", "text": " \n"}
+USE = {"type": "tool_use", "id": "t", "name": "f", "input": {}}
+
+
+@pytest.mark.parametrize(
+    ("content", "sent_back"),
+    [
+        pytest.param([THOUGHT, SAID], [THOUGHT, SAID], id="all of it"),
+        pytest.param([THOUGHT, BLANK, USE], [THOUGHT, USE], id="no blank text"),
+        pytest.param([{"type": "text", "text": None}, USE], [USE], id="no text at all"),
+        pytest.param([SAID, THOUGHT, HIDDEN], [SAID], id="no thoughts at the end"),
+        pytest.param([THOUGHT, HIDDEN], None, id="nothing said"),
+        pytest.param([BLANK], None, id="only blanks"),
+    ],
+)
+def test_of_a_turn_goes_back_what_the_api_takes(
+    content: list[dict[str, Any]], sent_back: list[dict[str, Any]] | None
+) -> None:
+    reply = to_reply(make_message(*content), names=NO_TOOLS, raw_inputs={})
+
+    turn = None if reply.native_turn is None else reply.native_turn.value["content"]
+    assert turn == sent_back
+    assert "None" not in reply.text
+
+
+def test_a_refusal_may_say_nothing_of_its_category() -> None:
+    message = make_message(SAID, stop_reason="refusal", stop_details="odd")
+
+    assert to_reply(message, names=NO_TOOLS, raw_inputs={}).refusal_category is None
 
 
 def test_a_turn_in_which_nothing_was_said_is_not_sent_back() -> None:

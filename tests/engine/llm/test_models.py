@@ -18,13 +18,23 @@ from evals_app.engine.errors import (
     RateLimitedError,
     UnavailableError,
 )
-from evals_app.engine.llm.models import Block, MissingKey, Models, missing_keys
-from evals_app.engine.llm.slots import Slots
+from evals_app.engine.llm.models import Block, Models, preload
+from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.spec import ProviderSpec
 from tests.engine.llm.makers import KEY_VARIABLE, FakeTime, make_call, make_models, make_provider
-from tests.model_server import KEY, Answer, Cut, Failure, Hang, ModelServer, Reply
+from tests.model_server import (
+    KEY,
+    Answer,
+    Cut,
+    Failure,
+    Hang,
+    ModelServer,
+    Reply,
+)
 
 pytestmark = pytest.mark.anyio
+
+preload({"anthropic"})  # it takes a second, which is nobody's waiting
 
 
 def is_about(seconds: list[float]) -> object:
@@ -191,6 +201,19 @@ async def test_a_busy_provider_is_left_alone_by_every_caller(
     assert got.waited_ms / 1000 == pytest.approx(waits, abs=0.5)
 
 
+async def test_a_pause_that_no_date_can_hold_is_one_beyond_all_patience(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    model_server.replies([Failure(429, headers={"retry-after": "1e300"})])
+
+    async with make_models(model_server, fake_time) as models:
+        for _ in range(2):
+            with pytest.raises(RateLimitedError, match="patience"):
+                await models.complete(make_call())
+
+    assert len(model_server.requests) == 1
+
+
 @pytest.mark.parametrize("failure", [Failure(500), Failure(503), Cut()], ids=repr)
 async def test_trouble_of_one_call_holds_back_nobody_else(
     model_server: ModelServer, fake_time: FakeTime, failure: Answer
@@ -328,33 +351,6 @@ async def test_a_call_can_be_cancelled_in_the_middle_of_an_attempt(
 SCRIPTED = ProviderSpec(provider="Scripted", slug="scripted", kind="scripted")
 
 
-@pytest.mark.parametrize(
-    ("environ", "missing"),
-    [
-        pytest.param({KEY_VARIABLE: "k", "ANTHROPIC_API_KEY": "k"}, [], id="all there"),
-        pytest.param(
-            {"ANTHROPIC_API_KEY": "k"}, [MissingKey("anthropic", KEY_VARIABLE)], id="not set"
-        ),
-        pytest.param(
-            {KEY_VARIABLE: " \n", "ANTHROPIC_API_KEY": "k"},
-            [MissingKey("anthropic", KEY_VARIABLE)],
-            id="blank",
-        ),
-        pytest.param(
-            {},
-            [MissingKey("anthropic", KEY_VARIABLE), MissingKey("plain", "ANTHROPIC_API_KEY")],
-            id="none at all; a provider that names no variable has the usual one",
-        ),
-    ],
-)
-def test_missing_keys_are_known_before_anything_is_sent(
-    environ: dict[str, str], missing: list[MissingKey]
-) -> None:
-    providers = [make_provider(), SCRIPTED, make_provider(slug="plain", api_key_env=None)]
-
-    assert missing_keys(providers, environ) == missing
-
-
 async def test_a_missing_key_is_named_by_its_variable_without_a_request(
     model_server: ModelServer, fake_time: FakeTime
 ) -> None:
@@ -409,12 +405,12 @@ async def test_only_the_named_key_is_sent(
 
 
 async def test_without_a_base_url_the_sdks_own_environment_decides(
-    model_server: ModelServer, fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch
+    model_server: ModelServer, fake_time: FakeTime
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", model_server.url)
+    environ = {KEY_VARIABLE: KEY, "ANTHROPIC_BASE_URL": model_server.url}
     model_server.replies([Reply("Fine.")])
 
-    async with make_models(model_server, fake_time, base_url=None) as models:
+    async with make_models(model_server, fake_time, environ=environ, base_url=None) as models:
         got = await models.complete(make_call())
 
     assert got.text == "Fine."
@@ -477,23 +473,20 @@ async def test_two_providers_do_not_share_their_trouble(
     assert len(fake_time.slept) == 1
 
 
-@pytest.mark.parametrize(
-    ("code", "loaded"),
-    [
-        pytest.param("import evals_app.engine.llm.models", "False", id="not by importing ours"),
-        pytest.param(
-            "from evals_app.engine.llm.anthropic import preload; preload()", "True", id="on demand"
-        ),
-    ],
-)
-def test_an_sdk_is_loaded_only_on_demand(code: str, loaded: str) -> None:
-    code = f"import sys\n{code}\nprint('anthropic' in sys.modules)"
+def test_an_sdk_is_loaded_only_on_demand() -> None:
+    code = """
+import sys
+from evals_app.engine.llm.models import preload
+for kinds in [], ["scripted"], ["groq", "ollama"], ["anthropic", "scripted"]:
+    preload(kinds)
+    print(*(each for each in ("anthropic", "openai") if each in sys.modules))
+"""
 
     printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
 
-    assert printed.stdout.strip() == loaded
+    assert printed.stdout.splitlines() == ["", "", "openai", "anthropic openai"]
 
 
 async def test_the_callers_clock_stands_still_while_a_call_waits(
@@ -580,3 +573,15 @@ async def test_what_a_call_waits_for_is_told_in_words(
         in told
     )
     assert told[-1] == ""
+
+
+async def test_a_process_keeps_to_its_own_pace_whatever_is_booked(fake_time: FakeTime) -> None:
+    async def book(count: int) -> float:
+        return 0.0
+
+    pace = Pace(30, book=book, sleep=fake_time.sleep, clock=fake_time.clock)
+
+    for _ in range(3):
+        await pace()
+
+    assert fake_time.slept == is_about([2, 2])

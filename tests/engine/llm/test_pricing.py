@@ -122,14 +122,16 @@ def test_a_model_is_known_by_the_price_of_single_calls() -> None:
 # What a call can cost
 
 
-def test_a_call_can_cost_what_its_bytes_and_longest_answer_would() -> None:
-    bound = Prices([make_price()]).bound_usd(MODEL, sent_bytes=9000, max_output_tokens=2000)
+def test_a_call_can_cost_what_its_longest_prompt_and_answer_would() -> None:
+    prices = Prices([make_price()])
 
-    assert bound == Decimal("0.02")  # 9,000 bytes and 1,000 tokens besides; 2,000 tokens out
+    bound = prices.bound_usd(MODEL, most_prompt_tokens=10_000, max_output_tokens=2000)
+
+    assert bound == Decimal("0.02")
 
 
 def test_nobody_knows_what_a_call_without_a_price_can_cost() -> None:
-    assert Prices([]).bound_usd(MODEL, sent_bytes=1, max_output_tokens=1) is None
+    assert Prices([]).bound_usd(MODEL, most_prompt_tokens=1, max_output_tokens=1) is None
 
 
 RATES = st.decimals(min_value=0, max_value=100, places=3)
@@ -154,7 +156,7 @@ def test_no_call_costs_more_than_its_bound(
     spent = known.cost_usd(MODEL, usage)
     bound = known.bound_usd(
         MODEL,
-        sent_bytes=max(0, usage.prompt_tokens - 1000) + spare,
+        most_prompt_tokens=max(1, usage.prompt_tokens) + spare,
         max_output_tokens=usage.output + spare,
     )
 

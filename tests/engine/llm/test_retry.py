@@ -50,6 +50,11 @@ def make_error(
         pytest.param({"retry-after": "Fri, 15 Jan 2027 08:01:30 GMT"}, 90.0, id="date"),
         pytest.param({"retry-after": "Fri, 15 Jan 2027 07:59:00 GMT"}, None, id="date that passed"),
         pytest.param({"retry-after": "Fri, 99 Foo 2027"}, None, id="no date at all"),
+        pytest.param({"retry-after": "1800000060000"}, 86_400.0, id="beyond all patience"),
+        pytest.param(
+            {"retry-after": "Fri, 15 Jan 2999 08:00:00 GMT"}, 86_400.0, id="date beyond it"
+        ),
+        pytest.param({"retry-after-ms": "0", "retry-after": "2"}, 2.0, id="no milliseconds"),
         pytest.param({"retry-after": "0"}, None, id="zero"),
         pytest.param({"retry-after": "-3"}, None, id="negative"),
         pytest.param({"retry-after": "inf"}, None, id="infinite"),

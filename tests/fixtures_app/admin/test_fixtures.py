@@ -51,8 +51,21 @@ def page_of(client: Client, fixture: Fixture) -> PageForm:
     return open_page(client, f"/admin/fixtures_app/fixture/{fixture.pk}/change/")
 
 
-def test_saving_a_fixture_as_it_is_changes_nothing(admin_client: Client) -> None:
-    fixture = write_fixture()
+SPACED: dict[str, Any] = {
+    "entities": [
+        {"ref": " b ", "type": "note", "status": " gone", "data": {" k ": " v "}},
+        {"ref": "b", "type": "note", "data": {}, "status": "two\nlines"},
+    ],
+    "relations": [{"from": " b ", "to": "b", "type": " has ", "metadata": {}}],
+    "chunks": [{"id": " x", "text": " y ", "source": " from\nhere "}],
+}
+
+
+@pytest.mark.parametrize("changes", [{}, SPACED], ids=["rich", "spaces"])
+def test_saving_a_fixture_as_it_is_changes_nothing(
+    admin_client: Client, changes: dict[str, Any]
+) -> None:
+    fixture = write_fixture(**changes)
     before = spec_of(fixture)
     keys = set(Entity.objects.values_list("pk", flat=True))
 

@@ -42,6 +42,8 @@ def test_json_is_written_so_that_it_reads_back(value: object) -> None:
         (None, "{}", False),
         ({"a": 1}, '{"a":1}', False),
         ({"a": 1}, '{"a":2}', True),
+        ({"a": 1}, '{"a":true}', True),
+        ({"a": [0]}, '{"a":[false]}', True),
         ({"a": 1}, "", True),
         ({"a": 1}, "{", True),
     ],

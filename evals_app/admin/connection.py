@@ -1,0 +1,65 @@
+"""The dialog of a provider's page that tries whether it can be reached."""
+
+from typing import Any
+
+from django import forms
+from unfold.forms import BaseDialogForm
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from evals_app.engine.llm.kinds import KINDS
+from evals_app.models import Agent, Provider
+
+ANSWER, EMBEDDING = "answer", "embedding"
+
+
+class ConnectionForm(BaseDialogForm):
+    """What to ask for, and of which model."""
+
+    what = forms.ChoiceField(
+        choices=[(ANSWER, "A short answer"), (EMBEDDING, "An embedding of one word")],
+        initial=ANSWER,
+        label="Ask for",
+        widget=UnfoldAdminSelectWidget(),
+    )
+    model = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Model",
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="As the provider calls it.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # The page behind the dialog has fields of the same names.
+        super().__init__(*args, auto_id="connection_%s", **kwargs)
+        # A key that is no number, or of no row, is refused by the action.
+        self.provider = Provider.objects.filter(pk=self.object_id).first()
+        kind = KINDS[self.provider.kind] if self.provider else None
+        if kind is None or not kind.has_embeddings:
+            del self.fields["what"]
+        elif kind.embedding_model:
+            self.fields["model"].help_text += f" Blank, for embeddings: {kind.embedding_model}."
+        if self.provider:
+            self.fields["model"].initial = _model_in_use(self.provider)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if self.is_embedding and not cleaned.get("model") and self.provider:
+            cleaned["model"] = KINDS[self.provider.kind].embedding_model or ""
+        if not cleaned.get("model"):
+            self.add_error("model", "Name a model of this provider.")
+        return cleaned
+
+    @property
+    def is_embedding(self) -> bool:
+        return self.cleaned_data.get("what") == EMBEDDING
+
+
+def _model_in_use(provider: Provider) -> str:
+    """Give a model that an agent has, or that has a price."""
+    begins = f"{provider.slug}/"
+    named = Agent.objects.filter(model__startswith=begins).order_by("pk").first()
+    if named:
+        return named.model.removeprefix(begins)
+    priced = provider.prices.exclude(model__endswith="*").exclude(output_usd=0)
+    return priced.order_by("pk").values_list("model", flat=True).first() or ""

@@ -1,0 +1,110 @@
+"""The page of evaluation steps: what a judge wrote from criteria, and what people make of it."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from evals_app.admin.lines import TextLines
+from evals_app.admin.presentation import first_words
+from evals_app.engine.judging.steps import MAX_STEP_CHARS, MOST_STEPS
+from evals_app.models import EvaluationSteps
+from fixtures_app.admin.editor import Editor, VersionedForm
+
+
+class EvaluationStepsForm(VersionedForm):
+    """The steps; what they are written from is what they are known by."""
+
+    steps = TextLines(
+        kind="area",
+        label="Steps",
+        required=True,
+        help_text="In their order. Runs that are started from now on grade by them; runs that "
+        "have begun keep to theirs.",
+    )
+
+    class Meta:
+        model = EvaluationSteps
+        fields = ("steps",)
+
+    def clean_steps(self) -> list[str]:
+        steps: list[str] = self.cleaned_data["steps"]
+        if len(steps) > MOST_STEPS:
+            message = f"There are {len(steps)} steps; a judge follows up to {MOST_STEPS}."
+            raise forms.ValidationError(message)
+        for number, step in enumerate(steps, 1):
+            if len(step) > MAX_STEP_CHARS:
+                message = f"Step {number} has {len(step):,} characters, of {MAX_STEP_CHARS:,}."
+                raise forms.ValidationError(message)
+            if not step.strip():
+                message = f"Step {number} is nothing but spaces."
+                raise forms.ValidationError(message)
+        return steps
+
+
+@admin.register(EvaluationSteps)
+class EvaluationStepsAdmin(Editor):
+    """Steps of G-Eval checks that have criteria and no steps of their own."""
+
+    form = EvaluationStepsForm
+    list_display = ["show_criteria", "show_fields", "model", "show_editor", "updated_at"]
+    list_select_related = ["edited_by"]
+    search_fields = ["criteria", "model"]
+    ordering = ["-pk"]
+    when_empty = (
+        "When a G-Eval check has criteria and no steps, the judge writes some in its first run. "
+        "They are kept here: every later run of equal criteria grades by them."
+    )
+    readonly_fields = ["show_whole_criteria", "show_fields", "model", "show_written", "show_editor"]
+    fieldsets = [
+        (None, {"fields": ["steps", "show_editor"]}),
+        ("Written from", {"fields": ["show_whole_criteria", "show_fields", "model"]}),
+        ("As the judge wrote them", {"fields": ["show_written"]}),
+    ]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(
+        self, request: HttpRequest, obj: EvaluationSteps | None = None
+    ) -> bool:
+        # Runs under way look for them.
+        return False
+
+    def save_model(
+        self,
+        request: HttpRequest,
+        obj: EvaluationSteps,
+        form: Any,  # noqa: ANN401 - Django's signature
+        change: bool,  # noqa: FBT001 - Django's signature
+    ) -> None:
+        if form.has_changed():
+            obj.edited_by_id = request.user.pk
+        super().save_model(request, obj, form, change)
+
+    @display(description="Criteria")
+    def show_criteria(self, row: EvaluationSteps) -> str:
+        return first_words(row.criteria)
+
+    @display(description="Criteria")
+    def show_whole_criteria(self, row: EvaluationSteps) -> SafeString:
+        return format_html('<div class="written">{}</div>', row.criteria)
+
+    @display(description="What the judge sees")
+    def show_fields(self, row: EvaluationSteps) -> str:
+        return ", ".join(row.shown)
+
+    @display(description="Steps")
+    def show_written(self, row: EvaluationSteps) -> SafeString:
+        steps = format_html_join("", "<li>{}</li>", ((step,) for step in row.written))
+        return format_html("<ol>{}</ol>", steps)
+
+    @display(description="Edited by")
+    def show_editor(self, row: EvaluationSteps) -> str:
+        if row.steps == row.written:
+            return "Nobody: they are as the judge wrote them."
+        return str(row.edited_by or "Somebody who is gone")

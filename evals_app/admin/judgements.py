@@ -1,0 +1,160 @@
+"""A judged grade on the review page: what to think of it, its items, its votes."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from evals_app.admin.presentation import badge, first_words, plural
+from evals_app.models import GradeResult
+
+MANY_ITEMS = 12  # more are folded unless something is wrong
+
+# What asks for a look, and what is only to be known.
+_WARNINGS = {
+    "injection": "Something in the conversation may be meant for the judge. Read it before you "
+    "trust this grade.",
+    "unverified": "Nothing that the judge quotes stands in the conversation.",
+    "same_family": "The judge is of the agent's own family of models; a model tends to prefer "
+    "answers of its own kind.",
+}
+_FACTS = {
+    "scripted": "scripted judge",
+    "uncalibrated": "not yet compared with people",
+}
+# Verdicts on items, by the badge that they wear.
+_STATES = {
+    "passed": {
+        *("pass", "supported", "direct", "supporting", "relevant", "useful", "attributable"),
+    },
+    "failed": {"fail", "contradicted", "irrelevant", "not"},
+    "ungraded": {"undecided", "missing", "unverified"},
+    "not_applicable": {"not_applicable"},
+}
+_WORDS = {
+    "pass": "Met",
+    "fail": "Missed",
+    "not_applicable": "Does not apply",
+    "undecided": "Undecided",
+    "missing": "No verdict",
+    "not": "No",
+}
+# Shown as what they are, not as JSON.
+_SHOWN = frozenset({"items", "votes", "voters", "flags", "dropped", "share"})
+
+
+@dataclass(frozen=True, slots=True)
+class ItemLine:
+    """One thing that a judge gave a verdict on, with its words and its quote."""
+
+    id: int
+    badge: SafeString
+    text: str
+    note: str
+    quote: Mapping[str, Any] | None
+    votes: str
+
+
+@dataclass(frozen=True, slots=True)
+class VoteLine:
+    """What one of several votes said."""
+
+    model: str
+    said: str
+    critique: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judged grade has beside score and reason; empty for any other."""
+
+    warnings: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    items: tuple[ItemLine, ...] = ()
+    items_title: str = ""
+    is_open: bool = True
+    votes: tuple[VoteLine, ...] = ()
+    votes_title: str = ""
+
+
+def judgement(grade: GradeResult) -> Judgement:
+    """Read the details of a judged grade; what does not look as expected is left out."""
+    details = grade.details
+    if grade.family != "judged":
+        return Judgement()
+    flags = _texts(details.get("flags"))
+    facts = [_FACTS[flag] for flag in flags if flag in _FACTS]
+    if dropped := _texts(details.get("dropped")):
+        facts.append(f"{', '.join(dropped).replace('_', ' ')} not accepted by the judge")
+    items = tuple(_item(each) for each in _rows(details.get("items")))
+    votes = tuple(_vote(each) for each in _rows(details.get("votes")))
+    return Judgement(
+        warnings=tuple(_WARNINGS[flag] for flag in flags if flag in _WARNINGS),
+        facts=tuple(facts),
+        items=items,
+        items_title=_items_title(details),
+        is_open=len(items) <= MANY_ITEMS or grade.passed is False,
+        votes=votes,
+        votes_title=f"{plural(len(votes), 'vote')}: {', '.join(each.said for each in votes)}",
+    )
+
+
+def other_details(grade: GradeResult) -> dict[str, Any]:
+    """Give the details that nothing else on the page shows."""
+    if grade.family != "judged":
+        return grade.details
+    return {key: value for key, value in grade.details.items() if key not in _SHOWN}
+
+
+def _item(item: Mapping[str, Any]) -> ItemLine:
+    verdict = _verdict(item.get("verdict"))
+    evidence = item.get("evidence")
+    votes = item.get("votes")
+    cast = Counter(
+        _word(_verdict(each)).lower() for each in (votes if isinstance(votes, list) else ())
+    )
+    return ItemLine(
+        id=item["id"] if isinstance(item.get("id"), int) else 0,
+        badge=badge(_state(verdict), word=_word(verdict)),
+        text=str(item.get("text") or ""),
+        note=str(item.get("critique") or item.get("note") or ""),
+        quote=evidence if isinstance(evidence, Mapping) and evidence.get("quote") else None,
+        votes=", ".join(f"{count} {word}" for word, count in cast.items()),
+    )
+
+
+def _vote(vote: Mapping[str, Any]) -> VoteLine:
+    raw = vote.get("raw")
+    said = "no grade" if raw is None else str(raw).replace("_", " ")
+    return VoteLine(str(vote.get("model") or ""), said, str(vote.get("critique") or ""))
+
+
+def _items_title(details: Mapping[str, Any]) -> str:
+    counts = Counter(
+        _word(_verdict(each.get("verdict"))).lower() for each in _rows(details.get("items"))
+    )
+    said = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    voters = _texts(details.get("voters"))
+    return f"One by one: {said}" + (f"; {plural(len(voters), 'vote')} on each" if voters else "")
+
+
+def _verdict(value: object) -> str:
+    return first_words(value, most=40) if isinstance(value, str) else "undecided"
+
+
+def _state(verdict: str) -> str:
+    return next((state for state, words in _STATES.items() if verdict in words), "informational")
+
+
+def _word(verdict: str) -> str:
+    return _WORDS.get(verdict, verdict.replace("_", " ").capitalize())
+
+
+def _rows(value: object) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def _texts(value: object) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

@@ -1,0 +1,104 @@
+"""What people wrote as files to take away: one suite, or everything."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from django.http import Http404, HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+
+from evals_app.api.endpoint import Endpoint, answers, one_of
+from evals_app.api.permissions import Need, Scope, require
+from evals_app.api.written import sound
+from evals_app.library import FORMS
+from evals_app.library.downloads import Download, download, download_suite
+
+_SUITES = Need(Scope.READ, "evals_app.view_suite")
+# What beside suites is exported.
+_MORE = (
+    *("evals_app.view_agent", "evals_app.view_provider"),
+    *("fixtures_app.view_fixture", "fixtures_app.view_entitytype"),
+)
+_PROBLEMS = {key: shape for key, shape in answers(None, 404, 409).items() if shape}
+_AS = OpenApiParameter("as", str, enum=FORMS, description="The format; native if it is left out.")
+
+
+class YamlRenderer(JSONRenderer):
+    """Lets clients ask for YAML; what is wrong on the way is told in JSON all the same."""
+
+    media_type = "application/yaml"
+    format = "yaml"
+
+
+class ZipRenderer(JSONRenderer):
+    """Lets clients ask for an archive; see above."""
+
+    media_type = "application/zip"
+    format = "zip"
+
+
+class SuiteExport(Endpoint):
+    """One suite as files."""
+
+    needs: ClassVar = {"GET": _SUITES}
+    parameters = ("as",)
+    renderer_classes: Sequence[type[JSONRenderer]] = [YamlRenderer, ZipRenderer, JSONRenderer]
+
+    @extend_schema(
+        operation_id="suites_export",
+        summary="Read a suite as a file",
+        description="As a native YAML file; or in another format with all that it needs, which is "
+        "an archive where it takes several files.",
+        parameters=[_AS],
+        responses={
+            (200, "application/yaml"): OpenApiTypes.STR,
+            (200, "application/zip"): OpenApiTypes.BINARY,
+            **_PROBLEMS,
+        },
+    )
+    def get(self, request: Request, slug: str) -> HttpResponse:
+        form = one_of(request, "as", FORMS) or "native"
+        if form != "native":
+            _require_everything(request)
+        try:
+            file = sound(
+                lambda: (
+                    download_suite(slug) if form == "native" else download(slug, [slug], form=form)
+                )
+            )
+        except LookupError as error:
+            raise Http404 from error
+        return _sent(file)
+
+
+class Export(Endpoint):
+    """Everything that people wrote."""
+
+    needs: ClassVar = {"GET": _SUITES}
+    parameters = ("as",)
+    renderer_classes: Sequence[type[JSONRenderer]] = [ZipRenderer, JSONRenderer]
+
+    @extend_schema(
+        operation_id="export",
+        summary="Read everything that people wrote, as an archive",
+        description="All suites that are not archived, agents, fixtures and providers, and the "
+        "files that turns show; it can be imported again.",
+        parameters=[_AS],
+        responses={(200, "application/zip"): OpenApiTypes.BINARY, **_PROBLEMS},
+    )
+    def get(self, request: Request) -> HttpResponse:
+        _require_everything(request)
+        form = one_of(request, "as", FORMS) or "native"
+        return _sent(sound(lambda: download("touchstone", form=form)))
+
+
+def _require_everything(request: Request) -> None:
+    for permission in _MORE:
+        require(request, permission)
+
+
+def _sent(file: Download) -> HttpResponse:
+    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
+    return HttpResponse(file.content, headers=headers, content_type=file.media_type)

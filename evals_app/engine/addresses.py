@@ -1,0 +1,185 @@
+"""Which addresses of the network may be called: none of this machine, none of private networks.
+
+Otherwise an agent's author could make the server ask what only the server may ask. The operator
+permits exceptions by name (`Permits.hosts`). What a name stands for is known only when it is looked
+up, so `why_refused` is asked about each address that a connection is about to use.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+_URL = re.compile(
+    r"(?P<scheme>https?)://"
+    r"(?:\[(?P<literal>[0-9a-f:.]+)\]|(?P<host>[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?))\.?"
+    r"(?::(?P<port>[0-9]{1,5}))?"
+    r"(?P<path>(?:[/?][!-~]*)?)",
+    re.IGNORECASE | re.ASCII,
+)
+_PORTS = {"http": 80, "https": 443}
+_MAX_PORT = 65_535
+
+# Machines in clouds learn their credentials there: no name may lead to it, permitted or not.
+_METADATA = frozenset(
+    map(
+        ip_address,
+        (
+            *("169.254.169.254", "169.254.170.2", "100.100.100.200", "168.63.129.16"),
+            "fd00:ec2::254",
+        ),
+    )
+)
+_NAT64 = IPv6Network("64:ff9b::/96")
+_OPEN_IPV6 = IPv6Network("2000::/3")
+# Parts of it that carry IPv4 addresses inside, or stand in documentation.
+_NOT_OPEN_IPV6 = tuple(map(IPv6Network, ("2001::/32", "2001:db8::/32", "2002::/16", "3fff::/20")))
+_ASSIGNED_BY_PROTOCOL = IPv4Network("192.0.0.0/24")  # older releases of Python call half of it open
+
+_SECRETIVE = re.compile(
+    r"[?&](?:[^=&]*[_.-])?(?:api_?key|key|token|secret|password|passwd|auth|credential|signature|sig)=",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a request goes; `path` is that with its query, as it is sent."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def authority(self) -> str:
+        """What the Host header says."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def at(self, address: str) -> str:
+        """Give the same URL with an address in place of the name."""
+        host = f"[{address}]" if ":" in address else address
+        return f"{self.scheme}://{host}:{self.port}{self.path}"
+
+
+def read_url(url: str) -> Target:
+    """Take a URL apart.
+
+    Raises:
+        ValueError: it is none that can be called.
+    """
+    if re.match(r"https?://[^/?#]*@", url, re.IGNORECASE):
+        raise ValueError(
+            "Leave name and password out of the address; write a header with {env: NAME}."
+        )
+    if "#" in url:
+        raise ValueError("Leave out what begins with #; it is never sent.")
+    found = _URL.fullmatch(url)
+    if found is None or "\\" in url:
+        raise ValueError(
+            "Write the whole address in plain letters, for example https://agent.example.org/chat;"
+            " anything else in it is written as %20 or xn--..."
+        )
+    path = found["path"] if found["path"].startswith("/") else f"/{found['path']}"
+    scheme = found["scheme"].lower()
+    port = int(found["port"] or _PORTS[scheme])
+    if not 0 < port <= _MAX_PORT:
+        raise ValueError(f"A port is a number up to {_MAX_PORT}.")
+    host = _literal(found["literal"]) if found["literal"] else _name(found["host"].lower())
+    return Target(scheme, host, port, path)
+
+
+def _literal(text: str) -> str:
+    try:
+        return str(IPv6Address(text))
+    except ValueError:
+        raise ValueError(f"[{text}] is no IPv6 address.") from None
+
+
+def _name(host: str) -> str:
+    # 127.1, 2130706433 and 0x7f000001 are ways to write 127.0.0.1 that hide it from people.
+    if re.fullmatch(r"[0-9]+|0x[0-9a-f]*", host.rpartition(".")[2]):
+        try:
+            return str(IPv4Address(host))
+        except ValueError:
+            raise ValueError(
+                "Write an IP address as four decimal numbers, for example 203.0.113.7."
+            ) from None
+    return host
+
+
+def url_problem(url: str, *, permitted: Iterable[str]) -> str | None:
+    """Say why a URL cannot be called, as far as it is known without looking its name up."""
+    try:
+        target = read_url(url)
+    except ValueError as exc:
+        return str(exc)
+    # Only of what an author wrote: an argument of a call may be called key.
+    if _SECRETIVE.search(target.path):
+        return "An address is shown to everybody; write keys into a header: {env: NAME}."
+    if target.host == "localhost" or target.host.endswith(".localhost"):
+        return why_refused("127.0.0.1", target, permitted=permitted)
+    try:
+        address = ip_address(target.host)
+    except ValueError:
+        return None
+    return why_refused(str(address), target, permitted=permitted)
+
+
+def why_refused(address: str, target: Target, *, permitted: Iterable[str]) -> str | None:
+    """Say why this address of the target may not be connected to; None if it may."""
+    given = ip_address(address)
+    meant = _meant(given)
+    kind = next(filter(None, map(_kind, meant)), None)
+    if kind is None:
+        return None
+    is_itself = str(given) == target.host
+    has_to_be_itself = not _METADATA.isdisjoint(meant)
+    if _is_permitted(target, permitted) and (is_itself or not has_to_be_itself):
+        return None
+    what = target.host if is_itself else f"{target.host} is {address}, which"
+    name = address if has_to_be_itself else target.authority
+    return (
+        f"{what} {kind}: it may be called only if the operator names {name} in EVALS_PRIVATE_HOSTS."
+    )
+
+
+def _is_permitted(target: Target, permitted: Iterable[str]) -> bool:
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    names = {target.host, host, f"{host}:{target.port}"}
+    return any(each.lower() in names for each in permitted)
+
+
+def _meant(address: IPv4Address | IPv6Address) -> Sequence[IPv4Address | IPv6Address]:
+    """Give every address that this one stands for."""
+    if isinstance(address, IPv4Address):
+        return [address]
+    if address.ipv4_mapped:
+        return [address.ipv4_mapped]
+    if address in _NAT64:
+        return [IPv4Address(int(address) & 0xFFFFFFFF)]
+    inner = [address.sixtofour, *(address.teredo or ())]
+    return [*filter(None, inner), address]
+
+
+def _kind(address: IPv4Address | IPv6Address) -> str | None:
+    """Say what is special about an address; None for one of the open internet."""
+    if address.is_unspecified or address.is_loopback:
+        return "is this machine itself"
+    if address in _METADATA:
+        return "holds the credentials of this machine"
+    if address.is_link_local:
+        return "is of the local network alone"
+    if address.is_multicast:
+        return "is no single machine"
+    if address.is_private:
+        return "is of a private network"
+    if isinstance(address, IPv4Address):
+        is_open = address.is_global and address not in _ASSIGNED_BY_PROTOCOL
+    else:
+        is_inside = any(address in network for network in _NOT_OPEN_IPV6)
+        is_open = address.is_global and address in _OPEN_IPV6 and not is_inside
+    if not is_open:
+        return "is not of the open internet"
+    return None

@@ -1,0 +1,296 @@
+"""What a person writes about agents: what is tested, and how it is made to answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic.functional_validators import ModelWrapValidatorHandler
+from pydantic_core import InitErrorDetails
+
+from evals_app.engine.callables.references import callable_problem, command_problem
+from evals_app.engine.permits import is_frozen
+from evals_app.engine.spec import (
+    ModelRef,
+    Name,
+    Pattern,
+    Slug,
+    Spec,
+    Template,
+    located,
+    taken_apart,
+)
+from evals_app.engine.tool_spec import AnyTool, CalledUrl, Headers, names_of
+
+Driver = Literal["model", "http", "python", "command", "scripted"]
+Protocol = Literal["json", "openai-chat"]
+
+# What each driver reads; the rest would be written for nobody. A scripted agent's prompt and model
+# are read by judges.
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "model": ("model", "system_prompt", "tools", "settings"),
+    "http": ("url", "headers", "protocol", "remote_model", "system_prompt"),
+    "python": ("callable",),
+    "command": ("command",),
+    "scripted": ("rules", "tools", "system_prompt", "model", "settings"),
+}
+OUTSIDE = frozenset({"http", "python", "command"})  # they bring tools and models of their own
+_NEEDED = {
+    "model": ("model", "a model, for example anthropic/claude-haiku-5-5"),
+    "http": ("url", "an address, for example https://agent.example.org/chat"),
+    "python": ("callable", "a callable, for example my_agents.support:answer"),
+    "command": ("command", "a program with its arguments, for example [my-agent, --json]"),
+    "scripted": ("rules", "at least one rule"),
+}
+_OF_OPENAI_CHAT = ("remote_model", "system_prompt")
+
+
+class AgentSettings(Spec):
+    """How the agent's model is driven."""
+
+    max_tool_rounds: Annotated[
+        int,
+        Field(description="Rounds of tool calls in one turn; then it has failed.", ge=1, le=200),
+    ] = 25
+    max_output_tokens: Annotated[int, Field(description="Most tokens of one answer.", ge=1)] = 4096
+    provider_patience_s: Annotated[
+        float,
+        Field(
+            description="Seconds that a call may wait for its provider, retries included.",
+            gt=0,
+            le=3600,
+        ),
+    ] = 600.0
+
+
+class ScriptedUsage(Spec):
+    """Tokens that a scripted rule reports, so that limits can be tried offline."""
+
+    input_tokens: Annotated[int, Field(description="Prompt tokens.", ge=0)]
+    output_tokens: Annotated[int, Field(description="Response tokens.", ge=0)]
+
+
+class ScriptedCall(Spec):
+    """A tool call that a scripted rule makes."""
+
+    tool: Annotated[Name, Field(description="One of the agent's tools.")]
+    args: dict[str, Any] = Field(
+        default_factory=dict, description="May hold {{input}} and {{result.N.path}}."
+    )
+
+
+class ScriptedRule(Spec):
+    """When the message matches, call these tools, then say this or fail.
+
+    `when` is an RE2 pattern searched in the message, case-insensitively; `turn` a 1-based
+    position. In `reply` and in later `args`, `{{input}}` is the message and `{{result.N.path}}`
+    the N-th result of this turn.
+    """
+
+    when: Annotated[
+        Pattern | None,
+        Field(
+            description="RE2 pattern searched in the message, in any case; left out: every message."
+        ),
+    ] = None
+    turn: Annotated[int | None, Field(description="Only in this turn, counted from 1.", ge=1)] = (
+        None
+    )
+    calls: list[ScriptedCall] = Field(
+        default_factory=list, description="Tool calls, made in this order."
+    )
+    reply: Annotated[
+        str | None, Field(description="What it says; may hold {{input}} and {{result.N.path}}.")
+    ] = None
+    delay_ms: Annotated[int, Field(description="How long it takes.", ge=0, le=3_600_000)] = 0
+    error: Annotated[str | None, Field(description="What it fails with, instead of a reply.")] = (
+        None
+    )
+    usage: Annotated[
+        ScriptedUsage | None, Field(description="Tokens it reports; left out: unknown.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if self.reply is None and self.error is None:
+            msg = "A rule needs a reply or an error."
+            raise ValueError(msg)
+        if self.reply is not None and self.error is not None:
+            msg = "A rule replies or fails, not both; leave out reply or error."
+            raise ValueError(msg)
+        return self
+
+
+def _callable(value: str, info: ValidationInfo) -> str:
+    if not is_frozen(info) and (problem := callable_problem(value, "agent")):
+        raise ValueError(problem)
+    return value
+
+
+def _command(value: list[str], info: ValidationInfo) -> list[str]:
+    if not is_frozen(info) and (problem := command_problem(value)):
+        raise ValueError(problem)
+    return value
+
+
+class AgentSpec(Spec):
+    """What is tested: a driver with its settings, system prompt and tools."""
+
+    agent: Name = Field(description="Name shown to people; {{agentName}} in prompts.")
+    slug: Annotated[Slug, Field(description="How suites and commands name it.")]
+    description: Annotated[str, Field(description="For people.")] = ""
+    driver: Annotated[
+        Driver,
+        Field(
+            description="How it is made to answer: by a model with tools, over HTTP, by a Python "
+            "callable, by a program, or by rules."
+        ),
+    ] = "model"
+    model: Annotated[ModelRef | None, Field(description="provider/model")] = None
+    system_prompt: Annotated[
+        Template,
+        Field(
+            description="May hold {{threadContext.channel}}, {{threadContext.params.NAME}}, {{agentName}} and {{datetime}}."
+        ),
+    ] = ""
+    url: Annotated[
+        CalledUrl | None, Field(description="For driver http: where messages are posted.")
+    ] = None
+    headers: Headers = Field(
+        default_factory=dict,
+        description="For driver http: sent along, as texts or as {env: NAME}.",
+    )
+    protocol: Annotated[
+        Protocol,
+        Field(description="For driver http: our own JSON, or that of chat completions."),
+    ] = "json"
+    remote_model: Annotated[
+        str | None,
+        Field(
+            description="For protocol openai-chat: the model that the endpoint is asked for.",
+            min_length=1,
+            max_length=200,
+        ),
+    ] = None
+    callable: Annotated[
+        Annotated[str, Field(max_length=300), AfterValidator(_callable)] | None,
+        Field(description="For driver python: module.path:name, where the operator permits it."),
+    ] = None
+    command: Annotated[
+        Annotated[
+            list[Annotated[str, Field(min_length=1, max_length=4000)]],
+            Field(min_length=1, max_length=100),
+            AfterValidator(_command),
+        ]
+        | None,
+        Field(
+            description="For driver command: a program that the operator permits, and its arguments."
+        ),
+    ] = None
+    tools: list[AnyTool] = Field(
+        default_factory=list,
+        description="What it may call: names of the world's tools, tools with canned answers, HTTP "
+        "requests, tools of MCP servers.",
+    )
+    settings: Annotated[AgentSettings, Field(description="How its model is driven.")] = (
+        AgentSettings()
+    )
+    rules: list[ScriptedRule] = Field(
+        default_factory=list, description="For driver scripted: the first rule that matches acts."
+    )
+
+    @property
+    def tool_names(self) -> list[str]:
+        """Give the names of everything that it may call."""
+        return [name for tool in self.tools for name in names_of(tool)]
+
+    @property
+    def world_tools(self) -> list[str]:
+        """Give the names of those tools that worlds have."""
+        return [tool for tool in self.tools if isinstance(tool, str)]
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _fits_its_driver(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
+        errors = _misfits(data) if isinstance(data, dict) else []
+        try:
+            spec = handler(data)
+        except ValidationError as exc:
+            errors = [*taken_apart(exc), *errors]
+        else:
+            errors += [*_repeated_tools(spec.tools), *_unknown_calls(spec.rules, spec.tool_names)]
+        if errors:
+            raise ValidationError.from_exception_data("AgentSpec", errors)
+        return spec
+
+
+def misplaced(written: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Give the keys that the driver does not read, each with the drivers that do."""
+    driver = written.get("driver", "model")
+    read = set(KEYS.get(driver, ()))
+    if driver == "http" and written.get("protocol") != "openai-chat":
+        read -= set(_OF_OPENAI_CHAT)
+    owners: dict[str, list[str]] = {}
+    for each, keys in KEYS.items():
+        for key in keys:
+            owners.setdefault(key, []).append(each)
+    return {
+        key: drivers
+        for key, drivers in owners.items()
+        if key not in read and not _says_nothing(key, written.get(key))
+    }
+
+
+def _misfits(written: Mapping[str, Any]) -> list[InitErrorDetails]:
+    """Name what its driver needs and has not, and what it has and its driver does not read."""
+    driver = written.get("driver", "model")
+    if not isinstance(driver, str) or driver not in KEYS:
+        return []
+    needed, example = _NEEDED[driver]
+    errors = []
+    if not written.get(needed):
+        message = f"An agent with driver {driver} needs {example}."
+        errors.append(located("needed_key", message, (needed,), written.get(needed)))
+    for key, drivers in misplaced(written).items():
+        chat = "http with protocol openai-chat" if key in _OF_OPENAI_CHAT else "http"
+        owners = " or ".join(chat if each == "http" else each for each in drivers)
+        message = f"{key} is for driver {owners}; this agent has driver {driver}."
+        errors.append(located("foreign_key", message, (key,), written[key]))
+    return errors
+
+
+def _says_nothing(key: str, value: Any) -> bool:  # noqa: ANN401 - whatever was written
+    default = AgentSpec.model_fields[key].get_default(call_default_factory=True)
+    if isinstance(default, AgentSettings) and isinstance(value, dict):
+        return value.items() <= default.model_dump().items()
+    return value in (None, "", [], {}) or value == default
+
+
+def _repeated_tools(tools: Sequence[AnyTool]) -> list[InitErrorDetails]:
+    first: dict[str, int] = {}
+    errors = []
+    for n, tool in enumerate(tools):
+        for name in names_of(tool):
+            if (known := first.setdefault(name, n)) != n:
+                message = f"Tool {known + 1} is called {name!r} too; an agent knows tools by name."
+                errors.append(located("repeated_tool", message, ("tools", n), name))
+    return errors
+
+
+def _unknown_calls(rules: Sequence[ScriptedRule], names: Sequence[str]) -> list[InitErrorDetails]:
+    return [
+        located(
+            "unknown_tool",
+            f"Rule {r + 1} calls {call.tool!r}, which is not in this agent's tools.",
+            ("rules", r, "calls", c, "tool"),
+            call.tool,
+        )
+        for r, rule in enumerate(rules)
+        for c, call in enumerate(rule.calls)
+        if call.tool not in names
+    ]

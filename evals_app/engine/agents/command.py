@@ -1,0 +1,84 @@
+"""The command driver: an agent that is a program, run once for each turn.
+
+It reads the message on standard input and writes its reply on standard output: text, or the JSON of
+`reply`. Beside these its environment holds AGENTURA_HISTORY, what has been said so far as JSON
+`[{"role", "content"}]`, and TOUCHSTONE_SESSION_ID, TOUCHSTONE_CASE, TOUCHSTONE_CHANNEL and
+TOUCHSTONE_CONTEXT_PARAMS (JSON). Any exit code but 0 is an error.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.outside import Outside
+from evals_app.engine.agents.reply import MAX_REPLY_BYTES, parse_reply
+from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.callables.pool import Callables, Ran
+from evals_app.engine.callables.processes import readable
+from evals_app.engine.callables.references import command_problem, program_path
+from evals_app.engine.errors import AgentError, CodeError, ConfigurationError
+
+_MAX_VARIABLE_BYTES = 120_000  # Linux takes 131,072, its name included
+
+
+class CommandSession:
+    """Run a program for each message."""
+
+    def __init__(self, agent: AgentSpec, *, setting: Setting, callables: Callables | None) -> None:
+        if agent.command is None or callables is None:
+            raise ConfigurationError(f"Agent {agent.slug} has no program that could be run.")
+        self._words = agent.command
+        self._outside = Outside(setting)
+        self._callables = callables
+
+    async def respond(self, exchange: Exchange) -> None:
+        if problem := command_problem(self._words):
+            raise ConfigurationError(problem)
+        program, *arguments = self._words
+        told = self._outside.told(exchange)
+        with self._outside.asking(exchange):
+            try:
+                ran = await self._callables.run(
+                    [program_path(program) or program, *arguments],
+                    message=_bytes(exchange.user),
+                    variables=_variables(told),
+                    most_bytes=MAX_REPLY_BYTES,
+                )
+            except CodeError as exc:
+                raise ConfigurationError(str(exc)) from exc
+            if problem := _failure(program, ran):
+                raise AgentError(problem)
+            reply = parse_reply(ran.output.decode(errors="replace"))
+        self._outside.heard(exchange, reply)
+
+
+def _failure(program: str, ran: Ran) -> str | None:
+    if ran.is_too_much:
+        return f"{program} wrote more than {MAX_REPLY_BYTES:,} bytes."
+    if ran.has_succeeded:
+        return None
+    wrote = ran.errors or readable(ran.output)
+    return f"{program} ended with {ran.ending}{f': {wrote}' if wrote else '.'}"
+
+
+def _variables(told: Mapping[str, Any]) -> dict[str, bytes]:
+    history = _bytes(json.dumps(told["history"], ensure_ascii=False))
+    if len(history) > _MAX_VARIABLE_BYTES:
+        message = (
+            f"What has been said so far has {len(history):,} bytes as JSON; AGENTURA_HISTORY holds"
+            f" up to {_MAX_VARIABLE_BYTES:,}."
+        )
+        raise ConfigurationError(message)
+    return {
+        "AGENTURA_HISTORY": history,
+        "TOUCHSTONE_SESSION_ID": _bytes(told["session_id"]),
+        "TOUCHSTONE_CASE": _bytes(told["case"]),
+        "TOUCHSTONE_CHANNEL": _bytes(told["channel"] or ""),
+        "TOUCHSTONE_CONTEXT_PARAMS": _bytes(json.dumps(told["context_params"])),
+    }
+
+
+def _bytes(text: str) -> bytes:
+    # Half of a surrogate pair has no bytes.
+    return text.encode(errors="replace")

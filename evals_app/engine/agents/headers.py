@@ -1,0 +1,53 @@
+"""Headers as they are sent: what is kept in the environment is read when a conversation begins."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote
+
+from evals_app.engine.errors import ConfigurationError
+from evals_app.engine.permits import permits
+from evals_app.engine.tool_spec import FromEnvironment, HeaderValue
+
+
+def sent_headers(
+    headers: Mapping[str, HeaderValue], *, environ: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """Fill in variables of the environment.
+
+    Raises:
+        ConfigurationError: one is not set, or is permitted no more.
+    """
+    return {
+        name: _value(value.env, environ) if isinstance(value, FromEnvironment) else value
+        for name, value in headers.items()
+    }
+
+
+def secrets_of(
+    headers: Iterable[Mapping[str, HeaderValue]], *, environ: Mapping[str, str] = os.environ
+) -> list[str]:
+    """Give the texts that nobody may read in what servers answer, as JSON and addresses hold them too."""
+    values = [value for each in headers for value in each.values()]
+    variables = {each.env for each in values if isinstance(each, FromEnvironment)}
+    sent = [value for each in variables if (value := environ.get(each, "").strip())]
+    return [
+        form
+        for value in sent
+        for form in dict.fromkeys((value, json.dumps(value)[1:-1], _quoted(value)))
+    ]
+
+
+def _quoted(value: str) -> str:
+    return quote(value, safe="", errors="replace")
+
+
+def _value(variable: str, environ: Mapping[str, str]) -> str:
+    if not permits().variable(variable):
+        raise ConfigurationError(f"The operator does not permit {variable} in headers.")
+    value = environ.get(variable, "").strip()
+    if not value:
+        raise ConfigurationError(f"The environment variable {variable} is not set.")
+    if not (value.isascii() and value.isprintable()):
+        raise ConfigurationError(f"The environment variable {variable} is no single line of text.")
+    return value

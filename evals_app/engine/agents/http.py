@@ -1,0 +1,109 @@
+"""The http driver: an agent somewhere on the network, asked turn by turn.
+
+`protocol: json` posts what `Outside.told` says and reads what `reply` describes. `openai-chat`
+speaks to any endpoint for chat completions: of such an agent only its text and its token counts are
+known, and the tools that it asks for are put down without being called.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.headers import sent_headers
+from evals_app.engine.agents.outside import Outside
+from evals_app.engine.agents.reply import MAX_REPLY_BYTES, AgentReply, parse_reply
+from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.errors import AgentError, ConfigurationError
+from evals_app.engine.llm.names import ToolNames
+from evals_app.engine.llm.openai_wire import error_in, to_reply
+from evals_app.engine.llm.wire import UnreadableError, complaint
+from evals_app.engine.nesting import TOO_DEEP, is_too_deep
+from evals_app.engine.quoting import shortened
+from evals_app.engine.trial import ToolCall
+from evals_app.engine.web import Web, WebError
+
+
+class HttpSession:
+    """Post each message with what was said before; the endpoint need not remember anything."""
+
+    def __init__(
+        self,
+        agent: AgentSpec,
+        *,
+        setting: Setting,
+        web: Web,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        if agent.url is None:
+            raise ConfigurationError(f"Agent {agent.slug} has no address.")
+        self._agent = agent
+        self._url = agent.url
+        self._setting = setting
+        self._outside = Outside(setting)
+        self._headers = sent_headers(agent.headers, environ=environ)
+        self._web = web
+
+    async def respond(self, exchange: Exchange) -> None:
+        with self._outside.asking(exchange):
+            reply = await self._ask(exchange)
+        self._outside.heard(exchange, reply)
+
+    async def _ask(self, exchange: Exchange) -> AgentReply:
+        is_chat = self._agent.protocol == "openai-chat"
+        told = self._outside.told(exchange, takes_files=not is_chat)
+        # W3C Trace Context: the execution is one trace, each turn a span of it.
+        span = secrets.token_hex(8)
+        try:
+            answer = await self._web.ask(
+                "POST",
+                self._url,
+                headers={
+                    **self._headers,
+                    "traceparent": f"00-{self._setting.session_id}-{span}-01",
+                },
+                body=self._chat(told) if is_chat else told,
+                most_bytes=MAX_REPLY_BYTES,
+            )
+        except WebError as exc:
+            raise AgentError(f"The agent gave no answer. {exc}") from None
+        if not answer.is_ok:
+            raise AgentError(f"The agent answered with {answer.problem}")
+        return chat_reply(answer.text) if is_chat else parse_reply(answer.text)
+
+    def _chat(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        messages = [*told["history"], {"role": "user", "content": told["input"]}]
+        if self._setting.system_prompt:
+            messages.insert(0, {"role": "system", "content": self._setting.system_prompt})
+        model = {"model": self._agent.remote_model} if self._agent.remote_model else {}
+        return {**model, "messages": messages}
+
+
+def chat_reply(text: str) -> AgentReply:
+    """Read a chat completion.
+
+    Raises:
+        AgentError: it is none.
+    """
+    try:
+        body = json.loads(text)
+        error = error_in(body)
+        reply = None if error else to_reply(body, names=ToolNames(()))
+    except (ValueError, RecursionError, AttributeError, UnreadableError):
+        found = shortened(text)
+        raise AgentError(f"The agent's reply is no chat completion: {found}") from None
+    if reply is None:
+        raise AgentError(f"The agent reports an error: {complaint(body).message or error}")
+    if any(is_too_deep(each.arguments) for each in reply.tool_calls):
+        raise AgentError(f"The agent calls a tool with {TOO_DEEP}.")
+    calls = tuple(ToolCall(each.name, each.arguments) for each in reply.tool_calls)
+    note = "The agent asked for tools, which nobody calls over this protocol."
+    return AgentReply(
+        reply.text,
+        tool_calls=calls,
+        usage=reply.usage,
+        model=reply.model or None,
+        notes=(note,) if calls else (),
+    )

@@ -1,0 +1,98 @@
+"""Tools that ask a server."""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from evals_app.engine.agents.headers import sent_headers
+from evals_app.engine.agents.tool_calls import (
+    argument_problem,
+    json_or_text,
+    tool_error,
+    tool_result,
+)
+from evals_app.engine.tool_spec import ARGUMENT, HttpTool
+from evals_app.engine.web import Answer, Web, WebError
+
+MAX_RESULT_BYTES = 1_000_000
+CALL_S = 30.0
+_IN_QUERY = ("GET", "DELETE")
+
+
+class HttpRequests:
+    """Makes a request of each call.
+
+    Raises:
+        ConfigurationError: a header's variable is not set, or the address may not be called.
+    """
+
+    def __init__(
+        self, tool: HttpTool, *, web: Web, environ: Mapping[str, str] = os.environ
+    ) -> None:
+        self.name = tool.name
+        self.description = tool.description
+        self.parameters = tool.parameters
+        self.retrieval = tool.retrieval
+        self._tool = tool
+        self._web = web
+        self._headers = sent_headers(tool.headers, environ=environ)
+
+    async def call(self, args: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+        problem = argument_problem(self.parameters, args) or self._unusable(args)
+        if problem:
+            return tool_error("invalid_arguments", f"Wrong arguments for {self.name}: {problem}")
+        try:
+            url, body = self._request(args)
+        except (ValueError, RecursionError) as exc:  # half a character among them
+            why = f"they cannot stand in an address ({type(exc).__name__})."
+            return tool_error("invalid_arguments", f"Wrong arguments for {self.name}: {why}")
+        try:
+            async with asyncio.timeout(CALL_S):
+                answer = await self._web.ask(
+                    self._tool.method,
+                    url,
+                    headers=self._headers,
+                    body=body,
+                    most_bytes=MAX_RESULT_BYTES,
+                )
+        except TimeoutError:
+            return tool_error("timeout", f"{self.name} did not answer within {CALL_S:g} s.")
+        except WebError as exc:
+            return tool_error("unavailable", str(exc))
+        return _result(self.name, answer)
+
+    def _unusable(self, args: Mapping[str, Any]) -> str | None:
+        """Say which argument cannot stand in the path."""
+        for name in ARGUMENT.findall(self._tool.url):
+            value = args.get(name)
+            if not isinstance(value, str | int) or str(value).strip(".") == "":
+                return f"{name} is needed, and cannot be {value!r}."
+        return None
+
+    def _request(self, args: Mapping[str, Any]) -> tuple[str, Any]:
+        placed = set(ARGUMENT.findall(self._tool.url))
+        url = ARGUMENT.sub(lambda found: quote(_text(args[found[1]]), safe=""), self._tool.url)
+        rest = {name: value for name, value in args.items() if name not in placed}
+        if self._tool.method not in _IN_QUERY:
+            return url, rest
+        query = urlencode(
+            [
+                (name, _text(each))
+                for name, value in rest.items()
+                for each in (value if isinstance(value, list) else [value])
+            ]
+        )
+        return (f"{url}{'&' if '?' in url else '?'}{query}" if query else url), None
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - any JSON
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _result(name: str, answer: Answer) -> Any:  # noqa: ANN401 - any JSON
+    if not answer.is_ok:
+        return tool_error("refused", f"The server answered with {answer.problem}")
+    return tool_result(name, json_or_text(answer.text))

@@ -1,0 +1,158 @@
+"""Tools of MCP servers, over the standard streams of a program or over HTTP."""
+
+import asyncio
+import difflib
+import importlib
+import shlex
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from evals_app.engine.agents.tool_calls import json_or_text, tool_error, tool_result
+from evals_app.engine.errors import ConfigurationError, ToolError
+from evals_app.engine.permits import permits
+from evals_app.engine.quoting import shortened
+from evals_app.engine.tool_spec import McpTools
+
+if TYPE_CHECKING:
+    import mcp
+    import mcp_types
+
+START_S = 30.0
+CALL_S = 60.0
+MAX_RESULT_CHARS = 1_000_000
+_MOST_PAGES = 50
+MISSING = "The package for MCP is not installed: pip install 'touchstone[mcp]'."
+
+
+class McpTool:
+    """One tool of a server, under the name by which the agent calls it."""
+
+    def __init__(
+        self,
+        name: str,
+        tool: "mcp_types.Tool",
+        *,
+        client: "mcp.Client",
+        retrieval: str | None,
+    ) -> None:
+        self.name = name
+        self.description = tool.description or ""
+        self.parameters: Mapping[str, Any] = tool.input_schema
+        self.retrieval = retrieval
+        self._remote_name = tool.name
+        self._client = client
+
+    async def call(self, args: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+        try:
+            async with asyncio.timeout(CALL_S):
+                found = await self._client.call_tool(self._remote_name, dict(args))
+        except TimeoutError:
+            return tool_error("timeout", f"{self.name} did not answer within {CALL_S:g} s.")
+        except Exception as exc:  # noqa: BLE001 - whatever breaks in the server or on the way
+            return tool_error("unavailable", shortened(f"{type(exc).__name__}: {exc}"))
+        return _result(self.name, found)
+
+
+@asynccontextmanager
+async def connect(tools: McpTools) -> AsyncIterator[Sequence[McpTool]]:
+    """Connect to a server for one execution, and give the tools of it that are named.
+
+    Raises:
+        ConfigurationError: there is no such server or tool, or no package for MCP.
+        ToolError: the server does not answer.
+    """
+    address = permits().mcp_servers.get(tools.mcp)
+    if address is None:
+        raise ConfigurationError(f"The operator has set up no MCP server {tools.mcp!r}.")
+    try:
+        # It takes a second or two, in which others go on.
+        await asyncio.to_thread(importlib.import_module, "mcp")
+    except ImportError:
+        raise ConfigurationError(MISSING) from None
+    ready: asyncio.Future[tuple[mcp.Client, list[mcp_types.Tool]]]
+    ready = asyncio.get_running_loop().create_future()
+    leave = asyncio.Event()
+    # A task of its own: what breaks in the connection must not cancel the conversation.
+    keeper = asyncio.create_task(_keep(address, ready, leave))
+    try:
+        try:
+            async with asyncio.timeout(START_S):
+                client, offered = await asyncio.shield(ready)
+        except TimeoutError:
+            why = f"it did not answer within {START_S:g} s"
+            raise ToolError(f"The MCP server {tools.mcp} cannot be used: {why}.") from None
+        except Exception as exc:  # noqa: BLE001 - whatever breaks in the server or on the way
+            why = shortened(str(exc) or type(exc).__name__)
+            raise ToolError(f"The MCP server {tools.mcp} cannot be used: {why}") from None
+        yield _chosen(tools, offered, client)
+    finally:
+        leave.set()
+        if not ready.done():
+            keeper.cancel()
+        await asyncio.wait([keeper])
+
+
+async def _keep(
+    address: str,
+    ready: "asyncio.Future[tuple[mcp.Client, list[mcp_types.Tool]]]",
+    leave: asyncio.Event,
+) -> None:
+    """Hold the connection open until it is no longer wanted."""
+    import mcp  # noqa: PLC0415 - an extra
+
+    try:
+        server: str | mcp.StdioServerParameters = address
+        if not address.startswith(("http://", "https://")):
+            program, *args = shlex.split(address)
+            server = mcp.StdioServerParameters(command=program, args=args)
+        async with mcp.Client(server, read_timeout_seconds=CALL_S) as client:
+            ready.set_result((client, await _offered(client)))
+            await leave.wait()
+    except Exception as exc:  # noqa: BLE001 - told to whoever waits; later calls fail by themselves
+        if not ready.done():
+            ready.set_exception(_cause(exc))
+
+
+async def _offered(client: "mcp.Client") -> "list[mcp_types.Tool]":
+    found = await client.list_tools()
+    tools = list(found.tools)
+    for _ in range(_MOST_PAGES):
+        if not found.next_cursor:
+            break
+        found = await client.list_tools(cursor=found.next_cursor)
+        tools += found.tools
+    return tools
+
+
+def _cause(error: Exception) -> Exception:
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _chosen(
+    tools: McpTools, offered: "Sequence[mcp_types.Tool]", client: "mcp.Client"
+) -> list[McpTool]:
+    by_name = {tool.name: tool for tool in offered}
+    for name in tools.tools:
+        if name not in by_name:
+            near = difflib.get_close_matches(name, by_name, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" It has: {', '.join(by_name)}."
+            raise ConfigurationError(f"The MCP server {tools.mcp} has no tool {name!r}.{hint}")
+    return [
+        McpTool(name, by_name[remote], client=client, retrieval=tools.retrieval)
+        for name, remote in tools.names.items()
+    ]
+
+
+def _result(name: str, found: "mcp_types.CallToolResult") -> Any:  # noqa: ANN401 - any JSON
+    texts = [getattr(part, "text", None) or f"[{part.type}]" for part in found.content]
+    text = "\n".join(texts)
+    if len(text) > MAX_RESULT_CHARS:
+        return tool_error("too_long", f"{name} returned more than {MAX_RESULT_CHARS:,} characters.")
+    if found.is_error:
+        return tool_error("failed", text)
+    if found.structured_content is not None:
+        return tool_result(name, found.structured_content)
+    return tool_result(name, json_or_text(text))

@@ -1,0 +1,73 @@
+"""The python driver: an agent that is a function, sync or async, of a module that is permitted.
+
+It is given those of `input history session_id channel context_params case files` that it has parameters
+for (its first parameter is the message, whatever it is called), and returns a text or the JSON of
+`reply`. One process answers all turns of a conversation, so that what the module keeps about a
+session is there in the next turn.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.outside import Outside
+from evals_app.engine.agents.reply import read_reply
+from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.callables.pool import Callables, Loaded
+from evals_app.engine.errors import AgentError, CodeError, ConfigurationError
+
+
+@asynccontextmanager
+async def open_python(
+    agent: AgentSpec, *, setting: Setting, callables: Callables | None
+) -> AsyncIterator["PythonSession"]:
+    """Begin a conversation with a function; its process is free again at the end.
+
+    Raises:
+        ConfigurationError: the agent names no function, or none can be called here.
+    """
+    if agent.callable is None or callables is None:
+        raise ConfigurationError(f"Agent {agent.slug} has no function that could be called.")
+    async with AsyncExitStack() as held:
+        yield PythonSession(agent.callable, setting=setting, callables=callables, held=held)
+
+
+class PythonSession:
+    """Ask a function, always in the same process unless that has ended."""
+
+    def __init__(
+        self, reference: str, *, setting: Setting, callables: Callables, held: AsyncExitStack
+    ) -> None:
+        self._reference = reference
+        self._outside = Outside(setting)
+        self._callables = callables
+        self._held = held
+        self._loaded: Loaded | None = None
+
+    async def respond(self, exchange: Exchange) -> None:
+        loaded = await self._ready(exchange)
+        takes_files = loaded.takes(self._reference, "files")
+        told = self._outside.told(exchange, takes_files=takes_files)
+        with self._outside.asking(exchange):
+            try:
+                value = await loaded.call(self._reference, "agent", told)
+            except CodeError as exc:
+                raise AgentError(str(exc)) from exc
+            reply = read_reply(value)
+        self._outside.heard(exchange, reply)
+
+    async def _ready(self, exchange: Exchange) -> Loaded:
+        """Give the process; waiting for one, and for its imports, is not the agent's time."""
+        if self._loaded is not None and self._loaded.can_be_used_again:
+            return self._loaded
+        began = exchange.clock()
+        try:
+            with exchange.paused():
+                await self._held.aclose()
+                loading = self._callables.loaded(self._reference, "agent")
+                self._loaded = await self._held.enter_async_context(loading)
+        except CodeError as exc:
+            raise ConfigurationError(str(exc)) from exc
+        finally:
+            exchange.waited_s += exchange.clock() - began
+        return self._loaded

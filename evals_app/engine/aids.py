@@ -1,0 +1,249 @@
+"""What a grader may ask for beside the trial: a judge, the likeness of texts, code of the operator's."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from evals_app.engine.journal import WorldState, replayed
+from evals_app.engine.trial import Cause, Evidence, JudgeCall, View
+
+Scale = Literal["1-5", "0-1", "pass_fail"]
+ITEMS_A_CALL = 40  # of a list that a judge goes through
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeQuestion:
+    """What a judged grader asks: do these criteria hold for what the View shows?
+
+    `key` tells assertions of an execution apart; the judge derives its delimiters from it. `votes`
+    is how often it is asked; a jury has a vote for each of its models, whatever stands here.
+    """
+
+    criteria: str
+    scale: Scale
+    view: View
+    key: str = ""
+    reference: str | None = None
+    votes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One of several answers to a question; `raw` None: no grade, `critique` says why."""
+
+    model: str
+    raw: float | str | None
+    critique: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAnswer:
+    """What a judge found; `raw` is on the question's scale, `score` in 0..1.
+
+    `votes` are what it was made of, none where one answer was all. `critique` and `evidence` are
+    then those of the vote that is nearest to the outcome.
+    """
+
+    raw: float | str
+    score: float
+    critique: str
+    evidence: tuple[Evidence, ...] = ()
+    flags: tuple[str, ...] = ()
+    calls: tuple[JudgeCall, ...] = ()
+    votes: tuple[Vote, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistItem:
+    """One thing to tick off; `under` are the headings and remarks that it stands under."""
+
+    id: int
+    text: str
+    under: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistQuestion:
+    """What a rubric asks: which of its items hold? The rest as in a JudgeQuestion.
+
+    `remarks` hold for all items.
+    """
+
+    items: tuple[ChecklistItem, ...]
+    view: View
+    remarks: tuple[str, ...] = ()
+    key: str = ""
+    reference: str | None = None
+    votes: int = 1
+
+
+Tick = Literal["pass", "fail", "not_applicable"]
+
+
+@dataclass(frozen=True, slots=True)
+class TickedItem:
+    """What a judge found of one item; `verdict` None: nothing, or its votes are tied.
+
+    `votes` are the verdicts of several models, in the order of the answer's `voters`.
+    """
+
+    id: int
+    verdict: Tick | None
+    critique: str = ""
+    evidence: Evidence | None = None
+    votes: tuple[Tick | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistAnswer:
+    """What a judge found of every item that was asked about, in their order."""
+
+    items: tuple[TickedItem, ...]
+    flags: tuple[str, ...] = ()
+    calls: tuple[JudgeCall, ...] = ()
+    voters: tuple[str, ...] = ()
+
+
+class Judge(Protocol):
+    """Answers questions about a trial.
+
+    Raises, both ways:
+        JudgeError: no usable verdict (refused, off the schema twice, `cannot_grade`); its
+            `calls` attribute holds the JudgeCalls that were made.
+        ProviderError: the model API did not serve a call.
+    """
+
+    async def __call__(self, question: JudgeQuestion) -> JudgeAnswer: ...
+
+    async def tick_off(self, question: ChecklistQuestion) -> ChecklistAnswer: ...
+
+
+RagMetric = Literal[
+    "faithfulness",
+    "answer_relevancy",
+    "contextual_relevancy",
+    "contextual_precision",
+    "contextual_recall",
+]
+ShownField = Literal["actual_output", "input", "expected_output", "context", "retrieval_context"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RagQuestion:
+    """Ask how an answer, what was retrieved for it and the question fit together.
+
+    `forgives_silence`: of faithfulness, claims that the context does not mention do not count
+    against it. `forgives_refusal`: of answer relevancy, a refusal is graded like any answer.
+    """
+
+    metric: RagMetric
+    view: View
+    key: str = ""
+    forgives_silence: bool = False
+    forgives_refusal: bool = False
+    is_explained: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsQuestion:
+    """Ask for a grade by steps (G-Eval); without `steps` some are written from the criteria.
+
+    `shown` are the fields that the judge sees. `is_strict`: pass or fail instead of 1 to 5.
+    `votes` is how often it is asked where the API does not tell how sure it is.
+    """
+
+    view: View
+    key: str = ""
+    criteria: str = ""
+    steps: tuple[str, ...] = ()
+    shown: tuple[ShownField, ...] = ("actual_output",)
+    is_strict: bool = False
+    votes: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What came of many small verdicts, put together in code.
+
+    `score` None: with a `cause` it cannot be measured, without one it does not apply.
+    """
+
+    score: float | None
+    reason: str
+    cause: Cause | None = None
+    evidence: tuple[Evidence, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+    calls: tuple[JudgeCall, ...] = ()
+
+
+class Measure(Protocol):
+    """Measures by asking a judge, once or several times.
+
+    Raises:
+        JudgeError, ProviderError: it could not be measured; `calls` has what was asked.
+    """
+
+    async def __call__(self, question: RagQuestion | StepsQuestion) -> Measured: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How alike two texts are, 0..1, and by what it was measured.
+
+    `method` names it for people (`embeddings openai/text-embedding-3-small`); `is_degraded` says
+    that it stands in for embeddings. `critique` and `flags` are a judge's, where one was asked.
+    """
+
+    score: float
+    method: str
+    is_degraded: bool = False
+    calls: tuple[JudgeCall, ...] = ()
+    critique: str = ""
+    flags: tuple[str, ...] = ()
+
+
+class Compare(Protocol):
+    """Measures how alike two texts are; the same way throughout a run.
+
+    Raises:
+        JudgeError, ProviderError: it could not be measured.
+    """
+
+    async def __call__(self, text: str, other: str, *, view: View, key: str) -> Likeness: ...
+
+
+class RunCode(Protocol):
+    """Calls a permitted callable (`module.path:name`) with JSON, and gives the JSON it returns.
+
+    Raises:
+        CodeError: it raised, took longer than `timeout_s`, or gave what is no JSON.
+    """
+
+    async def __call__(
+        self, reference: str, argument: Mapping[str, Any], *, timeout_s: float
+    ) -> Any: ...  # noqa: ANN401 - any JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Aids:
+    """What one assertion of one execution may ask for; None: there is none.
+
+    `key` tells the assertions of an execution apart. `opened_world` gives the world as it was
+    before the first turn; what it was later, the journal of the trial tells.
+    """
+
+    judge: Judge | None = None
+    measure: Measure | None = None
+    compare: Compare | None = None
+    run_code: RunCode | None = None
+    key: str = ""
+    opened_world: Callable[[], WorldState] | None = None
+
+    def world_before(self, view: View) -> WorldState | None:
+        """Give the world before the turns in sight."""
+        return replayed(self.opened_world(), view.earlier_journal) if self.opened_world else None
+
+    def world_after(self, view: View) -> WorldState | None:
+        """Give the world after the turns in sight."""
+        before = self.world_before(view)
+        return None if before is None else replayed(before, view.world_journal)

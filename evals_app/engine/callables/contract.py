@@ -1,0 +1,126 @@
+"""What a grader of the operator's is handed, and what it gives back."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ToolInvocation:
+    """A call of a tool. `bytes` is the size of its result, written as JSON."""
+
+    name: str
+    args: dict[str, Any]
+    result: Any = None
+    bytes: int = 0
+    duration_ms: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class GraderContext:
+    """A turn, or at the end the whole conversation, as a grader sees it.
+
+    `turn_index` counts from 0; None is the whole conversation, whose `turn_input` is the last
+    message. `retrieval_context` None: nothing was looked up. `turn_config` is what the case says
+    under `config`. `world_before` and `world_after` are `{"entities": [...], "relations": [...]}`
+    before and after what the grader sees; None where there is no world to compare.
+    """
+
+    turn_input: str
+    agent_response: str
+    ground_truth: str | None
+    tool_invocations: tuple[ToolInvocation, ...]
+    retrieval_context: tuple[str, ...] | None
+    turn_index: int | None
+    test_case_name: str | None
+    turn_config: dict[str, Any] = field(default_factory=dict)
+    world_before: dict[str, Any] | None = None
+    world_after: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class GraderResult:
+    """What a grader found. `passed` None leaves it to the threshold, 0.5 where none is set."""
+
+    score: float
+    passed: bool | None = None
+    reason: str | None = None
+    details: dict[str, Any] | None = None
+
+
+def context_from(written: Mapping[str, Any]) -> GraderContext:
+    """Read a context from JSON."""
+    chunks = written["retrieval_context"]
+    return GraderContext(
+        **{
+            **written,
+            "tool_invocations": tuple(ToolInvocation(**c) for c in written["tool_invocations"]),
+            "retrieval_context": None if chunks is None else tuple(chunks),
+        }
+    )
+
+
+def result_as_json(result: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a grader returned
+    """Write a result as JSON: score, passed, reason, details.
+
+    Anything with a `score` will do: a grader may bring a class of its own. A score outside of 0 to 1
+    becomes the nearer end, and `clamped_from` in the details says what it was.
+
+    Raises:
+        TypeError, ValueError: it is no result; the message says what was expected.
+    """
+    bare = _plain(result)
+    if bare is not None:
+        result = GraderResult(score=bare, passed=bare if isinstance(bare, bool) else None)
+    if not hasattr(result, "score"):
+        message = f"it returned {result!r:.200}; expected a GraderResult, True, False or a number"
+        raise TypeError(message)
+    score = _plain(result.score)
+    given = getattr(result, "passed", None)
+    passed = _plain(given)
+    reason = getattr(result, "reason", None)
+    if score is None or not math.isfinite(score):
+        message = f"score is {result.score!r:.200}; expected a number from 0 to 1"
+        raise ValueError(message)
+    if given is not None and not isinstance(passed, bool):
+        message = f"passed is {given!r:.200}; expected True, False or None"
+        raise TypeError(message)
+    kept = min(1.0, max(0.0, float(score)))
+    details = _json_object(getattr(result, "details", None))
+    return {
+        "score": kept,
+        "passed": passed,
+        "reason": None if reason is None else str(reason),
+        "details": details if kept == score else details | {"clamped_from": score},
+    }
+
+
+def _plain(value: Any) -> bool | float | None:  # noqa: ANN401 - whatever a grader returned
+    """Give a number or a bool as Python's own; None for anything else."""
+    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, bool):
+        return value
+    try:
+        return float(value) if isinstance(value, Real | Decimal) else None
+    except OverflowError:  # a whole number with hundreds of digits
+        return math.inf
+
+
+def _json_object(details: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a grader returned
+    if details is None:
+        return {}
+    if not isinstance(details, Mapping):
+        message = f"details is {details!r:.200}; expected a dict"
+        raise TypeError(message)
+    try:
+        found: dict[str, Any] = json.loads(json.dumps(dict(details), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as exc:
+        message = f"details cannot be written as JSON: {exc}"
+        raise TypeError(message) from exc
+    return found

@@ -1,0 +1,239 @@
+"""The processes in which code of the operator's runs: started when needed, used again, ended by us."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from evals_app.engine.callables.loading import Purpose
+from evals_app.engine.callables.processes import Guard, Process, ending, environment, readable
+from evals_app.engine.errors import CodeError
+from evals_app.engine.permits import OUR_MODULE, permits
+
+CHILD = (sys.executable, "-X", "utf8", "-m", "evals_app.engine.callables.child")
+LOAD_S = 60.0  # for a module to be imported; some libraries take their time
+_LAUNCH = (sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py")))
+_MAX_LINE_BYTES = 2_000_000  # above what a child sends
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a program did. `errors` is the end of what it wrote to standard error."""
+
+    ending: str  # "exit code 0"
+    output: bytes
+    errors: str
+    is_too_much: bool
+
+    @property
+    def has_succeeded(self) -> bool:
+        return self.ending == ending(0)
+
+
+class Loaded:
+    """A process that has loaded a callable."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._known: dict[tuple[str, Purpose], list[str]] = {}
+        self._is_asked = False
+
+    @property
+    def can_be_used_again(self) -> bool:
+        return self._process.can_answer and not self._is_asked
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def knows(self, reference: str, purpose: Purpose) -> bool:
+        return (reference, purpose) in self._known
+
+    def takes(self, reference: str, field: str) -> bool:
+        """Whether an agent that was loaded has a parameter for one of AGENT_FIELDS."""
+        return field in self._known.get((reference, "agent"), ())
+
+    async def load(self, reference: str, purpose: Purpose) -> None:
+        """Import it, unless it has been.
+
+        Raises:
+            CodeError: it cannot be imported, or leads to nothing that could be called.
+        """
+        if self.knows(reference, purpose):
+            return
+        modules = [*permits().modules, OUR_MODULE]
+        request = {"do": "load", "reference": reference, "purpose": purpose, "modules": modules}
+        self._known[reference, purpose] = await self._ask(request, within_s=LOAD_S)
+
+    async def call(
+        self,
+        reference: str,
+        purpose: Purpose,
+        argument: Mapping[str, Any],
+        *,
+        within_s: float | None = None,
+    ) -> Any:  # noqa: ANN401 - any JSON
+        """Call it and give what it returns.
+
+        Raises:
+            CodeError: it raised, took longer than `within_s`, or gave what is no JSON.
+        """
+        request = {
+            "do": "call",
+            "reference": reference,
+            "purpose": purpose,
+            "argument": dict(argument),
+        }
+        return await self._ask(request, within_s=within_s)
+
+    async def _ask(self, request: dict[str, Any], *, within_s: float | None) -> Any:  # noqa: ANN401
+        reference = request["reference"]
+        self._process.printed.clear()
+        self._is_asked = True
+        self._process.write(json.dumps(request).encode() + b"\n")
+        try:
+            async with asyncio.timeout(within_s):
+                line = await self._process.line()
+        except TimeoutError:
+            raise CodeError(f"{reference} took longer than {within_s:g} s.{self._said()}") from None
+        if line is None:
+            await self._process.end()
+            how = ending(self._process.code or 0)
+            raise CodeError(f"{reference} ended its process ({how}).{self._said()}")
+        self._is_asked = False
+        try:
+            answer = json.loads(line)
+        except RecursionError:
+            raise CodeError(f"{reference} returned what is nested too deeply.") from None
+        if "problem" in answer:
+            raise CodeError(f"{answer['problem']}{self._said()}")
+        return answer["value"]
+
+    def _said(self) -> str:
+        printed = readable(bytes(self._process.printed))
+        return f" It printed: {printed}" if printed else ""
+
+
+class Callables:
+    """Runs code of the operator's, at most `most` pieces of it at a time.
+
+    To be opened for as long as there may be calls; all its processes end with it. Those of Python
+    are used again, by whoever comes next: what a module keeps in its variables, stays.
+    """
+
+    def __init__(self, *, most: int) -> None:
+        self._guard = Guard()
+        self._places = asyncio.Semaphore(most)
+        # More graders at once would only take turns on the machine's cores.
+        self._graders = asyncio.Semaphore(min(most, max(4, 2 * (os.cpu_count() or 1))))
+        self._idle: list[Loaded] = []
+        self._processes: set[Process] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await asyncio.gather(*(process.end() for process in self._processes))
+        await self._guard.stop()
+
+    async def grade(self, reference: str, argument: Mapping[str, Any], *, timeout_s: float) -> Any:  # noqa: ANN401 - any JSON
+        """Call a grader with a context; see RunCode."""
+        async with self._graders, self.loaded(reference, "grader") as loaded:
+            return await loaded.call(reference, "grader", argument, within_s=timeout_s)
+
+    @asynccontextmanager
+    async def loaded(self, reference: str, purpose: Purpose) -> AsyncIterator[Loaded]:
+        """Lend a process that has loaded the callable; one that does not answer is killed.
+
+        Raises:
+            CodeError: it is not permitted (any more), or cannot be loaded.
+        """
+        module = reference.partition(":")[0]
+        if not permits().module(module):
+            raise CodeError(
+                f"The operator does not permit the module {module} (EVALS_PYTHON_MODULES)."
+            )
+        async with self._places:
+            held = self._take_idle(reference, purpose) or Loaded(await self._start(CHILD))
+            try:
+                await held.load(reference, purpose)
+                yield held
+            finally:
+                self._put_back(held)
+
+    async def run(
+        self,
+        words: Sequence[str],
+        *,
+        message: bytes,
+        variables: Mapping[str, bytes],
+        most_bytes: int,
+    ) -> Ran:
+        """Run a program, whose path is the first word, with the message on its standard input.
+
+        Beyond `most_bytes` of output it is killed.
+
+        Raises:
+            CodeError: it cannot be started.
+        """
+        async with self._places:
+            process = await self._start(
+                [*_LAUNCH, *words], most_bytes=most_bytes, variables=variables
+            )
+            try:
+                process.write(message)
+                process.write_eof()
+                await process.wait()
+            finally:
+                process.kill()
+        return Ran(
+            ending(process.code or 0),
+            bytes(process.output),
+            readable(bytes(process.printed)),
+            process.is_too_much,
+        )
+
+    async def _start(
+        self,
+        words: Sequence[str],
+        *,
+        most_bytes: int = _MAX_LINE_BYTES,
+        variables: Mapping[str, str | bytes] | None = None,
+    ) -> Process:
+        self._processes = {each for each in self._processes if not each.has_ended}
+        try:
+            process = await Process.start(
+                words,
+                variables=environment() | dict(variables or {}),
+                most_bytes=most_bytes,
+                guard=self._guard,
+            )
+        except OSError as exc:
+            raise CodeError(f"No process could be started: {exc.strerror}.") from exc
+        self._processes.add(process)
+        return process
+
+    def _take_idle(self, reference: str, purpose: Purpose) -> Loaded | None:
+        knowing = [each for each in self._idle if each.knows(reference, purpose)]
+        for found in reversed(knowing or list(self._idle)):
+            self._idle.remove(found)
+            if found.can_be_used_again:
+                return found
+            found.kill()
+        return None
+
+    def _put_back(self, held: Loaded) -> None:
+        if held.can_be_used_again:
+            self._idle.append(held)
+        else:
+            held.kill()

@@ -1,0 +1,127 @@
+"""What is wrong with a callable or a program that somebody writes, before anything is run with it.
+
+A callable is found out about by importing its module in a process of its own, as when it is called.
+"""
+
+import difflib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+
+from evals_app.engine.callables.loading import Purpose
+from evals_app.engine.callables.pool import CHILD
+from evals_app.engine.callables.processes import ROOT, ending, environment
+from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE, permits
+
+_SHAPE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z]\w*", re.ASCII)
+_IMPORT_S = 20.0  # somebody waits for the form
+_KNOWN_S = 60.0  # a callable that was found is looked for again after that
+_UNKNOWN_S = 2.0  # one that was not may be there any moment
+
+_known: dict[tuple[str, Purpose], tuple[float, str | None]] = {}
+_until: ContextVar[float | None] = ContextVar("until", default=None)  # of the monotonic clock
+
+
+@contextmanager
+def importing_within(seconds: float) -> Iterator[None]:
+    """Give all callables that are looked for inside so much time together."""
+    before = _until.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _until.reset(before)
+
+
+def callable_problem(reference: str, purpose: Purpose) -> str | None:
+    """Say why a callable cannot be used; None if it can."""
+    found = _SHAPE.fullmatch(reference)
+    if found is None:
+        return "Write module.path:name, for example my_graders.money:total; the name of a function."
+    module = found[1]
+    if not permits().module(module):
+        return (
+            f"The operator does not permit the module {module}."
+            f"{_permitted(module, [*permits().modules, OUR_MODULE], 'EVALS_PYTHON_MODULES')}"
+        )
+    until, problem = _known.get((reference, purpose), (0.0, None))
+    if time.monotonic() >= until:
+        problem = _import_problem(reference, purpose)
+        # Counted from the end: a slow one would be forgotten before it is asked for again.
+        until = time.monotonic() + (_UNKNOWN_S if problem else _KNOWN_S)
+        _known[reference, purpose] = until, problem
+    return problem
+
+
+def command_problem(words: Sequence[str]) -> str | None:
+    """Say why a program cannot be used; None if it can."""
+    if any("\0" in word for word in words):
+        return "A program and its arguments are plain text."
+    if not permits().command(words):
+        written = " ".join(words)
+        return (
+            f"The operator does not permit the program {words[0]!r}."
+            f"{_permitted(written, [*permits().commands, OUR_COMMAND], 'EVALS_COMMANDS')}"
+        )
+    if program_path(words[0]) is None:
+        return f"There is no program {words[0]!r} here that could be run."
+    return None
+
+
+def program_path(program: str) -> str | None:
+    """Find a program: on the PATH, or in the project folder if there is a slash in it."""
+    if os.sep in program:
+        program = str(ROOT / program)
+    return shutil.which(program, path=environment()["PATH"])
+
+
+def _permitted(written: str, known: Sequence[str], variable: str) -> str:
+    near = difflib.get_close_matches(written[:200], known, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{hint} Permitted ({variable}): {', '.join(known)}."
+
+
+def _import_problem(reference: str, purpose: Purpose) -> str | None:
+    left_s = _left_s()
+    if left_s <= 0:
+        return f"No time was left to import {reference}: those before it took too long."
+    request = {
+        "do": "load",
+        "reference": reference,
+        "purpose": purpose,
+        "modules": [*permits().modules, OUR_MODULE],
+    }
+    try:
+        with subprocess.Popen(  # noqa: S603 - no shell, and no word of what somebody wrote
+            CHILD,
+            cwd=ROOT,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as child:
+            try:
+                answer, _ = child.communicate(json.dumps(request).encode() + b"\n", timeout=left_s)
+            finally:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(child.pid, signal.SIGKILL)
+        problem: str | None = json.loads(answer).get("problem")
+    except OSError as exc:
+        return f"No process could be started to import {reference}: {exc.strerror}."
+    except subprocess.TimeoutExpired:
+        return f"{reference} could not be imported within {left_s:.2g} s."
+    except ValueError:
+        return f"{reference} ended the process that imported it ({ending(child.returncode)})."
+    return problem
+
+
+def _left_s() -> float:
+    until = _until.get()
+    return _IMPORT_S if until is None else min(_IMPORT_S, until - time.monotonic())

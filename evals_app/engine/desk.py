@@ -1,0 +1,183 @@
+"""What a run's caller and `execute` tell each other: the plan, jobs, outcomes, reports and orders."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import IntEnum
+from typing import Protocol
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.graders.similarity import SemanticSimilarity
+from evals_app.engine.judging import Recipe
+from evals_app.engine.llm.models import Block, Standing
+from evals_app.engine.llm.purse import Account
+from evals_app.engine.llm.replay import PaidCall
+from evals_app.engine.scoring import Decision
+from evals_app.engine.similarity import SimilaritySpec
+from evals_app.engine.spec import ModelSpec, ProviderSpec
+from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.engine.trial import (
+    GradedAssertion,
+    JudgeCall,
+    Trial,
+    Usage,
+    World,
+    total_cost,
+    total_usage,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A conversation that was broken off by us: when it began, and the calls it has paid for."""
+
+    started_at: str
+    calls: Sequence[PaidCall]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One execution to carry out; `id` is the caller's."""
+
+    id: int
+    case: CaseSpec
+    trial: int
+    begun: Begun | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a job. `decision` None: it was cancelled, and `trial` is what had been said."""
+
+    job: Job
+    trial: Trial
+    graded: tuple[GradedAssertion, ...] = ()
+    decision: Decision | None = None
+    summary: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def judge_calls(self) -> tuple[JudgeCall, ...]:
+        return tuple(call for each in self.graded for call in each.grade.calls)
+
+    @property
+    def judge_usage(self) -> Usage:
+        return total_usage([call.usage for call in self.judge_calls])
+
+    @property
+    def judge_cost_usd(self) -> Decimal | None:
+        return total_cost([call.cost_usd for call in self.judge_calls])
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether any part of the verdict came from a script."""
+        return self.trial.is_scripted or any(call.is_scripted for call in self.judge_calls)
+
+
+class Signal(IntEnum):
+    """What the caller wants, ever more urgent; it is never taken back."""
+
+    GO = 0
+    FINISH = 1  # claim nothing more, finish what is being held
+    CANCEL = 2  # stop conversations, keep what was said
+    RELEASE = 3  # stop conversations, hand them back to be held again
+    LOST = 4  # somebody else owns the work: write nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that the executions of a run share; each brings its case with it.
+
+    `judge` is the model that judges unless an assertion names its own; `scripted` are the agents
+    that `scripted/<slug>` judges follow. `open_world` is given a case's frozen clock. `steps` are
+    the evaluation steps that were known at the start, by the key of their Recipe.
+    """
+
+    suite: SuiteSpec
+    agent: AgentSpec
+    open_world: Callable[[str | None], World]
+    providers: Sequence[ProviderSpec] = ()
+    judge: ModelSpec | None = None
+    scripted: Mapping[str, AgentSpec] = field(default_factory=dict)
+    secret: bytes = b""
+    execution_s: float = 1500.0
+    has_ceiling: bool = False
+    similarity: SimilaritySpec | None = None
+    steps: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def similarity_of(self, assertion: AssertionSpec) -> SimilaritySpec | None:
+        """Give the way in which this assertion compares texts, if it does."""
+        grader = assertion.grader
+        if not isinstance(grader, SemanticSimilarity):
+            return None
+        if grader.embedder is not None:
+            return SimilaritySpec(way="embeddings", model=grader.embedder)
+        return self.similarity
+
+    def judges_of(self, assertion: AssertionSpec) -> Sequence[ModelSpec]:
+        """Give the models that judge this assertion: a jury, one, or none."""
+        if jury := assertion.grader.jurors():
+            return jury
+        own = self.agent.model if assertion.model == "agent" else assertion.model
+        judge = own if assertion.model is not None else self.judge
+        return [] if judge is None else [judge]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a drainer stands: what each of its executions is doing, and each provider it calls."""
+
+    held: Mapping[int, str]
+    providers: Mapping[str, Standing]
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What the caller wants: besides the signal, what all processes share of the providers."""
+
+    signal: Signal = Signal.GO
+    places: Mapping[str, int] = field(default_factory=dict)
+    blocks: Mapping[str, Block] = field(default_factory=dict)
+
+
+class Desk(Protocol):
+    """Where jobs come from and outcomes go: the caller's side, one short transaction a call."""
+
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+        """Give up to `count` jobs, none when there are no more.
+
+        `free` slots have nothing to do, `in_hand` jobs are given and not recorded. None: ask again
+        when a slot is free, or, if one was, when nothing is in hand.
+        """
+
+    async def begin(self, ids: Sequence[int]) -> set[int]:
+        """Hear of conversations that are about to begin, and say which may."""
+
+    async def record(self, outcomes: Sequence[Outcome]) -> bool:
+        """Keep outcomes; say whether the work is still ours."""
+
+    async def pulse(self, report: Report) -> Orders:
+        """Say what is wanted; asked at the start, and every pulse."""
+
+    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
+        """Take down the account and say which amounts are reserved beside it."""
+
+    async def book(self, provider: str, count: int) -> float:
+        """Book moments for so many calls; give the seconds until the first."""
+
+    async def keep_steps(
+        self, recipe: Recipe, proposal: Sequence[str] | None
+    ) -> Sequence[str] | None:
+        """Keep evaluation steps, of several proposals the first; give those that are kept.
+
+        None: nobody has proposed any yet.
+        """
+
+    async def keep(self, begun: Mapping[int, Begun]) -> None:
+        """Keep what conversations that are handed back have paid for, by job."""
+
+    async def read_file(self, sha256: str) -> bytes:
+        """Give the content of a file that cases show.
+
+        Raises:
+            ConfigurationError: it is not there.
+        """

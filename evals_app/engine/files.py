@@ -1,0 +1,164 @@
+"""Files that a user shows to the agent along with a message: their names, kinds and content.
+
+A turn names them; the content stands apart and is known by its SHA-256.
+"""
+
+import difflib
+import hashlib
+from collections.abc import Awaitable, Callable
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, Field, model_serializer, model_validator
+
+from evals_app.engine.documents import DocumentError, text_of
+from evals_app.engine.errors import ConfigurationError
+from evals_app.engine.spec import Spec
+
+MAX_FILES = 10  # of one turn
+MAX_FILE_BYTES = 10_000_000
+MAX_TURN_BYTES = 30_000_000
+
+# By the end of the name; what is no picture and no PDF is read as text.
+MEDIA_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".pdf": "application/pdf",
+    ".txt": "text/plain",
+    ".md": "text/markdown",
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    ".html": "text/html",
+    ".xml": "application/xml",
+    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+}
+_SHOWN_AS_IT_IS = ("image/", "application/pdf")
+_SIGNATURES = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+    "image/webp": (b"RIFF",),
+    "application/pdf": (b"%PDF-",),
+}
+
+# Gives the content of a file by its SHA-256.
+ReadFile = Callable[[str], Awaitable[bytes]]
+
+
+async def no_file(sha256: str) -> bytes:
+    """Have no file at all.
+
+    Raises:
+        ConfigurationError: always.
+    """
+    message = f"There is no stored file {sha256[:12]}."
+    raise ConfigurationError(message)
+
+
+def media_type(name: str) -> str:
+    """Tell by its name what a file is.
+
+    Raises:
+        ValueError: it is of no known kind; the message names the nearest.
+    """
+    ending = PurePosixPath(name).suffix.lower()
+    if ending in MEDIA_TYPES:
+        return MEDIA_TYPES[ending]
+    near = difflib.get_close_matches(ending, MEDIA_TYPES, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    msg = f"Files of this kind cannot be shown to an agent.{hint} Known: {', '.join(MEDIA_TYPES)}."
+    raise ValueError(msg)
+
+
+def is_shown_as_it_is(kind: str) -> bool:
+    """Whether models get the file itself; of all others they get the text."""
+    return kind.startswith(_SHOWN_AS_IT_IS)
+
+
+def content_problem(name: str, content: bytes) -> str | None:
+    """Say why a content cannot be what its name says."""
+    if len(content) > MAX_FILE_BYTES:
+        return f"{name} has {len(content):,} bytes; a file may have {MAX_FILE_BYTES:,}."
+    if not content:
+        return f"{name} is empty."
+    kind = media_type(name)
+    if is_shown_as_it_is(kind):
+        begins = _SIGNATURES[kind]
+        return None if content.startswith(begins) else f"{name} does not hold what its name says."
+    try:
+        text_of(kind, content)
+    except DocumentError as error:
+        return f"{name} cannot be read: {error}"
+    return None
+
+
+def sha256_of(content: bytes) -> str:
+    """Name a content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _path(value: str) -> str:
+    path = PurePosixPath(value)
+    is_inside = not path.is_absolute() and ".." not in path.parts
+    if not is_inside or "\\" in value or not value.isprintable() or path.name in {"", "."}:
+        msg = "Write the path from the folder of this file, for example photos/receipt.jpg."
+        raise ValueError(msg)
+    media_type(value)
+    return path.as_posix()
+
+
+class FileSpec(Spec):
+    """A file; written as its path alone until its content has been read."""
+
+    path: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=300,
+            description="From the folder of the suite's file; its end tells the kind.",
+        ),
+        AfterValidator(_path),
+    ]
+    sha256: Annotated[
+        str | None,
+        Field(
+            pattern="^[0-9a-f]{64}$",
+            description="Of a content that is stored already; found out on import.",
+        ),
+    ] = None
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return PurePosixPath(self.path).name
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_path(cls, data: Any) -> Any:  # noqa: ANN401 - whatever was written
+        return {"path": data} if isinstance(data, str) else data
+
+    @model_serializer(mode="wrap")
+    def _to_path(self, handler: Any) -> Any:  # noqa: ANN401 - text or mapping
+        return handler(self) if self.sha256 else self.path
+
+    def known_as(self, sha256: str) -> Self:
+        """Give the same with its content."""
+        return self.model_copy(update={"sha256": sha256})
+
+
+def distinct(files: list[FileSpec]) -> list[FileSpec]:
+    """Refuse two files of one path; nobody could tell them apart."""
+    paths = [each.path for each in files]
+    if double := next((path for path in paths if paths.count(path) > 1), None):
+        msg = f"{double} is named twice."
+        raise ValueError(msg)
+    return files

@@ -1,0 +1,94 @@
+"""Graders of what an answer took: time and money."""
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.spec import MOST, Usd
+from evals_app.engine.trial import Cause, Grade, TurnRecord, View, total_cost
+
+
+class Latency(PlainGrader):
+    """Pass when the agent answered in time.
+
+    Score 1 or 0. After a turn its own time counts, at the end that of all turns together. Waiting for
+    a provider that is busy is not the agent's time.
+    """
+
+    label: ClassVar[str] = "Answer comes in time"
+    family: ClassVar[Literal["effort"]] = "effort"
+    named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
+    example: ClassVar[dict[str, Any]] = {"max_ms": 3000}
+
+    max_ms: Annotated[
+        int, Field(gt=0, le=MOST, title="At most (ms)", description="Milliseconds, included.")
+    ]
+
+    def grade(self, view: View) -> Grade:
+        taken_ms = sum(turn.latency_ms for turn in view.turns)
+        # Rounded up, lest 100.2 is said to be above 100 and shown as 100.
+        reason = f"{_subject(view)} took {math.ceil(taken_ms):,} ms; at most {self.max_ms:,} ms"
+        if taken_ms <= self.max_ms:
+            return Grade.hit(f"{reason} were allowed.", actual_ms=taken_ms)
+        return Grade.miss(f"{reason} are allowed.", actual_ms=taken_ms)
+
+    def summary(self) -> str:
+        return f"Takes at most {self.max_ms:,} ms"
+
+
+class Cost(PlainGrader):
+    """Pass when the agent's model calls cost no more.
+
+    Score 1 or 0. After a turn its own calls count, at the end those of all turns. What a judge costs
+    is not in it. A cost that nobody knows is no pass: the check is not graded.
+    """
+
+    label: ClassVar[str] = "Answer costs no more"
+    family: ClassVar[Literal["effort"]] = "effort"
+    named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
+    example: ClassVar[dict[str, Any]] = {"max_usd": 0.01}
+
+    max_usd: Annotated[Usd, Field(title="At most (USD)", description="US dollars, included.")]
+
+    def grade(self, view: View) -> Grade:
+        cost_usd = total_cost([turn.cost_usd for turn in view.turns])
+        if cost_usd is None:
+            unknown = unknown_cost(view.turns)
+            return unknown if unknown.passed is None else unknown.but(score=0.0)
+        # To the last digit: what is a little above must not read like the limit.
+        shown, limit = (usd_text(each, is_exact=True) for each in (cost_usd, self.max_usd))
+        reason = f"{_subject(view)} cost {shown}; at most {limit}"
+        if cost_usd <= self.max_usd:
+            return Grade.hit(f"{reason} was allowed.", actual_usd=float(cost_usd))
+        return Grade.miss(f"{reason} is allowed.", actual_usd=float(cost_usd))
+
+    def summary(self) -> str:
+        return f"Costs at most {usd_text(self.max_usd, is_exact=True)}"
+
+
+def _subject(view: View) -> str:
+    return "The conversation" if view.turn is None else "The turn"
+
+
+def unknown_cost(turns: Sequence[TurnRecord]) -> Grade:
+    """Give the grade where nobody knows what some of these turns cost."""
+    for turn in turns:
+        if turn.cost_usd is None and None not in {turn.usage.input_uncached, turn.usage.output}:
+            model = turn.model or "the agent's model"
+            reason = f"Cost: unknown, no price covers what {model} did."
+            return Grade.ungraded(Cause.CASE, f"{reason} Enter it on the page of its provider.")
+    return unknown_usage(turns, "Cost")
+
+
+def unknown_usage(turns: Sequence[TurnRecord], label: str) -> Grade:
+    """Give the grade where some of these turns report no tokens; `label` begins the sentence."""
+    silent = [turn for turn in turns if None in {turn.usage.input_uncached, turn.usage.output}]
+    if all(turn.error for turn in silent):
+        # Nobody reports what a call cost that came to nothing; that is the agent's failure.
+        reason = f"{label}: unknown. Turn {silent[0].index} failed: {silent[0].error}"
+        return Grade(None, False, reason, cause=Cause.AGENT)  # noqa: FBT003 - score, verdict
+    return Grade.ungraded(Cause.CASE, f"{label}: the agent reports no usage.")

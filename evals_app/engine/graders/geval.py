@@ -1,0 +1,121 @@
+"""G-Eval: a judge grades by evaluation steps."""
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from evals_app.engine.aids import Aids, ShownField, StepsQuestion
+from evals_app.engine.graders.base import Need
+from evals_app.engine.graders.measured import MeasuredGrader
+from evals_app.engine.quoting import shortened
+from evals_app.engine.trial import Cause, Grade, View
+
+_NEEDS: dict[ShownField, Need] = {"expected_output": "expected", "context": "context"}
+
+
+def _answer_alone() -> list[ShownField]:
+    return ["actual_output"]
+
+
+class GEval(MeasuredGrader):
+    """Pass when a judge who follows evaluation steps grades the reply high enough (G-Eval).
+
+    Without `evaluation_steps` three or four are written from the criteria, once: they are kept,
+    can be read and edited under Evaluation steps, and every later run grades by them. The judge
+    sees the fields that `evaluation_params` name and nothing else; on a turn without one of them
+    the check is refused, or passed over if it is the suite's.
+
+    The judge grades from 1 to 5. Score: (E - 1) / 4, where E is the expected grade: weighted by
+    how likely the model thought each grade, if its API tells; else the mean of the `votes`; else
+    the one grade. With `strict_mode` the judge says pass or fail, which is the score, 1 or 0, and
+    the verdict. Otherwise a `threshold` decides; without one the score only informs.
+    """
+
+    label: ClassVar[str] = "A judge grades by steps"
+    calls: ClassVar[str] = "1, or votes; once 1 more to write the steps"
+    reads_text: ClassVar[bool] = True
+    example: ClassVar[dict[str, Any]] = {
+        "criteria": "The answer explains every step in words that a beginner understands.",
+        "evaluation_steps": [
+            "List the steps that the answer names.",
+            "Find words that a beginner does not know and that are not explained.",
+            "Grade from 1 to 5: the fewer such words, the higher.",
+        ],
+        "evaluation_params": ["actual_output", "input"],
+    }
+
+    criteria: Annotated[
+        str,
+        Field(
+            title="Criteria",
+            description="What makes a good answer. May be left out if there are steps.",
+            max_length=20_000,
+            json_schema_extra={"rows": 3},
+        ),
+    ] = ""
+    evaluation_steps: list[Annotated[str, Field(min_length=1, max_length=2000)]] = Field(
+        default_factory=list,
+        max_length=20,
+        title="Evaluation steps",
+        description="What the judge does, in order. Left out: written from the criteria.",
+    )
+    evaluation_params: list[ShownField] = Field(
+        default_factory=_answer_alone,
+        title="What the judge sees",
+        description="actual_output always; also input, expected_output, context (the turn's),"
+        " retrieval_context (what was retrieved).",
+    )
+    strict_mode: Annotated[
+        bool, Field(title="Pass or fail", description="Instead of a grade from 1 to 5.")
+    ] = False
+    votes: Annotated[
+        Literal[1, 3, 5],
+        Field(
+            title="Votes",
+            description="How often the judge is asked, unless its API tells how sure it is.",
+        ),
+    ] = 1
+
+    @model_validator(mode="after")
+    def _can_be_asked(self) -> Self:
+        if not self.criteria.strip() and not self.evaluation_steps:
+            msg = "Write criteria, or evaluation_steps, or both."
+            raise ValueError(msg)
+        if "actual_output" not in self.evaluation_params:
+            msg = "evaluation_params must have actual_output: the answer is what is graded."
+            raise ValueError(msg)
+        if len(set(self.evaluation_params)) < len(self.evaluation_params):
+            msg = "evaluation_params names a field twice."
+            raise ValueError(msg)
+        return self
+
+    def question(self, view: View, *, key: str) -> StepsQuestion:
+        return StepsQuestion(
+            view=view,
+            key=key,
+            criteria=self.criteria.strip(),
+            steps=tuple(self.evaluation_steps),
+            shown=tuple(self.evaluation_params),
+            is_strict=self.strict_mode,
+            votes=self.votes,
+        )
+
+    async def grade_with(self, view: View, aids: Aids) -> Grade:
+        grade = await super().grade_with(view, aids)
+        if not self.strict_mode or grade.score is None:
+            return grade
+        passed = grade.score == 1
+        return grade.but(passed=passed, cause=None if passed else Cause.ASSERTION)
+
+    def decides(self, threshold: float | None) -> bool:
+        return self.strict_mode or super().decides(threshold)
+
+    def needs(self) -> frozenset[Need]:
+        return frozenset(_NEEDS[each] for each in self.evaluation_params if each in _NEEDS)
+
+    def asks(self) -> int:
+        return self.votes
+
+    def summary(self) -> str:
+        told = self.criteria or " ".join(self.evaluation_steps)
+        return f"By steps: {shortened(' '.join(told.split()), 200)}"

@@ -1,0 +1,112 @@
+"""Graders of the text at a place of a JSON reply."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from evals_app.engine.graders.base import Grader, TextGrader, too_long
+from evals_app.engine.json_data.documents import MAX_JSON_BYTES, NotJsonError, read_reply
+from evals_app.engine.json_data.paths import (
+    NoSuchPlaceError,
+    described,
+    find,
+    parse_path,
+    scalar_text,
+)
+from evals_app.engine.quoting import after_colon
+from evals_app.engine.trial import Grade, View
+
+
+def _checked(path: str) -> str:
+    parse_path(path)
+    return path
+
+
+JsonPathText = Annotated[str, Field(min_length=1), AfterValidator(_checked)]
+ResponsePath = Annotated[
+    JsonPathText | None,
+    Field(
+        title="Place in a JSON reply",
+        description=(
+            "If the reply is JSON, only this part of it is read, for example answer or"
+            " items[0].price. Blank reads the whole reply."
+        ),
+        json_schema_extra={"mono": True},
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class GradedText:
+    """The text that a grader reads, and what to note about it."""
+
+    text: str
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def noted(self, grade: Grade) -> Grade:
+        """Say in a grade which part of the reply was read."""
+        if not self.notes:
+            return grade
+        reason = f"At {self.notes['response_path']}: {after_colon(grade.reason)}"
+        return grade.but(reason=reason, details={**grade.details, **self.notes})
+
+
+def graded_text(grader: Grader, view: View) -> GradedText | Grade:
+    """Give what a grader reads: the reply, or what stands at the grader's `response_path`.
+
+    Where nothing can be read that is the grade: an error if it is too long, else a failure.
+    """
+    path: str | None = getattr(grader, "response_path", None)
+    reply = view.reply
+    if path is None:
+        return too_long(reply) or GradedText(reply)
+    if refused := too_long(reply, limit=MAX_JSON_BYTES):
+        return refused
+    try:
+        document = read_reply(reply)
+        value = find(document.value, parse_path(path))
+    except (NotJsonError, NoSuchPlaceError) as exc:
+        return _failed(grader, f"The reply {exc}", path)
+    text = scalar_text(value)
+    if text is None:
+        reason = f"At {path} stands {described(value)}; a text, a number, true or false is needed."
+        return _failed(grader, reason, path)
+    notes: dict[str, Any] = {"response_path": path}
+    if document.is_fenced:
+        notes["is_fenced"] = True
+    return too_long(text) or GradedText(text, notes)
+
+
+def _failed(grader: Grader, reason: str, path: str) -> Grade:
+    # What only has a score leaves the verdict to the threshold.
+    failed = Grade.miss if grader.decides(None) else _zero
+    return failed(reason, response_path=path)
+
+
+def _zero(reason: str, **details: Any) -> Grade:
+    return Grade.scored(0.0, reason, **details)
+
+
+class PathGrader(TextGrader):
+    """A grader of the reply's text, or of a part of a JSON reply.
+
+    A subclass declares `response_path: ResponsePath = None` as its last option: options are shown
+    in the order in which they are declared, those of a base class first.
+    """
+
+    def grade(self, view: View) -> Grade:
+        read = graded_text(self, view)
+        if isinstance(read, Grade):
+            return read
+        return read.noted(self.grade_reply(read.text, view))
+
+    @property
+    def place(self) -> str:
+        return place_of(self)
+
+
+def place_of(grader: Grader) -> str:
+    """Say where the text stands that a grader reads, for a summary: ` at answer`."""
+    path: str | None = getattr(grader, "response_path", None)
+    return f" at {path}" if path else ""

@@ -1,0 +1,266 @@
+"""Graders of replies that are JSON."""
+
+from abc import abstractmethod
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
+
+from evals_app.engine.decimals import is_within
+from evals_app.engine.graders.base import PlainGrader, too_long
+from evals_app.engine.graders.json_paths import JsonPathText
+from evals_app.engine.json_data.documents import (
+    MAX_JSON_BYTES,
+    Json,
+    NotJsonError,
+    Number,
+    read_reply,
+)
+from evals_app.engine.json_data.paths import NoSuchPlaceError, described, find, parse_path
+from evals_app.engine.json_data.schema_problems import schema_problems, schema_warnings
+from evals_app.engine.json_data.schemas import MAX_MISMATCHES, TooMuchWorkError, mismatches
+from evals_app.engine.matchers import ABSENT, Matcher, matcher_warnings, matches, phrase
+from evals_app.engine.quoting import json_text
+from evals_app.engine.spec import located
+from evals_app.engine.trial import Cause, Grade, GradeStatus, View
+
+_SENTENCES = 5
+_IS_THERE: dict[str, Any] = {"present": True}
+_IS_NOT_THERE: dict[str, Any] = {"present": False}
+
+
+class _JsonGrader(PlainGrader):
+    """A grader of a reply that is JSON, or holds one block of it."""
+
+    family: ClassVar[Literal["json"]] = "json"
+    reads_text: ClassVar[bool] = True
+
+    def grade(self, view: View) -> Grade:
+        if refused := too_long(view.reply, limit=MAX_JSON_BYTES):
+            return refused
+        try:
+            document = read_reply(view.reply)
+        except NotJsonError as exc:
+            return Grade.miss(f"The reply {exc}")
+        grade = self.grade_document(document.value)
+        if not document.is_fenced:
+            return grade
+        reason = f"{grade.reason} The JSON stands in a code block."
+        return grade.but(reason=reason, details={**grade.details, "is_fenced": True})
+
+    @abstractmethod
+    def grade_document(self, document: Json) -> Grade:
+        """Grade what the reply says."""
+
+
+class JsonValid(_JsonGrader):
+    """Pass when the reply is JSON.
+
+    Score 1 or 0. The reply is JSON as a whole, or holds exactly one code block of it, which is noted.
+    Replies have up to 1 MB and 100 levels; no object may name a key twice.
+    """
+
+    label: ClassVar[str] = "Reply is JSON"
+    example: ClassVar[dict[str, Any]] = {}
+
+    def grade_document(self, document: Json) -> Grade:
+        return Grade.hit(f"The reply is JSON: {described(document)}.")
+
+
+def _usable(schema: dict[str, Any]) -> dict[str, Any]:
+    if problems := schema_problems(schema):
+        errors = [located("json_schema", text, place, schema) for place, text in problems]
+        raise ValidationError.from_exception_data("JSON Schema", errors)
+    return schema
+
+
+class JsonSchema(_JsonGrader):
+    """Pass when the reply is JSON that fits a JSON Schema.
+
+    Score 1 or 0. The draft is 2020-12. References stay inside the schema, patterns are RE2, and the
+    formats date, date-time, email, ipv4, ipv6, regex, time and uuid are checked. The JSON is read as
+    by `json_valid`.
+    """
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    label: ClassVar[str] = "Reply fits a JSON Schema"
+    example: ClassVar[dict[str, Any]] = {
+        "schema": {
+            "type": "object",
+            "required": ["answer"],
+            "properties": {"answer": {"type": "number"}},
+        }
+    }
+
+    # The key in files is `schema`; pydantic has a method of that name.
+    json_schema: Annotated[
+        dict[str, Any],
+        AfterValidator(_usable),
+        Field(
+            alias="schema",
+            title="JSON Schema",
+            description="What the reply must look like (2020-12).",
+            json_schema_extra={"rows": 8, "mono": True},
+        ),
+    ]
+
+    def grade_document(self, document: Json) -> Grade:
+        try:
+            found = mismatches(document, self.json_schema)
+        except TooMuchWorkError as exc:
+            reason = f"The reply could not be held against the schema: {exc}."
+            return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
+        if not found:
+            return Grade.hit(f"The reply fits the schema: {described(document)}.")
+        more = len(found) - _SENTENCES
+        rest = f"; and {more}{'' if len(found) < MAX_MISMATCHES else ' or more'} others"
+        reason = f"The reply does not fit the schema. {'; '.join(found[:_SENTENCES])}"
+        return Grade.miss(f"{reason}{rest if more > 0 else ''}.", mismatches=found)
+
+    def warnings(self) -> list[str]:
+        return schema_warnings(self.json_schema)
+
+
+Bound = Annotated[int | float | None, Field(allow_inf_nan=False)]
+
+
+class JsonPath(_JsonGrader):
+    """Pass when a part of a JSON reply is as expected.
+
+    Score 1 or 0. The path leads to one value: `order.items[0].price`, `$['unit price']`. The value
+    is compared like an argument of a tool call; without one the part must be there, even as null.
+    Numbers compare exactly, or within a tolerance. The JSON is read as by `json_valid`.
+    """
+
+    label: ClassVar[str] = "Part of a JSON reply"
+    example: ClassVar[dict[str, Any]] = {"path": "order.status", "value": "shipped"}
+
+    path: Annotated[
+        JsonPathText,
+        Field(
+            title="Path",
+            description="Where it stands, for example items[0].price or $['unit price'].",
+            json_schema_extra={"mono": True},
+        ),
+    ]
+    value: Annotated[
+        Matcher,
+        Field(
+            title="Expected value",
+            description=(
+                "A value, or one of {fuzzy: x}, {regex: p}, {any_of: [...]}, {contains: x},"
+                " {present: true|false}. Blank: anything, if only it is there."
+            ),
+        ),
+    ] = _IS_THERE
+    absolute_tolerance: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            allow_inf_nan=False,
+            title="Allowed difference",
+            description="For an expected number: passes up to this difference, included.",
+        ),
+    ] = None
+    relative_tolerance: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            allow_inf_nan=False,
+            title="Allowed relative difference",
+            description="0.01 allows 1 % of the expected number.",
+        ),
+    ] = None
+    minimum: Annotated[
+        Bound, Field(title="At least", description="The least number that passes.")
+    ] = None
+    maximum: Annotated[
+        Bound, Field(title="At most", description="The largest number that passes.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _compares_numbers(self) -> Self:
+        problems = []
+        if self._has_tolerance and not _is_number(self.value):
+            key = "relative_tolerance" if self.absolute_tolerance is None else "absolute_tolerance"
+            message = "A tolerance needs a number as the value to compare with."
+            problems.append(located("no_number", message, (key,), getattr(self, key)))
+        if self.value == _IS_NOT_THERE and (self.minimum is not None or self.maximum is not None):
+            message = "What must not be there cannot have bounds."
+            problems.append(located("no_value", message, ("value",), self.value))
+        if self.minimum is not None and self.maximum is not None and self.maximum < self.minimum:
+            message = f"maximum {self.maximum} is less than minimum {self.minimum}."
+            problems.append(located("no_range", message, ("maximum",), self.maximum))
+        if problems:
+            raise ValidationError.from_exception_data("JsonPath", problems)
+        return self
+
+    @property
+    def _has_tolerance(self) -> bool:
+        return self.absolute_tolerance is not None or self.relative_tolerance is not None
+
+    def grade_document(self, document: Json) -> Grade:
+        try:
+            found = find(document, parse_path(self.path))
+        except NoSuchPlaceError as exc:
+            if matches(self.value, ABSENT):
+                return Grade.hit(f"The reply has no {self.path}, as expected.")
+            return Grade.miss(f"Expected {self._wanted}; the reply {exc}")
+        shown = json_text(found)
+        if self._fits(found):
+            return Grade.hit(f"{self.path} is {shown}; expected was {self._wanted}.", found=shown)
+        return Grade.miss(f"Expected {self._wanted}; it is {shown}.", found=shown)
+
+    def _fits(self, found: Json) -> bool:
+        if self._has_tolerance:
+            if not isinstance(found, Number) or not self._is_close(found):
+                return False
+        elif not matches(self.value, found):
+            return False
+        if self.minimum is None and self.maximum is None:
+            return True
+        return (
+            isinstance(found, Number)
+            and (self.minimum is None or found >= _exact(self.minimum))
+            and (self.maximum is None or found <= _exact(self.maximum))
+        )
+
+    def _is_close(self, found: Number) -> bool:
+        return is_within(
+            found,
+            _exact(self.value),
+            absolute=_exact(self.absolute_tolerance or 0),
+            relative=_exact(self.relative_tolerance or 0),
+        )
+
+    @property
+    def _wanted(self) -> str:
+        wanted = phrase(self.path, self.value)
+        tolerances = []
+        if self.absolute_tolerance is not None:
+            tolerances.append(f"±{self.absolute_tolerance:g}")
+        if self.relative_tolerance is not None:
+            tolerances.append(f"±{self.relative_tolerance * 100:g} %")
+        if tolerances:
+            wanted += f" ({' or '.join(tolerances)})"
+        has_bounds = self.minimum is not None or self.maximum is not None
+        parts = [self.path if has_bounds and self.value == _IS_THERE else wanted]
+        parts += [f"at least {self.minimum}"] if self.minimum is not None else []
+        parts += [f"at most {self.maximum}"] if self.maximum is not None else []
+        return " ".join([parts[0], " and ".join(parts[1:])]).rstrip()
+
+    def summary(self) -> str:
+        return f"In the JSON reply {self._wanted}"
+
+    def warnings(self) -> list[str]:
+        return matcher_warnings({"value": self.value})
+
+
+def _is_number(value: Any) -> bool:  # noqa: ANN401 - a matcher
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _exact(number: float) -> Decimal:
+    # repr of a float is the shortest text that means it: 0.1 is one tenth.
+    return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)

@@ -1,0 +1,38 @@
+"""What graders share whose question takes a judge several small verdicts."""
+
+from abc import abstractmethod
+from typing import ClassVar, Literal
+
+from evals_app.engine.aids import Aids, Measured, RagQuestion, StepsQuestion
+from evals_app.engine.errors import JudgeError
+from evals_app.engine.graders.base import AidedGrader
+from evals_app.engine.trial import Grade, View
+
+
+class MeasuredGrader(AidedGrader):
+    """A grader that hands a question to the judge; a `threshold` decides, none only informs."""
+
+    family: ClassVar[Literal["judged"]] = "judged"
+    named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
+
+    @abstractmethod
+    def question(self, view: View, *, key: str) -> RagQuestion | StepsQuestion:
+        """Give what the judge is asked."""
+
+    async def grade_with(self, view: View, aids: Aids) -> Grade:
+        if aids.measure is None:
+            message = "There is no model to judge with."
+            raise JudgeError(message)
+        found = await aids.measure(self.question(view, key=aids.key))
+        return _grade(found).but(evidence=found.evidence, details=found.details, calls=found.calls)
+
+    def decides(self, threshold: float | None) -> bool:
+        return threshold is not None
+
+
+def _grade(found: Measured) -> Grade:
+    if found.score is not None:
+        return Grade.scored(found.score, found.reason)
+    if found.cause is not None:
+        return Grade.ungraded(found.cause, found.reason)
+    return Grade.not_applicable(found.reason)

@@ -1,0 +1,94 @@
+"""What two texts share, whatever its order: words, or runs of words."""
+
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+_Item = TypeVar("_Item", bound=Hashable)
+
+_WORD = re.compile(r"[^\W_]+")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLES = frozenset({"a", "an", "the"})
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """How much two texts share, and how much each of them has; what occurs twice counts twice."""
+
+    shared: int
+    in_reply: int
+    in_expected: int
+
+    @property
+    def precision(self) -> float:
+        """The share of the reply that is expected."""
+        return self.shared / self.in_reply if self.in_reply else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The share of the expected text that the reply has."""
+        return self.shared / self.in_expected if self.in_expected else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of the two."""
+        return 2 * self.shared / (self.in_reply + self.in_expected) if self.shared else 0.0
+
+
+def unicode_words(text: str) -> list[str]:
+    """Give runs of letters and digits of any script, however they are encoded or capitalised.
+
+    Scripts that put no blanks between words give one long word.
+    """
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def answer_words(text: str) -> list[str]:
+    """Give what is left between blanks without ASCII signs, case, and a, an, the.
+
+    Source: the evaluation script of SQuAD 1.1.
+    """
+    words: list[str] = []
+    for piece in text.lower().split():
+        word = piece if piece.isalnum() else piece.translate(_PUNCTUATION)
+        if not word.isalnum():
+            # Beside a sign beyond ASCII an article is a word of its own.
+            words += _ARTICLE.sub(" ", word).split()
+        elif word not in _ARTICLES:
+            words.append(word)
+    return words
+
+
+def overlap(reply: Sequence[str], expected: Sequence[str], *, run: int = 1) -> Overlap:
+    """Count the runs of so many neighbouring words that both have."""
+    known = set(_runs(expected, run))
+    shared = list(filter(known.__contains__, _runs(reply, run)))
+    count = len(shared)
+    if len(set(shared)) < count:
+        # Most runs stand once; only where one comes again the expected ones have to be counted.
+        free = Counter(_runs(expected, run))
+        count -= sum([n - free[each] for each, n in Counter(shared).items() if n > free[each]])
+    return Overlap(count, max(0, len(reply) - run + 1), max(0, len(expected) - run + 1))
+
+
+def _runs(words: Sequence[str], run: int) -> Iterable[Hashable]:
+    if run == 1:
+        return words
+    return zip(*(words[start:] for start in range(run)), strict=False)
+
+
+def difference(words: Iterable[_Item], others: Iterable[_Item]) -> list[_Item]:
+    """Give what the others do not have, or not as often."""
+    free = Counter(others)
+    rest = []
+    for word in words:
+        if count := free.get(word):
+            free[word] = count - 1
+        else:
+            rest.append(word)
+    return rest

@@ -1,0 +1,318 @@
+"""Graders of how much the reply shares with an expected text: scores, to which a threshold is set."""
+
+from abc import abstractmethod
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from evals_app.engine.graders.base import MAX_TEXT_BYTES
+from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
+from evals_app.engine.graders.measures import bags, rouge, wordnet
+from evals_app.engine.graders.measures.bags import Overlap
+from evals_app.engine.graders.measures.bleu import bleu
+from evals_app.engine.graders.measures.meteor import Alignment, meteor
+from evals_app.engine.quoting import listed, quoted, shortened
+from evals_app.engine.trial import Cause, Grade, View
+
+_WORD_CHARS = 40
+_BOTH = "The reply and the expected text"
+_RUNS = ("words", "pairs", "triples", "quadruples")
+
+Expected = Annotated[
+    str | None,
+    Field(
+        min_length=1,
+        title="Expected text",
+        description="Blank takes the turn's expected text.",
+        json_schema_extra={"rows": 3},
+    ),
+]
+
+
+class OverlapGrader(PathGrader):
+    """A grader that compares the reply with an expected text and only scores."""
+
+    family: ClassVar[Literal["overlap"]] = "overlap"
+    uses_expected: ClassVar[bool] = True
+    measure: ClassVar[str]
+    knows_empty: ClassVar[bool] = False  # an empty reply is like an empty text
+
+    value: Expected = None
+
+    def grade_reply(self, reply: str, view: View) -> Grade:
+        expected = view.expected(self.value)
+        if problem := self.expected_problem(expected):
+            return Grade.ungraded(Cause.CASE, problem)
+        grade = self.compare(reply, expected)
+        if grade.score or reply.strip():
+            return grade
+        return grade.but(reason=f"The reply is empty; expected was {quoted(expected)}.")
+
+    @abstractmethod
+    def compare(self, reply: str, expected: str) -> Grade:
+        """Score a reply; both texts are of bounded size."""
+
+    def decides(self, threshold: float | None) -> bool:
+        return threshold is not None
+
+    def expected_problem(self, expected: str) -> str | None:
+        size = len(expected.encode("utf-8", "surrogatepass"))
+        if size > MAX_TEXT_BYTES:
+            most = f"this check reads texts of up to {MAX_TEXT_BYTES:,} bytes"
+            return f"The expected text has {size:,} bytes; {most}."
+        if not (self.knows_empty or expected.strip()):
+            return "The expected text is empty; no reply is like it."
+        return None
+
+    def warnings(self) -> list[str]:
+        problem = None if self.value is None else self.expected_problem(self.value)
+        return [problem] if problem else []
+
+    def summary(self) -> str:
+        expected = quoted(self.value) if self.value else "the expected text"
+        return f"Reply{self.place} is like {expected} ({self.measured_by})"
+
+    @property
+    def measured_by(self) -> str:
+        """Name the measure as this check uses it."""
+        return self.measure
+
+
+class FuzzyMatch(OverlapGrader):
+    """Pass when the reply has most of the expected words, and few others, in any order.
+
+    The score is the share of all different words that stand in both texts (Jaccard); a `threshold`
+    makes it a verdict. Words are runs of letters and digits of any script, whatever their case and
+    encoding; a script without blanks between words gives one long word. Texts without any word
+    score 1 if they are the same, else 0.
+    """
+
+    label: ClassVar[str] = "Reply shares words"
+    named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
+    measure: ClassVar[str] = "shared words"
+    knows_empty: ClassVar[bool] = True
+    example: ClassVar[dict[str, Any]] = {"value": "The refund is on its way."}
+
+    response_path: ResponsePath = None
+
+    def compare(self, reply: str, expected: str) -> Grade:
+        given = dict.fromkeys(bags.unicode_words(reply))
+        wanted = dict.fromkeys(bags.unicode_words(expected))
+        if not given and not wanted:
+            return _without_words(is_same=reply.strip() == expected.strip())
+        shared = Overlap(len(given.keys() & wanted.keys()), len(given), len(wanted))
+        every = len(given) + len(wanted) - shared.shared
+        difference = _difference(
+            [word for word in wanted if word not in given],
+            [word for word in given if word not in wanted],
+        )
+        reason = f"{_BOTH} share {shared.shared} of {every} different words{difference}."
+        return Grade.scored(shared.shared / every, reason, **_facts(shared))
+
+
+class TokenF1(OverlapGrader):
+    """Pass when the reply has most of the expected words, and few others, counting repeats.
+
+    The score is the harmonic mean of two shares: of the reply's words that are expected, and of the
+    expected words that the reply has; a `threshold` makes it a verdict. Words stand between blanks;
+    case, ASCII signs and a, an, the do not count. An empty text is like an empty one only.
+    """
+
+    label: ClassVar[str] = "Reply shares words (F1)"
+    named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
+    measure: ClassVar[str] = "F1 of words"
+    knows_empty: ClassVar[bool] = True
+    example: ClassVar[dict[str, Any]] = {"value": "The refund is on its way."}
+
+    response_path: ResponsePath = None
+
+    def compare(self, reply: str, expected: str) -> Grade:
+        given, wanted = bags.answer_words(reply), bags.answer_words(expected)
+        if not given and not wanted:
+            return _without_words(is_same=True)
+        return _of_words(given, wanted)
+
+
+class Bleu(OverlapGrader):
+    """Pass when runs of the reply's words stand in the expected text as well.
+
+    The score is BLEU: the geometric mean of the shares of its words, pairs, triples and quadruples
+    that do so, less a penalty for a reply that is shorter; a `threshold` makes it a verdict. Case
+    and signs count. The values are those of sacreBLEU's `sentence_bleu` (13a, `exp`).
+    """
+
+    label: ClassVar[str] = "Reply is like a text (BLEU)"
+    named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
+    measure: ClassVar[str] = "BLEU"
+    example: ClassVar[dict[str, Any]] = {"value": "The refund is on its way."}
+
+    response_path: ResponsePath = None
+
+    def compare(self, reply: str, expected: str) -> Grade:
+        found = bleu(reply, expected)
+        shares = [
+            f"{each.shared} of {each.in_reply} {name}"
+            for each, name in zip(found.shared, _RUNS, strict=False)
+        ]
+        reason = f"Of the reply, {listed(shares)} stand in the expected text"
+        if found.shared and found.brevity_penalty < 1:
+            words = found.shared[0]
+            reason += f"; it has {words.in_reply} of {words.in_expected} words"
+        return Grade.scored(
+            found.score,
+            f"{reason}.",
+            brevity_penalty=_rounded(found.brevity_penalty),
+            precisions=[_rounded(each.precision) for each in found.shared],
+        )
+
+
+class Rouge(OverlapGrader):
+    """Pass when the reply covers the words of the expected text.
+
+    The score is ROUGE: the harmonic mean (F1) of the shares of either text that stand in the other,
+    without stems; a `threshold` makes it a verdict. `rouge1` counts words, `rouge2` pairs of
+    neighbours, `rougeL` the longest sequence of words that both have in this order.
+    """
+
+    label: ClassVar[str] = "Reply is like a text (ROUGE)"
+    named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
+    measure: ClassVar[str] = "ROUGE"
+    example: ClassVar[dict[str, Any]] = {
+        "value": "The refund is on its way.",
+        "variant": "rougeL",
+    }
+
+    variant: Annotated[
+        rouge.Variant,
+        Field(
+            title="What is counted",
+            description=(
+                "rouge1: words. rouge2: pairs of neighbours. rougeL: the longest common sequence."
+            ),
+        ),
+    ] = "rougeL"
+    tokenizer: Annotated[
+        rouge.Tokenizer,
+        Field(
+            title="Which words are seen",
+            description="ascii: a-z and 0-9 alone, as usual. unicode: those of every script.",
+        ),
+    ] = "ascii"
+    response_path: ResponsePath = None
+
+    def compare(self, reply: str, expected: str) -> Grade:
+        given, wanted = (rouge.words(text, self.tokenizer) for text in (reply, expected))
+        if self.variant == "rouge1":
+            grade = _of_words(given, wanted)
+        else:
+            found = rouge.rouge(given, wanted, self.variant)
+            if self.variant == "rouge2":
+                shared = f"{_counted(found.shared, 'pair')} of neighbouring words"
+            else:
+                shared = f"{_counted(found.shared, 'word')} in the same order"
+            grade = _scored(found, shared)
+        return grade.but(
+            details=grade.details | {"variant": self.variant, "tokenizer": self.tokenizer}
+        )
+
+    def expected_problem(self, expected: str) -> str | None:
+        if problem := super().expected_problem(expected):
+            return problem
+        if rouge.words(expected, self.tokenizer):
+            return None
+        if rouge.words(expected, "unicode"):
+            hint = "Only a-z and 0-9 are seen. Set tokenizer: unicode."
+        else:
+            hint = "Choose another check."
+        return f"ROUGE finds no words in the expected text {quoted(expected)}. {hint}"
+
+    @property
+    def measured_by(self) -> str:
+        return self.variant.replace("rouge", "ROUGE-")
+
+
+class Meteor(OverlapGrader):
+    """Pass when the reply has the expected words, their inflections or synonyms, in similar order.
+
+    The score is METEOR: a mean of both shares in which the expected words count nine times as much,
+    less up to a half for matches that are scattered; a `threshold` makes it a verdict. English only;
+    signs count as words. Equal texts stay a little below 1, a single word at 0.5. Synonyms need the
+    files of WordNet (Debian: `wordnet-base`); the details say `wordnet3.0` or `no_synonyms`. The
+    values are those of NLTK's `single_meteor_score`.
+    """
+
+    label: ClassVar[str] = "Reply is like a text (METEOR)"
+    named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
+    measure: ClassVar[str] = "METEOR"
+    example: ClassVar[dict[str, Any]] = {"value": "The refund is on its way."}
+
+    response_path: ResponsePath = None
+
+    def compare(self, reply: str, expected: str) -> Grade:
+        known = wordnet.installed()
+        found = meteor(reply, expected, synonyms=known.synonyms if known else None)
+        reason = f"{found.matches} of {found.in_expected} expected words are in the reply"
+        reason += f", which has {found.in_reply}{_how(found)}."
+        if known is None:
+            reason += " Synonyms were not looked up."
+        return Grade.scored(
+            found.score,
+            reason,
+            precision=_rounded(found.precision),
+            recall=_rounded(found.recall),
+            runs=found.runs,
+            variant=known.variant if known else "no_synonyms",
+        )
+
+
+def _without_words(*, is_same: bool) -> Grade:
+    reason = f"Neither text has any words; they are {'' if is_same else 'not '}the same."
+    return Grade.scored(float(is_same), reason, **_facts(Overlap(0, 0, 0)))
+
+
+def _of_words(given: list[str], wanted: list[str]) -> Grade:
+    missing, surplus = bags.difference(wanted, given), bags.difference(given, wanted)
+    found = Overlap(len(given) - len(surplus), len(given), len(wanted))
+    return _scored(found, _counted(found.shared, "word"), _difference(missing, surplus))
+
+
+def _scored(found: Overlap, shared: str, difference: str = "") -> Grade:
+    sizes = f"{found.in_reply} in the reply, {found.in_expected} expected"
+    reason = f"{_BOTH} share {shared} ({sizes}){difference}."
+    return Grade.scored(found.f1, reason, **_facts(found))
+
+
+def _difference(missing: list[str], surplus: list[str]) -> str:
+    lists = {"missing": missing, "not expected": surplus}
+    return "".join(
+        f"; {name}: {listed([shortened(word, _WORD_CHARS) for word in words])}"
+        for name, words in lists.items()
+        if words
+    )
+
+
+def _how(found: Alignment) -> str:
+    """Say how words match, and how far they stand together."""
+    ways = {
+        "as they are": found.same,
+        "by their stem": found.by_stem,
+        "as synonyms": found.by_synonym,
+    }
+    how = [f"{count} {way}" for way, count in ways.items() if count]
+    return f": {listed(how)}; in {_counted(found.runs, 'run')}" if how else ""
+
+
+def _facts(found: Overlap) -> dict[str, Any]:
+    return {
+        "shared": found.shared,
+        "precision": _rounded(found.precision),
+        "recall": _rounded(found.recall),
+    }
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _rounded(share: float) -> float:
+    return round(share, 4)

@@ -1,0 +1,125 @@
+"""The grader that gives a share of the score for each part of a tool call that was right."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from evals_app.engine.graders.base import PlainGrader, too_long
+from evals_app.engine.graders.calls import (
+    ToolName,
+    call_text,
+    call_texts,
+    called_instead,
+    nearest_call,
+)
+from evals_app.engine.matchers import Matcher, contains, matcher_warnings, mismatches, with_args
+from evals_app.engine.quoting import quoted, says
+from evals_app.engine.trial import Grade, ToolCall, View
+
+# Shares of the score; where a part is not asked for, the others share its part.
+_WEIGHTS = {"tool": 0.5, "args": 0.3, "output": 0.2}
+
+
+class ToolUse(PlainGrader):
+    """Pass when the tool was called, with the right arguments, and the reply gives the result.
+
+    Needs a `threshold` to have a verdict. The score is weighted: tool 0.5, arguments 0.3 and output
+    0.2; without `expected_output` tool 0.625 and arguments 0.375. A part that is left out gives its
+    share to the others. Of several calls the best counts.
+    """
+
+    label: ClassVar[str] = "Tool was used well"
+    family: ClassVar[Literal["tools"]] = "tools"
+    named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
+    example: ClassVar[dict[str, Any]] = {
+        "tool": "search_flights",
+        "args": {"destination": "Paris"},
+        "expected_output": "Paris",
+    }
+
+    tool: ToolName
+    args: Annotated[
+        dict[str, Matcher] | None,
+        Field(
+            title="Arguments",
+            description=(
+                "What each argument must be: a value, or one of {fuzzy: x}, {regex: p},"
+                " {any_of: [...]}, {contains: x}, {present: true|false}."
+            ),
+            json_schema_extra={"mono": True},
+        ),
+    ] = None
+    args_match: Annotated[
+        Literal["exact", "subset"],
+        Field(title="Other arguments", description="subset: others may be passed too."),
+    ] = "exact"
+    expected_output: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            title="Reply contains",
+            description="Text that the reply must contain; upper and lower case alike.",
+        ),
+    ] = None
+
+    def grade(self, view: View) -> Grade:
+        if self.expected_output is not None and (refused := too_long(view.reply)):
+            return refused
+        calls = view.tool_calls
+        named = [call for call in calls if call.name == self.tool]
+        fitting = [call for call in named if not self._faults(call)]
+        is_met = {"tool": bool(named)}
+        found = [self._about_calls(calls, named, fitting)]
+        if self.args is not None:
+            is_met["args"] = bool(fitting)
+        if self.expected_output is not None:
+            is_met["output"] = contains(self.expected_output, view.reply)
+            found.append(self._about_output(view.reply, is_met=is_met["output"]))
+        total = sum(_WEIGHTS[part] for part in is_met)
+        # Rounded: 0.5 / 0.8 + 0.3 / 0.8 is a little less than 1.
+        score = round(sum(_WEIGHTS[part] for part, is_hit in is_met.items() if is_hit) / total, 12)
+        details = {
+            "parts": {part: float(is_hit) for part, is_hit in is_met.items()},
+            "weights": {part: round(_WEIGHTS[part] / total, 4) for part in is_met},
+            "called": call_texts(calls),
+        }
+        return Grade.scored(score, " ".join(found), **details)
+
+    def _faults(self, call: ToolCall) -> list[str]:
+        return mismatches(self.args or {}, call.args, exact=self.args_match == "exact")
+
+    def _about_calls(
+        self, calls: Sequence[ToolCall], named: Sequence[ToolCall], fitting: Sequence[ToolCall]
+    ) -> str:
+        if not named:
+            return f"Expected a call of {self._wanted}; {called_instead(self.tool, calls)}"
+        if self.args is None:
+            return f"{self.tool} was called, as expected: {call_text(named[0])}."
+        if fitting:
+            return f"{self._wanted} was called, as expected: {call_text(fitting[0])}."
+        nearest = nearest_call(named, self._faults)
+        return f"{self.tool} was called, but not as {self._wanted}; {nearest}."
+
+    def _about_output(self, reply: str, *, is_met: bool) -> str:
+        output = quoted(self.expected_output or "")
+        if is_met:
+            return f"The reply contains {output}."
+        return f"The reply does not contain {output}; {says(reply)}."
+
+    @property
+    def _wanted(self) -> str:
+        others = " and no other arguments" if self.args_match == "exact" else ""
+        if self.args == {}:
+            return f"{self.tool} without arguments" if others else self.tool
+        return f"{self.tool}{with_args(self.args)}{others}" if self.args else self.tool
+
+    def summary(self) -> str:
+        output = f", and the reply contains {quoted(self.expected_output or '')}"
+        return f"Uses {self._wanted}{output if self.expected_output else ''}"
+
+    def warnings(self) -> list[str]:
+        return matcher_warnings(self.args or {})
+
+    def decides(self, threshold: float | None) -> bool:
+        return threshold is not None

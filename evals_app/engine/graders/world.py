@@ -1,0 +1,259 @@
+"""Grader of what the agent changed in its world."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.graders.change_matching import Expected, Match, cost, match_up
+from evals_app.engine.graders.expected_changes import (
+    Change,
+    ExpectedEntity,
+    ExpectedLink,
+    Kind,
+    changes_of,
+    covers,
+)
+from evals_app.engine.quoting import listed
+from evals_app.engine.trial import Cause, Grade, GradeStatus, View
+
+# Noted when a record is written, not what it says.
+TIMES_OF_RECORDS = (
+    "created_at",
+    "updated_at",
+    "modified_at",
+    "createdAt",
+    "updatedAt",
+    "modifiedAt",
+)
+OUTSIDE_OF_WORLD = "This agent works outside of the world, so nothing can be said of its changes."
+MAX_LISTED = 100  # expectations of a kind
+# A second or two. More is an error, not cut: a check of some changes says nothing of the others.
+MAX_COMPARISONS = 300_000
+_TOLD = 12  # changes in a sentence
+_DETAILED = 50
+
+Entities = Annotated[list[ExpectedEntity], Field(max_length=MAX_LISTED)]
+Links = Annotated[list[ExpectedLink], Field(max_length=MAX_LISTED)]
+
+# What the summary says.
+_DOES: dict[Kind, str] = {
+    "created": "creates",
+    "updated": "updates",
+    "deleted": "deletes",
+    "linked": "links",
+    "unlinked": "unlinks",
+}
+_ENTITIES: tuple[Kind, ...] = ("created", "updated", "deleted")
+
+
+class WorldChanges(PlainGrader):
+    """Pass when the agent made these changes in its world.
+
+    On a turn it looks at what changed during the turn, at the end at the whole conversation: at
+    the difference between before and after, so what was made and undone again is no change. Each
+    expectation needs a change of its own. The score is the share of expectations that were met,
+    "nothing else" being one of them; only with all of them does the check pass.
+
+    * `created`, `updated`: what the entity must be afterwards; `deleted`: what it was
+    * `linked`, `unlinked`: relations; what is left out may be anything
+    * `nothing_else`: no other change. An update that names fields covers these alone, one that
+      names none covers any change of its entity; relations that went with a deleted entity count
+      as part of its deletion
+
+    Ids of what the agent creates are compared only where they are written. `nothing_else` passes
+    over `created_at`, `updated_at`, `modified_at` (or `createdAt` and so on) and the fields in
+    `ignore`.
+    """
+
+    label: ClassVar[str] = "World was changed"
+    family: ClassVar[Literal["world"]] = "world"
+    example: ClassVar[dict[str, Any]] = {
+        "created": [{"type": "refund", "data": {"order": "order-1", "amount": {"fuzzy": 24.5}}}],
+        "updated": [{"id": "order-1", "data": {"state": "refunded"}}],
+        "linked": [{"from": "refund-1", "type": "of", "to": "order-1"}],
+        "nothing_else": True,
+    }
+
+    created: Annotated[
+        Entities, Field(title="Created", description="Entities that must be made.")
+    ] = Field(default_factory=list)
+    updated: Annotated[
+        Entities, Field(title="Updated", description="Entities that must be changed.")
+    ] = Field(default_factory=list)
+    deleted: Annotated[
+        Entities, Field(title="Deleted", description="Entities that must be removed.")
+    ] = Field(default_factory=list)
+    linked: Annotated[Links, Field(title="Linked", description="Relations that must be made.")] = (
+        Field(default_factory=list)
+    )
+    unlinked: Annotated[
+        Links, Field(title="Unlinked", description="Relations that must be removed.")
+    ] = Field(default_factory=list)
+    nothing_else: Annotated[
+        bool,
+        Field(
+            title="Nothing else may change",
+            description="Alone: nothing may change at all.",
+        ),
+    ] = False
+    ignore: Annotated[
+        list[Annotated[str, Field(min_length=1)]],
+        Field(
+            max_length=MAX_LISTED,
+            title="Fields that may change",
+            description="Though nothing else may, for example note or address.city. Times at which"
+            " a record was written (updated_at and so on) always may.",
+        ),
+    ] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.nothing_else and not any(self._expected().values()):
+            msg = "This holds whatever the agent does: list a change, or say that nothing changes."
+            raise ValueError(msg)
+        ids = [each.id for each in (*self.created, *self.updated, *self.deleted) if each.id]
+        if twice := [id_ for id_ in dict.fromkeys(ids) if ids.count(id_) > 1]:
+            msg = (
+                f"{twice[0]} is listed twice, but what happens to an entity comes to one change:"
+                " created, updated or deleted. Put its fields together."
+            )
+            raise ValueError(msg)
+        return self
+
+    def _expected(self) -> dict[Kind, Sequence[Expected]]:
+        return {
+            "created": self.created,
+            "updated": self.updated,
+            "deleted": self.deleted,
+            "linked": self.linked,
+            "unlinked": self.unlinked,
+        }
+
+    @property
+    def _spared(self) -> tuple[str, ...] | None:
+        """The fields that may change though nothing else may; None: any may."""
+        return (*TIMES_OF_RECORDS, *self.ignore) if self.nothing_else else None
+
+    def grade(self, view: View) -> Grade:
+        if view.trial.is_outside:
+            return Grade.ungraded(Cause.CASE, OUTSIDE_OF_WORLD)
+        changes = changes_of(view.world_journal)
+        expected = self._expected()
+        if sum(cost(expected[kind], changes[kind]) for kind in expected) > MAX_COMPARISONS:
+            count = sum(map(len, changes.values()))
+            reason = (
+                f"There are {count:,} changes to compare with"
+                f" {sum(map(len, expected.values()))} expectations; that is too many for one check."
+            )
+            return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
+        matches: list[Match] = []
+        left: list[Change] = []
+        for kind, wanted in expected.items():
+            found, rest = match_up(kind, wanted, changes[kind], spared=self._spared)
+            matches += found
+            left += rest
+        return self._graded(matches, changes, left)
+
+    def _graded(
+        self, matches: Sequence[Match], changes: Mapping[Kind, list[Change]], left: list[Change]
+    ) -> Grade:
+        deleted = {change.row["id"] for change in changes["deleted"]}
+        unexpected = [c for c in left if self.nothing_else and not self._may_happen(c, deleted)]
+        met = sum(len(each.found) for each in matches)
+        total = sum(each.expected.count for each in matches)
+        if self.nothing_else:
+            met, total = met + (not unexpected), total + 1
+        details = {
+            "expected": [each.to_json() for each in matches],
+            "unexpected": [_told(change) for change in unexpected[:_DETAILED]],
+        }
+        if met == total:
+            return Grade.hit(_as_expected(matches, left, self.nothing_else), **details)
+        sentences = [f"{met} of {total} expectations met."] if total > 1 else []
+        sentences += _missing(matches, changes, left)
+        nearest = {id(each.nearest[0]) for each in matches if each.nearest}
+        if also := [change for change in unexpected if id(change) not in nearest]:
+            sentences.append(f"Not expected: {_several(also, say=_told)}.")
+        if not matches:
+            sentences.insert(0, "Nothing in the world may change.")
+        return Grade(
+            met / total,
+            False,  # noqa: FBT003 - score, verdict
+            " ".join(sentences),
+            cause=Cause.ASSERTION,
+            details=details,
+        )
+
+    def _may_happen(self, change: Change, deleted: set[str]) -> bool:
+        """Whether a change counts as none: it goes with a deletion, or all of it is passed over."""
+        if change.kind == "unlinked":
+            return not deleted.isdisjoint((change.row["from"], change.row["to"]))
+        spared = self._spared or ()
+        return (
+            change.kind == "updated"
+            and change.status is None
+            and all(covers(spared, name) for name in change.fields)
+        )
+
+    def summary(self) -> str:
+        parts = [
+            f"{_DOES[kind]} {_several(wanted)}"
+            for kind, wanted in self._expected().items()
+            if wanted
+        ]
+        if self.nothing_else:
+            parts.append("changes nothing else" if parts else "changes nothing in the world")
+        text = "; ".join(parts)
+        return text[:1].upper() + text[1:]
+
+    def warnings(self) -> list[str]:
+        found = [
+            warning
+            for wanted in self._expected().values()
+            for each in wanted
+            for warning in each.warnings()
+        ]
+        if self.ignore and not self.nothing_else:
+            found.append("Fields that may change matter only where nothing else may.")
+        return found
+
+
+def _missing(
+    matches: Sequence[Match], changes: Mapping[Kind, list[Change]], left: Sequence[Change]
+) -> list[str]:
+    """Tell each expectation that was not met, with what there is instead."""
+    short = [each for each in matches if len(each.found) < each.expected.count]
+    return [f"Missing: {each}{_instead(each, changes, left)}." for each in short[:_TOLD]]
+
+
+def _instead(match: Match, changes: Mapping[Kind, list[Change]], left: Sequence[Change]) -> str:
+    wanted, number = match.expected, len(match.found)
+    found = f", found {number} of {wanted.count}" if number else ""
+    if match.nearest is not None:
+        change, faults = match.nearest
+        return f"{found}; nearest: {change}, where {listed(faults)}"
+    if isinstance(wanted, ExpectedEntity) and wanted.id is not None:
+        became = [c.kind for kind in _ENTITIES for c in changes[kind] if c.row["id"] == wanted.id]
+        return f", but it was {became[0]}" if became else "; it did not change"
+    if same := [change for change in left if change.kind == match.kind]:
+        return f"{found}; {match.kind} instead: {_several(same)}"
+    return f"{found}; {'nothing else' if number else 'nothing'} was {match.kind}"
+
+
+def _as_expected(matches: Sequence[Match], left: Sequence[Change], nothing_else: bool) -> str:  # noqa: FBT001 - an option
+    rest = " but what may." if left else "."
+    if not matches:
+        return f"Nothing in the world changed{rest}"
+    found = _several([change for each in matches for change in each.found], say=_told)
+    return f"As expected: {found}." + (f" Nothing else changed{rest}" if nothing_else else "")
+
+
+def _told(change: Change) -> str:
+    return f"{change.kind} {change}"
+
+
+def _several(items: Sequence[Any], say: Callable[[Any], str] = str) -> str:
+    more = len(items) - _TOLD
+    return "; ".join(map(say, items[:_TOLD])) + (f"; and {more} more" if more > 0 else "")

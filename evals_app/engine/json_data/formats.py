@@ -1,0 +1,37 @@
+"""The formats of JSON Schema that are checked, whatever else is installed."""
+
+import re
+from datetime import date, time
+
+from jsonschema import FormatChecker
+
+from evals_app.engine.patterns import pattern_problem
+
+FORMATS = FormatChecker(["date", "email", "ipv4", "ipv6", "uuid"])
+_TIME = re.compile(
+    r"([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})", re.IGNORECASE
+)
+
+
+@FORMATS.checks("regex")
+def _is_regex(value: object) -> bool:
+    return not isinstance(value, str) or not value or pattern_problem(value) is None
+
+
+@FORMATS.checks("date-time", raises=ValueError)
+def _is_date_time(value: object) -> bool:
+    if not isinstance(value, str):
+        return True  # a format speaks of text only
+    day, mark, clock = value[:10], value[10:11], value[11:]
+    # Python also reads days without hyphens, and weeks.
+    is_day = "-" == day[4:5] == day[7:8] and bool(date.fromisoformat(day))
+    return is_day and mark in "Tt" and _is_time(clock)
+
+
+@FORMATS.checks("time", raises=ValueError)
+def _is_time(value: object) -> bool:
+    if not isinstance(value, str):
+        return True
+    # Source: RFC 3339, section 5.6. Fractions are cut: Python reads six digits at most.
+    parts = _TIME.fullmatch(value)
+    return parts is not None and bool(time.fromisoformat(parts[1] + parts[3].upper()))

@@ -1,0 +1,295 @@
+"""JSON Schema of replies and arguments: draft 2020-12, numbers exact, nothing fetched, nothing hangs.
+
+The library searches patterns with `re`, compares each item with each other, and follows a document
+into every alternative; an agent's reply could keep it busy for hours. So patterns are RE2, some
+keywords are our own, and all of them together may take a bounded number of steps.
+"""
+
+import difflib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from decimal import Decimal
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError as Mismatch
+from jsonschema.exceptions import best_match
+from jsonschema.validators import extend
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+
+from evals_app.engine.json_data.documents import Json, Number, read_json
+from evals_app.engine.json_data.formats import FORMATS
+from evals_app.engine.json_data.paths import described, path_text
+from evals_app.engine.patterns import search
+from evals_app.engine.quoting import json_text, listed, quoted
+
+MAX_MISMATCHES = 20
+
+_MAX_STEPS = 100_000  # about a second
+_CANDIDATES = 200
+_SHOWN = 120
+
+
+class TooMuchWorkError(Exception):
+    """A document for which a schema takes too many steps."""
+
+
+def mismatches(document: Json, schema: Mapping[str, Json]) -> list[str]:
+    """Say where a document is off a schema, a sentence for each place, up to MAX_MISMATCHES.
+
+    The schema is one in which `schema_problems` finds nothing; the document comes from `read_json`.
+
+    Raises:
+        TooMuchWorkError: it cannot be told within bounds.
+    """
+    steps = _STEPS.set([_MAX_STEPS])
+    try:
+        found = _compiled(json.dumps(schema)).iter_errors(_shown_short(document))
+        errors = list(islice(found, MAX_MISMATCHES))
+    except RecursionError:
+        msg = "the schema follows it too deeply"
+        raise TooMuchWorkError(msg) from None
+    finally:
+        _STEPS.reset(steps)
+    return list(dict.fromkeys(_sentence(best_match([error]) or error) for error in errors))
+
+
+@lru_cache(maxsize=128)
+def _compiled(text: str) -> Draft202012Validator:
+    # Messages of the library show schemas, too.
+    schema = _shown_short(read_json(text))
+    resource = DRAFT202012.create_resource(schema)
+    # The default registry fetches what a `$ref` names. One that was not crawled before looks for an
+    # anchor in all of the schema, each time that it is named.
+    registry = Registry().with_resource(resource.id() or "", resource).crawl()
+    return _Validator(schema, registry=registry, format_checker=FORMATS)
+
+
+# Bounds
+
+_STEPS: ContextVar[list[int]] = ContextVar("steps")
+
+
+def _spend(steps: int) -> None:
+    left = _STEPS.get()
+    left[0] -= steps
+    if left[0] < 0:
+        msg = "the schema takes too many steps for it"
+        raise TooMuchWorkError(msg)
+
+
+_Keyword = Callable[[Any, Any, Any, Any], Iterable[Mismatch] | None]
+
+_COMPARING = {"const", "dependentRequired", "enum"}  # the instance with all of their value
+_WALKING = {"additionalProperties", "contains", "items", "patternProperties", "propertyNames"}
+# Each part of the instance with others: so many pairs are a step.
+_PAIRING = {"unevaluatedItems": 4, "unevaluatedProperties": 20}
+
+
+def _bounded(name: str, keyword: _Keyword) -> _Keyword:
+    def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterable[Mismatch] | None:  # noqa: ANN401 - the library's
+        _spend(_steps(name, value, instance))
+        return keyword(validator, value, instance, schema)
+
+    return check
+
+
+def _steps(name: str, value: Json, instance: Json) -> int:
+    """Count the steps of a keyword itself; the schemas that it applies count their own."""
+    steps = 1
+    if name in _COMPARING:
+        steps += _size(value)
+    elif isinstance(value, list | dict):
+        steps += len(value)
+    elif name == "$ref":
+        steps += len(value) // 10
+    if isinstance(instance, str):
+        steps += len(instance) // 1000
+    elif isinstance(instance, list | dict):
+        steps += len(instance) // 4 if name in _WALKING else 0
+        steps += len(instance) ** 2 // _PAIRING[name] if name in _PAIRING else 0
+    return steps
+
+
+def _size(value: Json) -> int:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_size, parts))
+
+
+class _Object(dict[str, Json]):
+    """An object that error messages show in a few words."""
+
+    def __repr__(self) -> str:
+        return described(self)
+
+
+class _List(list[Json]):
+    """A list that error messages show in a few words."""
+
+    def __repr__(self) -> str:
+        return described(self)
+
+
+class _Text(str):
+    """A text that error messages show in a few words."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return quoted(self)
+
+
+def _shown_short(value: Json) -> Json:
+    if isinstance(value, dict):
+        return _Object({key: _shown_short(each) for key, each in value.items()})
+    if isinstance(value, list):
+        return _List(map(_shown_short, value))
+    return _Text(value) if isinstance(value, str) else value
+
+
+# Keywords of our own
+
+
+def _pattern(
+    _validator: object, pattern: str, instance: Json, _schema: object
+) -> Iterator[Mismatch]:
+    if isinstance(instance, str) and not _matches(pattern, instance):
+        yield Mismatch(f"{instance!r} does not match the pattern {pattern}")
+
+
+def _matches(pattern: str, text: str) -> bool:
+    _spend(1 + len(text) // 1000)
+    return search(pattern, text, case_sensitive=True) is not None
+
+
+def _pattern_properties(
+    validator: Draft202012Validator, patterns: Mapping[str, Json], instance: Json, _schema: object
+) -> Iterator[Mismatch]:
+    if not isinstance(instance, dict):
+        return
+    for pattern, subschema in patterns.items():
+        for key, value in instance.items():
+            if _matches(pattern, key):
+                yield from validator.descend(value, subschema, path=key, schema_path=pattern)
+
+
+def _additional_properties(
+    validator: Draft202012Validator, allowed: Json, instance: Json, schema: Mapping[str, Json]
+) -> Iterator[Mismatch]:
+    if not isinstance(instance, dict):
+        return
+    named, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    for key, value in instance.items():
+        if key in named or any(_matches(pattern, key) for pattern in patterns):
+            continue
+        if isinstance(allowed, dict):
+            yield from validator.descend(value, allowed, path=key)
+        elif not allowed:
+            yield Mismatch(f"the key {quoted(key)} is not allowed{_hint(key, named)}")
+
+
+def _unique_items(
+    _validator: object, is_asked: Json, instance: Json, _schema: object
+) -> Iterator[Mismatch]:
+    if is_asked and isinstance(instance, list):
+        seen = set()
+        for each in instance:
+            if (frozen := _frozen(each)) in seen:
+                yield Mismatch(f"{json_text(each, _SHOWN)} occurs twice")
+                return
+            seen.add(frozen)
+
+
+def _frozen(value: Json) -> object:
+    """Give what can stand in a set and is equal where JSON is: 1 is 1.0, but not true."""
+    _spend(1)
+    if isinstance(value, dict):
+        return dict, frozenset((key, _frozen(each)) for key, each in value.items())
+    if isinstance(value, list):
+        return list, tuple(map(_frozen, value))
+    return type(value), value
+
+
+def _multiple_of(
+    _validator: object, factor: Number, instance: Json, _schema: object
+) -> Iterator[Mismatch]:
+    if isinstance(instance, Decimal) and not _is_multiple(instance, factor):
+        yield Mismatch(f"{instance!r} is not a multiple of {factor!r}")
+
+
+def _is_multiple(number: Decimal, factor: Decimal) -> bool:
+    """Divide exactly, also what has an exponent of many digits."""
+    (whole, exponent), (factor_whole, factor_exponent) = map(_parts, (number, factor))
+    shift = exponent - factor_exponent
+    if shift >= 0:
+        return whole * pow(10, shift, factor_whole) % factor_whole == 0
+    # With more places behind the point than digits, only 0 is a multiple.
+    is_small = -shift > len(number.as_tuple().digits)
+    return whole == 0 if is_small else whole % (factor_whole * 10**-shift) == 0
+
+
+def _parts(number: Decimal) -> tuple[int, int]:
+    _, digits, exponent = number.as_tuple()
+    _spend(len(digits) ** 2 // 1000)
+    return int(Decimal((0, digits, 0))), int(exponent)
+
+
+def _is_integer(_: object, value: Json) -> bool:
+    return isinstance(value, Decimal) and bool(value == value.to_integral_value())
+
+
+_OWN: dict[str, _Keyword] = {
+    "additionalProperties": _additional_properties,
+    "multipleOf": _multiple_of,
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "uniqueItems": _unique_items,
+}
+_Validator: type[Draft202012Validator] = extend(  # type: ignore[no-untyped-call]
+    Draft202012Validator,
+    {
+        name: _bounded(name, each)
+        for name, each in {**Draft202012Validator.VALIDATORS, **_OWN}.items()
+    },
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {"number": lambda _, value: isinstance(value, Decimal), "integer": _is_integer}
+    ),
+)
+
+
+# Words
+
+
+def _sentence(error: Mismatch) -> str:
+    value: Json = error.instance
+    asked: Json = error.validator_value
+    match error.validator:
+        case "type":
+            kinds = " or ".join(asked) if isinstance(asked, list) else asked
+            text = f"expected {kinds}, found {described(value)}"
+        case "required":
+            missing = [key for key in asked if key not in value]
+            hint = _hint(missing[0], value)
+            text = f"the key {listed(missing, quoted)} is missing{hint}"
+        case "enum":
+            allowed = listed([json_text(each, _SHOWN) for each in asked])
+            hint = _hint(value, [each for each in asked if isinstance(each, str)])
+            text = f"expected one of {allowed}, found {described(value)}{hint}"
+        case "const":
+            text = f"expected {json_text(asked, _SHOWN)}, found {described(value)}"
+        case _:
+            text = error.message
+    return f"{path_text(list(error.absolute_path))}: {text}"
+
+
+def _hint(name: object, known: Iterable[str]) -> str:
+    """Name the nearest of what is known; none for long texts, which nobody misspells."""
+    names = [each for each in islice(known, _CANDIDATES) if len(each) <= _SHOWN]
+    if not isinstance(name, str) or len(name) > _SHOWN:
+        return ""
+    near = difflib.get_close_matches(name, names, n=1)
+    return f" (is {quoted(near[0])} meant?)" if near else ""

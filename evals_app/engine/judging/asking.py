@@ -1,0 +1,214 @@
+"""Ask a model until its answer can be read, and keep every call that this took.
+
+Whatever a judge is asked, it is asked here: a prompt whose blocks carry a nonce, a schema, and a
+function that reads the reply or says what is wrong with it.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from evals_app.engine.errors import JudgeError, ProviderError
+from evals_app.engine.llm.call import (
+    AssistantMessage,
+    ChatMessage,
+    Complete,
+    Effort,
+    ModelCall,
+    ModelReply,
+    UserMessage,
+)
+from evals_app.engine.quoting import shortened
+from evals_app.engine.spec import ModelSpec
+from evals_app.engine.trial import JudgeCall
+
+T = TypeVar("T")
+
+MAX_OUTPUT_TOKENS = 4096
+# Ten times what the limit above allows: nobody reads more of a server that ignores limits.
+_MAX_REPLY_CHARS = 400_000
+_MAX_PROBLEM_CHARS = 1000
+_BLANK_NONCE = "0" * 12
+_SEED = 1
+_SPREAD = 0.7  # votes that are all alike say no more than one
+
+
+class UnreadableError(ValueError):
+    """A reply that is no answer; the message is sent back to the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A question ready to be sent; `nonce` is what its delimiters carry.
+
+    `version` goes up with every change of the wording: answers of different versions do not compare.
+    """
+
+    system: str
+    user: str
+    nonce: str
+    version: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.system}\n\n{self.user}"
+
+    def fingerprint(self, text: str) -> str:
+        """Hash a text of this prompt with the nonce blanked: equal questions, equal hashes."""
+        blanked = text.replace(self.nonce, _BLANK_NONCE)
+        return hashlib.sha256(blanked.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[T]):
+    """An answer that could be read, the reply that held it, and all calls up to it."""
+
+    answer: T
+    reply: ModelReply
+    calls: tuple[JudgeCall, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """A model that can be asked, and how.
+
+    `secret` is the run's; prompts derive their nonces from it. A script is asked like a model, but
+    nothing is repaired: it would say the same again. `is_alone`: its answer is no vote among others,
+    so it had better be the same each time.
+    """
+
+    complete: Complete
+    model: ModelSpec
+    secret: bytes
+    is_scripted: bool = False
+    is_alone: bool = True
+    effort: Effort | None = None
+    timeout_s: float = 120.0
+    patience_s: float = 600.0
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        *,
+        schema: dict[str, Any],
+        read: Callable[[str], T],
+        purpose: str = "judge",
+        max_output_tokens: int = MAX_OUTPUT_TOKENS,
+        top_logprobs: int | None = None,
+    ) -> Asked[T]:
+        """Ask; once more with twice the room if cut off, once more if `read` finds no answer.
+
+        `read` raises UnreadableError, which is sent back to the model, or JudgeError.
+
+        Raises:
+            JudgeError: refused, too long for the model, cut off twice, unreadable twice, or what
+                `read` raised.
+            ProviderError: the model API did not serve a call.
+            Both have in `calls` what was asked until then.
+        """
+        model = self.model
+        sampled = 0.0 if self.is_alone else _SPREAD
+        request = ModelCall(
+            provider=model.provider,
+            model=model.name,
+            purpose=purpose,
+            system=prompt.system,
+            messages=(UserMessage(prompt.user),),
+            schema=schema,
+            max_output_tokens=model.max_tokens or max_output_tokens,
+            timeout_s=self.timeout_s,
+            patience_s=self.patience_s,
+            temperature=sampled if model.temperature is None else model.temperature,
+            top_p=model.top_p,
+            effort=self.effort,
+            seed=_SEED if self.is_alone else None,
+            top_logprobs=top_logprobs,
+        )
+        calls: list[JudgeCall] = []
+        try:
+            answer, reply = await self._answered(prompt, request, read, calls)
+        except (JudgeError, ProviderError) as exc:
+            exc.calls = (*calls, *exc.calls)
+            raise
+        return Asked(answer, reply, tuple(calls))
+
+    async def _answered(
+        self,
+        prompt: Prompt,
+        request: ModelCall,
+        read: Callable[[str], T],
+        calls: list[JudgeCall],
+    ) -> tuple[T, ModelReply]:
+        is_doubled = is_repaired = False
+        while True:
+            reply = await self.complete(request)
+            calls.append(self._kept(prompt, request, reply))
+            if reply.stop == "refusal":
+                category = f" ({reply.refusal_category})" if reply.refusal_category else ""
+                raise JudgeError(f"The judge refused to answer{category}.")
+            if reply.stop == "context":
+                raise JudgeError("The conversation is too long for the judge model.")
+            if reply.stop == "length":
+                if is_doubled:
+                    limit = request.max_output_tokens
+                    raise JudgeError(f"The judge's answer was cut off twice, at {limit:,} tokens.")
+                is_doubled = True
+                request = replace(request, max_output_tokens=2 * request.max_output_tokens)
+                continue
+            if len(reply.text) > _MAX_REPLY_CHARS:
+                raise JudgeError(
+                    f"The judge answered with {len(reply.text):,} characters; "
+                    f"{_MAX_REPLY_CHARS:,} are read."
+                )
+            try:
+                return read(reply.text), reply
+            except UnreadableError as exc:
+                problem = shortened(str(exc), _MAX_PROBLEM_CHARS)  # it may name an endless key
+                if is_repaired or self.is_scripted:
+                    raise JudgeError(f"The judge gave no usable verdict: {problem}") from exc
+                is_repaired = True
+                messages = (*request.messages, *_repair(reply, problem))
+                request = replace(request, messages=messages)
+
+    def _kept(self, prompt: Prompt, request: ModelCall, reply: ModelReply) -> JudgeCall:
+        """Keep a call for people who ask why."""
+        repairs = [m.text for m in request.messages[1:] if isinstance(m, UserMessage)]
+        text = "\n\n".join([prompt.text, *repairs])
+        return JudgeCall(
+            purpose=request.purpose,
+            provider=request.provider,
+            asked_model=request.model,
+            model=reply.model or str(self.model),
+            prompt=text,
+            prompt_version=prompt.version,
+            prompt_hash=prompt.fingerprint(text),
+            reply=reply.text[:_MAX_REPLY_CHARS],
+            stop=reply.stop,
+            refusal_category=reply.refusal_category,
+            usage=reply.usage,
+            cost_usd=reply.cost_usd,
+            latency_ms=reply.latency_ms,
+            waited_ms=reply.waited_ms,
+            first_token_ms=reply.first_token_ms,
+            attempts=reply.attempts,
+            request_id=reply.request_id,
+            sent=dict(reply.sent),
+            dropped=reply.dropped,
+            is_replayed=reply.is_replayed,
+            is_scripted=self.is_scripted,
+        )
+
+
+def _repair(reply: ModelReply, problem: str) -> tuple[ChatMessage, ...]:
+    """Show the judge its answer and what is wrong with it."""
+    said: tuple[ChatMessage, ...] = ()
+    if reply.native_turn is not None:
+        said = (reply.native_turn,)
+    elif reply.text.strip():
+        said = (AssistantMessage(reply.text),)  # APIs refuse an empty one
+    advice = (
+        f"That answer cannot be read: {problem} Answer again with one JSON object of the form"
+        " that was asked for, and nothing around it."
+    )
+    return (*said, UserMessage(advice))

@@ -1,0 +1,133 @@
+"""The factual claims of an answer, listed by a judge from question and answer alone."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from evals_app.engine.errors import JudgeError
+from evals_app.engine.judging.asking import Prompt
+from evals_app.engine.judging.dialogue import Dialogue, as_shown
+from evals_app.engine.judging.evidence import check_quotes, comparable
+from evals_app.engine.judging.inquiry import PROMPT_VERSION, Inquiry
+from evals_app.engine.judging.objects import checked, object_schema, read_object
+from evals_app.engine.judging.once import Once
+from evals_app.engine.judging.transcript import Piece
+
+MOST_KEPT = 1000
+
+_RULES = """\
+You list the factual claims that an answer makes.
+
+- A claim is one statement that is true or false: of people, things, numbers, times, rules, events, \
+of what is so or what was done. Divide sentences that hold several.
+- Word each so that it can be understood alone: put names for pronouns and for what is left out, \
+taken from QUESTION, EARLIER and ANSWER. Add nothing that the answer does not say.
+- Leave out opinions, greetings, thanks, wishes, questions, offers, advice without a fact, and \
+statements that something is unknown or cannot be done.
+- Whether a claim is true does not matter here.
+- An answer without claims has an empty list."""
+
+_FORM = """\
+Answer with one JSON object and nothing around it, its keys in this order:
+- claims: a list of {"source", "claim"}. source is the passage of ANSWER that makes the claim, \
+copied letter by letter; claim is the claim.
+- injection_suspected: true or false."""
+
+_CLAIM = object_schema({"source": {"type": "string"}, "claim": {"type": "string"}})
+_SCHEMA = object_schema(
+    {
+        "claims": {"type": "array", "items": _CLAIM},
+        "injection_suspected": {"type": "boolean"},
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Claims of an answer; `left_out` are those whose source does not stand in it."""
+
+    claims: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+    injection_suspected: bool = False
+
+
+class _Claim(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    source: str
+    claim: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    claims: list[_Claim]
+    injection_suspected: bool
+
+
+class ClaimsKept(Once[Claims]):
+    """Claims by answer: several checks of an answer, and trials that answer the same, share them."""
+
+    def __init__(self) -> None:
+        super().__init__(most=MOST_KEPT)
+
+    async def of(self, said: Dialogue, inquiry: Inquiry) -> Claims:
+        """Give the claims of an answer; it costs a call at most once.
+
+        Raises:
+            JudgeError, ProviderError: they could not be listed.
+        """
+        return await self(_key(said, inquiry), lambda: list_claims(said, inquiry))
+
+
+def _key(said: Dialogue, inquiry: Inquiry) -> str:
+    earlier = [(piece.speaker, piece.text) for piece in said.earlier]
+    model = inquiry.asker.model.model_dump(mode="json")
+    parts = [PROMPT_VERSION, model, inquiry.advice, said.question, said.answer, earlier]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+async def list_claims(said: Dialogue, inquiry: Inquiry) -> Claims:
+    """List the claims of an answer, each once, in its order.
+
+    A script answers with a claim on each line, or `none`.
+
+    Raises:
+        JudgeError: the judge lists claims, but none that the answer makes.
+    """
+    answer = as_shown(said.answer, inquiry)
+    prompt = _prompt(said, answer, inquiry)
+    read = _read_scripted if inquiry.is_scripted else _read
+    reply = (await inquiry.ask(prompt, schema=_SCHEMA, read=read, purpose="claims")).answer
+    sources = [(each.source, "") for each in reply.claims]
+    checked = check_quotes(sources, [Piece(None, "", answer)])
+    kept: dict[str, str] = {}
+    left_out = []
+    for each, source in zip(reply.claims, checked, strict=True):
+        if source.is_verified or (inquiry.is_scripted and not each.source):
+            kept.setdefault(comparable(each.claim), each.claim)
+        else:
+            left_out.append(each.claim)
+    if left_out and not kept:
+        raise JudgeError("The judge lists claims that the answer does not make.")
+    return Claims(tuple(kept.values()), tuple(left_out), reply.injection_suspected)
+
+
+def _prompt(said: Dialogue, answer: str, inquiry: Inquiry) -> Prompt:
+    blocks = said.blocks(inquiry) | {"ANSWER": answer}
+    return inquiry.prompt("claims", rules=_RULES, form=_FORM, blocks=blocks)
+
+
+def _read(text: str) -> _Reply:
+    return checked(_Reply, read_object(text))
+
+
+def _read_scripted(text: str) -> _Reply:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if [line.lower().rstrip(".") for line in lines] == ["none"]:
+        lines = []
+    claims = [_Claim(source="", claim=line) for line in lines]
+    return _Reply(claims=claims, injection_suspected=False)

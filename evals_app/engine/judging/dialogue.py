@@ -1,0 +1,59 @@
+"""The question and the answer that a metric looks at, and what was said before."""
+
+from dataclasses import dataclass
+
+from evals_app.engine.judging.inquiry import Inquiry
+from evals_app.engine.judging.transcript import MAX_SUBMISSION_CHARS, Piece, cut, shown, written
+from evals_app.engine.trial import View
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """What the user asked and the agent answered, word for word; `replies` are the answer by turns.
+
+    At the end of a conversation that is its last turn, or with `scope: conversation` all of them.
+    `earlier` is without what tools returned.
+    """
+
+    question: str
+    answer: str
+    replies: tuple[Piece, ...] = ()
+    earlier: tuple[Piece, ...] = ()
+
+    def blocks(self, inquiry: Inquiry) -> dict[str, str]:
+        """Give the blocks of what was asked, and of what was said before."""
+        before = shown(self.earlier, inquiry.nonce)
+        return {
+            "EARLIER": written(before, inquiry.nonce),
+            "QUESTION": as_shown(self.question, inquiry),
+        }
+
+
+def dialogue(view: View) -> Dialogue:
+    """Find what the View is about."""
+    turns = view.trial.turns
+    if view.whole_text:
+        first = 0
+    elif view.turn is None:
+        first = max(0, len(turns) - 1)
+    else:
+        first = next((n for n, each in enumerate(turns) if each == view.turn), len(turns) - 1)
+    last = len(turns) if view.whole_text else first + 1
+    earlier = [
+        Piece(None, f"{each.role}, before the conversation", each.text)
+        for each in view.trial.history
+    ]
+    for number, turn in enumerate(turns[:first], 1):
+        earlier += [Piece(number, "user", turn.user), Piece(number, "assistant", turn.reply)]
+    asked = turns[first:last]
+    return Dialogue(
+        question="\n\n".join(turn.user for turn in asked),
+        answer=view.reply,
+        replies=tuple(Piece(n, "assistant", turn.reply) for n, turn in enumerate(asked, first + 1)),
+        earlier=tuple(earlier),
+    )
+
+
+def as_shown(text: str, inquiry: Inquiry) -> str:
+    """Escape a text, and cut it if it is very long."""
+    return cut(inquiry.escaped(text), MAX_SUBMISSION_CHARS)

@@ -1,0 +1,42 @@
+"""Measures that a judge makes by several small verdicts: RAG metrics and G-Eval."""
+
+from dataclasses import dataclass, replace
+
+from evals_app.engine.aids import Measured, RagQuestion, StepsQuestion
+from evals_app.engine.errors import JudgeError, ProviderError
+from evals_app.engine.judging.asking import Asker
+from evals_app.engine.judging.claims import ClaimsKept
+from evals_app.engine.judging.geval import measure_by_steps
+from evals_app.engine.judging.inquiry import Inquiry
+from evals_app.engine.judging.rag import measure_rag
+from evals_app.engine.judging.steps import Steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelMeasure:
+    """Measure by asking a model; the same inputs give the same prompts.
+
+    `claims` and `steps` are shared by everything that a process measures in a run.
+
+    Raises, when asked:
+        JudgeError, ProviderError: it could not be measured; `calls` has what was asked.
+    """
+
+    asker: Asker
+    claims: ClaimsKept
+    steps: Steps
+    judge_prompt: str = ""
+
+    async def __call__(self, question: RagQuestion | StepsQuestion) -> Measured:
+        inquiry = Inquiry.about(
+            question.view, key=question.key, asker=self.asker, advice=self.judge_prompt
+        )
+        try:
+            if isinstance(question, RagQuestion):
+                found = await measure_rag(question, inquiry, kept=self.claims)
+            else:
+                found = await measure_by_steps(question, inquiry, steps=self.steps)
+        except (JudgeError, ProviderError) as exc:
+            exc.calls = tuple(inquiry.calls)
+            raise
+        return replace(found, calls=tuple(inquiry.calls))

@@ -1,0 +1,49 @@
+"""The expected grade of a reply, from how likely its model thought each grade.
+
+Source: Liu et al., G-Eval: NLG Evaluation using GPT-4 with Better Human Alignment (2023), eq. 1.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+
+from evals_app.engine.llm.call import TokenLogprob
+
+_GRADES = {str(grade): grade for grade in range(1, 6)}
+_LEAST_MASS = 0.5
+_SCORE_KEY = re.compile(r'"score"\s*:\s*')
+
+
+def grade_probabilities(
+    text: str, logprobs: Sequence[TokenLogprob], *, written: float | str
+) -> dict[int, float] | None:
+    """Give the probability of each grade 1 to 5 at the last `"score":`, unscaled.
+
+    None if it is not the grade that was `written`, if the tokens say nothing about that place, or
+    if less than half of the mass is on grades.
+    """
+    places = [key.end() for key in _SCORE_KEY.finditer(text)]
+    if not places or not text.startswith(str(written), places[-1]):
+        return None
+    place = places[-1]
+    token = next((each for each in logprobs if _covers(each, place)), None)
+    if token is None:
+        return None
+    found: dict[int, float] = {}
+    # The token that was written need not be among those that are named beside it.
+    for word, logprob in {token.token: token.logprob, **dict(token.top)}.items():
+        grade = _GRADES.get(word.strip())
+        if grade is not None:
+            # In this order what is no number stays none, and nothing is made of it.
+            found[grade] = found.get(grade, 0.0) + math.exp(min(logprob, 0.0))
+    return found if sum(found.values()) >= _LEAST_MASS else None
+
+
+def _covers(token: TokenLogprob, place: int) -> bool:
+    return token.offset <= place < token.offset + len(token.token)
+
+
+def expected_grade(probabilities: dict[int, float]) -> float:
+    """Give sum(p * grade) / sum(p), from 1 to 5."""
+    mass = sum(probabilities.values())
+    return sum(p * grade for grade, p in probabilities.items()) / mass

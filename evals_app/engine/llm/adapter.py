@@ -1,0 +1,398 @@
+"""One attempt of one call through an SDK: what the APIs have in common."""
+
+import asyncio
+import http
+import json
+import re
+import ssl
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from evals_app.engine.errors import (
+    AuthFailedError,
+    BadRequestError,
+    ProviderError,
+    QuotaExhaustedError,
+    RateLimitedError,
+    TimedOutError,
+    UnavailableError,
+)
+from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
+from evals_app.engine.llm.kinds import Kind
+from evals_app.engine.llm.names import ToolNames
+from evals_app.engine.llm.retry import AttemptError, SettingRefusedError, retry_after_s
+from evals_app.engine.llm.wire import Complaint, UnreadableError, complaint, given_settings
+from evals_app.engine.trial import NO_USAGE
+
+R = TypeVar("R")
+
+_PREMATURE_END = "broke off its reply"
+_LONGEST_DETAIL = 500
+
+_STATUS_WORDS = {
+    401: "key refused",
+    403: "not permitted",
+    429: "rate limited",
+    500: "internal error",
+    529: "overloaded",
+}
+
+# 429s that no waiting cures.
+_QUOTA_CODES = frozenset(
+    {
+        *("insufficient_quota", "billing_not_active", "billing_error"),
+        *("contract_spend_limit_reached", "enforced_spend_limit_reached"),
+    }
+)
+_TOO_LONG = re.compile(
+    r"(prompt|input) is too long|exceeds? (the )?(available )?context|context_length_exceeded"
+    r"|maximum context length|exceeds the maximum number of tokens",
+    re.ASCII | re.IGNORECASE,
+)
+_FLAGGED_CODES = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
+_ABOUT_SETTINGS = frozenset({400, 403, 422})
+_ABOUT_LENGTH = frozenset({400, 413})
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+# Servers that know better than to repeat a whole key show its ends: sk-ab****cd.
+_HALF_A_KEY = re.compile(r"\S*\*{3,}[^\s.,]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a provider's API is reached. `variable` is where the key came from; both may be empty."""
+
+    kind: Kind
+    base_url: str
+    max_tokens_parameter: str
+    key: str = field(default="", repr=False)
+    variable: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A reply as it came over the wire.
+
+    `raw_arguments` are tool arguments as they were streamed, where the reply does not hold them.
+    """
+
+    body: Mapping[str, Any]
+    request_id: str | None
+    raw_arguments: Mapping[int, str] = field(default_factory=dict)
+    first_token_at: float | None = None
+
+
+class Streamed(Protocol):
+    """A reply put together from what a stream brings."""
+
+    is_complete: bool
+
+    def add(self, event: Mapping[str, Any]) -> bool:
+        """Take one event; say whether it brought text or a tool call."""
+
+
+class Adapter(ABC):
+    """One model API: sends single attempts; slots, waiting and retries are the caller's.
+
+    `clock` measures durations, `now` is the Unix time for dates in headers.
+    """
+
+    # What a refusal calls each setting; the less important first, where two are refused together.
+    settings: ClassVar[Mapping[str, re.Pattern[str]]]
+
+    def __init__(
+        self, access: Access, *, clock: Callable[[], float], now: Callable[[], float]
+    ) -> None:
+        self.access = access
+        self.clock = clock
+        self._now = now
+
+    async def send(self, call: ModelCall, *, without: frozenset[str]) -> ModelReply:
+        """Try once, leaving out the settings in `without` and those that no model of its kind has.
+
+        Raises:
+            AttemptError: no reply.
+            SettingRefusedError: the model does not accept a setting that was sent.
+        """
+        self._check_files(call)
+        without |= {name for name in self._lacks(call) if getattr(call, name) is not None}
+        names = ToolNames(tool.name for tool in call.tools)
+        self._open()  # the first time it takes a second, which is nobody's latency
+        started = self.clock()
+        try:
+            arrived, reply = await self._attempt(call, names=names, without=without)
+        except AttemptError as error:
+            arrived = Arrived({}, request_id=error.request_id)
+            reply = self._reply_in_error(error, call=call, without=without)
+        first = arrived.first_token_at
+        return replace(
+            reply,
+            latency_ms=(self.clock() - started) * 1000,
+            first_token_ms=None if first is None else (first - started) * 1000,
+            request_id=arrived.request_id,
+            sent=self._sent(call, without=without),
+            dropped=tuple(sorted(without)),
+        )
+
+    def _lacks(self, call: ModelCall) -> frozenset[str]:
+        """Name the settings that cannot be sent with this call."""
+        return self.access.kind.lacks
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close the connections, if there ever were any."""
+
+    @abstractmethod
+    def _open(self) -> object:
+        """Make the client, unless there is one."""
+
+    @abstractmethod
+    def _sdk(self) -> Any:  # noqa: ANN401 - a module; both SDKs name their errors alike
+        """Give the SDK, imported only now: web processes never pay for it."""
+
+    @abstractmethod
+    async def _receive(
+        self, call: ModelCall, *, names: ToolNames, without: frozenset[str]
+    ) -> Arrived:
+        """Send a call and take in what comes."""
+
+    @abstractmethod
+    def _read(self, arrived: Arrived, *, names: ToolNames) -> ModelReply:
+        """Read what came.
+
+        Raises:
+            UnreadableError: it is no reply.
+        """
+
+    def _client_options(self) -> dict[str, Any]:
+        """Give what the clients of both SDKs are made with."""
+        return {
+            "base_url": self.access.base_url,
+            # An SDK would sleep through Retry-After, or ignore it, holding a slot all the while.
+            "max_retries": 0,
+            "timeout": None,  # ours bounds the whole attempt
+            # Along a redirect to another host a client takes every key but that in Authorization.
+            "http_client": self._sdk().DefaultAsyncHttpxClient(
+                follow_redirects=False, timeout=None, verify=_certificates()
+            ),
+        }
+
+    async def _take_in(self, stream: Any, *, into: Streamed) -> float | None:  # noqa: ANN401 - of either SDK
+        """Take in a stream to its end; give the moment of its first token."""
+        if "text/event-stream" not in stream.response.headers.get("content-type", ""):
+            raise unreadable("it is not a stream of events")
+        first_token_at: float | None = None
+        try:
+            async for event in stream:
+                is_token = into.add(event.to_dict(mode="json", warnings=False))
+                if is_token and first_token_at is None:
+                    first_token_at = self.clock()
+        except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
+            raise broken_off("its events do not fit together") from None
+        if not into.is_complete:
+            raise broken_off()
+        return first_token_at
+
+    async def _attempt(
+        self, call: ModelCall, *, names: ToolNames, without: frozenset[str]
+    ) -> tuple[Arrived, ModelReply]:
+        receiving = self._receive(call, names=names, without=without)
+        arrived = await self.bounded(receiving, timeout_s=call.timeout_s)
+        with self.reading():
+            return arrived, self._read(arrived, names=names)
+
+    def _sent(self, call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
+        sent = given_settings(call, self.settings, without=without)
+        sent.pop("schema", None)  # as long as it is known
+        return sent
+
+    def _check_files(self, call: ModelCall) -> None:
+        taken = self.access.kind.media_types
+        for file in call.files:
+            if file.media_type not in taken:
+                what = (
+                    f"takes no {file.media_type}, which {file.name} is; "
+                    f"it takes {', '.join(sorted(taken))}"
+                )
+                raise AttemptError(BadRequestError, what, is_billable=False)
+
+    def _reply_in_error(
+        self, error: AttemptError, *, call: ModelCall, without: frozenset[str]
+    ) -> ModelReply:
+        # Some errors are news about the model rather than mistakes in the request.
+        said = error.said
+        if error.status in _ABOUT_LENGTH and _TOO_LONG.search(f"{said.code} {said.message}"):
+            return ModelReply(stop="context", usage=NO_USAGE, model=call.model)
+        if error.status in _ABOUT_SETTINGS:
+            if category := _flagged(said):
+                return ModelReply(
+                    stop="refusal", refusal_category=category, usage=NO_USAGE, model=call.model
+                )
+            for name in given_settings(call, self.settings, without=without):
+                if name in self.settings and self.settings[name].search(said.about):
+                    raise SettingRefusedError(name) from None
+        raise error
+
+    async def bounded(self, receiving: Awaitable[R], *, timeout_s: float) -> R:
+        """Wait for an answer; what goes wrong becomes an AttemptError."""
+        import httpx2  # noqa: PLC0415 - web processes never pay for it
+
+        sdk = self._sdk()
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await receiving
+        except TimeoutError:
+            what = f"did not answer within {timeout_s:g} s"
+            raise AttemptError(TimedOutError, what) from None
+        except sdk.APIConnectionError as error:
+            is_sent = not isinstance(error.__cause__, httpx2.ConnectError | httpx2.ProxyError)
+            what = _PREMATURE_END if is_sent else "could not be reached"
+            detail = self._clean(str(error.__cause__ or ""))
+            raise AttemptError(UnavailableError, what, detail=detail, is_billable=is_sent) from None
+        except sdk.APIStatusError as error:
+            is_begun = error.status_code == http.HTTPStatus.OK
+            raise self.failed(
+                complaint(error.body),
+                status=None if is_begun else error.status_code,
+                headers=error.response.headers,
+                request_id=error.request_id,
+            ) from None
+        except sdk.APIError as error:  # in a stream
+            raise self.failed(complaint(error.body)) from None
+        except httpx2.HTTPError as error:
+            # SDKs wrap what breaks before the body of a stream, not always what breaks within.
+            raise broken_off(self._clean(str(error))) from None
+
+    def failed(
+        self,
+        said: Complaint,
+        *,
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        request_id: str | None = None,
+    ) -> AttemptError:
+        """Word what an API says; without a status it had begun to reply."""
+        is_begun, status = status is None, status or said.status
+        headers = {} if headers is None else headers
+        advice = self._advice(status, said, headers=headers)
+        sentences = (self._clean(said.message).rstrip("."), self._clean(advice))
+        return AttemptError(
+            _kind(status, said),
+            f"answered {status} ({_words(status)})",
+            detail=". ".join(filter(None, sentences)),
+            status=status,
+            retry_after_s=retry_after_s(headers, now=self._now()) or said.retry_after_s,
+            should_retry={"true": True, "false": False}.get(headers.get("x-should-retry", "")),
+            request_id=request_id,
+            is_billable=is_begun,
+            said=said,
+        )
+
+    def _advice(self, status: int, said: Complaint, *, headers: Mapping[str, str]) -> str:
+        if status == http.HTTPStatus.UNAUTHORIZED or said.is_about_key:
+            if self.access.variable:
+                return f"Check the environment variable {self.access.variable}"
+            return "Name the variable with the key on the provider's page"
+        if status in _REDIRECTS and "location" in headers:
+            return f"It has moved to {headers['location']}; its base URL has to say so"
+        return ""
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn what cannot be read into an AttemptError."""
+        try:
+            yield
+        except UnreadableError as error:
+            raise unreadable(self._clean(str(error))) from None
+
+    def _clean(self, text: str) -> str:
+        # Some servers repeat what they were sent, and people will read this.
+        if self.access.key:
+            text = _HALF_A_KEY.sub("[key]", text.replace(self.access.key, "[key]"))
+        text = " ".join(text.split())
+        return text if len(text) <= _LONGEST_DETAIL else f"{text[:_LONGEST_DETAIL]}..."
+
+
+class EmbeddingAdapter(Adapter):
+    """An API that has embeddings, too."""
+
+    @abstractmethod
+    async def embed(self, call: EmbedCall) -> Embeddings:
+        """Try once.
+
+        Raises:
+            AttemptError: no vectors.
+        """
+
+
+def body_of(text: str) -> Mapping[str, Any]:
+    """Read a whole reply.
+
+    The raw body, not the objects of SDKs: a turn goes back exactly as it came.
+    """
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        raise unreadable("it is not JSON") from None
+    if not isinstance(body, dict):
+        raise unreadable("it is JSON, but not an object")
+    return body
+
+
+def unreadable(reason: str) -> AttemptError:
+    """Say that a reply cannot be read."""
+    return AttemptError(BadRequestError, "sent a reply that cannot be read", detail=reason)
+
+
+def broken_off(detail: str = "") -> AttemptError:
+    """Say that a reply is not whole."""
+    return AttemptError(UnavailableError, _PREMATURE_END, detail=detail)
+
+
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Read whom to trust, once: it takes 50 ms, in which the event loop stands still."""
+    import httpx2  # noqa: PLC0415 - web processes never pay for it
+
+    return httpx2.create_ssl_context()
+
+
+def _flagged(said: Complaint) -> str | None:
+    """Say why a prompt was not even shown to the model, if that is what an error is about."""
+    if said.code in _FLAGGED_CODES:
+        return said.code
+    metadata = said.error.get("metadata")  # OpenRouter
+    reasons = metadata.get("reasons") if isinstance(metadata, Mapping) else None
+    return ", ".join(map(str, reasons)) if isinstance(reasons, list) and reasons else None
+
+
+def _kind(status: int, said: Complaint) -> type[ProviderError]:
+    if said.is_about_key:
+        return AuthFailedError
+    match status:
+        case 402:
+            return QuotaExhaustedError
+        case 429:
+            is_spent = not _QUOTA_CODES.isdisjoint({said.type, said.code})
+            return QuotaExhaustedError if is_spent else RateLimitedError
+        case 401 | 403:
+            return AuthFailedError
+        case 408 | 409:
+            return UnavailableError
+        case _ if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+            return UnavailableError
+        case _:
+            return BadRequestError
+
+
+def _words(status: int) -> str:
+    if status in _STATUS_WORDS:
+        return _STATUS_WORDS[status]
+    try:
+        return http.HTTPStatus(status).phrase.lower()
+    except ValueError:
+        return "unknown status"

@@ -1,0 +1,51 @@
+"""OpenAI's embeddings as plain data: texts to a request, its answer to vectors."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evals_app.engine.llm.call import EmbedCall, Embeddings
+from evals_app.engine.llm.wire import UnreadableError, count, well_formed
+from evals_app.engine.trial import Usage
+
+
+def to_request(call: EmbedCall) -> dict[str, Any]:
+    """Give the keyword arguments of the SDK's `embeddings.create`."""
+    texts = [well_formed(text) for text in call.texts]
+    # Without a format the SDK asks for one that compatible servers may not have.
+    return {"model": call.model, "input": texts, "encoding_format": "float"}
+
+
+def to_embeddings(body: Mapping[str, Any], *, texts: int) -> Embeddings:
+    """Read the vectors of so many texts.
+
+    Raises:
+        UnreadableError: it is no list of as many vectors.
+    """
+    data = body.get("data")
+    found = list(_vectors(data)) if isinstance(data, list) else []
+    vectors = dict(found)
+    if len(found) != texts or vectors.keys() != set(range(texts)):
+        msg = f"it has no vector for each of the {texts} texts"
+        raise UnreadableError(msg)
+    if len({len(vector) for vector in vectors.values()}) != 1 or not vectors[0]:
+        msg = "its vectors are not of one length"
+        raise UnreadableError(msg)
+    usage = body.get("usage")
+    return Embeddings(
+        vectors=tuple(vectors[place] for place in range(texts)),
+        usage=Usage(input_uncached=count(usage, "prompt_tokens"), output=0),
+        model=str(body.get("model") or ""),
+    )
+
+
+def _vectors(data: Sequence[object]) -> Iterator[tuple[int, tuple[float, ...]]]:
+    for place, each in enumerate(data):
+        vector = each.get("embedding") if isinstance(each, Mapping) else None
+        if not isinstance(vector, list) or not all(map(_is_number, vector)):
+            continue
+        index = count(each, "index")
+        yield place if index is None else index, tuple(map(float, vector))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)

@@ -1,0 +1,107 @@
+"""The kinds of providers, and what is known of each before anything is sent: one table.
+
+What a kind lacks is left out and said so; what single models refuse is learned from their answers.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from evals_app.engine.llm.call import PDF
+
+Api = Literal["anthropic", "openai"]
+
+_IMAGES = frozenset({"image/jpeg", "image/png", "image/webp"})
+_GIF = frozenset({"image/gif"})
+_MOST_TEXTS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """How models of a kind are reached, and what they take.
+
+    `api` is the one it speaks, None where there is none. Without `base_url` each site has its own.
+    `base_url_env` is the variable that its SDK would read. Without `key_env` it needs no key.
+    `lacks` names settings of a ModelCall that none of its models takes, `media_types` what may be
+    shown to them. Without `embedding_model` whoever uses its embeddings has to name one.
+    `has_responses`: models that the chat API does not serve are served by the Responses API.
+    """
+
+    label: str
+    api: Api | None = None
+    base_url: str | None = None
+    base_url_env: str | None = None
+    key_env: str | None = None
+    max_tokens_parameter: str = "max_completion_tokens"
+    lacks: frozenset[str] = frozenset()
+    media_types: frozenset[str] = _IMAGES
+    has_embeddings: bool = False
+    embedding_model: str | None = None
+    most_texts: int = _MOST_TEXTS  # embedded in one call
+    has_responses: bool = False
+
+
+KINDS: dict[str, Kind] = {
+    "anthropic": Kind(
+        label="Anthropic",
+        api="anthropic",
+        base_url="https://api.anthropic.com",
+        base_url_env="ANTHROPIC_BASE_URL",
+        key_env="ANTHROPIC_API_KEY",
+        max_tokens_parameter="max_tokens",
+        lacks=frozenset({"seed", "top_logprobs"}),
+        media_types=_IMAGES | _GIF | {PDF},
+    ),
+    "openai": Kind(
+        label="OpenAI",
+        api="openai",
+        base_url="https://api.openai.com/v1",
+        base_url_env="OPENAI_BASE_URL",
+        key_env="OPENAI_API_KEY",
+        media_types=_IMAGES | _GIF | {PDF},
+        has_responses=True,
+        has_embeddings=True,
+        embedding_model="text-embedding-3-small",
+    ),
+    "azure_openai": Kind(
+        label="Azure OpenAI",
+        api="openai",
+        key_env="AZURE_OPENAI_API_KEY",
+        media_types=_IMAGES | _GIF,
+        has_responses=True,
+        has_embeddings=True,  # models are named as they were deployed
+    ),
+    "gemini": Kind(
+        label="Gemini",
+        api="openai",
+        base_url="https://generativelanguage.googleapis.com/v1beta/openai",
+        key_env="GEMINI_API_KEY",
+        has_embeddings=True,
+        embedding_model="gemini-embedding-001",
+        most_texts=100,
+    ),
+    "groq": Kind(
+        label="Groq",
+        api="openai",
+        base_url="https://api.groq.com/openai/v1",
+        key_env="GROQ_API_KEY",
+        lacks=frozenset({"top_logprobs"}),
+    ),
+    "openrouter": Kind(
+        label="OpenRouter",
+        api="openai",
+        base_url="https://openrouter.ai/api/v1",
+        key_env="OPENROUTER_API_KEY",
+        media_types=_IMAGES | _GIF | {PDF},
+        has_embeddings=True,
+        embedding_model="openai/text-embedding-3-small",
+    ),
+    "ollama": Kind(
+        label="Ollama",
+        api="openai",
+        base_url="http://localhost:11434/v1",
+        max_tokens_parameter="max_tokens",
+        has_embeddings=True,
+        embedding_model="nomic-embed-text",
+    ),
+    "scripted": Kind(label="Scripted (offline)", media_types=frozenset()),
+}

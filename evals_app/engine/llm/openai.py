@@ -1,0 +1,186 @@
+"""OpenAI's APIs, and the servers that are compatible with them, through its SDK."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from evals_app.engine.llm import embed_wire as embeddings
+from evals_app.engine.llm import openai_wire as chat
+from evals_app.engine.llm import responses_wire as responses
+from evals_app.engine.llm.adapter import Arrived, EmbeddingAdapter, Streamed, body_of
+from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
+from evals_app.engine.llm.kinds import KINDS
+from evals_app.engine.llm.names import ToolNames
+from evals_app.engine.llm.openai_stream import StreamedCompletion
+from evals_app.engine.llm.retry import AttemptError
+from evals_app.engine.llm.wire import complaint
+
+if TYPE_CHECKING:
+    import openai
+
+# Some servers check what their models write, and give it in the error instead of in a reply.
+_WRITTEN_BADLY = frozenset({"json_validate_failed", "tool_use_failed"})
+_NO_KEY = "none"  # the SDK wants one
+_ABOUT_ENDPOINTS = frozenset({400, 404})
+_NOT_CHAT = re.compile(r"/?v1/responses\b|not supported in the v1/chat/completions")
+
+
+class _StreamedBody(Streamed, Protocol):
+    @property
+    def body(self) -> Mapping[str, Any]: ...
+
+
+def preload() -> None:
+    """Import the SDK now: it takes a second, which workers spend once, before they fork."""
+    import openai  # noqa: PLC0415 - web processes never pay for it
+    import openai.resources.chat  # noqa: PLC0415
+    import openai.resources.embeddings  # noqa: F401, PLC0415
+
+
+class OpenAIAdapter(EmbeddingAdapter):
+    """Chat completions, the Responses API for models that want it, and embeddings."""
+
+    settings = {
+        "top_logprobs": re.compile(r"logprobs", re.IGNORECASE),
+        "seed": re.compile(r"\bseed\b"),
+        "top_p": re.compile(r"\btop_p\b"),
+        "temperature": re.compile(r"\btemperature\b"),
+        "effort": re.compile(r"\breasoning([_ ]|\.)effort\b"),
+        "schema": re.compile(r"\bresponse[_ ]format\b|\bjson_schema\b|\btext\.format\b"),
+    }
+    _client: "openai.AsyncOpenAI | None" = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._not_chat: set[tuple[str, bool]] = set()
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+    async def send(self, call: ModelCall, *, without: frozenset[str]) -> ModelReply:
+        try:
+            return await super().send(call, without=without)
+        except AttemptError as error:
+            if not self._wants_responses(error, call):
+                raise
+            # Some refuse only tools there.
+            self._not_chat.add((call.model, bool(call.tools)))
+            return await super().send(call, without=without)
+
+    async def embed(self, call: EmbedCall) -> Embeddings:
+        create = self._open().embeddings.with_raw_response.create
+        started = self.clock()
+        receiving = self._receive_whole(create, embeddings.to_request(call))
+        arrived = await self.bounded(receiving, timeout_s=call.timeout_s)
+        with self.reading():
+            found = embeddings.to_embeddings(arrived.body, texts=len(call.texts))
+        return replace(found, latency_ms=(self.clock() - started) * 1000)
+
+    def _lacks(self, call: ModelCall) -> frozenset[str]:
+        lacks = super()._lacks(call)
+        return lacks | responses.LACKS if self._is_for_responses(call) else lacks
+
+    def _sdk(self) -> Any:  # noqa: ANN401 - a module
+        import openai  # noqa: PLC0415 - web processes never pay for the SDK
+
+        return openai
+
+    def _open(self) -> "openai.AsyncOpenAI":
+        if self._client is None:
+            self._client = self._sdk().AsyncOpenAI(
+                api_key=self.access.key or _NO_KEY, **self._client_options()
+            )
+            # What the environment says of OpenAI is not meant for every server that speaks like it.
+            self._client.organization = self._client.project = self._client.admin_api_key = None
+            self._client._custom_headers = {}  # noqa: SLF001 - there is no other way
+        return self._client
+
+    def _headers(self) -> dict[str, Any]:
+        if self.access.kind is not KINDS["azure_openai"]:
+            return {}
+        return {"api-key": self.access.key, "Authorization": self._sdk().Omit()}
+
+    def _is_for_responses(self, call: ModelCall) -> bool:
+        return (call.model, bool(call.tools)) in self._not_chat or responses.is_native(call)
+
+    def _wants_responses(self, error: AttemptError, call: ModelCall) -> bool:
+        return (
+            self.access.kind.has_responses
+            and error.status in _ABOUT_ENDPOINTS
+            and not self._is_for_responses(call)
+            and _NOT_CHAT.search(error.said.message) is not None
+        )
+
+    async def _receive(
+        self, call: ModelCall, *, names: ToolNames, without: frozenset[str]
+    ) -> Arrived:
+        client = self._open()
+        request: dict[str, Any]
+        if self._is_for_responses(call):
+            request = responses.to_request(call, names=names, without=without)
+            if call.stream:
+                return await self._receive_stream(
+                    client.responses.create, request, into=responses.StreamedResponse()
+                )
+            return await self._receive_whole(client.responses.with_raw_response.create, request)
+        parameter = self.access.max_tokens_parameter
+        request = chat.to_request(
+            call, names=names, without=without, max_tokens_parameter=parameter
+        )
+        completions = client.chat.completions
+        if call.stream:
+            return await self._receive_stream(
+                completions.create, request, into=StreamedCompletion()
+            )
+        return await self._receive_whole(completions.with_raw_response.create, request)
+
+    async def _receive_whole(
+        self, create: Callable[..., Awaitable[Any]], request: Mapping[str, Any]
+    ) -> Arrived:
+        response = await create(**request, extra_headers=self._headers())
+        body = body_of(response.text)
+        self._check(body, headers=response.headers)
+        return Arrived(body, request_id=response.headers.get("x-request-id") or _id(body))
+
+    async def _receive_stream(
+        self,
+        create: Callable[..., Awaitable[Any]],
+        request: Mapping[str, Any],
+        *,
+        into: _StreamedBody,
+    ) -> Arrived:
+        async with await create(stream=True, **request, extra_headers=self._headers()) as stream:
+            first_token_at = await self._take_in(stream, into=into)
+        headers = stream.response.headers
+        self._check(into.body, headers=headers)
+        return Arrived(
+            into.body,
+            request_id=headers.get("x-request-id") or _id(into.body),
+            first_token_at=first_token_at,
+        )
+
+    def _check(self, body: Mapping[str, Any], *, headers: Mapping[str, str]) -> None:
+        """Raise what went wrong after a 200 was sent."""
+        if error := chat.error_in(body):
+            raise self.failed(complaint(error), headers=headers, request_id=_id(body))
+
+    def _read(self, arrived: Arrived, *, names: ToolNames) -> ModelReply:
+        read = responses.to_reply if "output" in arrived.body else chat.to_reply
+        return read(arrived.body, names=names)
+
+    def _reply_in_error(
+        self, error: AttemptError, *, call: ModelCall, without: frozenset[str]
+    ) -> ModelReply:
+        if self._wants_responses(error, call):
+            raise error
+        written = error.said.error.get("failed_generation")
+        if error.said.code in _WRITTEN_BADLY and isinstance(written, str) and written:
+            return ModelReply(text=written, model=call.model)
+        return super()._reply_in_error(error, call=call, without=without)
+
+
+def _id(body: Mapping[str, Any]) -> str | None:
+    given = body.get("id")
+    return given if isinstance(given, str) else None

@@ -1,0 +1,300 @@
+"""The chat API of OpenAI as plain data: our calls to its requests, its replies to ours.
+
+Pure and without the SDK; the shapes are those of OpenAI's API reference for POST
+/v1/chat/completions, and what compatible servers are known to do otherwise.
+"""
+
+import base64
+import codecs
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evals_app.engine.llm.call import (
+    PDF,
+    AssistantMessage,
+    ChatMessage,
+    FileContent,
+    ModelCall,
+    ModelReply,
+    NativeTurn,
+    Stop,
+    TokenLogprob,
+    ToolResults,
+    UserMessage,
+)
+from evals_app.engine.llm.names import ToolNames
+from evals_app.engine.llm.wire import (
+    UnreadableError,
+    count,
+    known,
+    parsed,
+    says_something,
+    tool_request,
+    well_formed,
+)
+from evals_app.engine.trial import Usage
+
+# Gemini's own words, which it hands on in capitals, stand beside OpenAI's.
+_STOPS: dict[str, Stop] = {
+    "stop": "ok",
+    "tool_calls": "ok",  # whether there are any is seen by the message
+    "function_call": "ok",
+    "malformed_function_call": "ok",  # the model has then said nothing that can be used
+    "unexpected_tool_call": "ok",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "refusal",
+    "safety": "refusal",
+    "recitation": "refusal",
+    "blocklist": "refusal",
+    "prohibited_content": "refusal",
+    "spii": "refusal",
+}
+
+# Of what servers add to a turn, these want to be sent back: signed reasoning. Some servers refuse
+# a turn that brings anything else.
+_RETURNED = ("extra_content", "reasoning_details")
+
+
+def to_request(
+    call: ModelCall, *, names: ToolNames, without: frozenset[str], max_tokens_parameter: str
+) -> dict[str, Any]:
+    """Give the keyword arguments of the SDK's `chat.completions.create`."""
+    messages = [each for message in call.messages for each in _to_messages(message)]
+    if call.system.strip():
+        messages.insert(0, {"role": "system", "content": call.system})
+    request: dict[str, Any] = {
+        "model": call.model,
+        max_tokens_parameter: call.max_output_tokens,
+        "messages": messages,
+    }
+    if call.tools:
+        request["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": names.sent(tool.name),
+                    "description": tool.description,
+                    "parameters": dict(tool.parameters),
+                },
+            }
+            for tool in call.tools
+        ]
+    if call.tool_choice is not None:
+        request["tool_choice"] = "required" if call.tool_choice == "any" else call.tool_choice
+    if call.stream:
+        request["stream_options"] = {"include_usage": True}
+    request |= _to_settings(call, without=without)
+    cleaned: dict[str, Any] = well_formed(request)
+    return cleaned
+
+
+def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
+    """Read a finished reply.
+
+    Raises:
+        UnreadableError: it is no reply that we understand.
+    """
+    body = well_formed(body)
+    choice = _choice(body)
+    message = choice.get("message")
+    if not isinstance(message, dict):
+        msg = "its choice has no message"
+        raise UnreadableError(msg)
+    reason = _reason(choice.get("finish_reason"))
+    text, refusal = text_of(message.get("content")), text_of(message.get("refusal"))
+    calls = _calls(message)
+    stop: Stop = "refusal" if refusal else _STOPS[reason]
+    if stop == "ok" and calls:
+        stop = "tool"
+    return ModelReply(
+        text=text or refusal,
+        tool_calls=tuple(
+            tool_request(call["id"], **call["function"], names=names) for call in calls
+        ),
+        stop=stop,
+        refusal_category=reason if stop == "refusal" and not refusal else None,
+        usage=to_usage(body.get("usage")),
+        model=str(body.get("model") or ""),
+        native_turn=_to_turn(message, text=text or refusal, calls=calls),
+        logprobs=to_logprobs(choice.get("logprobs"), text=text),
+    )
+
+
+def error_in(body: Mapping[str, Any]) -> object:
+    """Give the error that some servers send with a status of 200; None if there is none."""
+    if error := body.get("error"):
+        return error
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict) or choice.get("finish_reason") != "error":
+        return None
+    return choice.get("error") or {"message": "it ended in an error"}
+
+
+def to_usage(usage: object) -> Usage:
+    """Read token counts; what is not reported stays unknown."""
+    prompt, output = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
+    if not isinstance(usage, Mapping) or prompt is None:
+        return Usage()
+    of_prompt, of_output = (
+        usage.get("prompt_tokens_details"),
+        usage.get("completion_tokens_details"),
+    )
+    read = count(of_prompt, "cached_tokens") or 0
+    written = count(of_prompt, "cache_write_tokens") or 0
+    reasoning = count(of_output, "reasoning_tokens") or 0
+    total = count(usage, "total_tokens")
+    if output is not None and total is not None and (apart := total - prompt - output) > 0:
+        # Some count reasoning only in the total.
+        output, reasoning = output + apart, max(reasoning, apart)
+    return Usage(
+        input_uncached=max(0, prompt - read - written),
+        output=output,
+        cache_read=read,
+        cache_write_5m=written,
+        reasoning=reasoning,
+    )
+
+
+def to_logprobs(logprobs: object, *, text: str) -> tuple[TokenLogprob, ...]:
+    """Read the tokens of a reply; nothing where they do not add up to its text."""
+    tokens = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    if not isinstance(tokens, list):
+        return ()
+    # A character may need several tokens; only bytes tell where each of them begins.
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    found, so_far = [], ""
+    try:
+        for each in tokens:
+            tops = each.get("top_logprobs") or ()
+            top = tuple((str(other["token"]), float(other["logprob"])) for other in tops)
+            found.append(TokenLogprob(len(so_far), str(each["token"]), float(each["logprob"]), top))
+            given = each.get("bytes")
+            so_far += decoder.decode(each["token"].encode() if given is None else bytes(given))
+    except (LookupError, TypeError, AttributeError, ValueError):
+        return ()
+    return tuple(found) if so_far + decoder.decode(b"", final=True) == text else ()
+
+
+def data_url(file: FileContent) -> str:
+    """Write a file as an address that holds all of it."""
+    return f"data:{file.media_type};base64,{base64.b64encode(file.data).decode()}"
+
+
+def _to_settings(call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "temperature": call.temperature,
+        "top_p": call.top_p,
+        "seed": call.seed,
+        "effort": call.effort,
+        "top_logprobs": call.top_logprobs,
+        "schema": call.schema,
+    }
+    given = known({name: settings[name] for name in settings.keys() - without})
+    if "effort" in given:
+        given["reasoning_effort"] = given.pop("effort")
+    if "top_logprobs" in given:
+        given["logprobs"] = True
+    if "schema" in given:
+        form = {"name": "answer", "strict": True, "schema": given.pop("schema")}
+        given["response_format"] = {"type": "json_schema", "json_schema": form}
+    return given
+
+
+def _to_messages(message: ChatMessage) -> list[dict[str, Any]]:
+    if not says_something(message):
+        return []
+    match message:
+        case UserMessage(text, files):
+            return [{"role": "user", "content": _shown(text, files) if files else text}]
+        case AssistantMessage(text):
+            return [{"role": "assistant", "content": text}]
+        case NativeTurn(value):
+            turn: dict[str, Any] = value
+            return [turn]
+        case ToolResults(results):
+            return [
+                {"role": "tool", "tool_call_id": result.call_id, "content": result.content}
+                for result in results
+            ]
+
+
+def _shown(text: str, files: tuple[FileContent, ...]) -> list[dict[str, Any]]:
+    """Give content parts; models read best what comes before the question about it."""
+    parts = [_to_part(file) for file in files]
+    return [*parts, {"type": "text", "text": text}] if text.strip() else parts
+
+
+def _to_part(file: FileContent) -> dict[str, Any]:
+    if file.media_type == PDF:
+        return {"type": "file", "file": {"filename": file.name, "file_data": data_url(file)}}
+    return {"type": "image_url", "image_url": {"url": data_url(file)}}
+
+
+def _choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        msg = "it has no list of choices"
+        raise UnreadableError(msg)
+    choice: Mapping[str, Any] = choices[0]
+    return choice
+
+
+def _reason(given: object) -> str:
+    """Give the reason why a reply ended, in OpenAI's way of writing it."""
+    # Gemini: "content_filter: SAFETY".
+    reason = given.rpartition(":")[2].strip().lower() if isinstance(given, str) else ""
+    if reason not in _STOPS:
+        msg = f"it stopped for an unknown reason, {given!r}; known are {', '.join(_STOPS)}"
+        raise UnreadableError(msg)
+    return reason
+
+
+def text_of(content: object) -> str:
+    """Give a content's text; some servers answer in parts."""
+    if isinstance(content, list):
+        texts = (part.get("text") for part in content if isinstance(part, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Give the tool calls, each with an id of its own: by it results are told apart."""
+    calls: dict[str, dict[str, Any]] = {}
+    given = message.get("tool_calls")
+    for number, call in enumerate(given if isinstance(given, list) else (), 1):
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping):
+            continue
+        id_ = str(call.get("id") or f"call_{number}")
+        while id_ in calls:
+            id_ += "_"
+        raw = function.get("arguments")
+        if not isinstance(raw, str):
+            raw = json.dumps(raw or {}, ensure_ascii=False)
+        # Some servers write nothing at all where there are no arguments.
+        written = {"name": str(function.get("name") or ""), "arguments": raw.strip() or "{}"}
+        extra = known({name: call.get(name) for name in _RETURNED})
+        calls[id_] = {"id": id_, "type": "function", "function": written, **extra}
+    return list(calls.values())
+
+
+def _to_turn(
+    message: Mapping[str, Any], *, text: str, calls: Sequence[Mapping[str, Any]]
+) -> NativeTurn | None:
+    if not text.strip() and not calls:
+        return None
+    turn: dict[str, Any] = {"role": "assistant", "content": text or None}
+    turn |= known({name: message.get(name) for name in _RETURNED})
+    if calls:
+        turn["tool_calls"] = [_returnable(call) for call in calls]
+    return NativeTurn(turn)
+
+
+def _returnable(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    # Unchanged, but for arguments that are no object: many servers would refuse their own words.
+    if isinstance(parsed(call["function"]["arguments"]), dict):
+        return call
+    return {**call, "function": {**call["function"], "arguments": "{}"}}

@@ -1,0 +1,211 @@
+"""One provider in one event loop: who may call it when, and what a call was told about waiting."""
+
+import asyncio
+import random as random_module
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TypeVar
+
+from evals_app.engine.errors import ConfigurationError, ProviderError, RateLimitedError
+from evals_app.engine.llm.adapter import Adapter
+from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
+from evals_app.engine.llm.pricing import Prices
+from evals_app.engine.llm.purse import Purse
+from evals_app.engine.llm.retry import JITTER, AttemptError
+from evals_app.engine.llm.slots import Pace, Slots
+from evals_app.engine.spec import ProviderSpec
+from evals_app.engine.trial import Attempt
+
+Call = ModelCall | EmbedCall
+R = TypeVar("R", ModelReply, Embeddings)
+
+_INSTANT_S = 0.001  # clocks and sleeps differ by less; waiting for it would only spin
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A provider wants to be left alone: for how many seconds more, and in whose words."""
+
+    for_s: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a process makes of a provider.
+
+    `under_way` calls now, `wanted` at once at most since the last time, and what it was told since
+    then about leaving the provider alone.
+    """
+
+    under_way: int
+    wanted: int
+    block: Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Time and chance. `clock` measures seconds, `now` is the Unix time, `random` gives 0..1."""
+
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    clock: Callable[[], float] = time.monotonic
+    random: Callable[[], float] = random_module.random
+    now: Callable[[], float] = time.time
+
+    def time_in(self, seconds: float) -> str:
+        return f"{datetime.fromtimestamp(self.now() + seconds, UTC):%H:%M:%S} UTC"
+
+
+@dataclass(slots=True)
+class Course:
+    """How a call has fared so far; `queued_s` is time that nobody's failure has cost."""
+
+    began: float
+    queued_s: float = 0.0
+    failures: list[AttemptError] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+
+    def gave_up(self, error: ProviderError) -> ProviderError:
+        """Have an error tell what happened."""
+        error.attempts = tuple(self.attempts)
+        return error
+
+
+@dataclass(slots=True)
+class Provider:
+    """A provider, opened."""
+
+    spec: ProviderSpec
+    slots: Slots
+    prices: Prices
+    setting: Setting
+    purse: Purse | None = None
+    pace: Pace | None = None
+    adapter: Adapter | None = None
+    is_news: bool = False  # nobody but us knows of the block yet
+    _blocked_until: float = 0.0
+    _blocked_by: type[ProviderError] = RateLimitedError
+    _blocked_because: str = ""
+    _refused: set[tuple[object, ...]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._blocked_until = self.setting.clock()
+
+    @property
+    def name(self) -> str:
+        return self.spec.provider
+
+    @asynccontextmanager
+    async def entered(self, call: Call, course: Course) -> AsyncIterator[Decimal]:
+        """Wait until an attempt may be made; gives the most that it can cost, which is set aside.
+
+        Raises:
+            ProviderError: the call has not the patience for it.
+        """
+        clock = self.setting.clock
+        while True:
+            async with AsyncExitStack() as place:
+                with call.waiting():
+                    await self._wait_while_blocked(call, course)
+                    asked_at = clock()
+                    call.tell(f"waits for a free place at {self.name}")
+                    await place.enter_async_context(self.slots)
+                    if self.pace is not None:
+                        await self.pace()
+                    call.tell("waits for money that other calls have set aside")
+                    bound = await self._reserve(call)
+                    course.queued_s += clock() - asked_at
+                call.tell("")
+                if not self.blocked_s:
+                    yield bound
+                    return
+                # Somebody was told so while we stood in the queue.
+                self._settle(bound, Decimal(0))
+
+    async def paid(self, call: Call, attempt: Callable[[], Awaitable[R]], bound: Decimal) -> R:
+        """Try once, and settle what it cost: at most `bound`, which is reserved."""
+        spent = bound  # what breaks off in the middle may be billed
+        try:
+            reply = await attempt()
+            cost = self.prices.cost_usd(call.model, reply.usage)
+            spent = bound if cost is None else cost
+            return replace(reply, cost_usd=cost)
+        except AttemptError as error:
+            spent = bound if error.is_billable else Decimal(0)
+            raise
+        finally:
+            self._settle(bound, spent)
+
+    @property
+    def blocked_s(self) -> float:
+        """Seconds for which the provider wants to be left alone."""
+        left = self._blocked_until - self.setting.clock()
+        return left if left > _INSTANT_S else 0.0
+
+    def block(self, *, for_s: float, by: type[ProviderError], because: str) -> bool:
+        """Hold back every call; it never shortens a wait. Says whether that is news."""
+        until = self.setting.clock() + for_s
+        if until <= self._blocked_until + _INSTANT_S:
+            return False
+        self._blocked_until, self._blocked_by, self._blocked_because = until, by, because
+        return True
+
+    def standing(self) -> Standing:
+        """Tell how it stands; news are told once."""
+        block = None
+        if self.is_news and (left := self.blocked_s):
+            block = Block(left, self._blocked_because)
+        self.is_news = False
+        return Standing(self.slots.under_way, self.slots.take_peak(), block)
+
+    def note_refused(self, call: ModelCall, setting: str) -> None:
+        """Remember that a model does not accept a setting."""
+        self._refused.add(_refusal(call, setting))
+
+    def refused_settings(self, call: ModelCall, settings: Mapping[str, object]) -> frozenset[str]:
+        """Give the settings that the model is known not to accept."""
+        return frozenset(name for name in settings if _refusal(call, name) in self._refused)
+
+    async def _wait_while_blocked(self, call: Call, course: Course) -> None:
+        setting = self.setting
+        since = course.began + course.queued_s
+        while left := self.blocked_s:
+            # With jitter, lest everybody comes back in the same moment.
+            wait = left * (1 + JITTER * setting.random())
+            because = f" ({self._blocked_because})" if self._blocked_because else ""
+            call.tell(f"waits for {self.name} until {setting.time_in(wait)}{because}")
+            if setting.clock() - since + wait > call.patience_s:
+                problem = (
+                    f"{self.name} wants to be left alone for another {left:.0f} s; "
+                    f"the patience of this call is {call.patience_s:.0f} s."
+                )
+                raise course.gave_up(self._blocked_by(problem, retry_after_s=left))
+            await setting.sleep(wait)
+
+    async def _reserve(self, call: Call) -> Decimal:
+        """Set aside the most that an attempt can cost; nothing where no ceiling asks for it."""
+        if self.purse is None or not self.purse.is_limited:
+            return Decimal(0)
+        bound = self.prices.bound_usd(
+            call.model,
+            most_prompt_tokens=call.most_prompt_tokens,
+            max_output_tokens=call.max_output_tokens,
+        )
+        if bound is None:
+            msg = f"{call.provider}/{call.model} has no price, and this run has a ceiling."
+            raise ConfigurationError(msg)
+        await self.purse.reserve(bound)
+        return bound
+
+    def _settle(self, bound: Decimal, spent: Decimal) -> None:
+        if self.purse is not None:
+            self.purse.settle(bound, spent)
+
+
+def _refusal(call: ModelCall, setting: str) -> tuple[object, ...]:
+    # By value, too: 1.5 may be out of range where 0 is welcome. Some refuse it only beside tools.
+    return call.model, setting, repr(getattr(call, setting)), bool(call.tools)

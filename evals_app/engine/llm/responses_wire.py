@@ -1,0 +1,242 @@
+"""OpenAI's Responses API as plain data, for models that the chat API does not serve.
+
+Pure and without the SDK; the shapes are those of OpenAI's API reference for POST /v1/responses.
+Nothing is stored there: a turn goes back with its reasoning, which comes encrypted.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from evals_app.engine.llm.call import (
+    PDF,
+    AssistantMessage,
+    ChatMessage,
+    FileContent,
+    ModelCall,
+    ModelReply,
+    NativeTurn,
+    Stop,
+    ToolResults,
+    UserMessage,
+)
+from evals_app.engine.llm.names import ToolNames
+from evals_app.engine.llm.openai_wire import data_url, to_logprobs
+from evals_app.engine.llm.wire import (
+    UnreadableError,
+    count,
+    known,
+    parsed,
+    says_something,
+    tool_request,
+    well_formed,
+)
+from evals_app.engine.trial import Usage
+
+# What it has no parameter for.
+LACKS = frozenset({"seed"})
+
+_STOPS: dict[str, Stop] = {"max_output_tokens": "length", "content_filter": "refusal"}
+_TOKENS = frozenset(
+    {
+        "response.output_text.delta",
+        "response.refusal.delta",
+        "response.function_call_arguments.delta",
+    }
+)
+_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+
+
+def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
+    """Give the keyword arguments of the SDK's `responses.create`."""
+    include = ["reasoning.encrypted_content"]
+    settings: dict[str, Any] = {"temperature": call.temperature, "top_p": call.top_p}
+    if call.effort is not None and "effort" not in without:
+        settings["reasoning"] = {"effort": call.effort}
+    if call.top_logprobs is not None and "top_logprobs" not in without:
+        settings["top_logprobs"] = call.top_logprobs
+        include.append("message.output_text.logprobs")
+    if call.schema is not None and "schema" not in without:
+        form = {"type": "json_schema", "name": "answer", "strict": True, "schema": call.schema}
+        settings["text"] = {"format": form}
+    request: dict[str, Any] = {
+        "model": call.model,
+        "input": [item for message in call.messages for item in _to_items(message)],
+        "max_output_tokens": call.max_output_tokens,
+        "store": False,
+        "include": include,
+        **known({name: settings[name] for name in settings.keys() - without}),
+    }
+    if call.system.strip():
+        request["instructions"] = call.system
+    if call.tools:
+        request["tools"] = [
+            {
+                "type": "function",
+                "name": names.sent(tool.name),
+                "description": tool.description,
+                "parameters": dict(tool.parameters),
+                "strict": False,  # people write these schemas
+            }
+            for tool in call.tools
+        ]
+    if call.tool_choice is not None:
+        request["tool_choice"] = "required" if call.tool_choice == "any" else call.tool_choice
+    cleaned: dict[str, Any] = well_formed(request)
+    return cleaned
+
+
+def is_native(call: ModelCall) -> bool:
+    """Whether the conversation holds a turn of this API."""
+    turns = (each.value for each in call.messages if isinstance(each, NativeTurn))
+    return any(isinstance(value, list) for value in turns)
+
+
+def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
+    """Read a finished response.
+
+    Raises:
+        UnreadableError: it is no response that we understand.
+    """
+    body = well_formed(body)
+    output = body.get("output")
+    if not isinstance(output, list) or not all(isinstance(item, dict) for item in output):
+        msg = "it has no list of output items"
+        raise UnreadableError(msg)
+    parts = [part for item in output for part in _parts(item)]
+    text = "".join(str(part.get("text") or "") for part in parts)
+    refusal = "".join(str(part.get("refusal") or "") for part in parts)
+    calls = [item for item in output if item.get("type") == "function_call"]
+    reason = _reason(body)
+    stop: Stop = "refusal" if refusal else _STOPS[reason] if reason else "tool" if calls else "ok"
+    logprobs = [part["logprobs"] for part in parts if isinstance(part.get("logprobs"), list)]
+    turn = _to_turn(output)
+    return ModelReply(
+        text=text or refusal,
+        tool_calls=tuple(
+            tool_request(
+                item.get("call_id"), name=item.get("name"), arguments=_arguments(item), names=names
+            )
+            for item in calls
+        ),
+        stop=stop,
+        refusal_category=reason if stop == "refusal" else None,
+        usage=to_usage(body.get("usage")),
+        model=str(body.get("model") or ""),
+        native_turn=NativeTurn(turn) if turn else None,
+        logprobs=to_logprobs({"content": [*chain(*logprobs)]}, text=text),
+    )
+
+
+def to_usage(usage: object) -> Usage:
+    """Read token counts; what is not reported stays unknown."""
+    sent = count(usage, "input_tokens")
+    if not isinstance(usage, Mapping) or sent is None:
+        return Usage()
+    details = usage.get("input_tokens_details")
+    read = count(details, "cached_tokens") or 0
+    written = count(details, "cache_write_tokens") or 0
+    return Usage(
+        input_uncached=max(0, sent - read - written),
+        output=count(usage, "output_tokens"),
+        cache_read=read,
+        cache_write_5m=written,
+        reasoning=count(usage.get("output_tokens_details"), "reasoning_tokens") or 0,
+    )
+
+
+class StreamedResponse:
+    """A response as it comes in a stream, whose last event holds all of it."""
+
+    def __init__(self) -> None:
+        self.body: dict[str, Any] = {}
+        self.is_complete = False
+
+    def add(self, event: Mapping[str, Any]) -> bool:
+        """Take one event; say whether it brought text or tool arguments.
+
+        Raises:
+            LookupError, TypeError, ValueError: the events do not fit together.
+        """
+        if event["type"] in _ENDS:
+            self.body, self.is_complete = dict(event["response"]), True
+        elif event["type"] == "error":
+            self.body, self.is_complete = {"error": dict(event)}, True
+        return event["type"] in _TOKENS
+
+
+def _to_items(message: ChatMessage) -> Iterator[Mapping[str, Any]]:
+    if not says_something(message):
+        return
+    match message:
+        case UserMessage(text, files):
+            yield {"role": "user", "content": _shown(text, files) if files else text}
+        case AssistantMessage(text):
+            yield {"role": "assistant", "content": text}
+        case NativeTurn(list(items)):
+            yield from items
+        case NativeTurn(turn):
+            yield from _of_chat(turn)
+        case ToolResults(results):
+            for result in results:
+                yield {
+                    "type": "function_call_output",
+                    "call_id": result.call_id,
+                    "output": result.content,
+                }
+
+
+def _of_chat(turn: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Give a turn of the chat API, which served this model before."""
+    if turn.get("content"):
+        yield {"role": "assistant", "content": turn["content"]}
+    for call in turn.get("tool_calls") or ():
+        yield {"type": "function_call", "call_id": call["id"], **call["function"]}
+
+
+def _shown(text: str, files: tuple[FileContent, ...]) -> list[dict[str, Any]]:
+    parts = [_to_part(file) for file in files]
+    return [*parts, {"type": "input_text", "text": text}] if text.strip() else parts
+
+
+def _to_part(file: FileContent) -> dict[str, Any]:
+    if file.media_type == PDF:
+        return {"type": "input_file", "filename": file.name, "file_data": data_url(file)}
+    return {"type": "input_image", "image_url": data_url(file)}
+
+
+def _parts(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    content = item.get("content") if item.get("type") == "message" else None
+    return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
+
+
+def _reason(body: Mapping[str, Any]) -> str | None:
+    """Give the reason why a response is not whole; None if it is."""
+    status = body.get("status")
+    if status == "completed":
+        return None
+    details = body.get("incomplete_details")
+    reason = details.get("reason") if isinstance(details, Mapping) else None
+    if status != "incomplete" or not isinstance(reason, str) or reason not in _STOPS:
+        msg = f"it ended with the status {status!r}, for the reason {reason!r}"
+        raise UnreadableError(msg)
+    return reason
+
+
+def _arguments(item: Mapping[str, Any]) -> str:
+    return str(item.get("arguments") or "{}")
+
+
+def _to_turn(output: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Give the items that may be sent back: no thought without what it led to."""
+    turn = [_returnable(item) for item in output]
+    while turn and turn[-1].get("type") == "reasoning":  # after which it was cut off
+        turn.pop()
+    return turn
+
+
+def _returnable(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    # Unchanged, but for arguments that are no object: the API would refuse its own words.
+    if item.get("type") != "function_call" or isinstance(parsed(_arguments(item)), dict):
+        return item
+    return {**item, "arguments": "{}"}

@@ -1,0 +1,187 @@
+"""JSON as APIs send it: what is said in errors, and what servers, cut replies and models do to it."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals_app.engine.llm.call import AssistantMessage, ChatMessage, ModelCall, ToolRequest
+from evals_app.engine.llm.names import ToolNames
+from evals_app.engine.nesting import is_too_deep
+
+# An error inside a reply comes after the 200 was sent: only its words tell the status.
+_STATUS_OF = {
+    "invalid_request_error": 400,
+    "invalid_prompt": 400,
+    "context_length_exceeded": 400,
+    "content_filter": 400,
+    "content_policy_violation": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "conflict_error": 409,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+# Longer than anybody's patience. More is somebody's mistake, and fits into no date.
+_LONGEST_PAUSE_S = 86_400.0
+
+
+class UnreadableError(Exception):
+    """A reply that does not look like one; the text says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What an API says is wrong; empty where it says nothing.
+
+    `param` names what it is about in the request. `error` is all of it.
+    """
+
+    message: str = ""
+    type: str = ""
+    code: str = ""
+    param: str = ""
+    error: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def status(self) -> int:
+        """Give the status that this would have had, had nothing been sent before."""
+        if self.code.isdecimal() and 400 <= int(self.code) < 600:  # noqa: PLR2004 - errors of HTTP
+            return int(self.code)
+        return _STATUS_OF.get(self.code) or _STATUS_OF.get(self.type) or 500
+
+    @property
+    def about(self) -> str:
+        """Give the words that name what is wrong in the request."""
+        # `include` is a list: which of its entries is meant stands in the message.
+        return self.message if self.param in {"", "include"} else self.param
+
+    @property
+    def is_about_key(self) -> bool:
+        """Whether it refuses the key with a status that says nothing of it, as Google does."""
+        return any(each.get("reason") == "API_KEY_INVALID" for each in self._details)
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """Give the pause that Google writes into the body, where others have a header."""
+        delays = (each.get("retryDelay") for each in self._details)
+        written = next((each for each in delays if isinstance(each, str)), "")
+        return pause_s(written.removesuffix("s"))
+
+    @property
+    def _details(self) -> list[Mapping[str, Any]]:
+        details = self.error.get("details")
+        found = details if isinstance(details, list) else ()
+        return [each for each in found if isinstance(each, Mapping)]
+
+
+def complaint(body: object) -> Complaint:
+    """Read the body of an error, wherever in it the API says what is wrong."""
+    if isinstance(body, list):  # Gemini
+        body = body[0] if body else None
+    if isinstance(body, str):  # a proxy's plain text explains; its HTML does not
+        return Complaint("" if body.lstrip().startswith("<") else body)
+    if not isinstance(body, Mapping):
+        return Complaint()
+    error = body.get("error") or body
+    if not isinstance(error, Mapping):
+        return Complaint(str(error))
+    details = error.get("details")
+    code = details.get("error_code") if isinstance(details, Mapping) else None
+    return Complaint(
+        message=_text(error.get("message") or error.get("detail")),
+        type=_text(error.get("type")),
+        code=_text(code or error.get("code")),
+        param=_text(error.get("param")),
+        error=error,
+    )
+
+
+def pause_s(said: str | float, *, per_second: int = 1) -> float | None:
+    """Read how many seconds an API wants to be left alone; None where that says nothing usable."""
+    try:
+        seconds = float(said) / per_second
+    except ValueError:
+        return None
+    # None at all would make us retry without any pause.
+    return min(seconds, _LONGEST_PAUSE_S) if math.isfinite(seconds) and seconds > 0 else None
+
+
+def given_settings(
+    call: ModelCall, names: Iterable[str], *, without: frozenset[str]
+) -> dict[str, Any]:
+    """Give the settings of a call that go out, by our names."""
+    optional = {name: getattr(call, name) for name in names if name not in without}
+    given = {name: value for name, value in optional.items() if value is not None}
+    return {"max_output_tokens": call.max_output_tokens, **given}
+
+
+def says_something(message: ChatMessage) -> bool:
+    """Whether a message may be sent.
+
+    APIs refuse blank text; an agent that once said nothing leaves no turn in the history.
+    """
+    return not isinstance(message, AssistantMessage) or bool(message.text.strip())
+
+
+def parsed(raw: str) -> Any:  # noqa: ANN401 - whatever the model wrote
+    """Read JSON that a model wrote; None if it is none, or none that anybody could keep."""
+    try:
+        value = json.loads(raw)
+        json.dumps(value, allow_nan=False)  # Python reads NaN and 1e999, which no database takes
+    except (ValueError, RecursionError):
+        return None
+    return None if is_too_deep(value) else well_formed(value)
+
+
+def tool_request(id_: object, *, name: object, arguments: str, names: ToolNames) -> ToolRequest:
+    """Give a tool call that a model asks for; `arguments` as it wrote them."""
+    read = parsed(arguments)
+    return ToolRequest(
+        id=str(id_ or ""),
+        name=names.authored(str(name or "")),
+        arguments=read if isinstance(read, dict) else {},
+        arguments_raw=arguments,
+        is_malformed=not isinstance(read, dict),
+    )
+
+
+def well_formed(value: Any) -> Any:  # noqa: ANN401 - any JSON, and it stays what it was
+    """Replace what can be carried neither to an API nor into a database.
+
+    A reply cut within an emoji holds half a surrogate pair. Some servers write NaN, which becomes
+    null.
+    """
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        text = json.dumps(value, ensure_ascii=False)
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return json.loads(text, parse_constant=lambda _: None)
+    return value
+
+
+def known(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what has no value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def count(fields: object, name: str) -> int | None:
+    """Read a number of tokens; what is not reported stays unknown."""
+    value = fields.get(name) if isinstance(fields, Mapping) else None
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return value if is_count else None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)

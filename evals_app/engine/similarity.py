@@ -1,0 +1,166 @@
+"""How the likeness of texts is measured: in one way throughout a run, chosen when it starts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, Self
+
+from pydantic import model_validator
+
+from evals_app.engine.aids import Compare, Likeness
+from evals_app.engine.errors import JudgeError
+from evals_app.engine.graders.overlap import FuzzyMatch
+from evals_app.engine.judging import Asker
+from evals_app.engine.judging.equivalence import PURPOSE, ask_equivalence
+from evals_app.engine.llm.call import Embeddings
+from evals_app.engine.quoting import shortened
+from evals_app.engine.spec import ModelRef, ModelSpec, Spec
+from evals_app.engine.trial import JudgeCall, View
+from evals_app.engine.vectors import KnownVectors, Vector, cosine, static_vectors, unit
+
+_PROMPT_CHARS = 2_000
+
+
+class SimilaritySpec(Spec):
+    """The way that was chosen.
+
+    `embeddings` asks a provider's model, `static` reads a model2vec model from a folder; `judge`
+    asks a chat model and `words` counts shared words, both in place of embeddings.
+    """
+
+    way: Literal["embeddings", "static", "judge", "words"]
+    model: ModelRef | None = None
+    directory: str | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        needed = {"embeddings": self.model, "judge": self.model, "static": self.directory}
+        if self.way in needed and needed[self.way] is None:
+            msg = f"{self.way} needs a {'directory' if self.way == 'static' else 'model'}."
+            raise ValueError(msg)
+        return self
+
+    @property
+    def method(self) -> str:
+        """Name it for people; scores of different methods do not compare."""
+        match self.way:
+            case "embeddings":
+                return f"embeddings {self.model}"
+            case "static":
+                return f"embeddings model2vec/{Path(self.directory or '').name}"
+            case "judge":
+                return f"{PURPOSE} {self.model}"
+            case _:
+                return "fuzzy_match"
+
+    @property
+    def judge(self) -> ModelSpec | None:
+        """Give the chat model that is asked, if one is."""
+        return self.model if self.way == "judge" else None
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether it stands in for embeddings."""
+        return self.way in {"judge", "words"}
+
+
+class Embed(Protocol):
+    """Gives a vector for each text, none of which is blank."""
+
+    async def __call__(self, texts: Sequence[str], *, provider: str, model: str) -> Embeddings: ...
+
+
+class Similarity:
+    """Compares texts in one event loop, and keeps the vectors of those that it has seen."""
+
+    def __init__(self, embed: Embed) -> None:
+        self._embed = embed
+        self._known = KnownVectors()
+
+    def by(self, spec: SimilaritySpec, *, asker: Asker | None = None) -> Compare:
+        """Give what compares in this way; `judge` needs somebody to ask."""
+        return _Comparison(self, spec, asker)
+
+    async def vectors(
+        self, spec: SimilaritySpec, texts: Sequence[str]
+    ) -> tuple[list[Vector], tuple[JudgeCall, ...]]:
+        """Give the vectors of texts, and the calls that it took.
+
+        Raises:
+            JudgeError, ProviderError: there are none.
+        """
+        known = {text: self._known.get(spec.method, text) for text in texts}
+        found = {text: vector for text, vector in known.items() if vector is not None}
+        missing = [text for text in known if text not in found]
+        calls: tuple[JudgeCall, ...] = ()
+        if missing:
+            vectors, calls = await self._made(spec, missing)
+            for text, vector in zip(missing, vectors, strict=True):
+                self._known.keep(spec.method, text, vector)
+                found[text] = vector
+        return [found[text] for text in texts], calls
+
+    async def _made(
+        self, spec: SimilaritySpec, texts: Sequence[str]
+    ) -> tuple[list[Vector], tuple[JudgeCall, ...]]:
+        model = spec.model
+        if model is None:
+            return await static_vectors(spec.directory or "", texts), ()
+        told = await self._embed(texts, provider=model.provider, model=model.name)
+        return [unit(each) for each in told.vectors], (_call(model, texts, told),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    similarity: Similarity
+    spec: SimilaritySpec
+    asker: Asker | None
+
+    async def __call__(self, text: str, other: str, *, view: View, key: str) -> Likeness:
+        spec = self.spec
+        one, two = text.strip(), other.strip()
+        if one == two or not one or not two:
+            # Nobody needs to be asked, and of an empty text no API gives a vector.
+            return self._likeness(float(one == two))
+        if spec.way == "words":
+            return self._likeness(FuzzyMatch().compare(one, two).score or 0.0)
+        if spec.way == "judge":
+            if self.asker is None:
+                msg = "There is no model to judge with."
+                raise JudgeError(msg)
+            found = await ask_equivalence(self.asker, one, two, view=view, key=key)
+            return Likeness(
+                found.score,
+                spec.method,
+                spec.is_degraded,
+                found.calls,
+                found.critique,
+                found.flags,
+            )
+        try:
+            vectors, calls = await self.similarity.vectors(spec, [one, two])
+            score = cosine(*vectors)
+        except ValueError as exc:
+            msg = f"The vectors of {spec.method} do not compare: {exc}."
+            raise JudgeError(msg) from exc
+        return self._likeness(score, calls)
+
+    def _likeness(self, score: float, calls: tuple[JudgeCall, ...] = ()) -> Likeness:
+        return Likeness(score, self.spec.method, self.spec.is_degraded, calls)
+
+
+def _call(model: ModelSpec, texts: Sequence[str], told: Embeddings) -> JudgeCall:
+    """Keep a call for people who ask what it cost."""
+    return JudgeCall(
+        purpose="embedding",
+        provider=model.provider,
+        asked_model=model.name,
+        model=told.model or model.name,
+        prompt="\n\n".join(shortened(text, _PROMPT_CHARS) for text in texts),
+        reply=f"{len(told.vectors)} vectors of {len(told.vectors[0])} numbers",
+        usage=told.usage,
+        cost_usd=told.cost_usd,
+        latency_ms=told.latency_ms,
+        waited_ms=told.waited_ms,
+        attempts=told.attempts,
+    )

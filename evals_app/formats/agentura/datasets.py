@@ -1,0 +1,178 @@
+"""Datasets: rows of JSON Lines, each a question or a conversation."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from evals_app.engine.matchers import MATCHER_KEYS
+from evals_app.formats.agentura.shapes import Assistant, Row, User
+from evals_app.formats.document import Document
+from evals_app.formats.foreign import Around
+from evals_app.formats.json_lines import read_json_lines
+from evals_app.formats.problems import FormatError, Loc, Problem
+from evals_app.formats.reading import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A message of the user, what should be answered, and where in the row they stand."""
+
+    user: str
+    expected: str | None
+    is_scored: bool
+    user_loc: Loc
+    expected_loc: Loc
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A row as the conversation that it is."""
+
+    row: Row
+    exchanges: list[Exchange]
+    loc: Loc
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The rows that are sound by themselves; what more they need depends on the suite."""
+
+    document: Document
+    conversations: list[Conversation]
+    is_sound: bool
+
+
+def read_dataset(
+    path: str, content: bytes, around: Around
+) -> tuple[Dataset | None, Sequence[Problem]]:
+    """Read a dataset; None if it has no rows, and everything that is wrong with it."""
+    try:
+        document = read_json_lines(path, content)
+    except FormatError as error:
+        return None, error.problems
+    if not document.data:
+        message = "This dataset has no rows, so nothing would be asked."
+        return None, [document.problem((), message)]
+    if len(document.data) == 1 and isinstance(document.data[0], list):
+        message = "Write one row a line, each {...}, without a list around them and commas between."
+        return None, [document.problem((0,), message)]
+    rows = Reading(document, around)
+    found = [_conversation(rows, (n,)) for n in range(len(document.data))]
+    conversations = [each for each in found if each is not None]
+    return Dataset(document, conversations, rows.is_sound), list(_losses_once(rows.problems))
+
+
+def row_problems(dataset: Dataset, kind: str) -> Iterator[Problem]:
+    """Name what rows do not have though a suite of this type needs it."""
+    for each in dataset.conversations:
+        if kind == "golden_dataset":
+            message = "The key `expected` is missing: golden_dataset compares the reply with it."
+            for part in each.exchanges:
+                if part.is_scored and part.expected is None:
+                    yield dataset.document.problem(part.expected_loc[:-1], message)
+        elif kind == "tool_use":
+            yield from _tool_problems(dataset.document, each.row, each.loc)
+
+
+def _tool_problems(document: Document, row: Row, loc: Loc) -> Iterator[Problem]:
+    if row.conversation is not None:
+        message = "Rows of tool_use have an `input`; conversations are for other types."
+        yield document.problem((*loc, "conversation"), message)
+    elif row.expected_tool is None:
+        message = "The key `expected_tool` is missing: the tool that should be called."
+        yield document.problem(loc, message)
+    for name, value in (row.expected_args or {}).items():
+        found = value.keys() & set(MATCHER_KEYS) if isinstance(value, dict) else ()
+        if found:
+            message = (
+                f"The key {min(found)} makes this a matcher here, which says how an argument is"
+                " compared; Agentura compares the mapping itself."
+            )
+            yield document.problem((*loc, "expected_args", name), message, level="warning")
+
+
+def _conversation(rows: Reading, loc: Loc) -> Conversation | None:
+    row = rows.part(Row, loc)
+    if row is None:
+        return None
+    if (row.input is None) == (row.conversation is None):
+        rows.say(loc, "A row has an `input` or a `conversation`: one of them, and not both.")
+        return None
+    if row.input is None:
+        if row.expected is not None:
+            message = "In a conversation each message of the assistant says what is `expected`."
+            rows.say((*loc, "expected"), message, at_key=True)
+        exchanges = _exchanges(rows, row, loc)
+        return None if exchanges is None else Conversation(row, exchanges, loc)
+    if row.eval_turns:
+        message = "`eval_turns` chooses from a `conversation`; this row is one turn. Left out."
+        rows.say((*loc, "eval_turns"), message, at_key=True, level="loss")
+    whole = Exchange(
+        row.input,
+        row.expected,
+        is_scored=True,
+        user_loc=(*loc, "input"),
+        expected_loc=(*loc, "expected"),
+    )
+    return Conversation(row, [whole], loc)
+
+
+def _exchanges(rows: Reading, row: Row, loc: Loc) -> list[Exchange] | None:
+    """Pair the messages of a row; None, and said: they do not alternate, or are not sound."""
+    here = (*loc, "conversation")
+    count = len(row.conversation or [])
+    if count == 0 or count % 2:
+        message = (
+            "The last message of a conversation is the assistant's, and says what is `expected`."
+        )
+        rows.say(here, message)
+    positions = range(2, count + 1, 2)
+    for k, position in enumerate(row.eval_turns):
+        if position not in positions:
+            message = (
+                "eval_turns counts all messages from 1 and names those of the assistant, here"
+                f" {', '.join(map(str, positions)) or 'none'}."
+            )
+            rows.say((*loc, "eval_turns", k), message)
+    scored = row.eval_turns or [count]
+    pairs = [
+        (_user(rows, (*here, at)), _assistant(rows, (*here, at + 1)))
+        for at in range(0, count - 1, 2)
+    ]
+    exchanges = [
+        Exchange(
+            user.content,
+            assistant.expected,
+            is_scored=2 * k + 2 in scored,
+            user_loc=(*here, 2 * k, "content"),
+            expected_loc=(*here, 2 * k + 1, "expected"),
+        )
+        for k, (user, assistant) in enumerate(pairs)
+        if user is not None and assistant is not None
+    ]
+    return exchanges if len(exchanges) == len(pairs) else None
+
+
+def _user(rows: Reading, loc: Loc) -> User | None:
+    return rows.part(User, loc) if _has_role(rows, loc, "user") else None
+
+
+def _assistant(rows: Reading, loc: Loc) -> Assistant | None:
+    return rows.part(Assistant, loc) if _has_role(rows, loc, "assistant") else None
+
+
+def _has_role(rows: Reading, loc: Loc, role: str) -> bool:
+    if rows.document.value((*loc, "role")) == role:
+        return True
+    message = f"Messages alternate, and the user begins: this one needs the role {role}."
+    rows.say((*loc, "role"), message)
+    return False
+
+
+def _losses_once(problems: Sequence[Problem]) -> Iterator[Problem]:
+    """Name what all rows lose in the first of them only."""
+    said: set[str] = set()
+    for each in problems:
+        if each.level == "loss" and each.message in said:
+            continue
+        said.add(each.message)
+        yield each

@@ -1,0 +1,225 @@
+"""An `agentura.yaml` and what it names: each entry of `evals` becomes a suite.
+
+The agent has the name of the project's folder, unless whoever imports names another; a suite has
+the slug of the agent, and then that of its entry.
+"""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals_app.formats.agentura.datasets import (
+    Conversation,
+    Dataset,
+    Exchange,
+    read_dataset,
+    row_problems,
+)
+from evals_app.formats.agentura.shapes import (
+    AGENTS,
+    ENTRIES,
+    CliAgent,
+    Config,
+    Entry,
+    Golden,
+    HttpAgent,
+    Judged,
+    Performance,
+    SdkAgent,
+    ToolUse,
+)
+from evals_app.formats.document import Document
+from evals_app.formats.draft import Draft, drafted
+from evals_app.formats.foreign import Around, Places, distinct_names, slug_of, suite_slug
+from evals_app.formats.problems import Loc
+from evals_app.formats.reading import Reading
+
+# Scorers that tell more than right and wrong.
+_GRADUAL = ("fuzzy_match", "semantic_similarity")
+
+
+def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+    """Read agentura.yaml files, with the datasets and rubrics that they name."""
+    for document in documents:
+        yield from _Project(Reading(document, around)).drafts()
+
+
+@dataclass(slots=True)
+class _Project:
+    """A file while its suites are made."""
+
+    reading: Reading
+    agent: str = ""
+    timeout_ms: int | None = None
+    datasets: dict[str, Dataset | None] = field(default_factory=dict)
+
+    @property
+    def document(self) -> Document:
+        return self.reading.document
+
+    def drafts(self) -> Iterator[Draft]:
+        """Give the agent, if the file describes it, and the suites."""
+        yield from self._agent()
+        for n, loc in enumerate(self._entries(), 1):
+            yield self._suite(loc, instead=f"eval-{n}")
+        yield self.reading.remarks("agentura")
+
+    def _entries(self) -> list[Loc]:
+        # The documentation's examples are lists of entries, without what is around them.
+        is_list = isinstance(self.document.data, list)
+        if not is_list:
+            self.reading.part(Config, ())
+        above: Loc = () if is_list else ("evals",)
+        entries = self.document.value(above)
+        return [(*above, n) for n in range(len(entries))] if isinstance(entries, list) else []
+
+    def _agent(self) -> Iterator[Draft]:
+        """Settle which agent is tested, and describe it if the file does."""
+        around = self.reading.around
+        self.agent = around.agent or slug_of(around.folder(self.document), instead="agentura")
+        has_agent = self.document.value(("agent",)) not in ([], None)
+        if around.agent is not None:
+            if has_agent:
+                message = f"The suites test {around.agent}, as --agent says; this one is left out."
+                self.reading.say(("agent",), message, at_key=True, level="loss")
+        elif has_agent:
+            yield self._described_agent()
+        elif self.agent not in around.agents:
+            message = (
+                "No agent is named. Write one under `agent`, with its `type` (http, cli or sdk);"
+                f" or name one with --agent; or import an agent file with the slug {self.agent}."
+            )
+            self.reading.say((), message)
+            yield self._unsound_agent()
+
+    def _described_agent(self) -> Draft:
+        loc: Loc = ("agent",)
+        agent = self.reading.one_of(AGENTS, loc)
+        places = Places(self.document, loc)
+        data: dict[str, Any] = {"agent": self.agent, "slug": self.agent}
+        match agent:
+            case HttpAgent():
+                data |= {"driver": "http", "url": agent.endpoint, "headers": agent.headers}
+                places.note(("url",), self.document, (*loc, "endpoint"))
+            case CliAgent():
+                data |= {"driver": "command", "command": shlex.split(agent.command)}
+            case SdkAgent():
+                data |= {"driver": "python", "callable": agent.module}
+                places.note(("callable",), self.document, (*loc, "module"))
+            case _:
+                return self._unsound_agent()
+        self.timeout_ms = agent.timeout_ms
+        return drafted("agent", "agentura", self.document, data, place=places)
+
+    def _suite(self, loc: Loc, *, instead: str) -> Draft:
+        entry = self.reading.one_of(ENTRIES, loc)
+        kind, name = (self.document.value((*loc, key)) for key in ("type", "name"))
+        rubric = self.reading.text((*loc, "rubric")) if kind == "llm_judge" else ""
+        dataset = self._dataset(loc, kind)
+        places = Places(self.document, loc)
+        for ours, theirs in (
+            (("suite",), "name"),
+            (("slug",), "name"),
+            (("assertions", 0, "criteria"), "rubric"),
+        ):
+            places.note(ours, self.document, (*loc, theirs))
+        slug = suite_slug(self.agent, name, instead=instead) if isinstance(name, str) else None
+        if entry is None:
+            known = {} if slug is None else {"slug": slug}
+            return Draft("suite", "agentura", self.document, known, None, place=places)
+        data = {
+            "suite": entry.name,
+            "slug": slug,
+            "agent": self.agent,
+            # Where something is missing the rest is looked at all the same.
+            **_rules(entry, rubric or "missing"),
+            "cases": [] if dataset is None else self._cases(entry, dataset, places),
+        }
+        draft = drafted("suite", "agentura", self.document, data, place=places)
+        return draft.without_spec() if dataset is None or rubric is None else draft
+
+    def _unsound_agent(self) -> Draft:
+        return Draft("agent", "agentura", self.document, {"slug": self.agent}, None)
+
+    def _dataset(self, loc: Loc, kind: Any) -> Dataset | None:  # noqa: ANN401 - JSON
+        """Give the dataset of an entry; None, and said: it is not there or does not fit."""
+        here = (*loc, "dataset")
+        written = self.document.value(here)
+        path = self.reading.path(written) if isinstance(written, str) else ""
+        if path not in self.datasets:
+            content = self.reading.content(here)
+            if content is None:
+                return None
+            self.datasets[path], problems = read_dataset(path, content, self.reading.around)
+            self.reading.problems += problems
+        dataset = self.datasets[path]
+        if dataset is None:
+            return None
+        found = list(row_problems(dataset, kind))
+        self.reading.problems += found
+        has_errors = any(each.level == "error" for each in found)
+        return dataset if dataset.is_sound and not has_errors else None
+
+    def _cases(self, entry: Entry, dataset: Dataset, places: Places) -> list[dict[str, Any]]:
+        rows = [each.row for each in dataset.conversations]
+        names = distinct_names([row.id or f"row-{n:04}" for n, row in enumerate(rows, 1)])
+        timeout = {} if self.timeout_ms is None else {"turn_timeout_s": self.timeout_ms / 1000}
+        cases = []
+        for n, (name, each) in enumerate(zip(names, dataset.conversations, strict=True)):
+            _note(places, ("cases", n), dataset.document, each)
+            turns = [_turn(entry, each, exchange) for exchange in each.exchanges]
+            cases.append({"name": name, **timeout, "turns": turns})
+        return cases
+
+
+def _rules(entry: Entry, rubric: str) -> dict[str, Any]:
+    """Say what is graded, and by what a run passes."""
+    least = entry.least_score
+    checks: list[dict[str, Any]] = []
+    gates: dict[str, Any] = {} if least is None else {"min_score": least}
+    more: dict[str, Any] = {} if least is None else {"pass_threshold": least}
+    match entry:
+        case Golden():
+            threshold = {"threshold": least} if entry.scorer in _GRADUAL else {}
+            checks.append({"type": entry.scorer, **threshold})
+        case Judged():
+            question = {"criteria": rubric, "scale": "0-1", "votes": entry.runs}
+            checks.append({"type": "llm_judge", **question, "threshold": least})
+            more["judge_model"] = entry.judge_model
+        case Performance():
+            if entry.max_ms is not None:
+                checks.append({"type": "latency", "max_ms": entry.max_ms})
+                gates["max_p95_ms"] = entry.max_ms
+            if entry.max_cost_per_call_usd is not None:
+                checks.append({"type": "cost", "max_usd": entry.max_cost_per_call_usd})
+                gates["max_cost_per_call_usd"] = entry.max_cost_per_call_usd
+    rules = {"pass_rule": "score", "run_rule": "gates", "gates": gates, "assertions": checks}
+    return rules | more
+
+
+def _turn(entry: Entry, conversation: Conversation, exchange: Exchange) -> dict[str, Any]:
+    row = conversation.row
+    turn: dict[str, Any] = {"user": exchange.user, "expected": exchange.expected}
+    if row.context is not None:
+        turn["context"] = [row.context]
+    if isinstance(entry, ToolUse):
+        call = {"tool": row.expected_tool, "args": row.expected_args}
+        output = {"expected_output": row.expected_output, "threshold": entry.least_score}
+        turn["assertions"] = [{"type": "tool_use", **call, **output}]
+    elif not exchange.is_scored:
+        turn["assertions"] = []
+    return turn
+
+
+def _note(places: Places, case: Loc, document: Document, written: Conversation) -> None:
+    """Remember where in its dataset a case was written."""
+    places.note(case, document, written.loc)
+    places.note((*case, "name"), document, (*written.loc, "id"))
+    for t, exchange in enumerate(written.exchanges):
+        turn = (*case, "turns", t)
+        places.note((*turn, "user"), document, exchange.user_loc)
+        places.note((*turn, "expected"), document, exchange.expected_loc)
+        call = (*turn, "assertions", 0)
+        places.note((*call, "tool"), document, (*written.loc, "expected_tool"))
+        places.note((*call, "args"), document, (*written.loc, "expected_args"))

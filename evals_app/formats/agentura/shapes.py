@@ -1,0 +1,198 @@
+"""The shapes of Agentura's files."""
+
+import shlex
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from evals_app.engine.spec import MOST, Usd
+from evals_app.formats.foreign import Foreign
+
+_OPERATORS = set("();<>|&")
+
+Text = Annotated[str, Field(min_length=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Milliseconds = Annotated[int, Field(gt=0, le=MOST)]
+
+
+def _line(command: str) -> str:
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        operators = [word for word in lexer if word and set(word) <= _OPERATORS]
+    except ValueError:
+        msg = "A quote is opened and never closed."
+        raise ValueError(msg) from None
+    if operators:
+        msg = (
+            f"Programs are started without a shell, so {operators[0]} means nothing: put the line"
+            " into a script of its own and name that."
+        )
+        raise ValueError(msg)
+    return command
+
+
+def _module(module: str) -> str:
+    if ":" not in module:
+        msg = (
+            "A module of JavaScript cannot run here. Write module.path:name of a Python function"
+            " that the operator permits, describe the agent as http or cli, or name one with"
+            " --agent."
+        )
+        raise ValueError(msg)
+    return module
+
+
+class Agent(Foreign):
+    """How the agent is called."""
+
+    type: str
+    timeout_ms: Annotated[int, Field(gt=0, le=1_500_000)] | None = None
+
+
+class HttpAgent(Agent):
+    """An agent behind an address."""
+
+    endpoint: Annotated[Text, Field(description="Where messages are posted.")]
+    # Texts there; {env: NAME}, which keeps a key out of the file, is ours.
+    headers: dict[str, Any] = Field(default_factory=dict)
+
+
+class CliAgent(Agent):
+    """An agent that is a program."""
+
+    command: Annotated[
+        Text, AfterValidator(_line), Field(description="The program and its arguments.")
+    ]
+
+
+class SdkAgent(Agent):
+    """An agent that is a function: of JavaScript there, of Python here."""
+
+    module: Annotated[Text, AfterValidator(_module), Field(description="module.path:name.")]
+
+
+AGENTS: dict[str, type[Agent]] = {"http": HttpAgent, "cli": CliAgent, "sdk": SdkAgent}
+
+_NO_CONFIDENCE = "How sure an agent says it is counts in no score here; left out."
+
+
+class Entry(Foreign):
+    """A suite."""
+
+    lost = {"confidence_policy": _NO_CONFIDENCE, "confidence_policy_config": _NO_CONFIDENCE}
+
+    default_threshold: ClassVar[float | None] = 0.8
+
+    type: str
+    name: Annotated[Text, Field(description="The name of the suite.")]
+    dataset: Annotated[Text, Field(description="Path of the dataset, from this file.")]
+    threshold: Share | None = None
+
+    @property
+    def least_score(self) -> float | None:
+        """The score that cases and suite must reach; None: the score decides nothing."""
+        return self.default_threshold if self.threshold is None else self.threshold
+
+
+class Golden(Entry):
+    """Replies are compared with what is expected."""
+
+    scorer: Literal["exact_match", "contains", "fuzzy_match", "semantic_similarity"] = "exact_match"
+
+
+class Judged(Entry):
+    """A judge scores replies from 0 to 1 by a rubric."""
+
+    rubric: Annotated[Text, Field(description="Path of the rubric, from this file.")]
+    judge_model: Text | None = None
+    runs: Literal[1, 3, 5] = 1
+
+
+class Performance(Entry):
+    """Replies come in time and cost little."""
+
+    default_threshold = None
+
+    max_p95_ms: Milliseconds | None = None
+    latency_threshold_ms: Milliseconds | None = None  # as it was called before
+    max_cost_per_call_usd: Usd | None = None
+
+    @property
+    def max_ms(self) -> int | None:
+        return self.max_p95_ms or self.latency_threshold_ms
+
+    @model_validator(mode="after")
+    def _measures_something(self) -> Self:
+        if self.max_p95_ms is not None and self.latency_threshold_ms is not None:
+            msg = "latency_threshold_ms is the old name of max_p95_ms; leave it out."
+            raise ValueError(msg)
+        if self.max_ms is None and self.max_cost_per_call_usd is None:
+            msg = "A performance suite needs max_p95_ms or max_cost_per_call_usd."
+            raise ValueError(msg)
+        return self
+
+
+class ToolUse(Entry):
+    """The right tool is called with the right arguments."""
+
+
+ENTRIES: dict[str, type[Entry]] = {
+    "golden_dataset": Golden,
+    "llm_judge": Judged,
+    "performance": Performance,
+    "tool_use": ToolUse,
+}
+
+
+class Config(Foreign):
+    """The whole file."""
+
+    lost = {
+        "ci": "Whether a result blocks is settled where it is used: run_evals --ci exits with 1 if"
+        " a suite failed. Left out.",
+        "contracts": "There are no contracts: write what they demand as checks of the suite, for"
+        " example json_path or tool_not_called. Left out.",
+        "consensus": "Agents do not vote here: make an agent that asks several models, and import"
+        " that. Left out.",
+        "drift": "Compare two runs of a suite instead; left out.",
+    }
+
+    version: Literal[1] = 1
+    agent: Any = None
+    evals: Annotated[list[Any], Field(min_length=1, description="The suites.")]
+
+
+class Row(Foreign):
+    """A row of a dataset; what it needs depends on the type of the suite."""
+
+    overlooks = True
+
+    id: Text | None = None
+    input: Text | None = None
+    context: Text | None = None
+    expected: str | None = None
+    expected_tool: Text | None = None
+    expected_args: dict[str, Any] | None = None
+    expected_output: str | None = None
+    conversation: list[Any] | None = None
+    eval_turns: list[int] = Field(default_factory=list)
+
+
+class User(Foreign):
+    """A message of the user."""
+
+    overlooks = True
+
+    role: Literal["user"]
+    content: Annotated[Text, Field(description="What the user says.")]
+
+
+class Assistant(Foreign):
+    """What the agent should say."""
+
+    overlooks = True
+    lost = {"content": "The agent speaks for itself; what is written for it here is left out."}
+
+    role: Literal["assistant"]
+    expected: Annotated[Text, Field(description="What the agent should say.")] | None = None

@@ -1,0 +1,70 @@
+"""What is different between an object and what a file would make of it, key by key."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from evals_app.formats.problems import Loc, keys_text, shown
+
+# By these the entries of lists are known; others are known by their position.
+_NAMES = ("name", "ref", "id", "slug", "model")
+# Where names are prose: a case “Forgot password” holds no secret.
+_NAMED_FREELY = (("cases",), ("entities",), ("chunks",))
+_NOTHING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place whose value changes; `before` or `after` is empty where nothing stands there.
+
+    `keys` is a path as people read it: `cases["Refund"].turns[0].user`.
+    """
+
+    keys: str
+    before: str
+    after: str
+
+
+def differences(before: BaseModel, after: BaseModel) -> Iterator[Difference]:
+    """Compare two specs of one kind; what is left out equals its default."""
+    left, right = (
+        each.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        for each in (before, after)
+    )
+    yield from _compared(left, right, ())
+
+
+def _compared(before: Any, after: Any, loc: Loc) -> Iterator[Difference]:  # noqa: ANN401 - JSON
+    if isinstance(before, dict) and isinstance(after, dict):
+        yield from _in_mappings(before, after, loc)
+    elif isinstance(before, list) and isinstance(after, list):
+        yield from _in_mappings(_by_name(before), _by_name(after), loc)
+    elif before != after or isinstance(before, bool) != isinstance(after, bool):
+        yield Difference(keys_text(loc), _text(before, loc), _text(after, loc))
+
+
+def _in_mappings(before: dict[Any, Any], after: dict[Any, Any], loc: Loc) -> Iterator[Difference]:
+    for key in dict.fromkeys((*before, *after)):
+        left, right = before.get(key, _NOTHING), after.get(key, _NOTHING)
+        yield from _compared(left, right, (*loc, key))
+
+
+def _by_name(entries: list[Any]) -> dict[str | int, Any]:
+    """Give entries by their name, if all have one and no two the same; else by position."""
+    for key in _NAMES:
+        names = [each.get(key) if isinstance(each, dict) else None for each in entries]
+        if all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
+            return dict(zip(names, entries, strict=True))  # type: ignore[arg-type]
+    return dict(enumerate(entries))
+
+
+def _text(value: Any, loc: Loc) -> str:  # noqa: ANN401 - JSON, or nothing
+    if value is _NOTHING:
+        return ""
+    if isinstance(value, list | dict):
+        noun = "entry" if isinstance(value, list) else "key"
+        plural = "entries" if isinstance(value, list) else "keys"
+        return f"({len(value)} {noun if len(value) == 1 else plural})"
+    return shown(value, loc[2:] if loc[:1] in _NAMED_FREELY else loc)

@@ -1,0 +1,183 @@
+"""Data that was read from a file, and on which line and in which column each part of it stands."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals_app.formats.problems import (
+    FormatError,
+    Level,
+    Loc,
+    Problem,
+    holds,
+    keys_text,
+    shown,
+)
+from evals_app.formats.yaml_scalars import fault
+
+MAX_BYTES = 10 * 1024 * 1024
+# Counted with every alias written out.
+MAX_NODES = 500_000
+
+_MAX_BAD_CHARACTERS = 5
+# What YAML itself allows in a text, less the byte order mark.
+_UNPRINTABLE = re.compile(
+    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+
+
+@dataclass(slots=True)
+class Node:
+    """A value with its place. `raw` is the text of a plain scalar, None where it is quoted."""
+
+    line: int
+    column: int
+    scalar: Any = None
+    raw: str | None = None
+    items: "list[Node] | None" = None
+    entries: "dict[str, tuple[Node, Node]] | None" = None
+    size: int = 1
+    height: int = 1
+    is_open: bool = False
+    key: "Node | None" = None  # while it is open: the key that waits for its value
+    merged: "list[Node]" = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Surprise:
+    """A plain scalar that YAML 1.1 reads as something a person may not mean."""
+
+    loc: Loc
+    raw: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The data of a file, and where each part of it stands."""
+
+    path: str
+    data: Any
+    root: Node = field(repr=False)
+    surprises: tuple[Surprise, ...] = ()
+
+    def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
+        """Give line and column of a value (or its key); of what holds it if it does not exist."""
+        node = mark = self.root
+        for step in loc:
+            if isinstance(step, str) and node.entries and step in node.entries:
+                key, node = node.entries[step]
+                # A blank value has no place of its own worth showing.
+                mark = key if at_key or (node.raw == "" and node.line != key.line) else node
+            elif isinstance(step, int) and node.items and 0 <= step < len(node.items):
+                mark = node = node.items[step]
+            else:
+                break
+        return mark.line, mark.column
+
+    def raw(self, loc: Loc) -> str | None:
+        """Give the text of a plain scalar as it was written."""
+        node = self.root
+        for step in loc:
+            if isinstance(step, str) and node.entries and step in node.entries:
+                node = node.entries[step][1]
+            elif isinstance(step, int) and node.items and 0 <= step < len(node.items):
+                node = node.items[step]
+            else:
+                return None
+        return node.raw
+
+    def problem(
+        self,
+        loc: Loc,
+        message: str,
+        *,
+        value: str | None = None,
+        at_key: bool = False,
+        level: Level = "error",
+    ) -> Problem:
+        """Make a Problem for a place in this file; the value is looked up unless given."""
+        line, column = self.place(loc, at_key=at_key)
+        found = shown(self.value(loc), loc) if value is None else value
+        return Problem(self.path, line, column, keys_text(loc), found, message, level)
+
+    def value(self, loc: Loc) -> Any:  # noqa: ANN401 - JSON
+        """Give what stands in a place; an empty list, which shows as nothing, if nothing does."""
+        data = self.data
+        for step in loc:
+            if not holds(data, step):
+                return []
+            data = data[step]
+        return data
+
+
+def json_document(path: str, data: Any) -> Document:  # noqa: ANN401 - JSON
+    """Make a document of JSON that a program sent: it has keys and no lines.
+
+    Raises:
+        FormatError: it holds too many values, or something that cannot be stored.
+    """
+    waiting, count = [data], 0
+    while waiting:
+        count += 1
+        if count > MAX_NODES:
+            message = f"The body holds more than {MAX_NODES} values; split it."
+            raise FormatError([Problem(path, 0, 0, "", "", message)])
+        value = waiting.pop()
+        if isinstance(value, dict | list):
+            waiting += value.values() if isinstance(value, dict) else value
+    document = Document(path, data, Node(0, 0))
+    if problems := [document.problem(loc, message, value="") for loc, message in faults(data)]:
+        raise FormatError(problems)
+    return document
+
+
+def faults(data: Any) -> Iterator[tuple[Loc, str]]:  # noqa: ANN401 - JSON
+    """Name what no database stores in some JSON, with its place; without recursion."""
+    waiting: list[tuple[Loc, Any]] = [((), data)]
+    while waiting:
+        loc, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += (((*loc, key), item) for key, item in value.items())
+            inner = list(value)
+        elif isinstance(value, list):
+            waiting += (((*loc, n), item) for n, item in enumerate(value))
+            continue
+        else:
+            inner = [value]
+        for each in inner:
+            if found := fault(each):
+                yield loc, found
+
+
+def decoded(path: str, content: bytes) -> str:
+    """Give the text of a file.
+
+    Raises:
+        FormatError: it is too long, is not UTF-8, or holds control characters.
+    """
+    if len(content) > MAX_BYTES:
+        size = f"{len(content) / 1024 / 1024:.1f} MB"
+        message = "The file is larger than 10 MB; split it into several suites."
+        raise FormatError([Problem(path, 0, 0, "", size, message)])
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = content[: error.start]
+        line = before.count(b"\n") + 1
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
+        found = f"byte 0x{content[error.start]:02x}"
+        message = "The file is not UTF-8 text; save it with the encoding UTF-8."
+        raise FormatError([Problem(path, line, column, "", found, message)]) from None
+    problems = []
+    for match in _UNPRINTABLE.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        column = match.start() - text.rfind("\n", 0, match.start())
+        message = "A control character cannot stand here; remove it, or escape it inside quotes."
+        problems.append(Problem(path, line, column, "", f"U+{ord(match[0]):04X}", message))
+        if len(problems) == _MAX_BAD_CHARACTERS:
+            break
+    if problems:
+        raise FormatError(problems)
+    return text

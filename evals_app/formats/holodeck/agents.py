@@ -1,0 +1,154 @@
+"""The agent that a file describes."""
+
+import re
+from dataclasses import dataclass
+
+from evals_app.engine.suite import near
+from evals_app.formats.document import Document, Node
+from evals_app.formats.draft import Draft, drafted
+from evals_app.formats.foreign import Places
+from evals_app.formats.holodeck.models import SCRIPTED, Models
+from evals_app.formats.holodeck.shapes import AgentFile, Instructions
+from evals_app.formats.holodeck.source import Source
+from evals_app.formats.problems import Loc
+
+_HEADING = re.compile(r"\A---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
+
+# What to do about each kind of tool.
+_SEARCH = (
+    "put what it searches into the chunks of a fixture and give the agent knowledge.search, or give"
+    " it an HTTP tool that asks your index"
+)
+_PYTHON = (
+    "give the agent a tool of this name with written answers or an HTTP tool, or have the whole"
+    " agent called as Python (driver python)"
+)
+_MODEL = "give the agent a tool of this name with written answers, or an HTTP tool"
+_INSTEAD = {
+    "vectorstore": _SEARCH,
+    "hierarchical_document": _SEARCH,
+    "function": _PYTHON,
+    "mcp": "have the operator set the server up (EVALS_MCP_SERVERS), then give the agent"
+    " {mcp: NAME, tools: [...]}",
+    "prompt": _MODEL,
+    "hosted": _MODEL,
+    "skill": "write what it knows into the instructions",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    text: str
+    document: Document
+    loc: Loc
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """The agent that a file is about: its slug, where that stands, and its draft if it is new."""
+
+    slug: str | None
+    loc: Loc = ()
+    draft: Draft | None = None
+
+
+def read_agent(source: Source, file: AgentFile | None, models: Models) -> Tested:
+    """Tell which agent a file is about, and read it if it is described there."""
+    if file is not None and file.model is not None and file.model.provider == SCRIPTED:
+        for key in ("instructions", "tools"):
+            if getattr(file, key):
+                message = (
+                    f"The scripted agent {file.model.name} goes by rules of its own; left out."
+                )
+                source.say((key,), message, level="loss", at_key=True)
+        return Tested(file.model.name, ("model", "name"))
+    _report_tools(source)
+    if any(source.value((key,)) is not None for key in ("model", "instructions")):
+        return _described(source, file, models)
+    if source.around.agent is None:
+        message = (
+            "This file names no agent: it has no `model` and no `instructions`. Write them, or name"
+            " an agent that exists: import_evals --agent SLUG."
+        )
+        source.say((), message)
+    return Tested(source.around.agent)
+
+
+def _described(source: Source, file: AgentFile | None, models: Models) -> Tested:
+    if file is None:
+        return _unsound(source)
+    for key in ("name", "model", "instructions"):
+        if getattr(file, key) is None:
+            message = f"The key `{key}` is missing: an agent has a name, a model and instructions."
+            source.say((key,), message)
+    prompt = None
+    if file.instructions is not None:
+        prompt = _prompt(source, file.instructions)
+    if file.name is None or file.model is None or prompt is None:
+        return _unsound(source)
+    document, slug = source.document, source.slug(file.name)
+    data = {
+        "agent": file.name,
+        "slug": slug,
+        "description": file.description or "",
+        "driver": "model",
+        "model": models.named(source, ("model",), file.model),
+        "system_prompt": prompt.text,
+    }
+    places = Places(document)
+    places.note(("agent",), document, ("name",))
+    places.note(("slug",), document, ("name",))
+    places.note(("system_prompt",), prompt.document, prompt.loc)
+    draft = drafted("agent", "holodeck", document, data, place=places)
+    return Tested(slug, ("name",), draft)
+
+
+def _unsound(source: Source) -> Tested:
+    """Give an agent that others may refer to, though it cannot be read."""
+    name = source.value(("name",))
+    if not isinstance(name, str):
+        return Tested(None)
+    document, slug = source.document, source.slug(name)
+    draft = Draft("agent", "holodeck", document, {"slug": slug}, None, place=document.problem)
+    return Tested(slug, ("name",), draft)
+
+
+def _prompt(source: Source, written: str | Instructions) -> _Prompt | None:
+    here: Loc = ("instructions",)
+    if isinstance(written, str):
+        return _Prompt(written, source.document, here)
+    if written.inline is not None and written.file is None:
+        return _Prompt(written.inline, source.document, (*here, "inline"))
+    if written.file is None or written.inline is not None:
+        source.say(here, "Write the instructions under `inline`, or name a `file` that holds them.")
+        return None
+    return _without_heading(source, (*here, "file"))
+
+
+def _without_heading(source: Source, loc: Loc) -> _Prompt | None:
+    whole = source.text(loc)
+    if whole is None:
+        return None
+    text = _HEADING.sub("", whole)
+    document = Document(source.path(source.value(loc)), text, Node(1, 1))
+    if text != whole:
+        message = "The heading between dashes is no part of the prompt; left out."
+        source.problems.append(document.problem((), message, value="", level="loss"))
+    return _Prompt(text, document, ())
+
+
+def _report_tools(source: Source) -> None:
+    for loc in source.rows(("tools",)):
+        tool = source.value(loc)
+        kind, name = (tool.get("type"), tool.get("name")) if isinstance(tool, dict) else ("", "")
+        advice = _INSTEAD.get(kind) if isinstance(kind, str) else None
+        if advice is None:
+            hint = near(kind, _INSTEAD) if isinstance(kind, str) else ""
+            message = f"Unknown type of tool.{hint} Known types: {', '.join(_INSTEAD)}."
+            source.say((*loc, "type"), message)
+            continue
+        message = (
+            f"The {kind} tool {name} does not run here, so the agent has to do without it: {advice}."
+            " Cases that expect it fail until then."
+        )
+        source.say(loc, message, level="loss")

@@ -1,0 +1,60 @@
+"""A file of HoloDeck while it is read, with its variables filled in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from evals_app.formats.document import Document
+from evals_app.formats.draft import surprises
+from evals_app.formats.foreign import Around
+from evals_app.formats.holodeck.variables import Filling
+from evals_app.formats.problems import Loc, Problem, holds
+from evals_app.formats.reading import Reading
+
+
+@dataclass(slots=True)
+class Source(Reading):
+    """A file whose `data` has values in place of variables; messages show what was written."""
+
+    data: Any = field(default=None, repr=False)
+    _unfilled: Mapping[str, Problem] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        document: Document,
+        shape: Any,  # noqa: ANN401 - a type
+        around: Around,
+        *,
+        ignored: frozenset[Any] = frozenset(),
+    ) -> "Source":
+        """Begin to read a file of a shape; what `ignored` keys of it hold does not matter."""
+        filling = Filling(document, around.environment)
+        data = document.data
+        if isinstance(data, dict):
+            read = {key: value for key, value in data.items() if key not in ignored}
+            data = data | filling.filled(read, ())
+        else:
+            data = filling.filled(data, ())
+        seen = [each for each in document.surprises if not set(each.loc[:1]) & ignored]
+        doubts = surprises(replace(document, surprises=tuple(seen)), shape)
+        unfilled = {each.keys: each for each in filling.problems if each.level == "error"}
+        return cls(document, around, [*filling.problems, *doubts], data, unfilled)
+
+    def found(self) -> list[Problem]:
+        """Give the problems; where a variable is missing, nothing else is wrong."""
+        return [each for each in self.problems if self._unfilled.get(each.keys, each) is each]
+
+    def value(self, loc: Loc) -> Any:  # noqa: ANN401 - JSON
+        """Give what stands in a place; None if nothing does."""
+        data = self.data
+        for step in loc:
+            if not holds(data, step):
+                return None
+            data = data[step]
+        return data
+
+    def rows(self, loc: Loc) -> list[Loc]:
+        """Give the places of the rows of a list."""
+        rows = self.value(loc)
+        return [(*loc, n) for n in range(len(rows))] if isinstance(rows, list) else []

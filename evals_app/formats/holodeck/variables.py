@@ -1,0 +1,88 @@
+"""Fill `${NAME}` in from the environment, everywhere but where a secret may stand."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals_app.engine.suite import near
+from evals_app.formats.document import Document
+from evals_app.formats.problems import Loc, Problem, is_secret, shortened
+from evals_app.formats.yaml_scalars import character_fault, resolved
+
+API_KEY = "api_key"
+# The key of a model becomes the name of a variable, never its content.
+_OF_MODELS = ("model", API_KEY)
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_ALMOST = re.compile(r"\$\{(?![A-Za-z_][A-Za-z0-9_]*\})[^{}]*\}")
+
+
+def variable_in(text: str) -> str | None:
+    """Give the name of the variable that is all of a text."""
+    found = _VARIABLE.fullmatch(text)
+    return found[1] if found else None
+
+
+@dataclass(slots=True)
+class Filling:
+    """Fills in the variables of a document; what cannot be filled in goes to `problems`."""
+
+    document: Document
+    environment: Mapping[str, str] = field(repr=False)
+    problems: list[Problem] = field(default_factory=list)
+
+    def filled(self, value: Any, loc: Loc) -> Any:  # noqa: ANN401 - JSON
+        """Give what stands in a place with its variables filled in."""
+        if isinstance(value, dict):
+            for key in filter(_VARIABLE.search, value):
+                message = "Variables are filled into values only; write this key out."
+                self.problems.append(self.document.problem((*loc, key), message, at_key=True))
+            return {key: self.filled(item, (*loc, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.filled(item, (*loc, n)) for n, item in enumerate(value)]
+        if not isinstance(value, str) or loc[-2:] == _OF_MODELS:
+            return value
+        if almost := _ALMOST.search(value):
+            message = f"Only ${{NAME}} is filled in; {shortened(almost[0], loc)} stays as it is."
+            self.problems.append(self.document.problem(loc, message, level="warning"))
+        return self._text(value, loc) if _VARIABLE.search(value) else value
+
+    def _text(self, text: str, loc: Loc) -> Any:  # noqa: ANN401 - a scalar
+        if is_secret(loc):
+            message = (
+                "By its key a secret may stand here, and secrets never come into a suite, so no"
+                " variable is filled in. Give the key another name if it holds none."
+            )
+            self.problems.append(self.document.problem(loc, message))
+            return text
+        for name in _VARIABLE.findall(text):
+            if problem := self._problem(name):
+                self.problems.append(self.document.problem(loc, problem))
+                return text
+        filled = _VARIABLE.sub(lambda match: self.environment[match[1]], text)
+        if self.document.raw(loc) is None:
+            return filled
+        # As if the value had been written there: 0.8 is a number, unless there are quotes.
+        try:
+            return resolved(filled)
+        except ValueError:
+            return filled
+
+    def _problem(self, name: str) -> str | None:
+        if not self.environment:
+            return (
+                f"The variable {name} is not known here: only the command import_evals sees the"
+                " environment. Import with it, or write the value itself."
+            )
+        if is_secret((name,)):
+            return (
+                f"By its name the variable {name} holds a secret, and secrets never come into a"
+                " suite. Give the variable another name if it holds none."
+            )
+        if name not in self.environment:
+            hint = near(name, self.environment)
+            return f"The environment variable {name} is not set.{hint} Set it, and import again."
+        if fault := character_fault(self.environment[name]):
+            return f"The environment variable {name} cannot be used. {fault}"
+        return None

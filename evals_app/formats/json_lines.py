@@ -1,0 +1,125 @@
+"""Read JSON values that follow one another, one a line or spread over several."""
+
+import json
+from typing import Any
+
+from evals_app.formats.document import MAX_NODES, Document, Node, decoded, faults
+from evals_app.formats.problems import FormatError, Problem, keys_text
+from evals_app.formats.yaml_scalars import whole_number
+
+MAX_DEPTH = 64
+_MANY = 20  # then it is something else altogether
+_SPACE = " \t\n\r"
+
+
+def read_json_lines(path: str, content: bytes) -> Document:
+    """Read a file of JSON values; the document's data is the list of them, each with its line.
+
+    Raises:
+        FormatError: a value is no JSON, has a key twice, holds what cannot be stored, or there
+            are too many.
+    """
+    text = decoded(path, content)
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_once, parse_constant=_refuse, parse_int=whole_number
+    )
+    values: list[Any] = []
+    nodes: list[Node] = []
+    problems: list[Problem] = []
+    lines = _Lines(text)
+    at, size = _skip(text, 0), 0
+    while at < len(text):
+        line, column = lines.place(at)
+        try:
+            value, end = decoder.raw_decode(text, at)
+            size += _size(value)
+        except (ValueError, RecursionError) as error:
+            problems.append(_problem(path, error, lines, line, column))
+            if len(problems) == _MANY:
+                message = f"Nothing after these {_MANY} mistakes was read."
+                problems.append(Problem(path, line, column, "", "", message))
+                break
+            end = lines.end_of(line)  # the next line may be sound
+        else:
+            problems += (
+                Problem(path, line, column, keys_text((len(values), *loc)), "", message)
+                for loc, message in faults(value)
+            )
+            values.append(value)
+            nodes.append(Node(line, column))
+        if size > MAX_NODES:
+            message = f"The file holds more than {MAX_NODES} values; split it."
+            problems.append(Problem(path, line, column, "", "", message))
+            break
+        at = _skip(text, end)
+    if problems:
+        raise FormatError(problems)
+    return Document(path, values, Node(1, 1, items=nodes))
+
+
+class _Lines:
+    """Tells lines and columns, asked in the order of the text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._line, self._begin = 1, 0
+
+    def place(self, at: int) -> tuple[int, int]:
+        while (end := self._text.find("\n", self._begin)) != -1 and end < at:
+            self._line, self._begin = self._line + 1, end + 1
+        return self._line, at - self._begin + 1
+
+    def end_of(self, line: int) -> int:
+        end = self._text.find("\n", self._begin)
+        return len(self._text) if end == -1 else end
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _SPACE:
+        at += 1
+    return at
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            msg = f"The key {key!r} stands twice."
+            raise ValueError(msg)
+        found[key] = value
+    return found
+
+
+def _refuse(constant: str) -> Any:  # noqa: ANN401 - never returns
+    msg = f"{constant} is no number of JSON."
+    raise ValueError(msg)
+
+
+def _size(value: Any) -> int:  # noqa: ANN401 - JSON
+    """Count values, without recursion.
+
+    Raises:
+        RecursionError: it is nested too deep.
+    """
+    waiting, count = [(value, 1)], 0
+    while waiting:
+        each, depth = waiting.pop()
+        count += 1
+        if depth > MAX_DEPTH:
+            raise RecursionError
+        if isinstance(each, dict | list):
+            inner = each.values() if isinstance(each, dict) else each
+            waiting += [(item, depth + 1) for item in inner]
+    return count
+
+
+def _problem(
+    path: str, error: ValueError | RecursionError, lines: _Lines, line: int, column: int
+) -> Problem:
+    if isinstance(error, RecursionError):
+        return Problem(path, line, column, "", "", f"Nested deeper than {MAX_DEPTH} levels.")
+    if isinstance(error, json.JSONDecodeError):
+        where = lines.place(error.pos) if error.pos >= 0 else (line, column)
+        message = f"This is no JSON: {error.msg[0].lower()}{error.msg[1:]}."
+        return Problem(path, *where, "", "", message)
+    return Problem(path, line, column, "", "", str(error))

@@ -1,0 +1,173 @@
+"""The agents of a `lobu.toml`, and which of them an eval file tests.
+
+An agent is made only where none of its slug exists: what people add to it here, its tools above
+all, is not in the file and must not vanish with the next import.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from evals_app.formats.document import Document, decoded
+from evals_app.formats.draft import Draft, drafted
+from evals_app.formats.foreign import Around, Foreign, Places
+from evals_app.formats.problems import FormatError, Loc
+from evals_app.formats.reading import Reading
+
+# What an agent is told, in this order, from files in its folder.
+_PROMPTS = ("IDENTITY.md", "SOUL.md", "USER.md")
+# Its models have the names of their makers before them, which may be its own.
+_ROUTER = "openrouter"
+
+_NO_SANDBOX = "Agents have no sandbox here, so there is nothing to let in or to install; left out."
+_NO_CHANNEL = "Cases talk to the agent themselves, and through no chat platform; left out."
+_KEY = "Keys stay in the environment; the provider knows the name of its variable. Left out."
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _Provider(Foreign):
+    overlooks = True
+    lost = {"key": _KEY, "secret_ref": _KEY}
+
+    id: Annotated[Text, Field(description="The provider, for example openrouter.")]
+    model: Text | None = None
+
+
+class _Agent(Foreign):
+    overlooks = True
+    lost = {
+        "network": _NO_SANDBOX,
+        "egress": _NO_SANDBOX,
+        "worker": _NO_SANDBOX,
+        "platforms": _NO_CHANNEL,
+        "connections": _NO_CHANNEL,
+        "preview": _NO_CHANNEL,
+        "skills": "Skills and their MCP servers are left out: give the agent `tools`; the operator"
+        " sets MCP servers up (EVALS_MCP_SERVERS).",
+        "tools": "Which tools an agent may use is said by its own list of `tools`; left out.",
+        "guardrails": "Nothing stands between user and agent here; left out.",
+    }
+
+    name: str = ""
+    description: str = ""
+    dir: Text | None = None
+    providers: list[_Provider] = Field(default_factory=list)
+
+
+class _Project(Foreign):
+    overlooks = True
+    lost = {"memory": "Agents remember nothing from one case to the next; left out."}
+
+    agents: dict[str, Any] = Field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Project:
+    """A lobu.toml: the folders of its agents by their ids, and what is made of it."""
+
+    folder: PurePosixPath
+    homes: dict[str, PurePosixPath] = field(default_factory=dict)
+    drafts: list[Draft] = field(default_factory=list)
+
+
+def read_project(document: Document, around: Around, folders: Collection[PurePosixPath]) -> Project:
+    """Read a lobu.toml; `folders` are those of the files that are imported."""
+    reading = Reading(document, around)
+    reading.part(_Project, ())
+    project = Project(PurePosixPath(document.path).parent)
+    written = document.value(("agents",))
+    for slug in written if isinstance(written, dict) else ():
+        home = document.value(("agents", slug, "dir"))
+        home = home if isinstance(home, str) else f"agents/{slug}"
+        project.homes[slug] = folder = PurePosixPath(reading.path(home))
+        if folder.parent.name != "agents" and folder / "evals" not in folders:
+            message = (
+                f"Evals are found by themselves in agents/*/evals only: name the files of {folder}"
+                "/evals when you import."
+            )
+            reading.say(("agents", slug, "dir"), message, level="warning")
+        project.drafts += _agent(reading, slug, home)
+    project.drafts.append(reading.remarks("lobu"))
+    return project
+
+
+def agent_of(path: str, projects: Sequence[Project], around: Around) -> str | None:
+    """Give the slug of the agent that an eval file tests: by its folder, else as was said.
+
+    Where nobody says anything it is the first agent of the lobu.toml; None: there is none.
+    """
+    folder = PurePosixPath(path).parent
+    above = [each for each in projects if folder.is_relative_to(each.folder)]
+    homes = max(above, key=lambda each: len(each.folder.parts)).homes if above else {}
+    if folder.name == "evals":
+        for slug, home in homes.items():
+            if home == folder.parent:
+                return slug
+        if folder.parent.parent.name == "agents":
+            return folder.parent.name
+    return around.agent or next(iter(homes), None)
+
+
+def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
+    loc: Loc = ("agents", slug)
+    document = reading.document
+    if slug in reading.around.agents:
+        if document.value((*loc, "providers")):
+            message = f"There is an agent {slug}, and it stays as it is; this one is left out."
+            reading.say(loc, message, at_key=True, level="loss")
+        return
+    agent = reading.part(_Agent, loc)
+    if agent is None:
+        yield Draft("agent", "lobu", document, {"slug": slug}, None)
+        return
+    position = next((n for n, each in enumerate(agent.providers) if each.model), None)
+    if position is None:
+        message = (
+            "No `model` is named in its providers, so no agent is made of this; name one, or write"
+            f" {slug}.agent.yaml."
+        )
+        reading.say(loc, message, at_key=True, level="loss")
+        return
+    places = Places(document, loc)
+    here = (*loc, "providers", position)
+    places.note(("model",), document, (*here, "model"))
+    places.note(("model", "provider"), document, (*here, "id"))
+    places.note(("agent",), document, (*loc, "name"))
+    places.note(("system_prompt",), document, (*loc, "dir"))
+    for n in range(len(agent.providers)):
+        if n != position:
+            message = "An agent has one model here, and no other takes its place; left out."
+            reading.say((*loc, "providers", n), message, level="loss")
+    data = {
+        "agent": agent.name or slug,
+        "slug": slug,
+        "description": agent.description,
+        "driver": "model",
+        "model": _model(agent.providers[position]),
+        "system_prompt": _prompt(reading, home),
+    }
+    yield drafted("agent", "lobu", document, data, place=places)
+
+
+def _model(provider: _Provider) -> dict[str, str]:
+    name = provider.model or ""
+    if provider.id != _ROUTER:
+        name = name.removeprefix(f"{provider.id}/")
+    return {"provider": provider.id, "name": name}
+
+
+def _prompt(reading: Reading, home: str) -> str:
+    """Join what the files in an agent's folder tell it."""
+    told = []
+    for name in _PROMPTS:
+        path = f"{home}/{name}"
+        content = reading.around.content(reading.document, path)
+        try:
+            told.append(decoded(reading.path(path), content or b"").strip())
+        except FormatError as error:
+            reading.problems += error.problems
+    return "\n\n".join(filter(None, told))

@@ -1,0 +1,183 @@
+"""Eval files: each becomes a suite of one case, with the slug of its agent and of its name."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from evals_app.engine.spec import Slug
+from evals_app.formats.document import Document
+from evals_app.formats.draft import Draft, drafted
+from evals_app.formats.foreign import Around, Foreign, Places, slug_of, suite_slug
+from evals_app.formats.problems import Loc
+from evals_app.formats.reading import Reading
+
+# Least share of the trials that pass, and the rubric's part of a score: neither can be written.
+_PASS_RATE = 0.8
+_RUBRIC_WEIGHT = 0.5
+
+_SLUG: TypeAdapter[str] = TypeAdapter(Slug)
+
+# Stands for a turn that is not sound.
+_UNREAD = {"user": "unread"}
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _Assertion(Foreign):
+    type: str
+    value: Annotated[Text, Field(description="The text, pattern or criteria to check.")]
+    weight: Annotated[float, Field(ge=0)] = 1.0
+
+
+class _Options(Foreign):
+    overlooks = True
+
+    case_insensitive: bool = False
+
+
+class _Contains(_Assertion):
+    options: _Options = _Options()
+
+
+class _Regex(_Assertion):
+    lost = {"options": "Patterns take upper and lower case alike, whatever is said; left out."}
+
+
+class _LlmRubric(_Assertion):
+    lost = {"options": "A judge has no options; left out."}
+
+
+_ASSERTIONS: dict[str, type[_Assertion]] = {
+    "contains": _Contains,
+    "regex": _Regex,
+    "llm-rubric": _LlmRubric,
+}
+
+
+class _Turn(Foreign):
+    content: Annotated[Text, Field(description="What the user says.")]
+    checks: Annotated[list[Any], Field(alias="assert")] = []
+
+
+class _Scoring(Foreign):
+    pass_threshold: Annotated[float, Field(ge=0, le=1)] = 0.8
+
+
+class _Eval(Foreign):
+    version: Literal[1] = 1
+    name: Annotated[Text, Field(description="The name of the eval.")]
+    description: str = ""
+    trials: Annotated[int, Field(ge=1, le=100)] = 3
+    timeout: Annotated[float, Field(gt=0, le=1500, description="Seconds for a turn.")] = 120.0
+    tags: list[Text] = []
+    rubric: Text | None = None
+    scoring: _Scoring = _Scoring()
+    turns: Annotated[list[Any], Field(min_length=1, description="The conversation.")]
+
+
+def read_eval(document: Document, around: Around, *, agent: str | None) -> Iterator[Draft]:
+    """Read an eval file that tests an agent; None: nobody says which, which is a mistake."""
+    reading = Reading(document, around)
+    if agent is None:
+        message = "No agent is named: move the file to agents/<id>/evals/, or import with --agent."
+        reading.say((), message)
+        yield replace(_suite(reading, "unnamed"), references=())
+    elif not _is_slug(agent):
+        slug = slug_of(agent, instead="my-agent")
+        message = (
+            f"The agent {agent} cannot be called so here: a slug has lower-case letters, digits and"
+            f" single hyphens. Name its folder, and its table in lobu.toml, {slug}."
+        )
+        reading.say((), message)
+        yield replace(_suite(reading, slug), references=())
+    else:
+        yield _suite(reading, agent)
+    yield reading.remarks("lobu")
+
+
+def _is_slug(text: str) -> bool:
+    try:
+        _SLUG.validate_python(text)
+    except ValidationError:
+        return False
+    return True
+
+
+def _suite(reading: Reading, agent: str) -> Draft:
+    document = reading.document
+    # Where something is wrong the rest is looked at all the same.
+    written = reading.part(_Eval, ()) or _Eval(name="unnamed", turns=[{}])
+    places = _places(document)
+    rows = document.value(("turns",))
+    turns = [
+        _turn(reading, ("turns", n), places)
+        for n in range(len(rows) if isinstance(rows, list) else 0)
+    ]
+    has_rubric = isinstance(document.value(("rubric",)), str)
+    rubric = reading.text(("rubric",)) if has_rubric else ""
+    name = document.value(("name",))
+    stem = slug_of(PurePosixPath(document.path).stem, instead="eval")
+    slug = suite_slug(agent, name if isinstance(name, str) else stem, instead=stem)
+    data = {
+        "suite": written.name,
+        "slug": slug,
+        "agent": agent,
+        "description": written.description,
+        "tags": written.tags,
+        "trials": written.trials,
+        "min_pass_rate": _PASS_RATE,
+        "pass_rule": "score",
+        "pass_threshold": written.scoring.pass_threshold,
+        "rubric": rubric or "",
+        "rubric_weight": _RUBRIC_WEIGHT,
+        "cases": [
+            {
+                "name": written.name,
+                "turn_timeout_s": written.timeout,
+                "turns": turns or [_UNREAD],
+            }
+        ],
+    }
+    draft = drafted("suite", "lobu", document, data, place=places)
+    return draft if reading.is_sound else draft.without_spec()
+
+
+def _turn(reading: Reading, loc: Loc, places: Places) -> dict[str, Any]:
+    """Give a turn in our words; one without checks is said, and not graded."""
+    ours = ("cases", 0, *loc)
+    turn = reading.part(_Turn, loc)
+    places.note((*ours, "user"), reading.document, (*loc, "content"))
+    rows = reading.document.value((*loc, "assert"))
+    checks: list[dict[str, Any]] = []
+    for n in range(len(rows) if isinstance(rows, list) else 0):
+        here = (*loc, "assert", n)
+        if (written := reading.one_of(_ASSERTIONS, here)) is not None:
+            places.note((*ours, "assertions", len(checks)), reading.document, here)
+            checks.append(_check(written))
+    said = _UNREAD if turn is None else {"user": turn.content}
+    return {**said, "assertions": checks}
+
+
+def _check(written: _Assertion) -> dict[str, Any]:
+    match written:
+        case _Contains():
+            is_exact = not written.options.case_insensitive
+            check = {"type": "contains", "value": written.value, "case_sensitive": is_exact}
+        case _Regex():
+            check = {"type": "matches", "value": written.value}
+        case _:
+            check = {"type": "llm_judge", "criteria": written.value, "scale": "pass_fail"}
+    return {**check, "weight": written.weight}
+
+
+def _places(document: Document) -> Places:
+    """Note which keys of the file became which of a suite."""
+    places = Places(document)
+    for ours, theirs in (("suite", "name"), ("slug", "name")):
+        places.note((ours,), document, (theirs,))
+    places.note(("cases", 0), document, ())
+    places.note(("cases", 0, "turn_timeout_s"), document, ("timeout",))
+    return places

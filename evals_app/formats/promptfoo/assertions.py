@@ -1,0 +1,207 @@
+"""Assertions as they are written: references and sets followed, values loaded and filled in."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evals_app.engine.suite import near
+from evals_app.formats.promptfoo.checks import (
+    BY_JUDGE,
+    CODE,
+    JUDGE,
+    LOST,
+    NO_CODE,
+    NOT_TEXT,
+    SAID,
+    TYPES,
+    Asserted,
+    LostError,
+    WrongError,
+)
+from evals_app.formats.promptfoo.providers import embedder_of, judge_of
+from evals_app.formats.promptfoo.shapes import Assertion
+from evals_app.formats.promptfoo.source import Spot, is_data, is_file, is_program
+from evals_app.formats.promptfoo.templates import Template, Vars
+
+Json = dict[str, Any]
+
+_NAME_CHARS = 200
+_NOT = "not-"
+_SET = "assert-set"
+# One place in a JSON reply: output.order.items[0], JSON.parse(output).total
+_PLACE = re.compile(
+    r"\s*(?:return\s+)?(?:JSON\.parse\(\s*output\s*\)|output)"
+    r"((?:\.(?!length\b)[A-Za-z_]\w*|\[\d+\]|\['[^']*'\]|\[\"[^\"]*\"\])+)\s*;?\s*"
+)
+
+
+class _UnreadError(Exception):
+    """A value in a file that cannot be read, which has been reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What assertions of a case are read with; `turn` takes what they need of the turn.
+
+    `by_score`: the score of the case decides, whatever its single checks say.
+    """
+
+    values: Vars
+    turn: Json
+    transform: Spot | None
+    grader: Spot | None
+    templates: Mapping[str, Any]
+    by_score: bool
+
+
+def read_checks(spot: Spot, setting: Setting, share: float = 1.0) -> list[tuple[Json, Spot]]:
+    """Give the checks that an assertion means, each with its place; report what is lost."""
+    spot = _referred(spot, setting)
+    written = spot.part(Assertion)
+    if written is None:
+        return []
+    weight = (1.0 if written.weight is None else written.weight) * share
+    if written.type == _SET or written.assertions is not None:
+        return _set(spot, written, setting, weight)
+    if written.type is None:
+        spot.say(f"An assertion needs a type. Known: {', '.join(SAID)}.")
+        return []
+    try:
+        checks = _checks(spot, written, setting)
+    except LostError as lost:
+        spot.lose(f"{written.type} has no equal here and is left out. {lost}")
+        return []
+    except WrongError as wrong:
+        spot.say(str(wrong))
+        return []
+    except _UnreadError:
+        return []
+    return [
+        (_common(check, spot, written, setting, weight / len(checks)), spot) for check in checks
+    ]
+
+
+def _referred(spot: Spot, setting: Setting) -> Spot:
+    """Follow a reference to another place of the configuration."""
+    written = spot.value
+    reference = written.get("$ref") if isinstance(written, dict) else None
+    if not isinstance(reference, str):
+        return spot
+    found = spot.project.root.at(*reference.removeprefix("#/").split("/"))
+    if found.value is None or found.value is written:
+        hint = near(reference, [f"#/assertionTemplates/{name}" for name in setting.templates])
+        spot.say(f"There is nothing at {reference} in this configuration.{hint}")
+        return spot.at("$ref", "nowhere")
+    return found
+
+
+def _set(
+    spot: Spot, written: Assertion, setting: Setting, weight: float
+) -> list[tuple[Json, Spot]]:
+    if written.threshold is not None:
+        spot.at("threshold").lose(
+            "Some of a set may fail in promptfoo; here all of them must pass."
+        )
+    inner = [spot.at("assert", n) for n in range(len(written.assertions or []))]
+    total = sum(map(_weight_of, inner))
+    share = weight / total if total else 0.0
+    return [found for each in inner for found in read_checks(each, setting, share)]
+
+
+def _weight_of(spot: Spot) -> float:
+    written = spot.value.get("weight", 1) if isinstance(spot.value, dict) else 0
+    return written if isinstance(written, int | float) else 0
+
+
+def _checks(spot: Spot, written: Assertion, setting: Setting) -> list[Json]:
+    kind = str(written.type).removeprefix(_NOT)
+    if kind not in SAID and kind not in LOST and not kind.startswith("promptfoo:"):
+        hint = near(kind, TYPES)
+        msg = f"Unknown assertion {kind!r}.{hint} Known: {', '.join(TYPES)}."
+        raise WrongError(msg)
+    if kind not in SAID:
+        raise LostError(LOST.get(kind, JUDGE))
+    if written.context_transform is not None:
+        message = f"{NO_CODE} What the agent's tools fetched is its context."
+        spot.at("contextTransform").lose(message)
+    asserted = Asserted(
+        kind,
+        inverse=str(written.type) != kind,
+        value=_value(spot, setting.values),
+        threshold=written.threshold,
+        place=None if kind in NOT_TEXT else _place(written, setting),
+        values=setting.values,
+        turn=setting.turn,
+    )
+    checks = SAID[kind](asserted)
+    if setting.by_score and len(checks) > 1:
+        spot.lose("A score decides in this test, and here each part of this counts by itself.")
+    return checks
+
+
+def _value(spot: Spot, values: Vars) -> Any:  # noqa: ANN401 - JSON
+    """Give the value of an assertion, loaded from a file and with its variables filled in."""
+    here = spot.at("value")
+    written = here.value
+    if not is_file(written):
+        return _filled(written, values)
+    if is_program(written):
+        raise LostError(CODE)
+    for path in here.files(written)[:1]:
+        if is_data(path) and (document := here.project.document(here, path)):
+            return document.data
+        if not is_data(path) and (text := here.project.text(here, path)) is not None:
+            return _filled(text.strip(), values)
+    raise _UnreadError
+
+
+def _filled(value: Any, values: Vars) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, str):
+        template = Template(value)
+        if template.problem:
+            raise LostError(f"{template.problem}.")
+        return template.fill(values)
+    if isinstance(value, list):
+        return [_filled(each, values) for each in value]
+    if isinstance(value, dict):
+        return {key: _filled(each, values) for key, each in value.items()}
+    return value
+
+
+def _place(written: Assertion, setting: Setting) -> str | None:
+    """Give the part of a JSON reply that is looked at; None: all of the reply.
+
+    Raises:
+        LostError: code changes the reply.
+    """
+    changes = [written.transform] if written.transform is not None else []
+    changes += [setting.transform.value] if setting.transform is not None else []
+    if not changes:
+        return None
+    found = _PLACE.fullmatch(changes[0]) if isinstance(changes[0], str) else None
+    if found is None or len(changes) > 1:
+        msg = "It looks at a reply that code has changed (transform), and code does not run here."
+        raise LostError(msg)
+    return found[1].removeprefix(".")
+
+
+def _common(check: Json, spot: Spot, written: Assertion, setting: Setting, weight: float) -> Json:
+    """Add what every check may have: its name, its weight, its judge."""
+    common: Json = {}
+    if written.metric and "name" not in check:
+        name = Template(written.metric).fill(setting.values)[:_NAME_CHARS]
+        common |= _given("name", name or None)
+    if not math.isclose(weight, 1):
+        common["weight"] = round(weight, 6)
+    grader = setting.grader if written.provider is None else spot.at("provider")
+    if grader is not None and check["type"] in BY_JUDGE:
+        common |= _given("model", judge_of(grader))
+    if grader is not None and check["type"] == "semantic_similarity":
+        common |= _given("embedding_model", embedder_of(grader))
+    return {**check, **common}
+
+
+def _given(key: str, value: Any) -> Json:  # noqa: ANN401 - any value
+    return {} if value is None else {key: value}

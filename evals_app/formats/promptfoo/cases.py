@@ -1,0 +1,238 @@
+"""Tests: what several have in common joined, variables loaded, combinations spelt out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+from evals_app.engine.files import is_shown_as_it_is, media_type
+from evals_app.formats.promptfoo.rows import as_test
+from evals_app.formats.promptfoo.shapes import Scenario, Test
+from evals_app.formats.promptfoo.source import Spot, is_data, is_file
+from evals_app.formats.promptfoo.templates import Template, composed, text_of
+
+_MOST_COMBINATIONS = 1_000
+_NAME_CHARS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one place says of a test: all tests, a row of a scenario, or the test itself."""
+
+    spot: Spot
+    says: Test
+
+    def option(self, key: str) -> Spot | None:
+        """Give the place of an option; None if it is not set here."""
+        spot = self.spot.at("options", key)
+        return None if spot.value is None else spot
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test with one set of variables."""
+
+    layers: Sequence[Layer]
+    name: str
+    values: Mapping[str, Any]
+    files: Sequence[str]
+
+    @property
+    def spot(self) -> Spot:
+        return self.layers[-1].spot
+
+    @property
+    def assertions(self) -> list[Spot]:
+        """Give the places of its assertions, those of all tests first."""
+        *shared, own = self.layers
+        default = shared[:1] if not own.says.options.disable_default_asserts else []
+        # A test's own assertions take the place of those of its scenario.
+        nearest = next((each for each in (own, *shared[1:]) if each.says.assertions), own)
+        return [
+            layer.spot.at("assert", n)
+            for layer in (*default, nearest)
+            for n in range(len(layer.says.assertions))
+        ]
+
+    @property
+    def threshold(self) -> float | None:
+        return self._last("threshold")  # type: ignore[no-any-return]
+
+    @property
+    def tags(self) -> list[str]:
+        """Give its metadata as tags, in the words of promptfoo's filter: category=math."""
+        merged: dict[str, Any] = {}
+        for layer in self.layers:
+            merged |= layer.says.metadata
+        return [
+            f"{key}={text_of(each)}"
+            for key, value in merged.items()
+            for each in (value if isinstance(value, list) else [value])
+            if isinstance(each, str | int | float) and key != "conversationId"
+        ]
+
+    def option(self, key: str) -> Spot | None:
+        """Give the place of an option, nearest to the test."""
+        return next(filter(None, (each.option(key) for each in reversed(self.layers))), None)
+
+    def text_option(self, key: str) -> str:
+        """Give a text that goes before or after what is said."""
+        spot = self.option(key)
+        return Template(text_of(spot.value)).fill(self.values) if spot else ""
+
+    def asks(self, key: str, labels: Sequence[str]) -> bool:
+        """Whether it is for a prompt or a provider with one of these labels."""
+        wanted = self._last(key)
+        return wanted is None or is_meant(wanted, labels)
+
+    def _last(self, key: str) -> Any:  # noqa: ANN401 - a value of a test
+        values = (getattr(each.says, key) for each in reversed(self.layers))
+        return next((value for value in values if value is not None), None)
+
+
+def is_meant(wanted: Sequence[str], labels: Sequence[str]) -> bool:
+    """Whether a filter of labels means one of these: exactly, as a group, or with a star."""
+    return any(
+        label in (name, name.removesuffix(":*")) or label.startswith(f"{name.removesuffix(':*')}:")
+        for name in wanted
+        for label in labels
+    )
+
+
+def read_cases(config: Spot) -> list[Case]:
+    """Read all tests of a configuration, in its order; those that are not sound are reported."""
+    default = _default(config.at("defaultTest"))
+    tests = [[*default, each] for each in _layers(config.at("tests"))]
+    for spot in _entries(config.at("scenarios")):
+        scenario = spot.part(Scenario)
+        rows = list(_layers(spot.at("config"))) if scenario else []
+        own: list[Layer | None] = [*_layers(spot.at("tests"))] if scenario else []
+        tests += [
+            [*default, row, *([test] if test else [])] for row in rows for test in own or [None]
+        ]
+    return [case for layers in tests for case in _cases(layers)]
+
+
+def _default(spot: Spot) -> list[Layer]:
+    layers = list(_layers(spot))
+    return layers or [Layer(spot, Test())]
+
+
+def _layers(spot: Spot) -> Iterator[Layer]:
+    for entry in _entries(spot):
+        says = entry.part(Test)
+        if says is not None:
+            yield Layer(entry, says)
+
+
+def _entries(spot: Spot) -> Iterator[Spot]:
+    """Give the entries of a list, with those of the files that it names."""
+    for entry in spot.each():
+        written = entry.value
+        if isinstance(written, str):
+            for file in entry.loaded(written):
+                yield from _of_file(file)
+        elif isinstance(written, dict) and "path" in written and "vars" not in written:
+            entry.lose("A program makes these tests, and programs do not run on import. Save them.")
+        else:
+            yield entry
+
+
+def _of_file(file: Spot) -> Iterator[Spot]:
+    if file.document.path.endswith(".csv"):
+        tests = [as_test(row) for row in file.value]
+        reading = replace(file.reading, document=replace(file.document, data=tests))
+        yield from replace(file, reading=reading).each()
+    else:
+        yield from _entries(file)
+
+
+# Variables.
+
+
+@dataclass(slots=True)
+class _Variables:
+    """Variables as they are loaded; `files` are what is shown to the agent instead of said."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+
+    def load(self, spot: Spot) -> None:
+        if is_file(spot.value) or (isinstance(spot.value, str) and is_data(spot.value)):
+            for file in spot.loaded(spot.value):
+                self.load(file)
+        elif isinstance(spot.value, dict):
+            self.values |= {str(key): self._value(spot.at(key)) for key in spot.value}
+        elif spot.value is not None:
+            spot.say("Variables are keys with values, or file:// and the path of a file of them.")
+
+    def _value(self, spot: Spot) -> Any:  # noqa: ANN401 - JSON
+        value = spot.value
+        if isinstance(value, list):
+            return [self._value(spot.at(n)) for n in range(len(value))]
+        if not is_file(value):
+            return value
+        found = [self._content(spot, path) for path in spot.files(value)]
+        return found[0] if len(found) == 1 and "*" not in value else found or ""
+
+    def _content(self, spot: Spot, path: str) -> Any:  # noqa: ANN401 - JSON
+        if _is_picture(path):
+            self.files.append(path)
+            return ""
+        if is_data(path):
+            document = spot.project.document(spot, path)
+            return document.data if document else ""
+        return (spot.project.text(spot, path) or "").strip()
+
+
+def _is_picture(path: str) -> bool:
+    try:
+        return is_shown_as_it_is(media_type(path))
+    except ValueError:
+        return False
+
+
+def _cases(layers: Sequence[Layer]) -> Iterator[Case]:
+    """Give a case for each combination of variables that have several values."""
+    loaded = _Variables()
+    for layer in layers:
+        loaded.load(layer.spot.at("vars"))
+    case = Case(layers, "", {}, list(dict.fromkeys(loaded.files)))
+    several = (
+        {}
+        if any(each.says.options.disable_var_expansion for each in layers)
+        else {
+            name: value
+            for name, value in loaded.values.items()
+            if isinstance(value, list) and value and isinstance(value[0], str)
+        }
+    )
+    combinations = list(product(*several.values())) if _count(several) <= _MOST_COMBINATIONS else []
+    if not combinations:
+        case.spot.say(f"These variables have more than {_MOST_COMBINATIONS:,} combinations.")
+    for combination in combinations:
+        chosen = dict(zip(several, combination, strict=True))
+        values = composed({**loaded.values, **chosen})
+        yield replace(case, values=values, name=_name(layers[-1].says.description, values, chosen))
+
+
+def _count(several: Mapping[str, Sequence[Any]]) -> int:
+    count = 1
+    for each in several.values():
+        count *= len(each)
+    return count
+
+
+def _name(description: str | None, values: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
+    """Name a case by its description, or by its variables."""
+    told = ", ".join(
+        f"{key}: {text_of(value)}" for key, value in (chosen or values).items() if value
+    )
+    if description:
+        described = Template(description)
+        name = description if described.problem else described.fill(values)
+        name = f"{name} ({told})" if chosen else name
+    else:
+        name = told
+    name = " ".join(name.split())
+    return name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS].rstrip()} ..."

@@ -1,0 +1,459 @@
+"""What each type of assertion is here: checks of ours, or a loss with what to do instead."""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from evals_app.formats.promptfoo.templates import Vars, text_of
+
+Json = dict[str, Any]
+
+# The whole reply is JSON; without it, a block of code among words would do.
+_ALL_JSON = r"\A\s*(?:\{[\s\S]*\}|\[[\s\S]*\]|\"[\s\S]*\"|-?[0-9][0-9.eE+-]*|true|false|null)\s*\z"
+
+NO_CODE = "Code does not run on import."
+CODE = (
+    "It is code, which does not run on import. Say it with checks, or write it as a function in "
+    "Python that the operator permits, with the check `code`."
+)
+JUDGE = "Ask a judge instead: llm_judge with criteria."
+_PATTERN = "Say what matters of it as a pattern instead: matches."
+_TRACE = "Checks see replies and tool calls, not spans. Assert the calls: tool_called, tool_calls."
+_COMPARED = "Several replies are not compared with each other; grade each by criteria or a rubric."
+_FITTING = "A call whose arguments do not fit the schema of its tool fails: tool_called with succeeded: true."
+LOST = {
+    "agent-rubric": JUDGE,
+    "bertscore": "Use semantic_similarity instead.",
+    "character-count": _PATTERN,
+    "citation-faithfulness": "Use faithfulness instead.",
+    "classifier": JUDGE,
+    "contains-html": _PATTERN,
+    "contains-sql": _PATTERN,
+    "contains-xml": _PATTERN,
+    "conversation-relevance": "Use answer_relevancy on each turn instead.",
+    "finish-reason": "A reply that was cut off fails its other checks.",
+    "gleu": "Use bleu or rouge instead, whose scores differ.",
+    "guardrails": "Assert the reply itself.",
+    "human": "Review the executions; a person's verdict is kept beside the checks'.",
+    "is-html": _PATTERN,
+    "is-refusal": JUDGE,
+    "is-sql": _PATTERN,
+    "is-valid-function-call": _FITTING,
+    "is-valid-openai-function-call": _FITTING,
+    "is-valid-openai-tools-call": _FITTING,
+    "is-xml": _PATTERN,
+    "javascript": CODE,
+    "levenshtein": "Use fuzzy_match or token_f1 instead, which compare words.",
+    "max-score": _COMPARED,
+    "moderation": JUDGE,
+    "noise-sensitivity": "Use faithfulness instead.",
+    "perplexity": "Checks see the reply, not how sure the model was.",
+    "perplexity-score": "Checks see the reply, not how sure the model was.",
+    "pi": JUDGE,
+    "python": CODE,
+    "research-rubric": JUDGE,
+    "rouge-s": "Use rouge with variant rouge2.",
+    "ruby": CODE,
+    "search-rubric": "A judge does not search; give it the facts: context of the turn, or judge_context.",
+    "select-best": _COMPARED,
+    "similar:dot": "Use similar, which is measured by the cosine.",
+    "similar:euclidean": "Use similar, which is measured by the cosine.",
+    "skill-used": "Assert the tool calls: tool_called.",
+    "trace-error-spans": _TRACE,
+    "trace-span-count": _TRACE,
+    "trace-span-duration": _TRACE,
+    "trajectory:step-count": "Set max_tool_calls as a limit of the case, or min_count in tool_called.",
+    "video-rubric": JUDGE,
+    "webhook": "No server is asked for verdicts. Write the check as a function in Python: code.",
+    "word-count": _PATTERN,
+}
+
+
+class LostError(Exception):
+    """An assertion that has no equal here; the message says what to do instead."""
+
+
+class WrongError(Exception):
+    """An assertion that could not work in promptfoo either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asserted:
+    """An assertion with its variables filled in; `turn` takes what it needs of the turn."""
+
+    kind: str
+    inverse: bool
+    value: Any
+    threshold: float | None
+    place: str | None
+    values: Vars
+    turn: Json
+
+    def text(self) -> str:
+        """Give the value as one text.
+
+        Raises:
+            LostError, WrongError: it is several texts, or none.
+        """
+        if isinstance(self.value, list) and len(self.value) > 1:
+            msg = "Here a reply is compared with one text. Keep one, or write several checks."
+            raise LostError(msg)
+        value = self.value[0] if isinstance(self.value, list) and self.value else self.value
+        if value is None or isinstance(value, dict | list):
+            msg = f"{self.kind} needs a text as its `value`."
+            raise WrongError(msg)
+        return text_of(value)
+
+    def texts(self) -> list[str]:
+        """Give the value as texts; one text may hold several between commas.
+
+        Raises:
+            LostError, WrongError: there is none.
+        """
+        whole = self.value if isinstance(self.value, list) else self.text().split(",")
+        found = [
+            text_of(each).strip() if whole is not self.value else text_of(each) for each in whole
+        ]
+        if not all(found) or not found:
+            msg = f"{self.kind} needs a list of texts as its `value`."
+            raise WrongError(msg)
+        return found
+
+    def json_text(self) -> str:
+        """Give the value as a text, whatever it is."""
+        if self.value is None:
+            msg = f"{self.kind} needs a `value`."
+            raise WrongError(msg)
+        return text_of(self.value)
+
+    def mapping(self) -> Json:
+        """Give the value as keys with values.
+
+        Raises:
+            WrongError: it is something else.
+        """
+        if not isinstance(self.value, dict):
+            msg = f"{self.kind} needs keys with values as its `value`."
+            raise WrongError(msg)
+        return self.value
+
+    def needed_threshold(self) -> float:
+        """Give the threshold.
+
+        Raises:
+            LostError: there is none.
+        """
+        if self.threshold is None:
+            msg = "Without a threshold it only measures, and time and cost are measured anyway."
+            raise LostError(msg)
+        return self.threshold
+
+    def part(self) -> Json:
+        """Say which part of a JSON reply is read."""
+        return {"response_path": self.place} if self.place else {}
+
+
+Says = Callable[[Asserted], list[Json]]
+
+
+def _as_it_is(says: Says) -> Says:
+    """Refuse the opposite of an assertion that has none here."""
+
+    def checked(a: Asserted) -> list[Json]:
+        if a.inverse:
+            msg = f"There is no opposite of {a.kind} here."
+            raise LostError(msg)
+        return says(a)
+
+    return checked
+
+
+def _of_whole(says: Says) -> Says:
+    """Refuse to look at a part of a JSON reply where checks read all of it."""
+
+    def checked(a: Asserted) -> list[Json]:
+        if a.place:
+            msg = f"This check reads the whole reply. Look at {a.place} with json_path instead."
+            raise LostError(msg)
+        return says(a)
+
+    return checked
+
+
+def _pattern(a: Asserted, pattern: str, *, case_sensitive: bool = True) -> list[Json]:
+    kind = "not_matches" if a.inverse else "matches"
+    return [{"type": kind, "value": pattern, "case_sensitive": case_sensitive}]
+
+
+# Texts.
+
+
+def _contains(a: Asserted) -> list[Json]:
+    kind = "not_contains" if a.inverse else "contains"
+    return [{"type": kind, "value": a.text(), "case_sensitive": not a.kind.startswith("i")}]
+
+
+def _contains_all(a: Asserted) -> list[Json]:
+    sensitive = not a.kind.startswith("i")
+    return [{"type": "contains", "value": text, "case_sensitive": sensitive} for text in a.texts()]
+
+
+def _contains_any(a: Asserted) -> list[Json]:
+    sensitive = not a.kind.startswith("i")
+    return _pattern(a, "|".join(map(re.escape, a.texts())), case_sensitive=sensitive)
+
+
+def _equals(a: Asserted) -> list[Json]:
+    if isinstance(a.value, dict | list):
+        if a.inverse:
+            msg = "There is no opposite of equal JSON here."
+            raise LostError(msg)
+        if a.place:
+            return [{"type": "json_path", "path": a.place, "value": a.value}]
+        return [{"type": "json_schema", "schema": {"const": a.value}}]
+    text = a.json_text()
+    if a.inverse or not text:
+        return _of_whole(lambda a: _pattern(a, rf"\A{re.escape(text)}\z"))(a)
+    return [{"type": "exact_match", "value": text, **a.part()}]
+
+
+def _starts_with(a: Asserted) -> list[Json]:
+    return _pattern(a, rf"\A{re.escape(a.text())}")
+
+
+def _ends_with(a: Asserted) -> list[Json]:
+    return _pattern(a, rf"{re.escape(a.text())}\z")
+
+
+def _regex(a: Asserted) -> list[Json]:
+    return _pattern(a, a.text())
+
+
+def _overlap(kind: str, usual: float, options: Json) -> Says:
+    def says(a: Asserted) -> list[Json]:
+        threshold = usual if a.threshold is None else a.threshold
+        return [{"type": kind, "value": a.text(), **options, **a.part(), "threshold": threshold}]
+
+    return _as_it_is(says)
+
+
+# JSON.
+
+
+def _contains_json(a: Asserted) -> list[Json]:
+    schema = a.value
+    if isinstance(schema, str) and schema.strip():
+        try:
+            schema = json.loads(schema)
+        except ValueError:
+            msg = f"{a.kind} takes a JSON Schema as its `value`, or none."
+            raise WrongError(msg) from None
+    if schema in (None, "", True):
+        return [{"type": "json_valid"}]
+    if not isinstance(schema, dict):
+        msg = f"{a.kind} takes a JSON Schema as its `value`, or none."
+        raise WrongError(msg)
+    return [{"type": "json_schema", "schema": schema}]
+
+
+def _is_json(a: Asserted) -> list[Json]:
+    alone = {"type": "matches", "name": "Nothing but JSON", "value": _ALL_JSON}
+    return [*_contains_json(a), alone]
+
+
+# Time and cost.
+
+
+def _latency(a: Asserted) -> list[Json]:
+    return [{"type": "latency", "max_ms": math.floor(a.needed_threshold())}]
+
+
+def _cost(a: Asserted) -> list[Json]:
+    return [{"type": "cost", "max_usd": a.needed_threshold()}]
+
+
+# Judged.
+
+
+def _judged(criteria: str, opposite: str) -> Says:
+    """Ask for criteria that hold the value of the assertion."""
+
+    def says(a: Asserted) -> list[Json]:
+        if a.inverse and not opposite:
+            msg = f"There is no opposite of {a.kind} here."
+            raise LostError(msg)
+        if a.inverse and a.threshold is not None:
+            msg = "The opposite of a score has no place here. Say in the criteria what must not be."
+            raise LostError(msg)
+        asked = (opposite if a.inverse else criteria).format(a.json_text())
+        if a.threshold is None:
+            return [{"type": "llm_judge", "criteria": asked, "scale": "pass_fail"}]
+        return [{"type": "llm_judge", "criteria": asked, "scale": "0-1", "threshold": a.threshold}]
+
+    return says
+
+
+def _g_eval(a: Asserted) -> list[Json]:
+    criteria = a.value if isinstance(a.value, list) else [a.json_text()]
+    if not criteria:
+        msg = "g-eval needs criteria as its `value`."
+        raise WrongError(msg)
+    threshold = 0.7 if a.threshold is None else a.threshold
+    shown = ["input", "actual_output"]
+    return [
+        {
+            "type": "geval",
+            "criteria": text_of(each),
+            "evaluation_params": shown,
+            "threshold": threshold,
+        }
+        for each in criteria
+    ]
+
+
+def _rag(kind: str, usual: float) -> Says:
+    def says(a: Asserted) -> list[Json]:
+        if kind != "answer_relevancy" and (context := a.values.get("context")):
+            passages = context if isinstance(context, list) else [context]
+            a.turn["retrieval_context"] = [text for each in passages if (text := text_of(each))]
+        if kind == "contextual_recall":
+            expected = a.turn.setdefault("expected", a.text())
+            if expected != a.text():
+                msg = "A turn has one expected text; another assertion of this test needs another."
+                raise LostError(msg)
+        return [{"type": kind, "threshold": usual if a.threshold is None else a.threshold}]
+
+    return _as_it_is(says)
+
+
+# Tool calls.
+
+
+def _tool(written: Any) -> Json:  # noqa: ANN401 - whatever was written
+    """Name a tool; stars are understood around a name."""
+    name = text_of(written)
+    inner = name.strip("*")
+    if not inner or any(sign in inner for sign in "*?"):
+        msg = "A tool is known by its name, or by a part of it (*part*)."
+        raise LostError(msg)
+    if inner == name:
+        return {"value": name}
+    if name == f"*{inner}*":
+        return {"value": inner, "name_match": "contains"}
+    msg = "How a tool's name begins or ends cannot be asked for. Write the name, or *part*."
+    raise LostError(msg)
+
+
+def _tool_used(a: Asserted) -> list[Json]:
+    if not isinstance(a.value, dict):
+        kind = "tool_not_called" if a.inverse else "tool_called"
+        return [{"type": kind, **_tool(text)} for text in a.texts()]
+    tool = _tool(a.value.get("pattern", a.value.get("name", "")))
+    least, most = a.value.get("min", 1), a.value.get("max")
+    if a.inverse or most == 0:
+        if a.inverse and (least != 1 or most is not None):
+            msg = "There is no opposite of a number of calls here."
+            raise LostError(msg)
+        return [{"type": "tool_not_called", **tool}]
+    counts = {"min_count": least} | ({} if most is None else {"max_count": most})
+    return [{"type": "tool_called", **tool, **counts}]
+
+
+def _tool_args(a: Asserted) -> list[Json]:
+    says = a.mapping()
+    if odd := {"defaults", "ignore"} & says.keys():
+        msg = (
+            f"Arguments that do not matter cannot be named ({', '.join(odd)}). List those that do."
+        )
+        raise LostError(msg)
+    tool = _tool(says.get("name", says.get("pattern", "")))
+    args = says.get("args", says.get("arguments", {}))
+    how = {"args_match": "exact"} if says.get("mode") == "exact" else {}
+    kind = "tool_not_called" if a.inverse else "tool_called"
+    return [{"type": kind, **tool, "args": args, **how}]
+
+
+def _tool_sequence(a: Asserted) -> list[Json]:
+    says = {"steps": a.value} if isinstance(a.value, list) else a.mapping()
+    steps = says.get("steps")
+    if not isinstance(steps, list) or not steps:
+        msg = f"{a.kind} needs `steps`, a list of tools."
+        raise WrongError(msg)
+    names = [
+        each.get("name", each.get("pattern", "")) if isinstance(each, dict) else each
+        for each in steps
+    ]
+    if any("name_match" in _tool(name) for name in names):
+        msg = "In a sequence tools are known by their whole names."
+        raise LostError(msg)
+    exact = {"exact": True} if says.get("mode") == "exact" else {}
+    return [
+        {"type": "tool_calls", "tools": [text_of(each) for each in names], "ordered": True, **exact}
+    ]
+
+
+def _tool_f1(a: Asserted) -> list[Json]:
+    if a.threshold is not None and a.threshold < 1:
+        msg = "Tools are called or not. Assert each tool, and let the score of the suite decide."
+        raise LostError(msg)
+    return [{"type": "tool_calls", "tools": a.texts(), "exact": True}]
+
+
+_MEETS = "{}"
+_RUBRIC = _judged(_MEETS, "The reply does not meet this: {}")
+_FACTS = _judged("Nothing in the reply contradicts this; it may say less, or more: {}", "")
+SAID: dict[str, Says] = {
+    "answer-relevance": _rag("answer_relevancy", 0.7),
+    "bleu": _overlap("bleu", 0.5, {}),
+    "contains": _of_whole(_contains),
+    "contains-all": _as_it_is(_of_whole(_contains_all)),
+    "contains-any": _of_whole(_contains_any),
+    "contains-json": _as_it_is(_of_whole(_contains_json)),
+    "context-faithfulness": _rag("faithfulness", 0.5),
+    "context-recall": _rag("contextual_recall", 0.5),
+    "context-relevance": _rag("contextual_relevancy", 0.5),
+    "cost": _as_it_is(_cost),
+    "ends-with": _of_whole(_ends_with),
+    "equals": _equals,
+    "factuality": _FACTS,
+    "g-eval": _as_it_is(_g_eval),
+    "icontains": _of_whole(_contains),
+    "icontains-all": _as_it_is(_of_whole(_contains_all)),
+    "icontains-any": _of_whole(_contains_any),
+    "is-json": _as_it_is(_of_whole(_is_json)),
+    "latency": _as_it_is(_latency),
+    "llm-rubric": _RUBRIC,
+    "meteor": _overlap("meteor", 0.5, {}),
+    "model-graded-closedqa": _RUBRIC,
+    "model-graded-factuality": _FACTS,
+    "regex": _of_whole(_regex),
+    "rouge-l": _overlap("rouge", 0.75, {"variant": "rougeL"}),
+    "rouge-n": _overlap("rouge", 0.75, {"variant": "rouge1"}),
+    "similar": _overlap("semantic_similarity", 0.75, {}),
+    "similar:cosine": _overlap("semantic_similarity", 0.75, {}),
+    "starts-with": _of_whole(_starts_with),
+    "tool-call-f1": _as_it_is(_tool_f1),
+    "trajectory:goal-success": _judged(
+        "With its replies and tool calls the agent achieved this: {}",
+        "The agent did not achieve this: {}",
+    ),
+    "trajectory:tool-args-match": _tool_args,
+    "trajectory:tool-sequence": _as_it_is(_tool_sequence),
+    "trajectory:tool-used": _tool_used,
+}
+# What does not read the text of the reply, so that no transformation matters.
+NOT_TEXT = {
+    "latency",
+    "cost",
+    "tool-call-f1",
+    *(each for each in SAID if each.startswith("traj")),
+}
+# Their judge can be chosen.
+BY_JUDGE = {"llm_judge", "geval", "faithfulness", "answer_relevancy"} | {
+    "contextual_recall",
+    "contextual_relevancy",
+}
+TYPES = (*SAID, *LOST)

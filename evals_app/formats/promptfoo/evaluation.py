@@ -1,0 +1,210 @@
+"""What becomes of a configuration: agents, and suites of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from evals_app.formats.draft import Draft, drafted
+from evals_app.formats.foreign import Places, distinct_names, slug_of
+from evals_app.formats.promptfoo.assertions import Setting, read_checks
+from evals_app.formats.promptfoo.cases import Case, read_cases
+from evals_app.formats.promptfoo.prompts import Prompt, Said, read_prompts
+from evals_app.formats.promptfoo.providers import Target, read_targets
+from evals_app.formats.promptfoo.shapes import Config, EvaluateOptions
+from evals_app.formats.promptfoo.source import Spot
+
+Json = dict[str, Any]
+
+_NAME_CHARS = 200
+_SLUG_CHARS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Suite:
+    """What one suite asks: a prompt, of an agent, with the cases that pass by one rule."""
+
+    target: Target
+    prompt: Prompt
+    slug: str
+    agent: str
+    # Whether the system prompt of the agent is filled in case by case.
+    has_parameters: bool
+    threshold: float | None
+    cases: Sequence[tuple[Case, Said]]
+
+
+class Evaluation:
+    """A configuration while its agents and suites are made."""
+
+    def __init__(self, root: Spot, config: Config) -> None:
+        self._root = root
+        self._config = config
+        self._options = config.evaluate_options or EvaluateOptions()
+        self._targets = read_targets(root)
+        self._prompts = read_prompts(root.at("prompts"))
+        self._cases = read_cases(root)
+        self._base = _base_name(root.document.path, config.description)
+        self._agents: dict[str, Draft] = {}
+
+    def drafts(self) -> list[Draft]:
+        """Give the agents and suites; what is wrong is reported to the project."""
+        is_sound = self._root.project.base.is_sound
+        if self._root.at("tests").value is None and self._root.at("scenarios").value is None:
+            self._root.say("There are no tests here, and no scenarios: there is nothing to run.")
+        elif not self._cases and is_sound:
+            self._root.say("None of these tests can be read, so there is no suite.")
+        if not self._prompts and is_sound:
+            self._root.at("prompts").say("None of these prompts can be read, so there is no suite.")
+        suites = [
+            self._drafted(suite)
+            for target in self._targets
+            for prompt in self._prompts
+            if target.takes(prompt.labels)
+            for suite in self._suites(target, prompt)
+        ]
+        return [*self._agents.values(), *suites]
+
+    def _suites(self, target: Target, prompt: Prompt) -> Iterator[_Suite]:
+        """Give a suite, or one for each threshold, for a suite has one rule of passing."""
+        chosen: dict[float | None, list[tuple[Case, Said]]] = {}
+        for case in self._cases:
+            if case.asks("prompts", prompt.labels) and case.asks("providers", target.labels):
+                said = self._said(case, prompt)
+                if said is not None:
+                    chosen.setdefault(case.threshold, []).append((case, said))
+        system = _system_prompt([said for cases in chosen.values() for _, said in cases])
+        agent = self._agent(target, prompt, system) if chosen else ""
+        for threshold, cases in chosen.items():
+            slug = _slug(
+                self._base,
+                prompt.slug if len(self._prompts) > 1 else "",
+                target.slug if len(self._targets) > 1 else "",
+                slug_of(f"score {threshold:g}")
+                if threshold is not None and len(chosen) > 1
+                else "",
+            )
+            has_parameters = target.agent is None and "{{" in system
+            yield _Suite(target, prompt, slug, agent, has_parameters, threshold, cases)
+
+    def _said(self, case: Case, prompt: Prompt) -> Said | None:
+        said = prompt.say(case.values)
+        if said is None:
+            case.spot.lose(
+                f"In the prompt {prompt.name!r} it is not the user who speaks first and last, so "
+                "nothing can be asked. This test is left out."
+            )
+            return None
+        for name in prompt.text.missing(case.values):
+            message = (
+                f"The prompt {prompt.name!r} uses {{{{{name}}}}}, which this test does not set: it is "
+                "empty."
+            )
+            case.spot.say(message, level="warning")
+        return said
+
+    def _agent(self, target: Target, prompt: Prompt, system: str) -> str:
+        """Give the slug of the agent for a prompt, and draft it unless it is here."""
+        if target.agent is not None:
+            if system:
+                message = (
+                    f"The agent {target.agent} has a system prompt of its own; this is left out."
+                )
+                prompt.spot.lose(message)
+            return target.agent
+        own = prompt.slug if system and len(self._prompts) > 1 else ""
+        slug = _slug(self._base, target.slug, own)
+        if slug not in self._agents:
+            document = target.spot.document
+            data = {"agent": target.name[:_NAME_CHARS], "slug": slug, "system_prompt": system}
+            places = Places(document, target.spot.loc)
+            places.note(("system_prompt",), prompt.spot.document, prompt.spot.loc)
+            self._agents[slug] = drafted(
+                "agent", "promptfoo", document, data | target.made, place=places
+            )
+        return slug
+
+    def _drafted(self, suite: _Suite) -> Draft:
+        document = self._root.document
+        places = Places(document)
+        places.note(("agent",), suite.target.spot.document, suite.target.spot.loc)
+        title = [self._config.description or self._base]
+        title += [suite.prompt.name] if len(self._prompts) > 1 else []
+        title += [suite.target.name] if len(self._targets) > 1 else []
+        names = [case.name or f"row-{n:04}" for n, (case, _) in enumerate(suite.cases, 1)]
+        cases = [self._case(suite, n, places) for n in range(len(suite.cases))]
+        data: Json = {
+            "suite": " - ".join(title)[:_NAME_CHARS],
+            "slug": suite.slug,
+            "agent": suite.agent,
+            "description": self._config.description or "",
+            "tags": [f"{key}={value}" for key, value in self._config.tags.items()],
+            **_given("trials", self._options.repeat),
+            **_given("concurrency", self._options.max_concurrency),
+            "cases": [
+                {"name": name, **case}
+                for name, case in zip(distinct_names(names), cases, strict=True)
+            ],
+        }
+        if suite.threshold is not None:
+            data |= {"pass_rule": "score", "pass_threshold": suite.threshold}
+        return drafted("suite", "promptfoo", document, data, place=places)
+
+    def _case(self, suite: _Suite, n: int, places: Places) -> Json:
+        case, said = suite.cases[n]
+        here = ("cases", n)
+        there = (*here, "turns", 0)
+        places.note(here, case.spot.document, case.spot.loc)
+        places.note((*there, "user"), suite.prompt.spot.document, suite.prompt.spot.loc)
+        turn: Json = {
+            "user": f"{case.text_option('prefix')}{said.user}{case.text_option('suffix')}",
+            "files": list(case.files),
+        }
+        setting = Setting(
+            values=case.values,
+            turn=turn,
+            transform=case.option("transform"),
+            grader=case.option("provider"),
+            templates=self._config.assertion_templates,
+            by_score=suite.threshold is not None,
+        )
+        checks = [found for spot in case.assertions for found in read_checks(spot, setting)]
+        for k, (_, spot) in enumerate(checks):
+            places.note((*there, "assertions", k), spot.document, spot.loc)
+        turn["assertions"] = [check for check, _ in checks]
+        if case.assertions and not checks:
+            case.spot.lose("None of its assertions is left, so this test asserts nothing.")
+        timeout_ms = self._options.timeout_ms or None  # 0: none
+        return {
+            "tags": case.tags,
+            "context_params": said.parameters if suite.has_parameters else {},
+            "history": said.history,
+            "turns": [turn],
+            **_given("turn_timeout_s", timeout_ms and timeout_ms / 1000),
+        }
+
+
+def _base_name(path: str, description: str | None) -> str:
+    """Name what a configuration is about: its file or folder, else its description."""
+    file = PurePosixPath(path)
+    stem = file.name.split(".")[0]
+    if stem != "promptfooconfig":
+        return slug_of(stem)
+    folder = file.parent.name
+    return slug_of(folder if folder not in ("", "..") else description or "promptfoo")
+
+
+def _slug(*parts: str) -> str:
+    return "-".join(filter(None, parts))[:_SLUG_CHARS].strip("-")
+
+
+def _system_prompt(said: Sequence[Said]) -> str:
+    """Give the system prompt of an agent: the same for all cases, or with their parameters."""
+    texts = {each.system for each in said}
+    if len(texts) == 1 and "{{" not in (text := texts.pop()):
+        return text
+    return said[0].template if said else ""
+
+
+def _given(key: str, value: float | None) -> Json:
+    return {} if value is None else {key: value}

@@ -1,0 +1,189 @@
+"""Prompts: what is said to the agent, and what it is told before."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from evals_app.formats.foreign import distinct_names, slug_of
+from evals_app.formats.problems import FormatError
+from evals_app.formats.promptfoo.shapes import Prompt as PromptShape
+from evals_app.formats.promptfoo.source import Spot, is_file
+from evals_app.formats.promptfoo.templates import Template, Vars
+from evals_app.formats.yaml_source import read_yaml
+
+_PATH = re.compile(r"[^\s{}]+\.(?:txt|md|json|ya?ml|j2|csv)")
+_NOT_TEXT = re.compile(r"(?:exec:|[a-z]+://)\S+|[^\s{}]+\.(?:[cm]?[jt]s|py|rb|sh|bash)(?::\w+)?")
+_BETWEEN = re.compile(r"(?m)^---[ \t]*$")
+_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+# Stands for the system messages of a chat that is one only when its variables are filled in.
+_ALL_OF_THEM = "systemMessage"
+DEFAULT = "{{prompt}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat, its content a template."""
+
+    role: str
+    content: Template
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A prompt with the variables of a test filled in.
+
+    `system` is what the agent is told before; `template` says the same with parameters of the case,
+    which `parameters` gives.
+    """
+
+    user: str
+    history: list[dict[str, str]]
+    system: str
+    template: str
+    parameters: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt: one text that the user says, or a chat whose last message is what they say."""
+
+    name: str
+    slug: str
+    labels: tuple[str, ...]
+    spot: Spot
+    text: Template
+    chat: Sequence[Message] | None
+
+    def say(self, values: Vars) -> Said | None:
+        """Fill in the variables of a test; None if it is not the user who speaks last."""
+        chat = self.chat or _chat(self.text.fill(values)) or [Message("user", self.text)]
+        spoken = _spoken(chat, values)
+        if not spoken or spoken[-1]["role"] != "user" or spoken[0]["role"] != "user":
+            return None
+        told = Template("\n\n".join(each.content.text for each in chat if each.role == "system"))
+        system = told.fill(values)
+        *history, last = spoken
+        if self.chat is None:
+            template, parameters = Template(f"{{{{{_ALL_OF_THEM}}}}}"), {_ALL_OF_THEM: system}
+        else:
+            template, parameters = told, told.values(values)
+        return Said(last["content"], history, system, template.with_parameters(), parameters)
+
+
+def _spoken(chat: Sequence[Message], values: Vars) -> list[dict[str, str]]:
+    """Give what was said before and now; messages of one speaker in a row are one."""
+    spoken: list[dict[str, str]] = []
+    for message in chat:
+        content = message.content.fill(values)
+        if message.role == "system" or not content:
+            continue
+        if spoken and spoken[-1]["role"] == message.role:
+            spoken[-1]["content"] += f"\n\n{content}"
+        else:
+            spoken.append({"role": message.role, "content": content})
+    return spoken
+
+
+def read_prompts(spot: Spot) -> list[Prompt]:
+    """Read all prompts; those that cannot be read are reported and left out."""
+    if spot.value is None:
+        return [_prompt(spot, "Prompt", DEFAULT, ())]
+    found: list[Prompt] = []
+    for entry in _entries(spot):
+        for prompt in _read(entry, len(found) + 1):
+            if problem := prompt.text.problem:
+                entry.lose(f"{problem}. This prompt is left out with all of its cases.")
+            elif prompt.chat is not None and any(each.role == "" for each in prompt.chat):
+                entry.lose("Only system, user and assistant speak here. This prompt is left out.")
+            else:
+                found.append(prompt)
+    slugs = map(slug_of, distinct_names([each.slug for each in found]))
+    return [replace(each, slug=slug) for each, slug in zip(found, slugs, strict=True)]
+
+
+def _entries(spot: Spot) -> Iterator[Spot]:
+    """Give the entries of a list; of a file that holds one, its entries."""
+    for entry in spot.each():
+        written = entry.value
+        if is_file(written) and written.endswith((".yaml", ".yml")):
+            for file in entry.loaded(written):
+                rows = file.value if isinstance(file.value, list) else []
+                is_chat = any(isinstance(row, dict) and "role" in row for row in rows)
+                yield from [entry] if is_chat or not rows else file.each()
+        else:
+            yield entry
+
+
+def _read(entry: Spot, number: int) -> Iterator[Prompt]:
+    written, label = entry.value, None
+    if isinstance(written, dict):
+        shape = entry.part(PromptShape)
+        if shape is None:
+            return
+        written, label = shape.raw or shape.id, shape.label
+    if not isinstance(written, str) or not written.strip():
+        entry.say("Expected a prompt: a text, or file:// and the path of a file.")
+        return
+    if is_file(written) or _PATH.fullmatch(written.strip()):
+        yield from _of_files(entry, written.strip(), label)
+    elif _NOT_TEXT.fullmatch(written.strip()):
+        entry.lose(
+            "A program or a server writes this prompt, so it is left out. Write it as a text."
+        )
+    else:
+        yield _prompt(entry, label or f"Prompt {number}", written, (label,) if label else ())
+
+
+def _of_files(entry: Spot, written: str, label: str | None) -> Iterator[Prompt]:
+    for path in entry.files(written):
+        stem = PurePosixPath(path).stem
+        labels = (label or stem, path, f"file://{path}")
+        if path.endswith(".csv"):
+            document = entry.project.document(entry, path)
+            rows = document.data if document else []
+            texts = [
+                (row.get("label") or f"{label or stem} {n}", row.get("prompt", ""))
+                for n, row in enumerate(rows, 1)
+            ]
+            yield from (_prompt(entry, name, text, (name, *labels)) for name, text in texts if text)
+            continue
+        text = entry.project.text(entry, path)
+        if text is None:
+            continue
+        parts = _BETWEEN.split(text) if path.endswith((".txt", ".md", ".j2")) else [text]
+        for n, part in enumerate(filter(str.strip, parts), 1):
+            name = (label or stem) if len(parts) == 1 else f"{label or stem} {n}"
+            yield _prompt(entry, name, part.strip(), (name, *labels))
+
+
+def _prompt(spot: Spot, name: str, text: str, labels: tuple[str, ...]) -> Prompt:
+    chat = _chat(text)
+    return Prompt(name, slug_of(name, instead="prompt"), labels, spot, Template(text), chat)
+
+
+def _chat(text: str) -> list[Message] | None:
+    """Read a text as a chat; None if it is none."""
+    try:
+        data = json.loads(text) if text.lstrip().startswith("[") else None
+        if text.lstrip().startswith("- role:"):
+            data = read_yaml("", text.encode()).data
+    except (ValueError, RecursionError, FormatError):
+        return None
+    if not isinstance(data, list) or not data:
+        return None
+    if not all(isinstance(each, dict) and "role" in each for each in data):
+        return None
+    return [
+        Message(_ROLES.get(str(each["role"]), ""), _content(each.get("content"))) for each in data
+    ]
+
+
+def _content(written: Any) -> Template:  # noqa: ANN401 - JSON
+    if isinstance(written, list):
+        # Pictures and documents are shown as files, where a variable names one.
+        texts = [each.get("text") for each in written if isinstance(each, dict)]
+        return Template("\n".join(text for text in texts if isinstance(text, str)))
+    return Template(written if isinstance(written, str) else "")

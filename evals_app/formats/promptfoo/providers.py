@@ -1,0 +1,232 @@
+"""Providers: what is tested as agents, what judges as models."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from evals_app.formats.foreign import distinct_names, slug_of
+from evals_app.formats.promptfoo.cases import is_meant
+from evals_app.formats.promptfoo.shapes import Provider
+from evals_app.formats.promptfoo.source import Spot, is_file
+
+Json = dict[str, Any]
+
+# Our providers by promptfoo's, and the ways to ask them that mean a chat.
+_PROVIDERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "anthropic": ("anthropic", ("messages",)),
+    "azure": ("azure_openai", ("chat", "responses")),
+    "azureopenai": ("azure_openai", ("chat", "responses")),
+    "google": ("gemini", ()),
+    "groq": ("groq", ("chat", "responses")),
+    "ollama": ("ollama", ("chat",)),
+    "openai": ("openai", ("chat", "responses")),
+    "openrouter": ("openrouter", ()),
+}
+# What else stands where a model could.
+_NO_MODELS = frozenset(
+    {"agents", "assistant", "chatkit", "claude-agent-sdk", "codex", "codex-app-server"}
+    | {"codex-desktop", "codex-sdk", "completion", "embedding", "embeddings", "image", "live"}
+    | {"moderation", "realtime", "speech", "transcription", "tts", "video"}
+    | {"chat", "messages", "responses"}
+)
+_SETTINGS = {
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "max_output_tokens": "max_tokens",
+}
+# Of another server than that of the provider here, which must not get its prompts.
+_ADDRESSES = ("apiBaseUrl", "apiHost", "baseURL", "base_url")
+_EMBEDDING = re.compile(r"(openai|google|ollama):embeddings?:(.+)")
+_NO_ANSWER = "No answer is written for this tool yet."
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a suite asks: an agent that is here, or the data of one that is made."""
+
+    name: str
+    slug: str
+    labels: tuple[str, ...]
+    spot: Spot
+    agent: str | None = None
+    made: Json = field(default_factory=dict)
+    prompts: tuple[str, ...] | None = None
+
+    def takes(self, labels: Sequence[str]) -> bool:
+        """Whether it is asked a prompt with one of these labels."""
+        return self.prompts is None or is_meant(self.prompts, labels)
+
+
+def read_targets(config: Spot) -> list[Target]:
+    """Read what is tested; a provider without an equal is the agent that the person named."""
+    key = "targets" if config.value.get("providers") is None else "providers"
+    found = [target for spot in _entries(config.at(key)) if (target := _target(spot))]
+    agent = config.project.base.around.agent
+    if config.at(key).value is None:
+        if agent is None:
+            config.say("There are no providers here. Name the agent that is tested with --agent.")
+            return []
+        return [Target(agent, agent, (), config, agent)]
+    return _distinct(found)
+
+
+def _distinct(targets: Sequence[Target]) -> list[Target]:
+    """Take several that are the same agent here for one, and tell all others apart."""
+    kept: list[Target] = []
+    for target in targets:
+        if target.agent is None or all(target.agent != each.agent for each in kept):
+            kept.append(target)
+    slugs = map(slug_of, distinct_names([each.slug for each in kept]))
+    return [replace(each, slug=slug) for each, slug in zip(kept, slugs, strict=True)]
+
+
+def _entries(spot: Spot) -> Iterator[Spot]:
+    for entry in spot.each():
+        written = entry.value
+        if is_file(written) and written.endswith((".yaml", ".yml", ".json")):
+            for file in entry.loaded(written):
+                yield from file.each()
+        elif isinstance(written, dict) and len(written) == 1 and ":" in next(iter(written)):
+            # {openai:gpt-5: {config: ...}}
+            yield entry.at(*written)
+        else:
+            yield entry
+
+
+def _read(spot: Spot) -> Provider | None:
+    if isinstance(spot.value, str):
+        return Provider(id=spot.value)
+    provider = spot.part(Provider)
+    if provider is not None and provider.id is None:
+        key = spot.loc[-1] if spot.loc else None
+        if not isinstance(key, str) or ":" not in key:
+            spot.say("A provider needs an `id`, for example openai:gpt-5-mini.")
+            return None
+        return provider.model_copy(update={"id": key})
+    return provider
+
+
+def _target(spot: Spot) -> Target | None:
+    provider = _read(spot)
+    if provider is None or provider.id is None:
+        return None
+    around = spot.project.base.around
+    model = _model(provider)
+    name = provider.label or (str(model["name"]) if model else provider.id)
+    prompts = None if provider.prompts is None else tuple(provider.prompts)
+    target = Target(name, slug_of(name), (provider.label or "", provider.id), spot, prompts=prompts)
+    here = next((slug for slug in (target.slug, provider.label) if slug in around.agents), None)
+    if here is not None:
+        return replace(target, name=here, agent=here)
+    if model is not None:
+        made = {"driver": "model", "model": model, "tools": _tools(spot, provider)}
+        return replace(target, made=made)
+    if provider.id == "echo":
+        made = {"driver": "scripted", "rules": [{"reply": "{{input}}"}]}
+        return replace(target, made=made)
+    written_at = spot.at("id") if spot.at("id").value is not None else spot
+    if around.agent is None:
+        written_at.say(
+            "This has no equal here. Make an agent that asks the same; name it with --agent, or give "
+            "this provider its slug as a label."
+        )
+        return None
+    written_at.lose(f"This has no equal here. The agent {around.agent} is asked instead.")
+    return replace(target, name=around.agent, slug=slug_of(around.agent), agent=around.agent)
+
+
+def _model(provider: Provider) -> Json | None:
+    """Give the model that a provider is; None if it is none, or is asked somewhere else."""
+    prefix, _, rest = str(provider.id).partition(":")
+    if prefix not in _PROVIDERS or any(key in provider.config for key in _ADDRESSES):
+        return None
+    ours, ways = _PROVIDERS[prefix]
+    way, colon, name = rest.partition(":")
+    model = name if colon and way in ways else rest
+    if not model or model.partition(":")[0] in _NO_MODELS:
+        return None
+    settings = {
+        _SETTINGS[key]: value
+        for key, value in provider.config.items()
+        if key in _SETTINGS and isinstance(value, int | float)
+    }
+    return {"provider": ours, "name": model, **settings}
+
+
+def _tools(spot: Spot, provider: Provider) -> list[Json]:
+    """Make tools of definitions; report what else of the settings has no place."""
+    tools: list[Json] = []
+    for key in provider.config:
+        here = spot.at("config", key)
+        if key in ("tools", "functions"):
+            tools += [tool for each in _definitions(here) if (tool := _tool(each))]
+            message = f"Calls of these are recorded and fail: {_NO_ANSWER} Write answers, as rules."
+            here.lose(message)
+        elif key not in _SETTINGS:
+            here.lose(_lost_setting(key))
+    return tools
+
+
+def _lost_setting(key: str) -> str:
+    if "key" in key.lower():
+        return "Keys are never kept here. Set the variable of the provider where the workers run."
+    return "This setting of the model is not sent from here."
+
+
+def _definitions(spot: Spot) -> Iterator[Spot]:
+    for each in spot.each():
+        if is_file(each.value):
+            for file in each.loaded(each.value):
+                yield from file.each()
+        else:
+            yield each
+
+
+def _tool(spot: Spot) -> Json | None:
+    """Make a tool of a definition, in the words of OpenAI or Anthropic."""
+    written = spot.value
+    says = written.get("function", written) if isinstance(written, dict) else None
+    if not isinstance(says, dict) or not isinstance(says.get("name"), str):
+        spot.lose("This is no definition of a function, and is left out.")
+        return None
+    parameters = says.get("parameters", says.get("input_schema"))
+    return {
+        "name": says["name"],
+        "description": says.get("description") or "",
+        "parameters": parameters if isinstance(parameters, dict) else {"type": "object"},
+        "rules": [{"error": _NO_ANSWER}],
+    }
+
+
+def judge_of(spot: Spot) -> Any:  # noqa: ANN401 - a name or mapping of a model
+    """Give the model that a grader is; None: it is none here, which is said, or none is named."""
+    written = spot.value
+    if isinstance(written, dict) and {"text", "embedding"} & written.keys():
+        return judge_of(spot.at("text"))
+    provider = None if written is None else _read(spot)
+    if provider is None or provider.id is None:
+        return None
+    slugs = (slug_of(each) for each in (provider.label, provider.id) if each)
+    here = next((slug for slug in slugs if slug in spot.project.base.around.agents), None)
+    if here is not None:
+        return f"scripted/{here}"
+    model = _model(provider)
+    if model is None:
+        spot.lose("This cannot judge here. The suite's judge does, or the site's.")
+        return None
+    return (
+        f"{model['provider']}/{model['name']}" if len(model) == len(("provider", "name")) else model
+    )
+
+
+def embedder_of(spot: Spot) -> str | None:
+    """Give the model of embeddings that a grader is, or names; None if there is none."""
+    written = spot.value
+    if isinstance(written, dict) and {"text", "embedding"} & written.keys():
+        return embedder_of(spot.at("embedding"))
+    provider = None if written is None else _read(spot)
+    found = _EMBEDDING.fullmatch(str(provider.id)) if provider else None
+    return f"{_PROVIDERS[found[1]][0]}/{found[2]}" if found else None

@@ -1,0 +1,84 @@
+"""Tests in tables: a row says in its columns what a test says in keys."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from evals_app.formats.promptfoo.checks import TYPES
+
+_SHORT = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
+_NAMES = sorted((*TYPES, *_SHORT), key=len, reverse=True)
+# `type(threshold):value`
+_COMPACT = re.compile(
+    rf"(?P<inverse>not-)?(?P<type>{'|'.join(map(re.escape, _NAMES))})"
+    r"(?:\((?P<threshold>\d+(?:\.\d+)?)\))?(?::(?P<value>.*))?",
+    re.DOTALL,
+)
+_LISTS = ("contains-all", "contains-any", "icontains-all", "icontains-any")
+# What has to be reached where a cell does not say it.
+_USUAL_THRESHOLDS = {
+    "similar": 0.8,
+    **dict.fromkeys(("answer-relevance", "context-faithfulness", "context-recall"), 0.75),
+    **dict.fromkeys(("context-relevance", "rouge-n"), 0.75),
+}
+_EXPECTED = re.compile(r"__expected(\d*)")
+_CONFIG = re.compile(r"__config:__expected(\d*):(\w+)")
+_METADATA = re.compile(r"__metadata:([^\[\]]+)(\[\])?")
+_COMMA = re.compile(r"(?<!\\),")
+
+
+def as_test(row: Mapping[str, str]) -> dict[str, Any]:
+    """Say a row as a test; columns without a meaning of their own are variables."""
+    test: dict[str, Any] = {"vars": {}, "options": {}, "metadata": {}}
+    assertions: dict[str, dict[str, Any]] = {}
+    settings: list[tuple[str, str, str]] = []
+    for column, cell in row.items():
+        if found := _EXPECTED.fullmatch(column):
+            if cell.strip():
+                assertions[found[1]] = as_assertion(cell.strip())
+        elif found := _CONFIG.fullmatch(column):
+            settings += [(found[1], found[2], cell)] if cell.strip() else []
+        elif found := _METADATA.fullmatch(column):
+            test["metadata"][found[1]] = _listed(cell) if found[2] else cell
+        elif column in ("__prefix", "__suffix"):
+            test["options"][column.removeprefix("__")] = cell
+        elif column.startswith("__"):
+            if cell.strip():
+                test[column.removeprefix("__")] = _number(cell)
+        else:
+            test["vars"][column] = cell
+    for which, key, cell in settings:
+        for number, assertion in assertions.items():
+            if which in ("", number):
+                assertion[key] = _number(cell)
+    metric = test.pop("metric", None)
+    shared = {} if metric is None else {"metric": str(metric)}
+    test["assert"] = [{**assertion, **shared} for assertion in assertions.values()]
+    return test
+
+
+def as_assertion(cell: str) -> dict[str, Any]:
+    """Read an assertion that is written in one text: similar(0.8):Hello there."""
+    if cell.startswith("file://") and re.search(r"\.(?:py|[cm]?[jt]s)(?::\w+)?$", cell):
+        return {"type": "python" if ".py" in cell else "javascript", "value": cell}
+    found = _COMPACT.fullmatch(cell)
+    if found is None:
+        return {"type": "equals", "value": cell}
+    kind = _SHORT.get(found["type"], found["type"])
+    assertion: dict[str, Any] = {"type": f"{found['inverse'] or ''}{kind}"}
+    if found["value"] is not None:
+        value = found["value"].strip()
+        assertion["value"] = _listed(value) if kind in _LISTS else value
+    threshold = found["threshold"] or _USUAL_THRESHOLDS.get(kind)
+    return assertion if threshold is None else {**assertion, "threshold": float(threshold)}
+
+
+def _listed(cell: str) -> list[str]:
+    return [each.strip().replace("\\,", ",") for each in _COMMA.split(cell) if each.strip()]
+
+
+def _number(cell: str) -> Any:  # noqa: ANN401 - a number or a text
+    try:
+        return float(cell)
+    except ValueError:
+        return cell

@@ -1,0 +1,171 @@
+"""The shape of promptfoo's files, as its documentation describes it.
+
+Source: https://www.promptfoo.dev/docs/configuration/reference/
+"""
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from evals_app.formats.foreign import Foreign
+
+_OF_COMMAND = "This is an option of promptfoo's command and says nothing about the evals."
+_NO_CODE = "Code does not run on import."
+_NO_PROGRAM = "Write what it gives into the file, for programs do not run on import."
+
+
+class Written(Foreign):
+    """A part of a file; promptfoo overlooks keys that it does not know."""
+
+    overlooks: ClassVar[bool] = True
+
+
+class EvaluateOptions(Written):
+    """How an evaluation runs."""
+
+    repeat: Annotated[int | None, Field(ge=1, le=100)] = None
+    max_concurrency: Annotated[int | None, Field(alias="maxConcurrency", ge=1)] = None
+    timeout_ms: Annotated[float | None, Field(alias="timeoutMs", ge=0)] = None
+
+    lost = {
+        "cache": "Replies are never taken from a cache here.",
+        "delay": "Set requests_per_minute on the provider instead.",
+        "generateSuggestions": _OF_COMMAND,
+        "maxEvalTimeMs": "Say it when you run the suite: run_evals --timeout.",
+        "showProgressBar": _OF_COMMAND,
+    }
+
+
+class Config(Written):
+    """A configuration file."""
+
+    description: str | None = None
+    tags: dict[str, Any] = Field(default_factory=dict)
+    prompts: Any = None
+    providers: Any = None
+    targets: Any = None
+    tests: Any = None
+    default_test: Annotated[Any, Field(alias="defaultTest")] = None
+    scenarios: Any = None
+    evaluate_options: Annotated[EvaluateOptions | None, Field(alias="evaluateOptions")] = None
+    assertion_templates: dict[str, Any] = Field(alias="assertionTemplates", default_factory=dict)
+
+    lost = {
+        "$schema": "It helps editors only.",
+        "assertionAliases": _NO_CODE,
+        "commandLineOptions": _OF_COMMAND,
+        "derivedMetrics": "Calculate them from the results: run_evals --output writes all scores.",
+        "env": "Set these variables where the workers run; nothing of them is kept here.",
+        "extensions": _NO_CODE + " What a world has to hold before a case belongs into a fixture.",
+        "metadata": _OF_COMMAND,
+        "nunjucksFilters": _NO_CODE,
+        "outputPath": _OF_COMMAND,
+        "redteam": "Attacks are not written here; its finished tests can be imported as tests.",
+        "sharing": _OF_COMMAND,
+        "tracing": "Every execution is traced here anyway.",
+        "version": _OF_COMMAND,
+        "writeLatestResults": _OF_COMMAND,
+    }
+
+
+class Prompt(Written):
+    """A prompt that is more than a text."""
+
+    id: str | None = None
+    label: str | None = None
+    raw: str | None = None
+
+    lost = {
+        "config": "Settings of a model belong to the agent.",
+        "display": _OF_COMMAND,
+        "function": _NO_PROGRAM,
+    }
+
+
+class Provider(Written):
+    """What is tested, or what judges."""
+
+    id: str | None = None
+    label: str | None = None
+    config: dict[str, Any] = Field(default_factory=dict)
+    prompts: list[str] | None = None
+
+    lost = {
+        "delay": "Set requests_per_minute on the provider instead.",
+        "env": "Set these variables where the workers run; nothing of them is kept here.",
+        "inputs": _NO_CODE,
+        "transform": _NO_CODE + " The checks read the reply as it is.",
+    }
+
+
+class Options(Written):
+    """Settings of a test."""
+
+    provider: Any = None
+    transform: Any = None
+    prefix: str | None = None
+    suffix: str | None = None
+    disable_var_expansion: Annotated[bool, Field(alias="disableVarExpansion")] = False
+    disable_default_asserts: Annotated[bool, Field(alias="disableDefaultAsserts")] = False
+
+    lost = {
+        "disableConversationVar": "Write a conversation as one case of several turns.",
+        "factuality": "A judge says pass or fail here.",
+        "postprocess": _NO_CODE + " The checks read the reply as it is.",
+        "repeat": "Set trials on the case instead.",
+        "response_format": "Settings of a model belong to the agent.",
+        "rubricPrompt": "Say in the suite's judge_prompt what the judge is to look at.",
+        "runSerially": "Set concurrency 1 on the suite instead.",
+        "storeOutputAs": "Write a conversation as one case of several turns; the agent remembers.",
+        "transformVars": _NO_PROGRAM,
+    }
+
+
+class Test(Written):
+    """A test, or what several have in common."""
+
+    description: str | None = None
+    vars: Any = None
+    assertions: list[Any] = Field(alias="assert", default_factory=list)
+    threshold: Annotated[float | None, Field(ge=0)] = None
+    options: Options = Options()
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    prompts: list[str] | None = None
+    providers: list[str] | None = None
+
+    lost = {
+        "assertScoringFunction": _NO_CODE + " The score is the weighted mean of all checks.",
+        "provider": "A suite asks one agent; give this test a suite of its own.",
+        "providerOutput": "Give the agent a scripted twin that replies this.",
+        "rubricPrompt": "Say in the suite's judge_prompt what the judge is to look at.",
+    }
+
+
+class Scenario(Written):
+    """Data, and the tests that run on each of them."""
+
+    description: str | None = None
+    config: list[Any]
+    tests: list[Any] = Field(default_factory=list)
+
+
+class Assertion(Written):
+    """An assertion, a set of them, or a reference to one."""
+
+    type: str | None = None
+    value: Any = None
+    threshold: float | None = None
+    weight: Annotated[float | None, Field(ge=0)] = None
+    metric: str | None = None
+    provider: Any = None
+    transform: Any = None
+    context_transform: Annotated[Any, Field(alias="contextTransform")] = None
+    assertions: Annotated[list[Any] | None, Field(alias="assert")] = None
+    reference: Annotated[str | None, Field(alias="$ref")] = None
+
+    lost = {
+        "config": "It is for code, which does not run on import.",
+        "description": "Give the check a metric: it is its name.",
+        "options": "A judge says pass or fail here.",
+        "rubricPrompt": "Say in the suite's judge_prompt what the judge is to look at.",
+    }

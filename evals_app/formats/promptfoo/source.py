@@ -1,0 +1,235 @@
+"""Places in promptfoo's files, and the files that they name."""
+
+import csv
+import io
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from evals_app.engine.suite import near
+from evals_app.formats.document import Document, Node, decoded
+from evals_app.formats.foreign import Around, Foreign
+from evals_app.formats.json_lines import read_json_lines
+from evals_app.formats.problems import FormatError, Level, Loc, Problem, holds
+from evals_app.formats.reading import Reading
+from evals_app.formats.yaml_source import read_yaml
+
+P = TypeVar("P", bound=Foreign)
+
+FILE = "file://"
+_DATA = (".yaml", ".yml", ".json")
+# A program, perhaps with the function that is meant.
+_PROGRAM = re.compile(r"\.(?:[cm]?[jt]s|py|rb|sh|bash|pl|go)(?::\w+)?$")
+_WORKBOOK = re.compile(r"\.xlsx?(?:#.*)?$")
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*://")
+_MOST_FILES = 500
+_MOST_DEPTH = 5
+
+
+@dataclass(slots=True)
+class Project:
+    """A configuration and everything that it names beside itself."""
+
+    base: Reading
+    _documents: dict[str, Document | None] = field(default_factory=dict)
+    _parts: dict[tuple[str, Loc, type], Any] = field(default_factory=dict)
+    _said: set[Problem] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, document: Document, around: Around) -> "Project":
+        return cls(Reading(_as_promptfoo(document), around))
+
+    @property
+    def root(self) -> "Spot":
+        return Spot(self, self.base, ())
+
+    def say(self, problem: Problem) -> None:
+        """Report a problem, once."""
+        if problem not in self._said:
+            self._said.add(problem)
+            self.base.problems.append(problem)
+
+    def part(self, spot: "Spot", shape: type[P]) -> P | None:
+        """Read a part; what is wrong with it is said once, however often it is read."""
+        key = (spot.document.path, spot.loc, shape)
+        if key not in self._parts:
+            self._parts[key] = spot.reading.part(shape, spot.loc)
+        part: P | None = self._parts[key]
+        return part
+
+    def document(self, spot: "Spot", path: str) -> Document | None:
+        """Read a file of data that a place names; None, and said: it cannot be read."""
+        if path not in self._documents:
+            content = self.content(spot, path)
+            self._documents[path] = None
+            if content is not None:
+                try:
+                    self._documents[path] = _read(self.base.path(path), content)
+                except FormatError as error:
+                    self.base.problems += error.problems
+        return self._documents[path]
+
+    def text(self, spot: "Spot", path: str) -> str | None:
+        """Read a file of text that a place names; None, and said: it cannot be read."""
+        content = self.content(spot, path)
+        try:
+            return None if content is None else decoded(self.base.path(path), content)
+        except FormatError as error:
+            self.base.problems += error.problems
+            return None
+
+    def content(self, spot: "Spot", path: str) -> bytes | None:
+        """Give a file by its path from the configuration; None, and said: there is none."""
+        content = self.base.around.content(self.base.document, path)
+        if content is None:
+            found = self.base.path(path)
+            hint = near(found, self.base.around.attached.given)
+            spot.say(f"There is no file {found}.{hint}")
+        return content
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in one of the files of a project."""
+
+    project: Project = field(repr=False)
+    reading: Reading = field(repr=False)
+    loc: Loc
+    depth: int = 0  # of files that name files
+
+    @property
+    def value(self) -> Any:  # noqa: ANN401 - JSON
+        """What stands there; None if nothing does."""
+        data = self.reading.document.data
+        for step in self.loc:
+            if not holds(data, step):
+                return None
+            data = data[step]
+        return data
+
+    @property
+    def document(self) -> Document:
+        return self.reading.document
+
+    def at(self, *steps: str | int) -> "Spot":
+        return replace(self, loc=(*self.loc, *steps))
+
+    def each(self) -> Iterator["Spot"]:
+        """Give the entries of a list; what is no list is its only entry."""
+        if isinstance(self.value, list):
+            yield from (self.at(n) for n in range(len(self.value)))
+        elif self.value is not None:
+            yield self
+
+    def part(self, shape: type[P]) -> P | None:
+        """Read what stands there; None, and said: it is not sound."""
+        return self.project.part(self, shape)
+
+    def say(self, message: str, *, level: Level = "error", at_key: bool = False) -> None:
+        self.project.say(self.document.problem(self.loc, message, level=level, at_key=at_key))
+
+    def lose(self, message: str) -> None:
+        self.say(message, level="loss")
+
+    def files(self, written: str) -> list[str]:
+        """Give the paths that a reference means, as far as they can be read on import."""
+        path = posixpath.normpath(written.removeprefix(FILE))
+        if _ELSEWHERE.match(path) or (_ELSEWHERE.match(written) and not written.startswith(FILE)):
+            self.lose(
+                "This is fetched from elsewhere, and nothing is fetched on import. Save it as a file."
+            )
+            return []
+        if is_program(path):
+            self.lose("This is a program, and programs do not run on import. Save what it gives.")
+            return []
+        if _WORKBOOK.search(path):
+            self.lose("Workbooks are not read here. Save the sheet as CSV.")
+            return []
+        if not any(sign in path for sign in "*?["):
+            return [path]
+        found = [each for each in self._beside() if _matches(path, each)]
+        if not found:
+            self.say("No file of this import has such a path. Import them too, or name each.")
+        return found[:_MOST_FILES]
+
+    def _beside(self) -> list[str]:
+        folder = posixpath.dirname(self.project.base.document.path)
+        given = self.project.base.around.attached.given
+        return sorted(posixpath.relpath(each, folder or ".") for each in given)
+
+    def loaded(self, written: str) -> Iterator["Spot"]:
+        """Give the files of data that a reference means."""
+        if self.depth == _MOST_DEPTH:
+            self.say(f"Files name files more than {_MOST_DEPTH} times here, perhaps each other.")
+            return
+        for path in self.files(written):
+            document = self.project.document(self, path)
+            if document is not None:
+                around, problems = self.reading.around, self.project.base.problems
+                reading = Reading(document, around, problems)
+                yield Spot(self.project, reading, (), self.depth + 1)
+
+
+def is_file(value: Any) -> bool:  # noqa: ANN401 - JSON
+    """Whether a value refers to a file."""
+    return isinstance(value, str) and value.startswith(FILE)
+
+
+def is_program(path: str) -> bool:
+    """Whether a file is a program, by its name."""
+    return _PROGRAM.search(path) is not None
+
+
+def is_data(path: str) -> bool:
+    """Whether a file holds data that is not text, by its name."""
+    return path.lower().endswith(_DATA)
+
+
+def _matches(pattern: str, path: str) -> bool:
+    # ** crosses folders, * does not.
+    regex = re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*")
+    return re.fullmatch(regex.replace(r"\?", "[^/]"), path) is not None
+
+
+def _read(path: str, content: bytes) -> Document:
+    """Read a file of data.
+
+    Raises:
+        FormatError: it cannot be read.
+    """
+    if path.endswith(".csv"):
+        return _read_csv(path, content)
+    if path.endswith(".jsonl"):
+        return read_json_lines(path, content)
+    return _as_promptfoo(read_yaml(path, content))
+
+
+def _read_csv(path: str, content: bytes) -> Document:
+    """Read a table into one mapping for each row."""
+    reader = csv.DictReader(io.StringIO(decoded(path, content), newline=""), restkey="", restval="")
+    rows, nodes = [], []
+    for row in reader:
+        rows.append({key.strip(): value for key, value in row.items() if isinstance(value, str)})
+        nodes.append(Node(reader.line_num, 1))
+    return Document(path, rows, Node(1, 1, items=nodes))
+
+
+def _as_promptfoo(document: Document) -> Document:
+    """Read yes, no, on and off as the texts that they are in the YAML of promptfoo."""
+    data = document.data
+    for each in document.surprises:
+        if isinstance(each.value, bool):
+            data = _with(data, each.loc, each.raw)
+    return replace(document, data=data, surprises=())
+
+
+def _with(data: Any, loc: Loc, value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Give data with another value in one place."""
+    if not loc:
+        return value
+    step, below = loc[0], loc[1:]
+    if isinstance(step, int):
+        return [*data[:step], _with(data[step], below, value), *data[step + 1 :]]
+    return {**data, step: _with(data[step], below, value)}

@@ -1,0 +1,126 @@
+"""A foreign file while it is read: its parts, what it names beside itself, and what is wrong."""
+
+import posixpath
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from evals_app.engine.suite import near
+from evals_app.formats.document import Document, Node, decoded
+from evals_app.formats.draft import Draft, validated
+from evals_app.formats.foreign import Around, Foreign, Places, left_out, slug_of, unplaced
+from evals_app.formats.kinds import Dialect
+from evals_app.formats.problems import FormatError, Level, Loc, Problem
+
+P = TypeVar("P", bound=Foreign)
+
+
+@dataclass(slots=True)
+class Reading:
+    """A document, what is around it, and everything that was found wrong with it so far."""
+
+    document: Document
+    around: Around
+    problems: list[Problem] = field(default_factory=list)
+
+    @property
+    def is_sound(self) -> bool:
+        return not any(each.level == "error" for each in self.problems)
+
+    def value(self, loc: Loc) -> Any:  # noqa: ANN401 - JSON
+        """Give what stands in a place; an empty list if nothing does."""
+        return self.document.value(loc)
+
+    def part(self, shape: type[P], loc: Loc) -> P | None:
+        """Read a part; None if it is not sound, which is said, as is what has no place here."""
+        document = self.document
+        written = self.value(loc)
+        part: P | None
+        place = Places(document, loc)
+        part, problems = validated(shape, written, _cut_out(document, loc), place=place)
+        self.problems += problems
+        if part is not None:
+            self.problems += left_out(part, document, loc)
+        elif isinstance(written, dict):
+            self.problems += unplaced(shape, written, document, loc)
+        return part
+
+    def one_of(self, shapes: dict[str, type[P]], loc: Loc) -> P | None:
+        """Read a part whose key `type` tells its shape."""
+        written = self.value(loc)
+        kind = written.get("type") if isinstance(written, dict) else None
+        if isinstance(kind, str) and kind in shapes:
+            return self.part(shapes[kind], loc)
+        known = f"Write one of: {', '.join(shapes)}."
+        if not isinstance(written, dict):
+            self.say(loc, "Expected keys with values.")
+        elif "type" not in written:
+            self.say(loc, f"The key `type` is missing. {known}")
+        else:
+            self.say((*loc, "type"), f"Unknown type.{near(str(kind), shapes)} {known}")
+        return None
+
+    def say(self, loc: Loc, message: str, *, level: Level = "error", at_key: bool = False) -> None:
+        """Report something about a place."""
+        self.problems.append(self.document.problem(loc, message, level=level, at_key=at_key))
+
+    def slug(self, name: str) -> str:
+        """Make a slug of a name; without letters of ours in it, of the folder's."""
+        return slug_of(name, instead=slug_of(self.around.folder(self.document)))
+
+    def path(self, other: str) -> str:
+        """Give the path of another file from where the import began."""
+        folder = posixpath.dirname(self.document.path)
+        return posixpath.normpath(posixpath.join(folder, other.replace("\\", "/")))
+
+    def content(self, loc: Loc) -> bytes | None:
+        """Give the content of the file that a place names; None, and said: there is none."""
+        path = self.value(loc)
+        if not isinstance(path, str) or not path:
+            return None  # said where the part is read
+        content = self.around.content(self.document, path)
+        if content is None:
+            found = self.path(path)
+            self.say(loc, self._missing(found))
+        return content
+
+    def _missing(self, path: str) -> str:
+        folder = posixpath.dirname(self.document.path)
+        if posixpath.relpath(path, folder or ".").startswith("../"):
+            return (
+                f"No file {path} can be read: only files in the folder of this one, and below it,"
+                " are. Copy it there."
+            )
+        others = self.around.attached.given.keys() - {self.document.path}
+        return f"There is no file {path}.{near(path, others)}"
+
+    def text(self, loc: Loc) -> str | None:
+        """Give the text of the file that a place names; None, and said: it cannot be read."""
+        content = self.content(loc)
+        if content is None:
+            return None
+        try:
+            text = decoded(self.path(self.value(loc)), content)
+        except FormatError as error:
+            self.problems += error.problems
+            return None
+        if not text.strip():
+            self.say(loc, "This file is empty.")
+            return None
+        return text
+
+    def remarks(self, dialect: Dialect) -> Draft:
+        """Give a draft that is no object, and brings everything that was found wrong."""
+        return Draft("suite", dialect, self.document, {}, None, (), tuple(self.problems))
+
+
+def _cut_out(document: Document, loc: Loc) -> Document:
+    """Give a part as a document of its own, so that it is looked at as it was written."""
+    node = document.root
+    for step in loc:
+        inner: Node | None = None
+        if isinstance(step, str) and node.entries and step in node.entries:
+            inner = node.entries[step][1]
+        elif isinstance(step, int) and node.items and step < len(node.items):
+            inner = node.items[step]
+        node = inner or Node(node.line, node.column)  # JSON has places for whole values only
+    return Document(document.path, document.value(loc), node)

@@ -1,0 +1,199 @@
+"""Write suites and fixtures as Struere files, and name everything that those cannot say."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+from evals_app.engine.spec import ModelSpec
+from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
+from evals_app.formats.problems import Loc, Problem, keys_text
+from evals_app.formats.struere import CHANNELS, FIXTURE_KEYS, JUDGE, READS_TEXT, Type
+from evals_app.formats.yaml_text import write_yaml
+from fixtures_app.spec import FixtureSpec
+
+_CASE_KEYS = {
+    *("name", "description", "tags", "turns", "final_assertions", "channel", "context_params"),
+}
+_TURN_KEYS = {"user", "expected", "assertions", "inherit"}
+_SUITE_KEYS = {
+    *("suite", "slug", "agent", "description", "tags", "fixtures", "cases", "assertions"),
+    *("judge_model", "judge_prompt", "judge_context", "score_scale"),
+}
+# What an assertion may say without saying more than Struere does.
+_OWN_OPTIONS = {"type", "criteria", "value", "weight"}
+
+
+def write_project(
+    suites: Sequence[SuiteSpec], fixtures: Sequence[FixtureSpec]
+) -> tuple[dict[str, bytes], list[Problem]]:
+    """Write the files of a project, by their path, and give what is lost."""
+    files: dict[str, bytes] = {}
+    losses: list[Problem] = []
+    slugs = [fixture.slug for fixture in fixtures]
+    for suite in suites:
+        files[suite_file(suite)], lost = write_suite(suite, fixtures=slugs)
+        losses += lost
+    for fixture in fixtures:
+        files[fixture_file(fixture)], lost = write_fixture(fixture)
+        losses += lost
+    return files, losses
+
+
+def suite_file(suite: SuiteSpec) -> str:
+    """Give the path of a suite in its project."""
+    return f"evals/{suite.slug}.eval.yaml"
+
+
+def fixture_file(fixture: FixtureSpec) -> str:
+    """Give the path of a fixture in its project."""
+    return f"fixtures/{fixture.slug}.fixture.yaml"
+
+
+def write_suite(
+    suite: SuiteSpec, *, fixtures: Sequence[str] | None = None
+) -> tuple[bytes, list[Problem]]:
+    """Write a suite, and give what is lost, by our keys; `fixtures` are those of the project.
+
+    Defaults of the suite are written out for each turn, so nothing of them is lost.
+    """
+    lost = _Losses(suite_file(suite))
+    _check_suite(suite, set(suite.fixtures if fixtures is None else fixtures), lost)
+    cases = [_case(suite, case, ("cases", c), lost) for c, case in enumerate(suite.cases)]
+    data = {
+        "suite": suite.suite,
+        "slug": suite.slug,
+        "agent": suite.agent,
+        "description": suite.description,
+        "tags": suite.tags,
+        "judgeModel": _judge(suite),
+        "judgePrompt": suite.judge_prompt,
+        "judgeContext": suite.judge_context,
+    }
+    return write_yaml({**_filled(data), "cases": cases}), lost.problems
+
+
+def write_fixture(fixture: FixtureSpec) -> tuple[bytes, list[Problem]]:
+    """Write a fixture, and give what is lost."""
+    lost = _Losses(fixture_file(fixture))
+    data = fixture.model_dump(mode="json", exclude_defaults=True)
+    lost.others(data, {*FIXTURE_KEYS, "entity_types"}, ())
+    for n, each in enumerate(fixture.entity_types):
+        reason = f"Struere has no entity types; any data fits {each.slug!r} there."
+        lost.add(("entity_types", n), reason)
+    kept = {key: data[key] for key in FIXTURE_KEYS if key in data}
+    return write_yaml(kept), lost.problems
+
+
+class _Losses:
+    """Collects what is left out."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._found: dict[Problem, None] = {}  # once: a default of the suite is said for each turn
+
+    @property
+    def problems(self) -> list[Problem]:
+        return [*self._found]
+
+    def add(self, loc: Loc, reason: str) -> None:
+        self._found[Problem(self._path, 0, 0, keys_text(loc), "", reason, "loss")] = None
+
+    def others(self, data: Iterable[str], known: set[str], loc: Loc) -> None:
+        """Report the keys of something that Struere's shape of it does not have."""
+        for key in data:
+            if key not in known:
+                self.add((*loc, key), f"Struere has no `{key}` here.")
+
+
+def _filled(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if value not in ("", [], {}, None)}
+
+
+def _check_suite(suite: SuiteSpec, fixtures: set[str], lost: _Losses) -> None:
+    lost.others(suite.model_dump(mode="json", exclude_defaults=True), _SUITE_KEYS, ())
+    if suite.score_scale != "1-5":
+        lost.add(("score_scale",), "Struere shows scores from 1 to 5.")
+    if suite.judge_model is None:
+        lost.add(("judge_model",), f"Struere has no judge of the site; it asks {JUDGE}.")
+    elif not isinstance(suite.judge_model, ModelSpec):
+        lost.add(("judge_model",), f"Struere's judge is never the agent's model; it asks {JUDGE}.")
+    elif suite.judge_model.model_dump(exclude_none=True).keys() > {"provider", "name"}:
+        lost.add(("judge_model",), "Struere names a judge and has no settings for it.")
+    if set(suite.fixtures) != fixtures:
+        given = ", ".join(sorted(fixtures)) or "none"
+        lost.add(("fixtures",), f"A Struere suite has all fixtures of its project; here: {given}.")
+
+
+def _judge(suite: SuiteSpec) -> str:
+    return str(suite.judge_model) if isinstance(suite.judge_model, ModelSpec) else JUDGE
+
+
+def _case(suite: SuiteSpec, case: CaseSpec, loc: Loc, lost: _Losses) -> dict[str, Any]:
+    lost.others(case.model_dump(mode="json", exclude_defaults=True), _CASE_KEYS, loc)
+    if case.channel is not None and case.channel not in CHANNELS:
+        lost.add((*loc, "channel"), f"Struere knows the channels {', '.join(CHANNELS)}.")
+    final = [
+        written
+        for a, each in enumerate(case.final_assertions)
+        if (written := _final(each, (*loc, "final_assertions", a), lost)) is not None
+    ]
+    data = _filled(
+        {
+            "name": case.name,
+            "description": case.description,
+            "tags": case.tags,
+            "channel": case.channel if case.channel in CHANNELS else None,
+            "contextParams": case.context_params,
+        }
+    )
+    turns = [_turn(suite, turn, (*loc, "turns", t), lost) for t, turn in enumerate(case.turns)]
+    return {**data, "turns": turns, **_filled({"finalAssertions": final})}
+
+
+def _turn(suite: SuiteSpec, turn: TurnSpec, loc: Loc, lost: _Losses) -> dict[str, Any]:
+    lost.others(turn.model_dump(mode="json", exclude_defaults=True), _TURN_KEYS, loc)
+    written = [
+        each
+        for place, assertion in _assertions(suite, turn, loc)
+        if (each := _assertion(assertion, turn, place, lost)) is not None
+    ]
+    if turn.expected is not None and turn.expected not in (each.get("value") for each in written):
+        lost.add((*loc, "expected"), "Struere has no expected answers.")
+    if written or turn.assertions == []:
+        return {"user": turn.user, "assertions": written}
+    return {"user": turn.user}
+
+
+def _assertions(suite: SuiteSpec, turn: TurnSpec, loc: Loc) -> Iterator[tuple[Loc, AssertionSpec]]:
+    """Give what is graded after a turn, each with the place where it is written."""
+    if turn.assertions is None or turn.inherit:
+        for a, assertion in enumerate(suite.assertions):
+            if assertion.lacks(turn) is None:  # else it does not apply
+                yield ("assertions", a), assertion
+    for a, assertion in enumerate(turn.assertions or ()):
+        yield (*loc, "assertions", a), assertion
+
+
+def _final(assertion: AssertionSpec, loc: Loc, lost: _Losses) -> dict[str, Any] | None:
+    written = _assertion(assertion, None, loc, lost)
+    reads_last = assertion.scope != "conversation"
+    if written is not None and assertion.type in READS_TEXT and reads_last:
+        lost.add((*loc, "scope"), "Struere reads the whole conversation here, not the last reply.")
+    return written
+
+
+def _assertion(
+    assertion: AssertionSpec, turn: TurnSpec | None, loc: Loc, lost: _Losses
+) -> dict[str, Any] | None:
+    """Say an assertion in Struere's words; None: it has none for it."""
+    if assertion.type not in get_args(Type):
+        lost.add(loc, f"Struere has no check {assertion.type}; it is left out.")
+        return None
+    if not assertion.enabled:
+        lost.add(loc, "Struere cannot switch a check off; it is left out.")
+        return None
+    data = assertion.model_dump(mode="json", exclude_defaults=True)
+    known = _OWN_OPTIONS if turn is not None else _OWN_OPTIONS | {"scope"}
+    lost.others(data, known, loc)
+    if "value" not in data and "criteria" not in data and turn is not None:
+        data["value"] = turn.expected
+    return {key: data[key] for key in ("type", "criteria", "value", "weight") if key in data}

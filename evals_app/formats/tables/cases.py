@@ -1,0 +1,143 @@
+"""Make cases of the rows of a sheet: one row a turn, the rows of a case together."""
+
+from typing import Any
+
+from evals_app.formats.problems import Loc
+from evals_app.formats.tables.columns import (
+    NO_CHECK,
+    USUAL,
+    AnyColumn,
+    Column,
+    ComparedColumn,
+)
+from evals_app.formats.tables.sheet import Sheet
+from evals_app.formats.tables.values import NAME
+
+Json = dict[str, Any]
+
+_NAME = ("name",)
+
+
+def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
+    """Read the cases of a sheet; what is wrong is reported there.
+
+    `compares`: an expected text is compared in the usual way unless its row says how.
+    """
+    cases: list[Json] = []
+    begun: dict[str, int] = {}
+    column = _name_column(sheet)
+    first = 0
+    for row in sheet.filled_rows():
+        name = None if column is None else sheet.value(row, column, NAME.read)
+        if column is None or not cases or name not in (None, cases[-1].get("name")):
+            first = row
+            if name in begun:
+                where = sheet.named(begun[name], column or 0)
+                message = f"This case begins in {where}; the rows of a case stand together."
+                sheet.report(row, column or 0, message)
+            elif name is None and column is not None:
+                sheet.report(row, column, "The first row of a case has its name.")
+            cases.append({"turns": []})
+            sheet.note(("cases", len(cases) - 1), row, column or 0)
+        if name is not None:
+            begun.setdefault(name, row)
+        _add_row(sheet, row, cases, first=first, compares=compares)
+    return cases
+
+
+def _name_column(sheet: Sheet) -> int | None:
+    """Find the column of names; None if there are no names, so that each row is a case."""
+    column = sheet.column("case")
+    rows = sheet.filled_rows()
+    return column if column is not None and any(sheet.text(row, column) for row in rows) else None
+
+
+def _add_row(sheet: Sheet, row: int, cases: list[Json], *, first: int, compares: bool) -> None:
+    case: Loc = ("cases", len(cases) - 1)
+    turn: Loc = (*case, "turns", len(cases[-1]["turns"]))
+    said: Json = {}
+    sheet.note(turn, row, sheet.column("user") or 0)
+    for n, column in sheet.columns.items():
+        if not isinstance(column, Column) or column.owner == "suite":
+            continue
+        if column.owner == "case" and row != first:
+            if column.path != _NAME:
+                _check_repeated(sheet, row, n, first)
+            continue
+        value = sheet.value(row, n, column.kind.read)
+        if value is not None:
+            owner, place = (cases[-1], case) if column.owner == "case" else (said, turn)
+            sheet.note((*place, *column.path), row, n)
+            if not _put(owner, column.path, value):
+                sheet.report(row, n, "Another column says this too; write it once.")
+    _add_checks(sheet, row, said, turn, compares=compares)
+    _check_message(sheet, row, said)
+    cases[-1]["turns"].append(said)
+
+
+def _put(owner: Json, path: tuple[str, ...], value: Any) -> bool:  # noqa: ANN401 - any value
+    """Put a value in its place, parameters beside others; say whether the place was free."""
+    for key in path[:-1]:
+        owner = owner.setdefault(key, {})
+        if not isinstance(owner, dict):
+            return False
+    known = owner.get(path[-1], {})
+    if not isinstance(known, dict) or (known and not isinstance(value, dict)):
+        return False
+    owner[path[-1]] = {**known, **value} if isinstance(value, dict) else value
+    return not (known and known.keys() & value.keys())
+
+
+def _check_repeated(sheet: Sheet, row: int, n: int, first: int) -> None:
+    if sheet.text(row, n) not in (None, sheet.text(first, n)):
+        message = (
+            f"This is about the whole case; write it in its first row, {sheet.named(first, n)}."
+        )
+        sheet.report(row, n, message)
+
+
+def _check_message(sheet: Sheet, row: int, said: Json) -> None:
+    column = sheet.column("user") or 0
+    if "user" not in said:
+        message = (
+            "This row has no message. A row is one turn; several checks of a turn stand in one "
+            "cell, each on a line of its own."
+        )
+        sheet.report(row, column, message)
+        said["user"] = "?"  # it has been reported
+    elif (sheet.name, row, column) in sheet.table.merged:
+        message = (
+            "This message is merged over several rows, which would say it several times. Write it "
+            "in one row, and several checks in one cell, each on a line of its own."
+        )
+        sheet.report(row, column, message)
+
+
+def _add_checks(sheet: Sheet, row: int, said: Json, turn: Loc, *, compares: bool) -> None:
+    """Collect the checks of a turn: those of the columns in their order, then those in data."""
+    data = said.get("assertions", [])
+    lines = [(n, each, line) for n, each in sheet.check_columns() for line in _lines(sheet, row, n)]
+    if not isinstance(data, list) or not ("assertions" in said or lines):
+        return  # it is wrong, and will be reported; or the turn has the suite's checks
+    in_data = sheet.origins.get((*turn, "assertions"), ())
+    checks: list[tuple[Json, Loc]] = [
+        (check, (sheet.name, row, n))
+        for n, column, line in lines
+        if not _is_none(column, line) and (check := sheet.read(row, n, line, column.read))
+    ]
+    says_how = "assertions" in said or any(isinstance(each, ComparedColumn) for _, each, _ in lines)
+    if compares and "expected" in said and not (says_how or said.get("inherit")):
+        checks.insert(0, (dict(USUAL), sheet.origins[*turn, "expected"]))
+    checks += [(check, in_data) for check in data]
+    said["assertions"] = [check for check, _ in checks]
+    for k, (_, origin) in enumerate(checks):
+        sheet.origins[*turn, "assertions", k] = origin
+
+
+def _lines(sheet: Sheet, row: int, n: int) -> list[str]:
+    lines = sheet.value(row, n, str.splitlines) or []
+    return [stripped for line in lines if (stripped := line.strip())]
+
+
+def _is_none(column: AnyColumn, line: str) -> bool:
+    return isinstance(column, ComparedColumn) and line.casefold() == NO_CHECK

@@ -1,0 +1,218 @@
+"""The columns of a table of cases: their headers, and what a cell under them says."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from evals_app.engine.graders import GRADERS
+from evals_app.engine.suite import near
+from evals_app.formats.tables.values import (
+    CHECKS,
+    DATA,
+    FLAG,
+    LINES,
+    NAME,
+    NUMBER,
+    PASSAGES,
+    SCALAR,
+    TAGS,
+    TEXT,
+    WHOLE,
+    Kind,
+)
+
+Owner = Literal["suite", "case", "turn"]
+
+_PARAM = re.compile(r"\s*param(?:eter)?\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
+_WORDS = re.compile(r"[\W_]+")
+_THRESHOLD = re.compile(r"(?:\s*>=\s*|\s+)([01]?\.\d+|[01])\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column; `path` is where its value belongs in the suite, the case or the turn."""
+
+    header: str
+    owner: Owner
+    path: tuple[str, ...]
+    kind: Kind = TEXT
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckColumn:
+    """A column whose cells say one check a line: `option` of a check of this type."""
+
+    header: str
+    check: Mapping[str, Any]
+    option: str
+    others: tuple[str, ...] = ()
+
+    def read(self, line: str) -> dict[str, Any]:
+        return {**self.check, self.option: line}
+
+    def write(self, assertion: Mapping[str, Any]) -> str | None:
+        """Give the line of a check; None if it says more, or something else."""
+        line = assertion.get(self.option)
+        is_line = isinstance(line, str) and [line] == [each.strip() for each in line.splitlines()]
+        return line if is_line and line and self.read(line) == assertion else None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedColumn:
+    """The column whose cells say how a reply is compared with the expected text, one way a line."""
+
+    header: str
+    others: tuple[str, ...] = ()
+
+    def read(self, line: str) -> dict[str, Any]:
+        """Give the check; with a number behind it, what its score must reach."""
+        check = _way(line)
+        if check is None:
+            hint = near(plain(line), _WAYS)
+            msg = f"Unknown way to check a reply.{hint} Known: {NO_CHECK}, {', '.join(_WAYS)}."
+            raise ValueError(msg)
+        return check
+
+    def write(self, assertion: Mapping[str, Any]) -> str | None:
+        """Give the line of a check; None if it says more, or something else."""
+        bare = {key: value for key, value in assertion.items() if key != "threshold"}
+        name = next((name for name, way in _WAYS.items() if way == bare), None)
+        line = f"{name} {assertion['threshold']}" if "threshold" in assertion else name
+        return line if line and _way(line) == assertion else None
+
+
+def _way(line: str) -> dict[str, Any] | None:
+    least = _THRESHOLD.search(line)
+    way = _WAYS.get(plain(line[: least.start()] if least else line))
+    return {**way, "threshold": float(least[1])} if way and least else way
+
+
+def plain(header: str) -> str:
+    """Write a header in one way, whatever its case and signs: `Max_time (ms)` is max time ms."""
+    return _WORDS.sub(" ", header).strip().casefold()
+
+
+def _needs_no_option(kind: str) -> bool:
+    try:
+        GRADERS[kind].model_validate({})
+    except ValidationError:
+        return False
+    return True
+
+
+NO_CHECK = "none"
+# What an expected text is compared by where nobody says how.
+USUAL = {"type": "contains"}
+_SAME_MEANING = {
+    "type": "llm_judge",
+    "criteria": "The reply says the same as the expected answer.",
+    "scale": "pass_fail",
+}
+# Our own names first: exports write these.
+_WAYS: dict[str, dict[str, Any]] = {
+    **{plain(kind): {"type": kind} for kind in GRADERS if _needs_no_option(kind)},
+    "same meaning": _SAME_MEANING,
+    "exact": {"type": "exact_match"},
+    "equals": {"type": "exact_match"},
+    "number": {"type": "numeric", "extract": "any"},
+    "meaning": _SAME_MEANING,
+}
+
+AnyColumn = Column | CheckColumn | ComparedColumn
+
+# In the order in which exports write them; the checks of a turn are also read in this order.
+COLUMNS: tuple[AnyColumn, ...] = (
+    Column(
+        *("case", "case", ("name",), NAME),
+        ("case name", "name", "test", "test case", "title", "id"),
+    ),
+    Column("description", "case", ("description",), TEXT, ("notes", "note", "comment")),
+    Column("tags", "case", ("tags",), TAGS, ("tag", "category", "label", "labels")),
+    Column("channel", "case", ("channel",), NAME),
+    Column("context params", "case", ("context_params",), DATA),
+    Column("history", "case", ("history",), DATA),
+    Column(
+        *("user", "turn", ("user",), TEXT),
+        (
+            *("question", "input", "prompt", "message", "user message", "query", "request"),
+            *("user input", "user says"),
+        ),
+    ),
+    Column("files", "turn", ("files",), LINES, ("file",)),
+    Column(
+        *("expected", "turn", ("expected",), TEXT),
+        (
+            *("answer", "expected answer", "expected output", "expected response", "ground truth"),
+            *("correct answer", "reference", "reference answer", "ideal", "golden answer"),
+        ),
+    ),
+    Column("context", "turn", ("context",), PASSAGES, ("facts",)),
+    Column("retrieval context", "turn", ("retrieval_context",), PASSAGES),
+    Column("config", "turn", ("config",), DATA),
+    ComparedColumn("check", ("compare", "comparison", "compare by", "metric")),
+    CheckColumn("contains", {"type": "contains"}, "value", ("must contain", "reply contains")),
+    CheckColumn("not contains", {"type": "not_contains"}, "value", ("must not contain",)),
+    CheckColumn("matches", {"type": "matches"}, "value", ("regex", "pattern")),
+    CheckColumn("not matches", {"type": "not_matches"}, "value"),
+    CheckColumn("exact match", {"type": "exact_match"}, "value", ("equals", "exactly")),
+    CheckColumn("tool called", {"type": "tool_called"}, "value", ("tool", "tools")),
+    CheckColumn("tool not called", {"type": "tool_not_called"}, "value"),
+    CheckColumn(
+        *("criteria", {"type": "llm_judge", "scale": "pass_fail"}, "criteria"),
+        ("judge", "criteria judge", "judge criteria"),
+    ),
+    Column("checks", "turn", ("assertions",), CHECKS, ("assertions",)),
+    Column("inherit", "turn", ("inherit",), FLAG),
+    Column("final checks", "case", ("final_assertions",), CHECKS, ("final assertions",)),
+    Column("max prompt tokens", "case", ("limits", "max_prompt_tokens"), WHOLE),
+    Column("max response tokens", "case", ("limits", "max_response_tokens"), WHOLE),
+    Column("max time ms", "case", ("limits", "max_time_ms"), WHOLE),
+    Column("max cost usd", "case", ("limits", "max_cost_usd"), NUMBER),
+    Column("max tool calls", "case", ("limits", "max_tool_calls"), WHOLE),
+    Column("turn timeout s", "case", ("turn_timeout_s",), NUMBER, ("timeout s",)),
+    Column("streaming", "case", ("streaming",), FLAG),
+    Column("trials", "case", ("trials",), WHOLE),
+    Column("clock", "case", ("clock",), NAME),
+    Column("suite", "suite", ("suite",), NAME, ("suite name",)),
+    Column("slug", "suite", ("slug",), NAME),
+    Column("agent", "suite", ("agent",), NAME),
+    Column("settings", "suite", (), DATA, ("suite settings",)),
+)
+CHECK_COLUMNS = tuple(each for each in COLUMNS if not isinstance(each, Column))
+
+_BY_HEADER = {plain(name): each for each in COLUMNS for name in (each.header, *each.others)}
+FOR_PEOPLE = "#"  # begins the header of a column that says nothing to us
+HEADERS = (*(each.header for each in COLUMNS), "param:NAME")
+
+
+def column_of(header: str) -> AnyColumn | None:
+    """Give the column that a header means; None: it means none."""
+    if is_for_people(header):
+        return None
+    if (found := _PARAM.fullmatch(header)) and (name := found[1].strip()):
+        return param_column(name)
+    return _BY_HEADER.get(plain(header))
+
+
+def is_for_people(header: str) -> bool:
+    """Whether a column is a note that nobody reads but people."""
+    return header.strip().startswith(FOR_PEOPLE)
+
+
+def param_column(name: str) -> Column:
+    """Give the column of a context parameter."""
+    return Column(f"param:{name}", "case", ("context_params", name), SCALAR)
+
+
+def is_known(header: str) -> bool:
+    """Whether a header means a column."""
+    return column_of(header) is not None
+
+
+def nearest(header: str) -> str:
+    """Say which header may be meant."""
+    return near(plain(header), [*_BY_HEADER])

@@ -1,0 +1,93 @@
+"""CSV: rows of cells apart by commas, semicolons or tabs; read and written."""
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import islice
+
+from evals_app.formats.document import MAX_BYTES, Node, decoded
+from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.tables.columns import is_known
+from evals_app.formats.tables.table import MAX_COLUMNS, MAX_ROWS, NO_NAME, TITLES, Table
+from evals_app.formats.tables.texts import from_csv, in_csv
+
+_SEPARATORS = ",;\t|"
+# Excel's own first line, which it does not show.
+_SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
+_QUOTED = re.compile(r'^\s|\s$|[",;\t|\r\n]')
+
+# Of one cell. Python's own limit, which holds for the process, is shorter than texts we write.
+csv.field_size_limit(MAX_BYTES)
+
+
+def read_csv(path: str, content: bytes) -> Table:
+    """Read a CSV file.
+
+    Raises:
+        FormatError: it is too long, no text, or a quote is wrong.
+    """
+    text = _text(path, content)
+    separator = None
+    if found := _SEP.match(text):
+        separator, text = found[1], text[found.end() :]
+    rows: list[list[str]] = []
+    reader = _reader(text, separator or _separator(text))
+    try:
+        for row in reader:
+            rows.append([from_csv(cell) for cell in row])
+            if len(rows) > MAX_ROWS or len(row) > MAX_COLUMNS:
+                message = f"A table has at most {MAX_ROWS:,} rows and {MAX_COLUMNS:,} columns."
+                raise FormatError([Problem(path, len(rows), 1, "", "", message)])
+    except csv.Error as error:
+        message = (
+            f"This row is no CSV: {error}. A quote opens or closes a whole cell; inside of one it "
+            "is written twice."
+        )
+        raise FormatError(
+            [Problem(path, len(rows) + 1, 1, f"A{len(rows) + 1}", "", message)]
+        ) from None
+    return Table(path, {NO_NAME: rows}, Node(1, 1))
+
+
+def write_csv_rows(rows: Iterable[Sequence[str]]) -> bytes:
+    """Write rows; the mark at the beginning tells Excel that this is UTF-8."""
+    lines = (",".join(map(_field, row)) for row in rows)
+    return codecs.BOM_UTF8 + "".join(f"{line}\r\n" for line in lines).encode()
+
+
+def _field(cell: str) -> str:
+    cell = in_csv(cell)
+    return '"{}"'.format(cell.replace('"', '""')) if _QUOTED.search(cell) else cell
+
+
+def _text(path: str, content: bytes) -> str:
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        # What Excel calls Unicode text.
+        try:
+            content = content.decode("utf-16").encode()
+        except UnicodeError:
+            message = "The file begins like UTF-16 and is not; save it as CSV UTF-8."
+            raise FormatError([Problem(path, 0, 0, "", "", message)]) from None
+    return decoded(path, content)
+
+
+def _reader(text: str, separator: str) -> Iterable[list[str]]:
+    # A blank after a separator belongs to nobody; one that matters stands in quotes.
+    lines = io.StringIO(text, newline="")
+    return csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+
+
+def _separator(text: str) -> str:
+    """Choose what cuts one of the first rows into the most headers that we know."""
+
+    def known(separator: str) -> int:
+        most = 0
+        with suppress(csv.Error):  # told by whoever reads on
+            for row in islice(_reader(text, separator), TITLES):
+                most = max(most, sum(map(is_known, row)))
+        return most
+
+    return max(_SEPARATORS, key=known)

@@ -1,0 +1,183 @@
+"""One sheet while it is read: its header, its cells, and everything that is wrong with it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals_app.formats.problems import Level, Loc, Problem, keys_text
+from evals_app.formats.tables.columns import (
+    CHECK_COLUMNS,
+    FOR_PEOPLE,
+    HEADERS,
+    AnyColumn,
+    CheckColumn,
+    Column,
+    ComparedColumn,
+    column_of,
+    is_for_people,
+    is_known,
+    nearest,
+)
+from evals_app.formats.tables.table import TITLES, Table, cell_name
+from evals_app.formats.tables.texts import from_cell
+
+SMALLEST = "The smallest table has the headers user and expected, and a row for each case."
+
+
+@dataclass(slots=True)
+class Sheet:
+    """A sheet, its header found: the first of the first rows that has a column of messages.
+
+    Rows and columns are counted from 0. `columns` are those whose header is known; `origins` says
+    in which cell each part of the suite was written, `with_keys` which cells hold data with keys.
+    """
+
+    table: Table
+    name: str
+    header: int = 0
+    columns: dict[int, AnyColumn] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    origins: dict[Loc, Loc] = field(default_factory=dict)
+    with_keys: set[Loc] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.origins[()] = (self.name,)
+        filled = [row for row in range(len(self.rows)) if not self.is_blank(row)][:TITLES]
+        known = {row: list(map(column_of, self.rows[row])) for row in filled}
+        self.header = next(
+            (row for row in filled if any(map(_is_user, known[row]))),
+            max(filled, key=lambda row: sum(map(is_known, self.rows[row])), default=0),
+        )
+        self.columns = {n: each for n, each in enumerate(known.get(self.header, ())) if each}
+
+    @property
+    def rows(self) -> list[list[str]]:
+        found: list[list[str]] = self.table.data[self.name]
+        return found
+
+    @property
+    def headers(self) -> list[str]:
+        return [header.strip() for header in self.rows[self.header]] if self.rows else []
+
+    @property
+    def has_messages(self) -> bool:
+        return any(map(_is_user, self.columns.values()))
+
+    def column(self, header: str) -> int | None:
+        """Find a column; None: there is none."""
+        return next((n for n, each in self.columns.items() if each.header == header), None)
+
+    def check_columns(self) -> list[tuple[int, CheckColumn | ComparedColumn]]:
+        """Give the columns of checks, in the order of the checks of a turn."""
+        order = {column.header: n for n, column in enumerate(CHECK_COLUMNS)}
+        found = [(n, each) for n, each in self.columns.items() if not isinstance(each, Column)]
+        return sorted(found, key=lambda pair: (order[pair[1].header], pair[0]))
+
+    def filled_rows(self) -> list[int]:
+        """Give the rows below the header that say something."""
+        return [row for row in range(self.header + 1, len(self.rows)) if not self.is_blank(row)]
+
+    def is_blank(self, row: int) -> bool:
+        return not any(map(str.strip, self.rows[row]))
+
+    def text(self, row: int, column: int) -> str | None:
+        """Give what a cell says; None if it is empty."""
+        cells = self.rows[row]
+        return from_cell(cells[column]) if column < len(cells) else None
+
+    def value(self, row: int, column: int, read: Callable[[str], Any]) -> Any:  # noqa: ANN401
+        """Read a cell; None if it is empty, or says nothing that could be meant: that is reported."""
+        text = self.text(row, column)
+        if fault := self.table.faults.get((self.name, row, column)):
+            self.report(row, column, fault)
+            return None
+        return None if text is None else self.read(row, column, text, read)
+
+    def read(self, row: int, column: int, text: str, read: Callable[[str], Any]) -> Any:  # noqa: ANN401
+        """Read what stands in a cell; None if it says nothing that could be meant: that is reported."""
+        try:
+            value = read(text)
+        except ValueError as error:
+            self.report(row, column, str(error))
+            return None
+        if any(isinstance(each, dict) for each in (value if isinstance(value, list) else [value])):
+            self.with_keys.add((self.name, row, column))
+        return value
+
+    def named(self, row: int, column: int) -> str:
+        """Name a cell for people."""
+        return cell_name((self.name, row, column))
+
+    def report(self, row: int, column: int, message: str) -> None:
+        self.problems.append(self.table.problem((self.name, row, column), message))
+
+    def complain(self, message: str) -> None:
+        """Report what is wrong with the sheet as a whole."""
+        self.problems.append(self.table.problem((self.name,), message))
+
+    def note(self, ours: Loc, row: int, column: int) -> None:
+        """Remember in which cell a part of the suite was written."""
+        self.origins[ours] = (self.name, row, column)
+
+    def place(
+        self,
+        loc: Loc,
+        message: str,
+        *,
+        value: str | None = None,
+        at_key: bool = False,
+        level: Level = "error",
+    ) -> Problem:
+        """Make a Problem in the cell that is nearest to a part of the suite."""
+        length = next(n for n in range(len(loc), -1, -1) if loc[:n] in self.origins)
+        origin, below = self.origins[loc[:length]], loc[length:]
+        if below and origin in self.with_keys:
+            message = f"{keys_text(below)}: {message}"
+        return self.table.problem(origin, message, value=value, level=level)
+
+    def check_headers(self) -> None:
+        """Report columns that stand twice, that nobody knows, or that have no header.
+
+        Of two for the same the first is kept.
+        """
+        first: dict[str, int] = {}
+        for n in range(max(map(len, self.rows), default=0)):
+            column = self.columns.get(n)
+            header = self.headers[n] if n < len(self.headers) else ""
+            if isinstance(column, Column):
+                known = first.setdefault(column.header, n)
+                if known != n:
+                    message = (
+                        f"This means {column.header}, as {self.named(self.header, known)} does. Begin "
+                        f"the other header with {FOR_PEOPLE} if it is for people only."
+                    )
+                    self.report(self.header, n, message)
+                    del self.columns[n]
+            elif column is None and header and not is_for_people(header):
+                hint = nearest(header) or f" Known: {', '.join(HEADERS)}."
+                message = (
+                    f"Unknown column {header!r}.{hint} Begin the header with {FOR_PEOPLE} if the "
+                    "column is for people only."
+                )
+                self.report(self.header, n, message)
+            elif not header:
+                self._check_headless(n)
+
+    def _check_headless(self, n: int) -> None:
+        for row in range(self.header + 1, len(self.rows)):
+            if self.text(row, n) is not None:
+                message = "This column has no header, so nobody knows what this cell means."
+                self.report(row, n, message)
+                return
+
+
+def _is_user(column: AnyColumn | None) -> bool:
+    return isinstance(column, Column) and column.path == ("user",)
+
+
+def sheets_of(table: Table) -> Iterator[Sheet]:
+    """Give the sheets of a table that say anything."""
+    sheets = (Sheet(table, name) for name in table.data)
+    return (
+        each for each in sheets if each.rows and not all(map(each.is_blank, range(len(each.rows))))
+    )

@@ -1,0 +1,103 @@
+"""What a table says of a suite itself: in cells beside its cases, or on a sheet about suites."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evals_app.engine.suite import SuiteSpec, near
+from evals_app.formats.problems import Loc
+from evals_app.formats.tables.columns import Column, is_for_people, plain
+from evals_app.formats.tables.sheet import Sheet
+from evals_app.formats.tables.table import cell_name
+from evals_app.formats.tables.values import DATA, NAME, TAGS, TEXT, Kind
+
+Json = dict[str, Any]
+
+SHEET = "sheet"  # the column that names the sheet with the cases
+SUITE_KINDS: dict[str, Kind] = {
+    **{key: DATA for key in SuiteSpec.model_fields if key != "cases"},
+    **dict.fromkeys(("suite", "slug", "agent"), NAME),
+    **dict.fromkeys(("description", "judge_prompt", "judge_context", "rubric"), TEXT),
+    **dict.fromkeys(("tags", "fixtures"), TAGS),
+}
+_NAMES = {"suite", "suites"}
+
+
+def is_about_suites(sheet: Sheet) -> bool:
+    """Whether a sheet is about suites and holds no cases."""
+    return plain(sheet.name) in _NAMES and not sheet.has_messages
+
+
+def read_settings(sheet: Sheet) -> Json:
+    """Read what a sheet of cases says of its suite, in the first cell of each such column."""
+    found: Json = {}
+    for n, column in sheet.columns.items():
+        if not isinstance(column, Column) or column.owner != "suite":
+            continue
+        rows = [row for row in sheet.filled_rows() if sheet.text(row, n) is not None]
+        for row in rows[1:]:
+            if sheet.text(row, n) != sheet.text(rows[0], n):
+                message = f"{sheet.named(rows[0], n)} says something else; a table is one suite."
+                sheet.report(row, n, message)
+        value = sheet.value(rows[0], n, column.kind.read) if rows else None
+        if value is not None and not column.path and not isinstance(value, dict):
+            sheet.report(rows[0], n, "Write keys of a suite here, for example trials: 3.")
+        elif value is not None:
+            values = {column.path[0]: value} if column.path else value
+            for key, each in values.items():
+                _say(sheet, found, key, each, (sheet.name, rows[0], n))
+            if "cases" in values:
+                sheet.report(rows[0], n, "The rows are the cases; leave out the key `cases`.")
+    return found
+
+
+def read_about(about: Sheet, cases: Sequence[Sheet], settings: Mapping[str, Json]) -> None:
+    """Add what a sheet about suites says, a row a suite, to what the sheets of cases say."""
+    keys = [_key(about, n, header) for n, header in enumerate(about.headers)]
+    seen: set[str] = set()
+    for row in about.filled_rows():
+        written = {
+            key: (about.value(row, n, kind.read), (about.name, row, n))
+            for n, key in enumerate(keys)
+            if key and (kind := SUITE_KINDS.get(key, TEXT))
+        }
+        name, place = written.pop(SHEET, (None, (about.name, row, 0)))
+        sheet = _sheet_called(name, cases)
+        if sheet is None:
+            hint = near(name or "", [each.name for each in cases])
+            message = f"This is to name the sheet with the cases of the suite.{hint}"
+            about.problems.append(about.table.problem(place, message))
+        elif sheet.name in seen:
+            message = f"An earlier row is about the sheet {sheet.name} already."
+            about.problems.append(about.table.problem(place, message))
+        else:
+            seen.add(sheet.name)
+            for key, (value, origin) in written.items():
+                if value is not None:
+                    _say(sheet, settings[sheet.name], key, value, origin)
+
+
+def _key(about: Sheet, n: int, header: str) -> str | None:
+    keys = {plain(key): key for key in (SHEET, *SUITE_KINDS)}
+    key = keys.get(plain(header))
+    if key is None and header and not is_for_people(header):
+        known = ", ".join(keys.values())
+        message = f"Unknown key {header!r}.{near(plain(header), keys)} Known: {known}."
+        about.report(about.header, n, message)
+    return key
+
+
+def _sheet_called(name: str | None, sheets: Sequence[Sheet]) -> Sheet | None:
+    if name is None:
+        return sheets[0] if len(sheets) == 1 else None
+    wanted = name.strip().casefold()
+    return next((each for each in sheets if each.name.casefold() == wanted), None)
+
+
+def _say(sheet: Sheet, found: Json, key: str, value: Any, origin: Loc) -> None:  # noqa: ANN401
+    if key in found:
+        where = cell_name(sheet.origins[key,])
+        message = f"{where} says this too; write it once."
+        sheet.problems.append(sheet.table.problem(origin, message))
+        return
+    found[key] = value
+    sheet.origins[key,] = origin

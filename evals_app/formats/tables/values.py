@@ -1,0 +1,184 @@
+"""How a value stands in a cell, and how it is read back."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from evals_app.formats.problems import FormatError
+from evals_app.formats.yaml_source import read_yaml
+
+_SEPARATORS = re.compile(r"[,;\n]")
+_FLAGS = {"true": True, "yes": True, "x": True, "1": True, "false": False, "no": False, "0": False}
+# Zero and half of a surrogate pair, escaped: no text that anything stores.
+_UNSTORED = re.compile(
+    r"\\u0000|\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..)\\u[dD][c-fC-F]"
+)
+# What JSON leaves as it is and text files must not hold.
+_NO_TEXT = re.compile("[\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
+_WHOLE = re.compile(r"-?\d+|-?\d{1,3}(?:,\d{3})+")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a value stands in a cell.
+
+    `read` raises ValueError with a sentence for the author of the table; `write` gives back what
+    `read` reads as the same value.
+    """
+
+    read: Callable[[str], Any]
+    write: Callable[[Any], str]
+
+
+def _whole(cell: str) -> int:
+    if not _WHOLE.fullmatch(cell.strip()):
+        msg = "Write a whole number, with digits alone."
+        raise ValueError(msg)
+    return int(cell.replace(",", ""))
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell) if "." in cell or "e" in cell.lower() else _whole(cell)
+    except ValueError:
+        msg = "Write a number, with digits and a decimal point."
+        raise ValueError(msg) from None
+
+
+def _flag(cell: str) -> bool:
+    if cell.strip().lower() not in _FLAGS:
+        msg = "Write TRUE or FALSE."
+        raise ValueError(msg)
+    return _FLAGS[cell.strip().lower()]
+
+
+def _tags(cell: str) -> Any:  # noqa: ANN401 - whatever a list holds
+    if cell.lstrip().startswith("["):
+        return _data(cell)
+    return [tag.strip() for tag in _SEPARATORS.split(cell) if tag.strip()]
+
+
+def _lines(cell: str) -> Any:  # noqa: ANN401 - whatever a list holds
+    if cell.lstrip().startswith("["):
+        return _data(cell)
+    return [line.strip() for line in cell.splitlines() if line.strip()]
+
+
+def _passages(cell: str) -> Any:  # noqa: ANN401 - whatever a list holds
+    return _data(cell) if cell.lstrip().startswith("[") else [cell]
+
+
+def _written(separator: str, read: Callable[[str], Any]) -> Callable[[list[Any]], str]:
+    """Write a list as people do if it reads back the same, else as data."""
+
+    def write(entries: list[Any]) -> str:
+        text = separator.join(map(str, entries))
+        try:
+            return text if read(text) == entries else _write_data(entries)
+        except ValueError:
+            return _write_data(entries)
+
+    return write
+
+
+def _data(cell: str) -> Any:  # noqa: ANN401 - YAML
+    try:
+        # JSON is what we write; YAML, which has it in it, is slower and folds lines.
+        return _json(cell)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return read_yaml("", cell.encode()).data
+    except FormatError as error:
+        first = error.problems[0]
+        where = f"In line {first.line} of this cell: " if first.line else ""
+        raise ValueError(where + first.message) from None
+
+
+def _json(cell: str) -> Any:  # noqa: ANN401 - JSON
+    if _UNSTORED.search(cell):
+        raise ValueError(cell)
+    return json.loads(cell, parse_constant=_refused, object_pairs_hook=_once)
+
+
+def _refused(constant: str) -> Any:  # noqa: ANN401 - never returns
+    raise ValueError(constant)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(found := dict(pairs)) < len(pairs):
+        msg = "A key stands twice."
+        raise ValueError(msg)
+    return found
+
+
+def _checks(cell: str) -> Any:  # noqa: ANN401 - YAML
+    found = _data(cell)
+    return [found] if isinstance(found, dict) else found
+
+
+def _write_data(value: Any) -> str:  # noqa: ANN401 - JSON
+    if isinstance(value, list) and len(value) > 1 and isinstance(value[0], dict):
+        # Each on a line of its own.
+        return "[{}]".format(",\n ".join(map(_write_data, value)))
+    text = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if _NO_TEXT.search(text) else text
+
+
+def read_scalar(cell: str) -> Any:  # noqa: ANN401 - text, number, true or false
+    """Read a parameter: 42 is a number, true and false are what they say, 007 and 1.50 are texts.
+
+    What would not be written the same again is a text; "42" in quotes is one too.
+    """
+    try:
+        value = _json(cell)
+    except (ValueError, RecursionError):
+        return cell
+    if isinstance(value, str):
+        return value if _needs_quotes(value) else cell
+    is_same = isinstance(value, bool | int | float) and json.dumps(value) == cell
+    return value if is_same else cell
+
+
+def _needs_quotes(text: str) -> bool:
+    return bool(read_scalar(text) != text)
+
+
+def write_scalar(value: Any) -> str:  # noqa: ANN401 - text, number, true or false
+    """Write a parameter so that `read_scalar` reads it back."""
+    if isinstance(value, str) and not _needs_quotes(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _name(cell: str) -> str:
+    name = cell.strip()
+    return name[1:-1] if _is_quoted(name) and _keeps_blanks(name[1:-1]) else name
+
+
+def _write_name(name: str) -> str:
+    return f'"{name}"' if _keeps_blanks(name) else name
+
+
+def _keeps_blanks(name: str) -> bool:
+    """Whether a name begins or ends with a blank, or looks as if one was put in quotes."""
+    return name != name.strip() or (_is_quoted(name) and _keeps_blanks(name[1:-1]))
+
+
+def _is_quoted(name: str) -> bool:
+    return len(name) > 1 and name[0] == name[-1] == '"'
+
+
+TEXT = Kind(str, str)
+NAME = Kind(_name, _write_name)
+WHOLE = Kind(_whole, str)
+NUMBER = Kind(_number, json.dumps)
+FLAG = Kind(_flag, lambda value: str(value).upper())
+TAGS = Kind(_tags, _written(", ", _tags))
+LINES = Kind(_lines, _written("\n", _lines))
+PASSAGES = Kind(_passages, _written("\n", _passages))
+DATA = Kind(_data, _write_data)
+CHECKS = Kind(_checks, _write_data)
+SCALAR = Kind(read_scalar, write_scalar)

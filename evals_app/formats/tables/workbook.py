@@ -1,0 +1,242 @@
+"""XLSX: sheets of cells, read as a person sees them, and written."""
+
+import io
+import re
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from openpyxl import Workbook, load_workbook
+from openpyxl.cell import WriteOnlyCell
+from openpyxl.styles import Alignment, Font, NamedStyle
+from openpyxl.utils.cell import get_column_letter, range_boundaries
+
+from evals_app.formats.document import MAX_BYTES, Node
+from evals_app.formats.problems import FormatError, Loc, Problem
+from evals_app.formats.tables.shown import shown_text
+from evals_app.formats.tables.table import MAX_COLUMNS, MAX_ROWS, Sheets, Table
+from evals_app.formats.tables.texts import from_xlsx, in_xlsx
+
+MAX_CELL = 32_767  # characters
+MAX_TITLE = 31
+
+_MAX_UNPACKED = 60_000_000  # bytes of all parts together
+_MAX_MARKS = 3_000_000  # of XML: each costs time, however short it is
+_MAX_MERGED = 500_000  # cells
+_LAST_ROW = 1_048_576
+_CHUNK = 1_000_000
+_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
+_FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
+_WRITTEN_AT = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
+_ERROR = "This cell shows the error {}; correct its formula, or write what is meant."
+_NO_VALUE = (
+    "This formula has no value: nobody has calculated it. Open the file in a spreadsheet program and "
+    "save it."
+)
+
+_NARROW, _WIDE = 10, 60  # characters of a column
+_LAYOUT = Alignment(wrap_text=True, vertical="top")
+# The format @ keeps what people type a text, too.
+_CELL = NamedStyle("Cell of a table", number_format="@", alignment=_LAYOUT)
+_HEADER = NamedStyle("Header of a table", Font(bold=True), number_format="@", alignment=_LAYOUT)
+
+
+class _TooMuchError(Exception):
+    """A file that is too large to be read; the message says how large it may be."""
+
+
+def read_xlsx(path: str, content: bytes) -> Table:
+    """Read a workbook; formulas give the values that were calculated last.
+
+    Raises:
+        FormatError: it is no workbook, or too large.
+    """
+    try:
+        if len(content) > MAX_BYTES:
+            message = "The file is larger than 10 MB; split it into several workbooks."
+            raise _TooMuchError(message)  # noqa: TRY301 - said where all others are
+        parts = _parts(content)
+        with warnings.catch_warnings():
+            # It tells what it leaves out: colours, charts, validations.
+            warnings.simplefilter("ignore")
+            return _table(path, content, parts)
+    except _TooMuchError as error:
+        raise FormatError([Problem(path, 0, 0, "", "", str(error))]) from None
+    except Exception as error:
+        # Archives and XML break in more ways than their readers name.
+        message = "This is no workbook that can be read; save it as XLSX in a spreadsheet program."
+        raise FormatError([Problem(path, 0, 0, "", type(error).__name__, message)]) from error
+
+
+def _parts(content: bytes) -> dict[str, bytes]:
+    """Unpack an archive, as far as it says nothing that would take too long to read."""
+    parts = {}
+    size = marks = 0
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for info in archive.infolist():
+            chunks = []
+            with archive.open(info) as part:
+                # What an archive says of the size of its parts may be a lie.
+                while chunk := part.read(_CHUNK):
+                    size, marks = size + len(chunk), marks + chunk.count(b"<")
+                    if size > _MAX_UNPACKED or marks > _MAX_MARKS:
+                        message = (
+                            f"Unpacked, the workbook has more than {_MAX_UNPACKED:,} bytes or "
+                            f"{_MAX_MARKS:,} marks; split it."
+                        )
+                        raise _TooMuchError(message)
+                    chunks.append(chunk)
+            parts[info.filename] = b"".join(chunks)
+    return parts
+
+
+def _table(path: str, content: bytes, parts: Mapping[str, bytes]) -> Table:
+    book = _loaded(content, data_only=True)
+    calculated = None
+    sheets: Sheets = {}
+    faults: dict[Loc, str] = {}
+    merged: set[Loc] = set()
+    for sheet in book.worksheets:
+        if sheet.sheet_state != "visible":
+            continue
+        name = sheet.title
+        sheets[name], wrong = _rows(sheet)
+        faults |= {(name, *place): fault for place, fault in wrong.items()}
+        # Sheets that are read piece by piece do not tell what is merged.
+        xml = parts[sheet._worksheet_path]  # type: ignore[attr-defined]  # noqa: SLF001
+        merged |= {(name, *place) for place in _fill(sheets[name], xml)}
+        if _FORMULA.search(xml):
+            calculated = calculated or _loaded(content, data_only=False)
+            faults |= {(name, *place): _NO_VALUE for place in _empty(sheet, calculated[name])}
+    unseen = tuple(each.title for each in book.worksheets if each.title not in sheets)
+    return Table(path, sheets, Node(1, 1), (), faults, frozenset(merged), unseen)
+
+
+def _loaded(content: bytes, *, data_only: bool) -> Workbook:
+    return load_workbook(io.BytesIO(content), read_only=True, data_only=data_only, keep_links=False)
+
+
+def _cells(sheet: Any) -> Iterator[Sequence[Any]]:  # noqa: ANN401 - a read-only worksheet
+    # What a sheet says of its size may be a lie.
+    sheet.reset_dimensions()
+    for n, row in enumerate(sheet.iter_rows(), 1):
+        if len(row) > MAX_COLUMNS:
+            message = (
+                f"Row {n} of the sheet {sheet.title} has cells behind column {MAX_COLUMNS}; delete "
+                "the columns behind the table."
+            )
+            raise _TooMuchError(message)
+        if n > _LAST_ROW:
+            message = f"The sheet {sheet.title} has more rows than any spreadsheet program writes."
+            raise _TooMuchError(message)
+        yield row
+
+
+def _rows(sheet: Any) -> tuple[list[list[str]], dict[tuple[int, int], str]]:  # noqa: ANN401
+    """Read what a person sees, without blank rows at the end; and the errors of formulas."""
+    rows: list[list[str]] = []
+    faults: dict[tuple[int, int], str] = {}
+    for r, cells in enumerate(_cells(sheet)):
+        row = [_text(cell) for cell in cells]
+        if not any(row):
+            continue
+        if r >= MAX_ROWS:
+            message = f"The sheet {sheet.title} has more than {MAX_ROWS:,} rows; split it."
+            raise _TooMuchError(message)
+        rows += [[] for _ in range(len(rows), r)]
+        rows.append(row)
+        faults |= {
+            (r, n): _ERROR.format(cell.value)
+            for n, cell in enumerate(cells)
+            if cell.data_type == "e"
+        }
+    return rows, faults
+
+
+def _text(cell: Any) -> str:  # noqa: ANN401 - a read-only cell
+    if isinstance(cell.value, str):
+        return from_xlsx(cell.value)
+    return shown_text(cell.value, cell.number_format) if cell.value is not None else ""
+
+
+def _fill(rows: list[list[str]], xml: bytes) -> Iterator[tuple[int, int]]:
+    """Repeat what is merged over several rows in each row that says something; tell where."""
+    filled = {r for r, row in enumerate(rows) if any(row)}
+    budget = _MAX_MERGED
+    for found in _MERGED.finditer(xml):
+        bounds = range_boundaries(found[1].decode())
+        column, first, _, last = ((bound or 1) - 1 for bound in bounds)
+        budget -= min(last, len(rows)) - first
+        if budget < 0:
+            message = f"More than {_MAX_MERGED:,} cells are merged; split the table."
+            raise _TooMuchError(message)
+        text = rows[first][column] if first < len(rows) and column < len(rows[first]) else ""
+        for r in range(first + 1, min(last + 1, len(rows))):
+            if text and r in filled:
+                rows[r] += [""] * (column + 1 - len(rows[r]))
+                rows[r][column] = text
+                yield r, column
+
+
+def _empty(shown: Any, written: Any) -> Iterator[tuple[int, int]]:  # noqa: ANN401 - worksheets
+    """Find formulas that were never calculated."""
+    for r, pair in enumerate(zip(_cells(shown), _cells(written), strict=True)):
+        for n, (value, formula) in enumerate(zip(*pair, strict=True)):
+            # A formula may give an empty text: then the cell is one of text.
+            if formula.data_type == "f" and value.value is None and value.data_type == "n":
+                yield r, n
+
+
+# The way out.
+
+
+def write_workbook(sheets: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> bytes:
+    """Write sheets of texts, by title; equal sheets give equal bytes."""
+    book = Workbook(write_only=True)
+    for style in (_CELL, _HEADER):
+        book.add_named_style(style)
+    for title, rows in sheets:
+        sheet = book.create_sheet(title)
+        sheet.freeze_panes = "A2"
+        for n, width in enumerate(_widths(rows), 1):
+            sheet.column_dimensions[get_column_letter(n)].width = width
+        for n, row in enumerate(rows):
+            style = _CELL if n else _HEADER
+            sheet.append([_cell(sheet, text, style.name) for text in row])
+    written = io.BytesIO()
+    book.save(written)
+    return _timeless(written.getvalue())
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Give each column the room that its longest line takes, within reason."""
+    width = max(map(len, rows), default=0)
+    longest = [
+        max((len(line) for row in rows if n < len(row) for line in row[n].splitlines()), default=0)
+        for n in range(width)
+    ]
+    return [min(max(length + 2, _NARROW), _WIDE) for length in longest]
+
+
+def _cell(sheet: Any, text: str, style: str) -> Any:  # noqa: ANN401 - a worksheet, a cell
+    if not text:
+        return None
+    cell = WriteOnlyCell(sheet, in_xlsx(text))
+    # Whatever it looks like, it is no formula and no error.
+    cell.data_type = "s"
+    cell.style = style
+    return cell
+
+
+def _timeless(content: bytes) -> bytes:
+    """Leave out when a workbook was written."""
+    written = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as parts,
+        zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for name in parts.namelist():
+            part = _WRITTEN_AT.sub(rb"\g<1>2000-01-01T00:00:00Z", parts.read(name))
+            archive.writestr(zipfile.ZipInfo(name), part, zipfile.ZIP_DEFLATED)
+    return written.getvalue()

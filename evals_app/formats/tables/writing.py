@@ -1,0 +1,208 @@
+"""Write suites as tables that read back equal."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals_app.engine.suite import SuiteSpec
+from evals_app.formats.document import decoded
+from evals_app.formats.problems import FormatError, Loc, Problem, keys_text, shown
+from evals_app.formats.tables.columns import (
+    CHECK_COLUMNS,
+    COLUMNS,
+    NO_CHECK,
+    USUAL,
+    Column,
+    column_of,
+    param_column,
+)
+from evals_app.formats.tables.separated import write_csv_rows
+from evals_app.formats.tables.suites import SHEET, SUITE_KINDS
+from evals_app.formats.tables.texts import in_cell, in_xlsx
+from evals_app.formats.tables.values import DATA
+from evals_app.formats.tables.workbook import MAX_CELL, MAX_TITLE, write_workbook
+
+Json = dict[str, Any]
+# The cells of a row by their headers.
+Row = dict[str, str]
+
+_MAX_PARAMS = 50  # columns of parameters; more are written as data
+_ORDER = {column.header: n for n, column in enumerate(COLUMNS)}
+_PLAIN_COLUMNS = [each for each in COLUMNS if isinstance(each, Column) and each.owner != "suite"]
+# Titles that Excel keeps for itself, and those of our own sheet.
+_NO_TITLES = ("history", "suite", "suites")
+
+
+def write_csv(suite: SuiteSpec) -> tuple[bytes, list[Problem]]:
+    """Write a suite as CSV, with everything that has no place in a cell as a loss."""
+    writer = _Writer(suite, f"{suite.slug}.suite.csv", _csv_takes)
+    rows = writer.rows()
+    if rows:
+        rows[0] |= writer.suite_cells()
+    return write_csv_rows(_table(rows)), writer.losses
+
+
+def write_xlsx(suites: Iterable[SuiteSpec]) -> tuple[bytes, list[Problem]]:
+    """Write suites as a workbook, a sheet each, with what has no place in a cell as losses."""
+    titles = list(_NO_TITLES)
+    sheets: list[tuple[str, list[list[str]]]] = []
+    about: list[Row] = []
+    losses: list[Problem] = []
+    for suite in suites:
+        writer = _Writer(suite, f"{suite.slug}.suite.xlsx", _xlsx_takes)
+        titles.append(_title(suite.slug, titles))
+        sheets.append((titles[-1], _table(writer.rows())))
+        about.append({SHEET: titles[-1], **writer.about()})
+        losses += writer.losses
+    headers = [key for key in (SHEET, *SUITE_KINDS) if any(key in row for row in about)]
+    described = [headers, *([row.get(key, "") for key in headers] for row in about)]
+    return write_workbook([*sheets, ("Suite", described)]), losses
+
+
+def _table(rows: Sequence[Row]) -> list[list[str]]:
+    """Put cells under headers, in the order of the columns, and parameters among them."""
+    found = dict.fromkeys(header for row in rows for header in row)
+    params = _ORDER["context params"]
+    headers = sorted(found or ("case", "user"), key=lambda header: _ORDER.get(header, params))
+    return [headers, *([row.get(header, "") for header in headers] for row in rows)]
+
+
+def _title(slug: str, taken: Sequence[str]) -> str:
+    titles = (slug[:MAX_TITLE], *(f"{slug[: MAX_TITLE - 5]}~{n}" for n in range(2, 9999)))
+    return next(each for each in titles if each not in taken)
+
+
+def _csv_takes(cell: str) -> str | None:
+    """Say why a text cannot stand in a CSV file."""
+    try:
+        decoded("", cell.encode())
+    except FormatError:
+        return "This text has characters that no CSV file can hold."
+    return None
+
+
+def _xlsx_takes(cell: str) -> str | None:
+    """Say why a text cannot stand in a workbook."""
+    if len(in_xlsx(cell).encode("utf-16-le")) // 2 > MAX_CELL:
+        return f"This text is longer than the {MAX_CELL:,} characters that a cell can hold."
+    return None
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes one suite; `takes` says why a text cannot stand in a cell of such a file."""
+
+    suite: SuiteSpec
+    path: str
+    takes: Callable[[str], str | None]
+    losses: list[Problem] = field(default_factory=list)
+
+    def rows(self) -> list[Row]:
+        """Give a row for each turn."""
+        if not self.suite.cases:
+            message = "A table without a row is no suite; export this one as YAML."
+            self._lose(("cases",), message, "")
+        cases = [case.model_dump(mode="json", exclude_defaults=True) for case in self.suite.cases]
+        params = self._param_columns(cases)
+        return [
+            row for c, case in enumerate(cases) for row in self._case(case, ("cases", c), params)
+        ]
+
+    def about(self) -> Row:
+        """Give what the sheet about suites says."""
+        return {
+            key: self._cell(SUITE_KINDS[key].write(value), (key,))
+            for key, value in self._settings().items()
+        }
+
+    def suite_cells(self) -> Row:
+        """Give what the first row says of the suite."""
+        settings = self._settings()
+        names = {key: settings.pop(key) for key in ("suite", "slug", "agent")}
+        cells = {
+            key: self._cell(SUITE_KINDS[key].write(name), (key,)) for key, name in names.items()
+        }
+        return cells | ({"settings": self._cell(DATA.write(settings), ())} if settings else {})
+
+    def _settings(self) -> Json:
+        """Give everything of the suite but its cases, as it has to be read."""
+        found: Json = self.suite.model_dump(mode="json", exclude_defaults=True, exclude={"cases"})
+        compared = [
+            turn for case in self.suite.cases for turn in case.turns if turn.expected is not None
+        ]
+        # Where nothing is said of checks, expected texts are compared in the usual way.
+        own = found.pop("assertions", [])
+        is_usual = own == [USUAL] and all(turn.assertions is None for turn in compared)
+        if not (is_usual if compared else own == []):
+            found["assertions"] = own
+        return found
+
+    def _param_columns(self, cases: Sequence[Json]) -> list[Column]:
+        """Give a column for each context parameter that can be the name of one, if they are few."""
+        names = dict.fromkeys(name for case in cases for name in case.get("context_params", ()))
+        columns = [param_column(name) for name in names if not self.takes(name)]
+        fitting = [each for each in columns if column_of(each.header) == each]
+        return fitting if len(fitting) <= _MAX_PARAMS else []
+
+    def _case(self, case: Json, loc: Loc, params: Sequence[Column]) -> list[Row]:
+        turns = case.pop("turns")
+        left = dict(case.pop("context_params", {}))
+        cells: Row = {}
+        for each in params:
+            if left.get(each.path[-1]) is not None:
+                text = each.kind.write(left.pop(each.path[-1]))
+                cells[each.header] = self._cell(text, (*loc, *each.path))
+        cells |= self._cells({**case, **({"context_params": left} if left else {})}, loc, "case")
+        name = {header: cells[header] for header in ("case",)}
+        rows = []
+        for t, turn in enumerate(turns):
+            own = self._turn(turn, (*loc, "turns", t))
+            rows.append((name if t else cells) | own)
+        return rows
+
+    def _turn(self, turn: Json, loc: Loc) -> Row:
+        cells: Row = {}
+        if (checks := turn.get("assertions")) is not None:
+            lines, rest = self._lines(checks)
+            cells = {header: self._cell("\n".join(each), loc) for header, each in lines.items()}
+            turn = {**turn, "assertions": rest or None}
+        return cells | self._cells(turn, loc, "turn")
+
+    def _lines(self, checks: Sequence[Json]) -> tuple[dict[str, list[str]], list[Json]]:
+        """Write checks as lines in their columns; from the first that does not fit on, as data."""
+        if not checks:
+            return {"check": [NO_CHECK]}, []
+        lines: dict[str, list[str]] = {}
+        at = 0  # earlier columns are read earlier
+        for k, check in enumerate(checks):
+            fitting = (
+                (n, line)
+                for n in range(at, len(CHECK_COLUMNS))
+                if (line := CHECK_COLUMNS[n].write(check)) and not self.takes(line)
+            )
+            at, line = next(fitting, (-1, ""))
+            if not line:
+                return lines, list(checks[k:])
+            lines.setdefault(CHECK_COLUMNS[at].header, []).append(line)
+        return lines, []
+
+    def _cells(self, values: Mapping[str, Any], loc: Loc, owner: str) -> Row:
+        """Write what has a column of its own."""
+        found = {}
+        for column in _PLAIN_COLUMNS:
+            value: Any = values
+            for key in column.path:
+                value = value.get(key) if isinstance(value, dict) else None
+            if column.owner == owner and value is not None:
+                found[column.header] = self._cell(column.kind.write(value), (*loc, *column.path))
+        return found
+
+    def _cell(self, text: str, loc: Loc) -> str:
+        cell = in_cell(text)
+        if reason := self.takes(cell):
+            self._lose(loc, f"{reason} It is left out; export the suite as YAML.", shown(text, loc))
+            return ""
+        return cell
+
+    def _lose(self, loc: Loc, message: str, found: str) -> None:
+        self.losses.append(Problem(self.path, 0, 0, keys_text(loc), found, message, "loss"))

@@ -1,0 +1,97 @@
+"""Take what an agent did in its world as what its case expects from now on."""
+
+from collections.abc import Collection
+
+from django.db import transaction
+from django.db.models import Max, Prefetch
+from pydantic import ValidationError
+
+from evals_app.engine.expecting import expectation, happenings
+from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.suite import AssertionSpec
+from evals_app.engine.trial import Trial, View
+from evals_app.formats.snapshot import read_case
+from evals_app.library.saving import assertion_columns, same
+from evals_app.models import Assertion, Case, Execution, SnapshotCase, Turn
+
+
+class CannotExpectError(Exception):
+    """What was chosen makes no check; the message is for people."""
+
+
+def live_case(execution: Execution) -> Case | None:
+    """Find the case as it is today, if it still exists."""
+    cases = Case.objects.filter(suite=execution.run.suite_id, name=execution.case)
+    return cases.first() if execution.run.suite_id is not None else None
+
+
+def is_edited(case: Case, *, since: Execution) -> bool:
+    """Whether a case is no longer what an execution held."""
+    frozen = SnapshotCase.objects.filter(
+        snapshot=since.run.snapshot_id, position=since.position
+    ).first()
+    if frozen is None:
+        return True
+    try:
+        # Read, not compared as texts: an older version wrote fewer keys.
+        held = read_case(frozen.content)
+        return not same(held, _whole(case).to_spec())
+    except ValidationError:
+        return True
+
+
+def _whole(case: Case) -> Case:
+    checks = Assertion.objects.order_by("position", "pk")
+    turns = Turn.objects.order_by("position", "pk")
+    own = Prefetch("turns", turns.prefetch_related(Prefetch("assertions", checks)))
+    return Case.objects.prefetch_related(own, Prefetch("final_assertions", checks)).get(pk=case.pk)
+
+
+@transaction.atomic
+def expect_changes(
+    case: Case, trial: Trial, *, kept: Collection[str], nothing_else: bool
+) -> Assertion:
+    """Add a check to the end of a case that asks for what changed in a trial.
+
+    `kept` are the keys of `happenings` and of their parts.
+
+    Raises:
+        CannotExpectError: nothing was chosen, the trial itself would not pass, or the case has
+            this very check.
+    """
+    spec = _written(trial, kept=kept, nothing_else=nothing_else)
+    # Two people may click at the same moment; whoever edits the case meanwhile is told at saving.
+    Case.objects.select_for_update().get(pk=case.pk)
+    columns = assertion_columns(spec)
+    checks = case.final_assertions.all()
+    if any(all(getattr(row, name) == value for name, value in columns.items()) for row in checks):
+        msg = "The case has this very check already."
+        raise CannotExpectError(msg)
+    last = checks.aggregate(last=Max("position"))["last"]
+    position = 0 if last is None else last + 1
+    row = Assertion.objects.create(case=case, position=position, **columns)
+    case.save(update_fields=["updated_at"])
+    return row
+
+
+def _written(trial: Trial, *, kept: Collection[str], nothing_else: bool) -> AssertionSpec:
+    found = happenings(trial)
+    options = expectation(found, kept=kept, nothing_else=nothing_else)
+    if not options:
+        msg = "Choose what is to happen, or that nothing else may."
+        raise CannotExpectError(msg)
+    if nothing_else and any(each.key not in kept for each in found):
+        msg = (
+            "“Nothing else may change” cannot hold while a change is left out: tick them all, or"
+            " untick it."
+        )
+        raise CannotExpectError(msg)
+    try:
+        spec = AssertionSpec.model_validate({"type": "world_changes"} | options)
+    except ValidationError as error:
+        msg = "So many changes do not fit into one check. Choose fewer."
+        raise CannotExpectError(msg) from error
+    if not (isinstance(spec.grader, PlainGrader) and spec.grader.grade(View(trial)).passed):
+        msg = "This conversation itself would not pass such a check. Choose fewer changes."
+        raise CannotExpectError(msg)
+    return spec

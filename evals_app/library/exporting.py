@@ -1,0 +1,207 @@
+"""Write rows as files again: in our own words, or in those of other systems as far as they go."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.graders.similarity import SemanticSimilarity
+from evals_app.engine.spec import ModelSpec, ProviderSpec
+from evals_app.engine.suite import AssertionSpec, SuiteSpec, near
+from evals_app.formats import FormatError, Problem, file_name, files_of, write_native
+from evals_app.formats.document import MAX_BYTES, MAX_NODES
+from evals_app.formats.struere_export import write_project
+from evals_app.formats.tables import write_csv, write_xlsx
+from evals_app.formats.yaml_source import read_yaml
+from evals_app.library.memory import uncollected
+from evals_app.models import Agent, Attachment, Provider, Suite
+from fixtures_app.library import fixture_specs
+from fixtures_app.spec import FixtureSpec
+
+Form = Literal["native", "struere", "xlsx", "csv"]
+FORMS: tuple[Form, ...] = get_args(Form)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Files by their path, what has no place in them, and what an import would not take."""
+
+    files: Mapping[str, bytes] = field(repr=False)
+    losses: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    suites: list[SuiteSpec]
+    agents: list[AgentSpec]
+    fixtures: list[FixtureSpec]
+    providers: list[ProviderSpec]
+
+
+@uncollected()
+def export_files(suites: Sequence[str] = (), *, form: Form = "native") -> Export:
+    """Write all that is not archived, or some suites with all that they need.
+
+    What turns show stands in a folder of its own beside their suite, unless the format knows none.
+
+    Raises:
+        LookupError: there is no such suite; the message names near ones.
+        pydantic.ValidationError: a row holds what no longer validates.
+    """
+    return _WRITERS[form](_some(suites) if suites else _everything())
+
+
+def _everything() -> _Chosen:
+    rows = Suite.objects.current().with_everything().order_by("slug")
+    return _Chosen(
+        suites=[row.to_spec() for row in rows.iterator(chunk_size=50)],
+        agents=[row.to_spec() for row in Agent.objects.order_by("slug")],
+        fixtures=fixture_specs(),
+        providers=_providers(),
+    )
+
+
+def _some(slugs: Sequence[str]) -> _Chosen:
+    _check_slugs(slugs)
+    rows = Suite.objects.with_everything().order_by("slug").filter(slug__in=slugs)
+    suites = [row.to_spec() for row in rows]
+    agents = _agents_of(suites)
+    models = [agent.model for agent in agents if agent.model]
+    for suite in suites:
+        models += [*_judges_of(suite), *_embedders_of(suite)]
+    return _Chosen(
+        suites=suites,
+        agents=agents,
+        fixtures=fixture_specs({slug for suite in suites for slug in suite.fixtures}),
+        providers=_providers(slug__in={model.provider for model in models}),
+    )
+
+
+def _providers(**wanted: Any) -> list[ProviderSpec]:
+    rows = Provider.objects.filter(**wanted).order_by("slug").prefetch_related("prices")
+    return [row.to_spec() for row in rows]
+
+
+def _check_slugs(suites: Sequence[str]) -> None:
+    known = list(Suite.objects.order_by("slug").values_list("slug", flat=True))
+    unknown = [slug for slug in suites if slug not in known]
+    if unknown:
+        raise LookupError(
+            " ".join(f"There is no suite {slug!r}.{near(slug, known)}" for slug in unknown)
+        )
+
+
+def _agents_of(suites: Sequence[SuiteSpec]) -> list[AgentSpec]:
+    """Load the agents of suites, and the scripted ones that judge."""
+    slugs = {suite.agent for suite in suites}
+    for suite in suites:
+        slugs |= {judge.name for judge in _judges_of(suite) if judge.provider == "scripted"}
+    return [row.to_spec() for row in Agent.objects.filter(slug__in=slugs).order_by("slug")]
+
+
+def _judges_of(suite: SuiteSpec) -> Iterator[ModelSpec]:
+    own: list[Any] = [suite.judge_model, *(each.model for each in _assertions_of(suite))]
+    yield from (judge for judge in own if isinstance(judge, ModelSpec))
+    for assertion in _assertions_of(suite):
+        yield from assertion.grader.jurors()
+
+
+def _embedders_of(suite: SuiteSpec) -> Iterator[ModelSpec]:
+    for assertion in _assertions_of(suite):
+        grader = assertion.grader
+        if isinstance(grader, SemanticSimilarity) and grader.embedder is not None:
+            yield grader.embedder
+
+
+def _assertions_of(suite: SuiteSpec) -> Iterator[AssertionSpec]:
+    yield from suite.assertions
+    for case in suite.cases:
+        yield from case.final_assertions
+        for turn in case.turns:
+            yield from turn.assertions or ()
+
+
+# Formats
+
+
+def _native(chosen: _Chosen) -> Export:
+    specs = [*chosen.suites, *chosen.agents, *chosen.fixtures, *chosen.providers]
+    written = {file_name(spec): write_native(spec) for spec in specs}
+    warnings = [*_refused(written), *_without_judge(chosen)]
+    return Export(written | _shown(chosen), warnings=warnings)
+
+
+def _struere(chosen: _Chosen) -> Export:
+    written, losses = write_project(chosen.suites, chosen.fixtures)
+    left = _left([*chosen.agents, *chosen.providers], "A Struere project has no file for this.")
+    return Export(written, [*losses, *left], list(_refused(written)))
+
+
+def _xlsx(chosen: _Chosen) -> Export:
+    written, losses = write_xlsx(chosen.suites)
+    files = {"suites.suite.xlsx": written} if chosen.suites else {}
+    return Export(files | _shown(chosen), [*losses, *_beside_tables(chosen)])
+
+
+def _csv(chosen: _Chosen) -> Export:
+    files: dict[str, bytes] = {}
+    losses: list[Problem] = []
+    for suite in chosen.suites:
+        files[f"{suite.slug}.suite.csv"], lost = write_csv(suite)
+        losses += lost
+    return Export(files | _shown(chosen), [*losses, *_beside_tables(chosen)])
+
+
+_WRITERS: Mapping[Form, Callable[[_Chosen], Export]] = {
+    "native": _native,
+    "struere": _struere,
+    "xlsx": _xlsx,
+    "csv": _csv,
+}
+
+
+def _shown(chosen: _Chosen) -> dict[str, bytes]:
+    return Attachment.objects.by_name(files_of(chosen.suites))
+
+
+def _beside_tables(chosen: _Chosen) -> Iterator[Problem]:
+    others = [*chosen.agents, *chosen.fixtures, *chosen.providers]
+    return _left(others, "Tables hold suites and nothing else.")
+
+
+def _left(specs: Iterable[BaseModel], reason: str) -> Iterator[Problem]:
+    for spec in specs:
+        yield Problem(file_name(spec), 0, 0, "", "", reason, "loss")
+
+
+def _without_judge(chosen: _Chosen) -> Iterator[Problem]:
+    """Say which suites are judged by a scripted agent that does not exist any more."""
+    agents = {agent.slug for agent in chosen.agents}
+    for suite in chosen.suites:
+        for judge in dict.fromkeys(_judges_of(suite)):
+            if judge.provider == "scripted" and judge.name not in agents:
+                message = (
+                    f"An import would refuse it. Its judge, the agent {judge.name!r}, is gone."
+                )
+                yield Problem(file_name(suite), 0, 0, "", "", message, "warning")
+
+
+def _refused(files: Mapping[str, bytes]) -> Iterator[Problem]:
+    """Say which files an import would refuse, because they are too large."""
+    for path, content in files.items():
+        if len(content) <= MAX_BYTES and _most_values(content) <= MAX_NODES:
+            continue  # reading it to be sure would take longer than writing it
+        try:
+            read_yaml(path, content)
+        except FormatError as error:
+            (problem,) = error.problems
+            message = f"An import would refuse it. {problem.message}"
+            yield replace(problem, message=message, level="warning")
+
+
+def _most_values(content: bytes) -> int:
+    # Our YAML has no more on a line than a key, its value, and a dash for each list that goes on.
+    return 2 * content.count(b"\n") + content.count(b"- ") + 1

@@ -1,0 +1,33 @@
+"""Begin a fixture as a file."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from evals_app.management.starters import check_slug, fixture_starter, write_starter
+from fixtures_app.models import Fixture
+
+
+class Command(BaseCommand):
+    """Write a file to begin with."""
+
+    help = (
+        "Write the file of a new fixture, with some data and an explanation of each part; it is "
+        "imported as it is. Exit code: 0 written, 2 otherwise."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG", help="For example orders.")
+        parser.add_argument("--dir", type=Path, default=Path(), help="Folder to write to.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        slug = options["slug"]
+        check_slug(slug)
+        text = fixture_starter(slug)
+        path = write_starter(text, slug=slug, kind="fixture", folder=options["dir"])
+        if Fixture.objects.filter(slug=slug).exists():
+            message = f"A fixture {slug!r} exists already; importing this file would replace it."
+            self.stderr.write(f"warning: {message}", self.style.WARNING)
+        self.stdout.write(f"{path} is written. Edit it, then: manage.py import_evals {path}")

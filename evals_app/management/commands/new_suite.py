@@ -1,0 +1,47 @@
+"""Begin a suite as a file."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from evals_app.engine.suite import near
+from evals_app.management.starters import check_slug, suite_starter, write_starter
+from evals_app.models import Agent, Suite
+
+_SOME_AGENT = "my-agent"
+
+
+class Command(BaseCommand):
+    """Write a file to begin with."""
+
+    help = (
+        "Write the file of a new suite, with two cases and an explanation of each part. It is "
+        "imported as it is once its agent exists. Exit code: 0 written, 2 otherwise."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("slug", metavar="SLUG", help="For example refund-flow.")
+        parser.add_argument(
+            "--agent", metavar="SLUG", help="The agent to test; by default the only one there is."
+        )
+        parser.add_argument("--dir", type=Path, default=Path(), help="Folder to write to.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        slug = options["slug"]
+        agents = list(Agent.objects.values_list("slug", flat=True))
+        only = agents[0] if len(agents) == 1 else _SOME_AGENT
+        agent = options["agent"] or only
+        check_slug(slug)
+        check_slug(agent)
+        text = suite_starter(slug, agent=agent)
+        path = write_starter(text, slug=slug, kind="suite", folder=options["dir"])
+        if agent not in agents:
+            self._warn(f"There is no agent {agent!r} yet.{near(agent, agents)}")
+        if Suite.objects.filter(slug=slug).exists():
+            self._warn(f"A suite {slug!r} exists already; importing this file would replace it.")
+        self.stdout.write(f"{path} is written. Edit it, then: manage.py import_evals {path}")
+
+    def _warn(self, message: str) -> None:
+        self.stderr.write(f"warning: {message}", self.style.WARNING)

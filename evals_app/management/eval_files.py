@@ -1,0 +1,112 @@
+"""The eval files below paths: which they are, what they hold, and when one of them changes."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from django.core.management.base import CommandError
+
+from evals_app.formats import (
+    EXPECTED,
+    MAX_BYTES,
+    FindFile,
+    SourceFile,
+    is_eval_file,
+    is_shown,
+)
+
+USAGE = 2
+# Readers refuse more than this; one byte is read beyond it, to let them say so.
+MOST_BYTES = MAX_BYTES + 1
+
+# Time of writing, size and number of a file; None: there is none.
+Stamp = tuple[int, int, int] | None
+
+
+def read_paths(paths: Sequence[str]) -> list[SourceFile]:
+    """Read the named files, and the eval files of the named folders.
+
+    Raises:
+        CommandError: a path does not exist or cannot be read, or there is no eval file at all.
+    """
+    problems = [f"There is no file or folder {path}." for path in paths if not Path(path).exists()]
+    found: dict[Path, Path] = {}
+    for file in _files(paths):
+        found.setdefault(file.resolve(), file)
+    files = []
+    for file in found.values():
+        shown = os.path.relpath(file)
+        try:
+            with file.open("rb") as opened:
+                files.append(SourceFile(Path(shown).as_posix(), opened.read(MOST_BYTES)))
+        except FileNotFoundError:
+            continue  # named, and reported above
+        except OSError as error:
+            problems.append(f"{shown} cannot be read: {error.strerror}.")
+    if not files and not problems:
+        problems.append(f"There is no eval file in {', '.join(paths)}. {EXPECTED}.")
+    if problems:
+        raise CommandError("\n".join(problems), returncode=USAGE)
+    return files
+
+
+def _files(paths: Sequence[str]) -> Iterator[Path]:
+    for path in map(Path, paths):
+        yield from _eval_files(path) if path.is_dir() else [path]
+
+
+def _eval_files(folder: Path) -> Iterator[Path]:
+    """Walk a folder in a stable order; what is hidden, or only shown by suites, is left out."""
+    home = folder.resolve()
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            inside = Path(parent, name).relative_to(folder)
+            # Some are known by the folders above them, which may lie above this one.
+            is_one = is_eval_file((home / inside).as_posix()) and not name.startswith(".")
+            if is_one and not is_shown(inside.as_posix()):
+                yield folder / inside
+
+
+class Lookout:
+    """Notices when something changes that an import of these paths reads.
+
+    `pause` waits for a moment between two looks.
+    """
+
+    def __init__(self, paths: Sequence[str], *, pause: Callable[[], None]) -> None:
+        self._paths = paths
+        self._pause = pause
+        self._seen: Mapping[Path, Stamp] = {}
+        self._beside: dict[Path, Stamp] = {}
+
+    def begin(self) -> None:
+        """Remember how the files are, just before an import reads them."""
+        self._beside.clear()
+        self._seen = {file: _stamp(file) for file in _files(self._paths)}
+
+    def over(self, find: FindFile) -> FindFile:
+        """Watch over what an import finds, or misses, beside the files."""
+
+        def found(path: str) -> bytes | None:
+            self._beside.setdefault(Path(path), _stamp(Path(path)))
+            return find(path)
+
+        return found
+
+    def wait(self) -> None:
+        """Return when something has changed, and then kept still for a moment."""
+        before = {**self._beside, **self._seen}
+        last = now = before
+        while now == before or now != last:
+            self._pause()
+            last = now
+            now = {file: _stamp(file) for file in (*before, *_files(self._paths))}
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

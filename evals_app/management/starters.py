@@ -1,0 +1,177 @@
+"""Files to begin with: valid as they are, each part explained, more of them switched off."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+from pydantic import TypeAdapter, ValidationError
+
+from evals_app.engine.spec import Slug
+from evals_app.formats.foreign import slug_of
+from evals_app.formats.kinds import Kind
+from evals_app.formats.yaml_text import write_yaml
+from evals_app.management.eval_files import USAGE
+
+_SLUG: TypeAdapter[str] = TypeAdapter(Slug)
+
+_SUITE = """\
+# A suite: conversations to hold with one agent, and what must be true of its answers.
+# What follows a # is explained to you, or switched off: take the # away to use it.
+#
+#   manage.py import_evals FILE --dry-run    tells whether this file is right
+#   manage.py import_evals FILE              brings it to the site; do so after each edit
+#   manage.py run_evals SLUG                 holds the conversations
+
+# Its name for people; its name in commands and addresses, which stays; the agent's slug.
+{head}
+description: What these cases are about.
+
+# A run can ask for a tag: run_evals --tag smoke
+tags: [smoke]
+
+# Data that the agent's tools find and change, by slug; new_fixture begins one. Each conversation
+# works on a copy of its own.
+# fixtures: [shop-data]
+
+# How often each case is held. Models vary: several trials show how steady the agent is.
+trials: 1
+
+# Checks for every turn that has none of its own.
+# assertions:
+#   - {{type: not_contains, value: as an AI}}
+
+# What must hold of a whole run, beside its cases.
+# gates:
+#   max_p95_ms: 8000
+#   max_cost_usd: 0.50
+
+cases:
+  # A case is one conversation. It is known by its name: renamed, it is another case.
+  - name: Says hello
+    turns:
+      # What the person says, and what must be true of the reply.
+      - user: Hello!
+        assertions:
+          - type: matches
+            value: '\\b(hello|hi|welcome)\\b'
+
+  - name: Remembers what was said
+    turns:
+      # An empty list: nothing is checked after this turn.
+      - user: My name is Ada.
+        assertions: []
+      - user: What is my name?
+        assertions:
+          - {{type: contains, value: Ada}}
+          # Was a tool called, with these arguments among others?
+          # - {{type: tool_called, value: entity.query, args: {{type: example-order}}}}
+    # Checks of the whole conversation, at its end. A judge is a model, so it needs a key.
+    # final_assertions:
+    #   - {{type: llm_judge, criteria: The agent is polite throughout.}}
+    # Limits of this case; what goes beyond one fails.
+    # limits: {{max_time_ms: 20000, max_tool_calls: 3}}
+"""
+
+_FIXTURE = """\
+# A fixture: data that an agent's tools find and change. Each conversation works on a copy of its
+# own, so nothing has to be put back afterwards.
+#
+#   manage.py import_evals FILE    brings it to the site; do so after each edit
+#
+# A suite uses it by its slug: fixtures: [SLUG]
+
+# Its name for people, and its name in suites.
+{head}
+description: What this data is about.
+
+# Kinds of things, and the data that each may have, as JSON Schema; {{}} allows anything. They belong
+# to the whole site: fixtures share them.
+entity_types:
+  - slug: example-customer
+    schema: {{}}
+  - slug: example-order
+    schema:
+      type: object
+      properties:
+        total: {{type: number}}
+      required: [total]
+
+# The things themselves. Under its ref the agent finds one, and relations name it.
+entities:
+  - ref: ada
+    type: example-customer
+    data: {{name: Ada}}
+  - ref: order-1
+    type: example-order
+    data: {{total: 12.50}}
+    # active unless something else is written here
+    # status: closed
+
+# What belongs together.
+relations:
+  - {{from: order-1, to: ada, type: ordered_by}}
+
+# Texts that knowledge.search finds.
+chunks:
+  - id: returns
+    text: Orders can be sent back within 30 days.
+    source: handbook
+"""
+
+
+def suite_starter(slug: str, *, agent: str) -> str:
+    """Write a suite with two cases that any assistant should pass."""
+    return _SUITE.format(head=_head(suite=_title(slug), slug=slug, agent=agent))
+
+
+def fixture_starter(slug: str) -> str:
+    """Write a fixture with two entities that belong together, and a text."""
+    return _FIXTURE.format(head=_head(name=_title(slug), slug=slug))
+
+
+def _title(slug: str) -> str:
+    return slug.replace("-", " ").replace("_", " ").capitalize()
+
+
+def _head(**keys: Any) -> str:
+    # Written as YAML: a slug like 2024 or no is put in quotes.
+    return write_yaml(keys).decode().rstrip()
+
+
+def check_slug(slug: str) -> None:
+    """Refuse what is no slug.
+
+    Raises:
+        CommandError: with a slug that is near, if there is one.
+    """
+    try:
+        _SLUG.validate_python(slug)
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+        near = slug_of(slug, instead="")
+        hint = f" Did you mean {near!r}?" if near else ""
+        raise CommandError(f"{slug!r} is no slug. {reason}{hint}", returncode=USAGE) from error
+
+
+def write_starter(text: str, *, slug: str, kind: Kind, folder: Path) -> str:
+    """Write a new file, and give its path.
+
+    Raises:
+        CommandError: the file exists already, or cannot be written.
+    """
+    path = folder / f"{slug}.{kind}.yaml"
+    shown = os.path.relpath(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError as error:
+        # Of a folder too: a file stands in its place.
+        taken = os.path.relpath(error.filename)
+        message = f"{taken} exists already; choose another slug or another --dir."
+        raise CommandError(message, returncode=USAGE) from error
+    except OSError as error:
+        message = f"{shown} cannot be written: {error.strerror}."
+        raise CommandError(message, returncode=USAGE) from error
+    return shown

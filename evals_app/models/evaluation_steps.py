@@ -1,0 +1,64 @@
+"""Evaluation steps of G-Eval: written by a judge once, edited by people."""
+
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.db import models
+
+from evals_app.engine.judging import Recipe
+
+
+class EvaluationStepsQuerySet(models.QuerySet["EvaluationSteps"]):
+    """Steps by what they are written from."""
+
+    def keep(self, recipe: Recipe, proposal: Sequence[str] | None) -> list[str] | None:
+        """Keep steps unless there are some; give those that were written first, None if none were."""
+        if proposal is None:
+            known = self.filter(key=recipe.key).first()
+            return None if known is None else list(known.written)
+        row, _ = self.get_or_create(
+            key=recipe.key,
+            defaults={
+                "criteria": recipe.criteria,
+                "shown": list(recipe.shown),
+                "model": recipe.model,
+                "prompt_version": recipe.version,
+                "written": list(proposal),
+                "steps": list(proposal),
+            },
+        )
+        return list(row.written)
+
+    def current(self, keys: Sequence[str]) -> dict[str, list[str]]:
+        """Give the steps as they are now, by key."""
+        return dict(self.filter(key__in=keys).order_by("key").values_list("key", "steps"))
+
+
+class EvaluationSteps(models.Model):
+    """The steps for equal criteria, fields and judge: a yardstick that all their checks share.
+
+    A run freezes `steps` when it starts. If there were none yet it grades by `written`, what the
+    judge wrote first, whatever people make of `steps` meanwhile.
+    """
+
+    key = models.CharField(max_length=64, unique=True)
+    criteria = models.TextField()
+    shown = models.JSONField("the judge sees")
+    model = models.CharField("judge", max_length=301)
+    prompt_version = models.PositiveIntegerField()
+    written = models.JSONField()
+    steps = models.JSONField()
+    edited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = EvaluationStepsQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "evaluation steps"
+        verbose_name_plural = "evaluation steps"
+
+    def __str__(self) -> str:
+        return self.criteria

@@ -1,0 +1,147 @@
+"""What stands in the way of a run: things that are missing, or that cannot be reached."""
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from importlib.util import find_spec
+
+from django.conf import settings
+from pydantic import TypeAdapter
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.mcp_tools import MISSING as MISSING_MCP
+from evals_app.engine.llm.keys import missing_keys
+from evals_app.engine.llm.pricing import Prices, usd_text
+from evals_app.engine.spec import ModelRef, ModelSpec, ProviderSpec
+from evals_app.engine.suite import AssertionSpec, SuiteSpec
+from evals_app.engine.tool_spec import HeaderValue, HttpTool, McpTools, header_variables
+from evals_app.formats import file_name
+from evals_app.models import Agent, Attachment
+from fixtures_app.tools import TOOLS
+
+MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
+
+
+class Obstacles:
+    """Collects what stands in the way of a run."""
+
+    def __init__(
+        self,
+        providers: Mapping[str, ProviderSpec],
+        environ: Mapping[str, str],
+        why_not_called: Callable[[str], str | None],
+    ) -> None:
+        self.found: list[str] = []
+        self.own_judges: set[ModelSpec | None] = set()  # of checks that name one
+        self._needs_judge = False
+        self._providers = providers
+        self._environ = environ
+        self._why_not_called = why_not_called
+
+    def agent(self, agent: AgentSpec) -> None:
+        unknown = [tool for tool in agent.world_tools if tool not in TOOLS]
+        if unknown:
+            known = ", ".join(TOOLS)
+            self._say(
+                f"Agent {agent.slug} has unknown tools: {', '.join(unknown)}. Known: {known}."
+            )
+        if agent.driver == "model" and agent.model is not None:
+            self._reachable(agent.model, f"Agent {agent.slug}")
+        asked = [(f"Agent {agent.slug}", agent.url, agent.headers)] if agent.url else []
+        for tool in agent.tools:
+            if isinstance(tool, HttpTool):
+                asked.append((f"Tool {tool.name} of agent {agent.slug}", tool.url, tool.headers))
+            if isinstance(tool, McpTools) and find_spec("mcp") is None:
+                self._say(f"Agent {agent.slug} uses tools of {tool.mcp}. {MISSING_MCP}")
+        for who, url, headers in asked:
+            self._can_be_asked(who, url, headers)
+
+    def _can_be_asked(self, who: str, url: str, headers: Mapping[str, HeaderValue]) -> None:
+        for variable in header_variables(headers):
+            if not self._environ.get(variable):
+                self._say(f"{who} needs the environment variable {variable}, which is not set.")
+        if why := self._why_not_called(url):
+            self._say(f"{who} cannot be asked: {why}")
+
+    def see(self, assertion: AssertionSpec, agent: AgentSpec) -> None:
+        """Look at a check, one after the other."""
+        grader = assertion.grader
+        if grader.family != "judged":
+            return
+        if jurors := grader.jurors():
+            for juror in jurors:
+                self.own_judges.add(self._named(juror, agent, f"The jury of {assertion.label!r}"))
+            return
+        if assertion.model is None:
+            self._needs_judge = True
+            return
+        self.own_judges.add(self._named(assertion.model, agent, f"Check {assertion.label!r}"))
+
+    def files(self, paths: Mapping[str, str]) -> None:
+        """Ask for the content of all files that turns show."""
+        for sha256 in set(paths) - Attachment.objects.keep(paths).keys() if paths else ():
+            self._say(f"The content of {paths[sha256]} is not stored: import its suite again.")
+
+    def judge(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
+        """Choose the judge, if a check that has been seen needs one."""
+        return self.chat_model(suite, agent) if self._needs_judge else None
+
+    def chat_model(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
+        """Choose who judges: the suite's, else the site's if it has a key, else the agent's."""
+        if suite.judge_model is not None:
+            return self._named(suite.judge_model, agent, f"Suite {suite.slug}")
+        site = MODEL.validate_python(settings.EVALS_JUDGE_MODEL)
+        if self.why_unreachable(site) is None:
+            return site
+        return agent.model
+
+    def scripted(self, judge: ModelSpec | None) -> list[AgentSpec]:
+        """Load the agents that scripted judges follow."""
+        judges = {judge, *self.own_judges}
+        slugs = {each.name for each in judges if each and each.provider == "scripted"}
+        found = {row.slug: row for row in Agent.objects.filter(slug__in=slugs)}
+        for slug in sorted(slugs):
+            if slug not in found:
+                self._say(f"The judge scripted/{slug} names no agent that exists.")
+            elif not found[slug].is_scripted:
+                self._say(f"The judge scripted/{slug} names an agent that is not scripted.")
+        return [found[slug].to_spec() for slug in sorted(found)]
+
+    def prices(
+        self, providers: Sequence[ProviderSpec], models: Sequence[ModelSpec], *, ceiling: Decimal
+    ) -> None:
+        """Ask for a price of every model that is paid for."""
+        specs = {spec.slug: spec for spec in providers if spec.kind != "scripted"}
+        for model in models:
+            spec = specs.get(model.provider)
+            if spec is not None and not Prices(spec.prices).knows(model.name):
+                self._say(
+                    f"{model} has no price today, so a ceiling of "
+                    f"{usd_text(ceiling, is_exact=True)} could not be kept. Enter its price on the "
+                    f"page of the provider {spec.provider}, or under prices in "
+                    f"{file_name(spec)}, and start again."
+                )
+
+    def _named(self, reference: "ModelSpec | str", agent: AgentSpec, who: str) -> ModelSpec | None:
+        if not isinstance(reference, ModelSpec):
+            if agent.model is None:
+                self._say(f"{who} is judged by the agent's own model, but {agent.slug} has none.")
+            return agent.model
+        self._reachable(reference, who)
+        return reference
+
+    def _reachable(self, model: ModelSpec, who: str) -> None:
+        if model.provider != "scripted" and (why := self.why_unreachable(model)):
+            self._say(f"{who} uses {model}: {why}")
+
+    def why_unreachable(self, model: ModelSpec) -> str | None:
+        provider = self._providers.get(model.provider)
+        if provider is None:
+            known = ", ".join(self._providers)
+            return f"there is no provider {model.provider!r}. Known: {known}."
+        for missing in missing_keys([provider], self._environ):
+            return f"the environment variable {missing.variable} is not set."
+        return None
+
+    def _say(self, problem: str) -> None:
+        if problem not in self.found:
+            self.found.append(problem)

@@ -1,0 +1,168 @@
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+
+from evals_app.models import Suite
+from tests.authored import a_case, client_who_may, write_suite
+from tests.makers import make_run
+from tests.page_form import open_page
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/evals_app/suite/"
+
+
+def url_of(suite: Suite, what: str = "change") -> str:
+    return f"{LIST}{suite.pk}/{what}/"
+
+
+def press(client: Client, suite: Suite, what: str) -> Any:
+    return client.post(url_of(suite, what), {"_form_submitted": "on"})
+
+
+def choose(client: Client, what: str, *suites: Suite) -> Any:
+    chosen = {"action": what, "_selected_action": [str(each.pk) for each in suites]}
+    return client.post(f"{LIST}?archived=all", chosen, follow=True)
+
+
+def archived() -> set[str]:
+    return set(Suite.objects.exclude(archived_at=None).values_list("slug", flat=True))
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("", {"used"}),
+        ("?archived=yes", {"old"}),
+        ("?archived=all", {"used", "old"}),
+    ],
+)
+def test_archived_suites_are_listed_only_when_asked_for(
+    admin_client: Client, query: str, shown: set[str]
+) -> None:
+    write_suite(slug="used")
+    write_suite(slug="old")
+    Suite.objects.filter(slug="old").archive()
+
+    response = admin_client.get(LIST + query)
+
+    assert {suite.slug for suite in response.context["cl"].result_list} == shown
+
+
+def test_the_filter_says_what_is_shown_without_it(admin_client: Client) -> None:
+    write_suite()
+
+    assert "In use" in admin_client.get(LIST).content.decode()
+
+
+def test_several_suites_are_archived_and_restored_from_the_list(admin_client: Client) -> None:
+    suites = [write_suite(slug=slug) for slug in ("a", "b", "c")]
+    Suite.objects.filter(slug="b").archive()
+
+    said = choose(admin_client, "archive", *suites[:2]).content.decode()
+    after_archiving = archived()
+    choose(admin_client, "restore", *suites[1:])
+
+    assert "1 suite archived." in said
+    assert after_archiving == {"a", "b"}
+    assert archived() == {"a"}
+    notes = LogEntry.objects.order_by("pk").values_list("object_repr", "change_message")
+    assert list(notes) == [("A", "It was archived."), ("B", "It was restored.")]
+
+
+def test_a_suite_is_archived_and_restored_on_its_page(admin_client: Client) -> None:
+    suite = write_suite([a_case()])
+
+    first = press(admin_client, suite, "archive")
+    between = archived()
+    second = press(admin_client, suite, "restore")
+
+    assert first.headers["HX-Redirect"] == second.headers["HX-Redirect"] == url_of(suite)
+    assert (between, archived()) == ({"refunds"}, set())
+
+
+def test_looking_at_the_dialog_archives_nothing(admin_client: Client) -> None:
+    suite = write_suite()
+
+    text = admin_client.get(url_of(suite, "archive")).content.decode()
+
+    assert "Its runs and their results stay." in text
+    assert archived() == set()
+
+
+def test_a_page_offers_what_can_be_done(admin_client: Client) -> None:
+    suite = write_suite()
+    in_use = admin_client.get(url_of(suite)).content.decode()
+    Suite.objects.archive()
+    put_away = admin_client.get(url_of(suite)).content.decode()
+
+    offered = [
+        [what for what in ("archive", "restore") if url_of(suite, what) in page]
+        for page in (in_use, put_away)
+    ]
+    assert offered == [["archive"], ["restore"]]
+
+
+def test_the_page_and_the_runs_of_an_archived_suite_stay(admin_client: Client) -> None:
+    suite = write_suite([a_case()])
+    run = make_run(["passed"], suite=suite)
+    Suite.objects.archive()
+
+    page = open_page(admin_client, url_of(suite))
+    runs = admin_client.get(f"/admin/evals_app/run/?suite_slug={suite.slug}")
+
+    assert "Where is it" in page.text
+    assert [each.pk for each in runs.context["cl"].result_list] == [run.pk]
+
+
+def test_an_archived_suite_is_not_run_and_the_page_says_why(admin_client: Client) -> None:
+    suite = write_suite([a_case()])
+    Suite.objects.archive()
+
+    press(admin_client, suite, "run")
+
+    text = open_page(admin_client, url_of(suite)).text
+    assert "Suite refunds is archived. Restore it first, or import it." in text
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [("", {"used"}), ("?archived=yes", {"old"}), ("?archived=all", {"used", "old"})],
+)
+def test_cases_of_archived_suites_are_listed_only_when_asked_for(
+    admin_client: Client, query: str, shown: set[str]
+) -> None:
+    write_suite([a_case("Old")], slug="old")
+    Suite.objects.archive()
+    write_suite([a_case("New")], slug="used")
+
+    response = admin_client.get(f"/admin/evals_app/case/{query}")
+
+    assert {case.suite.slug for case in response.context["cl"].result_list} == shown
+
+
+def test_the_page_of_an_archived_suite_leads_to_its_cases(admin_client: Client) -> None:
+    suite = write_suite([a_case(str(number)) for number in range(2)])
+    Suite.objects.archive()
+
+    url = admin_client.get(url_of(suite)).context["case_list_url"]
+
+    assert len(admin_client.get(url).context["cl"].result_list) == 2
+
+
+@pytest.mark.parametrize("what", ["archive", "restore"])
+def test_who_may_not_change_suites_archives_none(what: str) -> None:
+    suite = write_suite()
+    if what == "restore":
+        Suite.objects.archive()
+    before = archived()
+    client = client_who_may("view_suite")
+
+    refused = press(client, suite, what)
+    choose(client, what, suite)
+
+    assert refused.status_code == 403
+    assert archived() == before
+    assert url_of(suite, what) not in client.get(url_of(suite)).content.decode()

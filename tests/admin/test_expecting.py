@@ -1,0 +1,198 @@
+"""The dialog that takes what happened as what is expected."""
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from evals_app.formats.snapshot import canonical_case
+from evals_app.models import Assertion, Case, Execution, SnapshotCase
+from tests.authored import client_who_may, write_case
+from tests.engine.makers import make_world
+from tests.makers import make_execution, make_run, make_trial
+
+pytestmark = pytest.mark.django_db
+
+BUTTON = "Expect this from now on"
+MADE = {"total": 5, "made": "2026-05-01T09:30:00Z"}
+CALLS = [
+    ("entity.create", {"type": "order", "data": MADE}),
+    ("entity.update", {"id": "order-1", "data": {"total": 0}, "status": "closed"}),
+]
+
+
+def held(case: Case, calls: Any = CALLS, *, state: str = "passed") -> Execution:
+    """Give an execution of a case that changed the world."""
+    world = make_world()
+    for name, args in calls:
+        world.call(name, args)
+    trial = make_trial(
+        case=case.name, world_changes=world.changes(), world_journal=tuple(world.journal)
+    )
+    run = make_run([], suite=case.suite, total=0, not_run=0)
+    content = canonical_case(case.to_spec())
+    SnapshotCase.objects.get_or_create(
+        snapshot=run.snapshot, position=0, defaults={"content": content}
+    )
+    return make_execution(run, case.name, state=state, trial=trial, position=0)
+
+
+def page_of(execution: Execution) -> str:
+    return reverse("admin:evals_app_execution_change", args=[execution.pk])
+
+
+def dialog_of(execution: Execution) -> str:
+    return reverse("admin:evals_app_execution_expect", args=[execution.pk])
+
+
+def said(client: Client, url: str, **data: Any) -> str:
+    response = client.post(url, data) if data else client.get(url)
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def test_the_dialog_says_in_words_what_would_be_expected(admin_client: Client) -> None:
+    html = said(admin_client, dialog_of(held(write_case())))
+
+    assert "The case “Where is it” gets one more check" in html
+    for text in ("Created order", "total = 5", "Updated order-1, status closed", "total = 0"):
+        assert text in html
+    assert html.count("checkbox") == 6
+    assert html.count(" checked>") == 5  # all but the moment
+    assert 'value="created-1-2">' in html
+    assert "edited after this conversation" not in html
+    assert not Assertion.objects.filter(type="world_changes").exists()
+
+
+def test_what_is_ticked_is_added_to_the_case(admin_client: Client) -> None:
+    case = write_case()
+    execution = held(case)
+
+    answer = admin_client.post(
+        dialog_of(execution),
+        {"keep": ["created-1", "created-1-1", "updated-1", "updated-1-1"], "nothing_else": "on"},
+    )
+
+    assert answer.headers["HX-Redirect"] == page_of(execution)
+    check = case.final_assertions.get()
+    assert check.options == {
+        "created": [{"type": "order", "data": {"total": 5}}],
+        "updated": [{"id": "order-1", "status": "closed", "data": {"total": 0}}],
+        "nothing_else": True,
+    }
+    page = admin_client.get(page_of(execution)).content.decode()
+    assert "Added to the case: “Creates order with total = 5; updates order-1" in page
+    assert f'href="{reverse("admin:evals_app_case_change", args=[case.pk])}">' in page
+    (entry,) = LogEntry.objects.all()
+    assert (entry.object_id, entry.get_change_message()) == (
+        str(case.pk),
+        f"Added final check “{check}”.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("posted", "says"),
+    [
+        pytest.param({"keep": []}, "Choose what is to happen", id="nothing"),
+        pytest.param(
+            {"keep": ["created-1"], "nothing_else": "on"},
+            "while a change is left out",
+            id="not all",
+        ),
+    ],
+)
+def test_what_cannot_be_added_comes_back_as_it_was_ticked(
+    admin_client: Client, posted: dict[str, Any], says: str
+) -> None:
+    html = said(admin_client, dialog_of(held(write_case())), x="1", **posted)
+
+    assert says in html
+    assert html.count(" checked>") == len(posted["keep"]) + ("nothing_else" in posted)
+    assert not Assertion.objects.filter(type="world_changes").exists()
+
+
+def test_an_edit_since_is_mentioned(admin_client: Client) -> None:
+    case = write_case()
+    execution = held(case)
+    Case.objects.update(description="Changed.")
+
+    assert "edited after this conversation was held" in said(admin_client, dialog_of(execution))
+
+
+def test_a_case_that_is_gone_is_mentioned_and_offers_nothing(admin_client: Client) -> None:
+    case = write_case()
+    execution = held(case)
+    Case.objects.all().delete()
+
+    html = said(admin_client, dialog_of(execution))
+
+    assert "The case no longer exists under its name." in html
+    assert "Add the check" not in html
+    assert "The case no longer exists" in said(admin_client, dialog_of(execution), keep="created-1")
+    assert BUTTON not in admin_client.get(page_of(execution)).content.decode()
+
+
+def test_too_many_changes_are_not_offered(admin_client: Client) -> None:
+    calls = [("entity.create", {"type": "order", "data": {"total": n}}) for n in range(251)]
+
+    html = said(admin_client, dialog_of(held(write_case(), calls)))
+
+    assert "too many changes to choose from" in html
+
+
+@pytest.mark.parametrize("state", ["failed", "errored"])
+def test_only_what_passed_can_be_expected(admin_client: Client, state: str) -> None:
+    execution = held(write_case(), state=state)
+
+    assert admin_client.get(dialog_of(execution)).status_code == 404
+    assert admin_client.post(dialog_of(execution), {"nothing_else": "on"}).status_code == 404
+    assert BUTTON not in admin_client.get(page_of(execution)).content.decode()
+
+
+def test_the_button_stands_where_the_changes_are(admin_client: Client) -> None:
+    execution = held(write_case())
+
+    for url in (page_of(execution), reverse("admin:evals_app_execution_live", args=[execution.pk])):
+        html = admin_client.get(url).content.decode()
+        assert html.index("What changed in the world") < html.index(BUTTON)
+
+
+@pytest.mark.parametrize(
+    ("permissions", "status"),
+    [
+        pytest.param(["view_execution", "view_case"], 403, id="may only look"),
+        pytest.param(["change_case", "view_case"], 403, id="may not see results"),
+        pytest.param(["view_execution", "view_case", "change_case"], 200, id="may change cases"),
+    ],
+)
+def test_it_takes_the_right_to_change_cases(permissions: list[str], status: int) -> None:
+    execution = held(write_case())
+    client = client_who_may(*permissions)
+
+    assert client.get(dialog_of(execution)).status_code == status
+    assert client.post(dialog_of(execution), {"nothing_else": "on"}).status_code == status
+    assert not Assertion.objects.filter(type="world_changes").exists()
+    page = client.get(page_of(execution))
+    assert (BUTTON in page.content.decode()) is (status == 200)
+
+
+def test_a_request_from_elsewhere_changes_nothing(admin_user: User) -> None:
+    execution = held(write_case())
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(admin_user)
+
+    assert client.post(dialog_of(execution), {"nothing_else": "on"}).status_code == 403
+
+
+def test_text_of_the_agent_is_shown_and_not_obeyed(admin_client: Client) -> None:
+    calls = [
+        ("entity.create", {"type": "order", "data": {"<b>x</b>": "<script>alert(1)</script>"}})
+    ]
+
+    html = said(admin_client, dialog_of(held(write_case(), calls)))
+
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html

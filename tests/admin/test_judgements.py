@@ -1,0 +1,156 @@
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evals_app.admin.judgements import judgement, other_details
+from evals_app.models import GradeResult
+from tests.makers import make_execution, make_grade, make_run, make_trial
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def judged(**details: Any) -> GradeResult:
+    return make_grade(1, family="judged", type="rubric", details=details)
+
+
+def item(number: int = 1, verdict: object = "pass", **changes: Any) -> dict[str, Any]:
+    return {"id": number, "text": "Names the day", "verdict": verdict, "critique": "It does."} | (
+        changes
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "tone", "word"),
+    [
+        pytest.param("pass", "good", "Met", id="met"),
+        pytest.param("fail", "bad", "Missed", id="missed"),
+        pytest.param("not_applicable", "calm", "Does not apply", id="not applicable"),
+        pytest.param(None, "warn", "Undecided", id="undecided"),
+        pytest.param("supported", "good", "Supported", id="of a claim"),
+        pytest.param("contradicted", "bad", "Contradicted", id="against a claim"),
+        pytest.param("not_mentioned", "calm", "Not mentioned", id="of no known tone"),
+        pytest.param(7, "warn", "Undecided", id="no word at all"),
+    ],
+)
+def test_an_item_wears_its_verdict(verdict: object, tone: str, word: str) -> None:
+    (line,) = judgement(judged(items=[item(verdict=verdict)])).items
+
+    assert f"tone-{tone}" in line.badge
+    assert line.badge.endswith(f"</span>{word}</span>")
+    assert (line.id, line.text, line.note) == (1, "Names the day", "It does.")
+
+
+def test_the_title_of_items_counts_them() -> None:
+    found = judgement(
+        judged(items=[item(1), item(2), item(3, "fail")], voters=["a/b", "a/b", "a/b"])
+    )
+
+    assert found.items_title == "One by one: 2 met, 1 missed; 3 votes on each"
+
+
+def test_an_item_shows_its_quote_and_its_votes() -> None:
+    evidence = {"quote": "on Friday", "turn": 1, "bears_on": "1", "is_verified": True}
+
+    (line,) = judgement(
+        judged(items=[item(evidence=evidence, votes=["pass", "fail", "pass", None])])
+    ).items
+
+    assert line.quote == evidence
+    assert line.votes == "2 met, 1 missed, 1 undecided"
+
+
+def test_votes_are_named_with_what_they_said() -> None:
+    votes = [
+        {"model": "a/b", "raw": "pass", "critique": "Fine."},
+        {"model": "c/d", "raw": None, "critique": "The judge refused to answer."},
+    ]
+
+    found = judgement(judged(votes=votes))
+
+    assert found.votes_title == "2 votes: pass, no grade"
+    assert [(each.model, each.critique) for each in found.votes] == [
+        ("a/b", "Fine."),
+        ("c/d", "The judge refused to answer."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "warnings", "facts"),
+    [
+        pytest.param([], 0, (), id="none"),
+        pytest.param(["injection", "unverified", "same_family"], 3, (), id="to look at"),
+        pytest.param(["uncalibrated"], 0, ("not yet compared with people",), id="to know"),
+        pytest.param(["scripted"], 0, ("scripted judge",), id="scripted"),
+        pytest.param(["of_tomorrow", 7], 0, (), id="unknown"),
+    ],
+)
+def test_flags_are_said_in_words(flags: list[Any], warnings: int, facts: tuple[str, ...]) -> None:
+    found = judgement(judged(flags=flags))
+
+    assert (len(found.warnings), found.facts) == (warnings, facts)
+
+
+def test_settings_that_the_judge_did_not_accept_are_named() -> None:
+    found = judgement(judged(dropped=["temperature", "top_p"]))
+
+    assert found.facts == ("temperature, top p not accepted by the judge",)
+
+
+@pytest.mark.parametrize(
+    ("count", "passed", "is_open"),
+    [
+        pytest.param(12, True, True, id="a few"),
+        pytest.param(13, True, False, id="many, all well"),
+        pytest.param(13, False, True, id="many, not all well"),
+    ],
+)
+def test_many_items_are_folded_unless_something_is_wrong(
+    *, count: int, passed: bool, is_open: bool
+) -> None:
+    grade = judged(items=[item(n) for n in range(count)])
+    grade.passed = passed
+
+    assert judgement(grade).is_open is is_open
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        pytest.param({"items": "all", "votes": 3, "flags": {}, "voters": None}, id="no lists"),
+        pytest.param({"items": ["a", 1, None], "votes": [[]]}, id="no mappings"),
+        pytest.param({"items": [{}], "votes": [{}]}, id="empty mappings"),
+        pytest.param({"items": [{"votes": 5}]}, id="votes that are no list"),
+        pytest.param({"items": [{"id": "x", "verdict": [], "evidence": "q"}]}, id="other kinds"),
+    ],
+)
+def test_details_of_another_shape_break_no_page(details: dict[str, Any]) -> None:
+    judgement(judged(**details))
+
+
+def test_the_items_of_other_checks_are_json_like_the_rest() -> None:
+    grade = make_grade(1, family="code", details={"items": [item()], "x": 1})
+
+    assert judgement(grade).items == ()
+    assert other_details(grade) == grade.details
+    assert other_details(judged(items=[], votes=[], flags=[], raw=4)) == {"raw": 4}
+
+
+@pytest.mark.django_db
+def test_the_page_shows_items_and_votes_and_runs_nothing_in_them(admin_client: Client) -> None:
+    evidence = {"quote": HOSTILE, "turn": 1, "bears_on": "", "is_verified": False}
+    items = [item(3, "fail", text=HOSTILE, critique=HOSTILE, evidence=evidence)]
+    votes = [{"model": HOSTILE, "raw": HOSTILE, "critique": HOSTILE}]
+    grade = judged(items=items, votes=votes, flags=["injection"], raw=4)
+    grade.evidence = [evidence]
+    execution = make_execution(make_run(["failed"]), trial=make_trial(), grades=[grade])
+
+    page = admin_client.get(reverse("admin:evals_app_execution_change", args=[execution.pk]))
+
+    text = page.content.decode()
+    assert HOSTILE not in text
+    assert '<li value="3">' in text
+    assert "may be meant for the judge" in text
+    assert text.count("(not found word for word)") == 1
+    assert "&quot;raw&quot;: 4" in text

@@ -1,0 +1,50 @@
+import pytest
+from django.test import Client
+from django.utils.html import escape
+
+from evals_app.admin.options_form import options_form_class
+from evals_app.admin.reference import prose
+from evals_app.engine.graders import GRADERS
+
+ADDRESS = "/admin/evals_app/suite/checks/"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("kind", GRADERS)
+def test_every_kind_is_explained_beside_its_field(admin_client: Client, kind: str) -> None:
+    answer = admin_client.get(f"{ADDRESS}{kind}/")
+
+    assert answer.status_code == 200
+    page = answer.content.decode()
+    assert f"type: {kind}" in page
+    assert f"Model calls: {escape(GRADERS[kind].calls)}." in page
+    assert options_form_class(kind).check_kind == kind
+
+
+@pytest.mark.django_db
+def test_a_kind_that_does_not_exist_is_not_found(admin_client: Client) -> None:
+    assert admin_client.get(f"{ADDRESS}contain/").status_code == 404
+
+
+@pytest.mark.django_db
+def test_nobody_reads_it_without_signing_in(client: Client) -> None:
+    assert client.get(f"{ADDRESS}contains/").status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("markdown", "html"),
+    [
+        pytest.param("One\nline.", "<p>One line.</p>", id="paragraph"),
+        pytest.param("One.\n\nTwo.", "<p>One.</p>\n<p>Two.</p>", id="paragraphs"),
+        pytest.param("Of `x < y`.", "<p>Of <code>x &lt; y</code>.</p>", id="code"),
+        pytest.param(
+            "The scales:\n\n* `a`: one\n  line\n* b",
+            "<p>The scales:</p>\n<ul><li><code>a</code>: one line</li><li>b</li></ul>",
+            id="list",
+        ),
+        pytest.param("<b>", "<p>&lt;b&gt;</p>", id="escaped"),
+        pytest.param("", "", id="nothing"),
+    ],
+)
+def test_a_little_markdown_becomes_html(markdown: str, html: str) -> None:
+    assert prose(markdown) == html

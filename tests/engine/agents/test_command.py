@@ -1,0 +1,219 @@
+"""Agents that are programs."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.callables.pool import Callables
+from evals_app.engine.conversation import Conversation
+from evals_app.engine.errors import ConfigurationError
+from evals_app.engine.permits import OUR_COMMAND, permitting
+from evals_app.engine.trial import Trial
+from tests.engine.makers import make_case, make_world
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def callables() -> AsyncIterator[Callables]:
+    async with Callables(most=2) as opened:
+        yield opened
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Path]:
+    """A program that is permitted; tests write it."""
+    path = tmp_path / "agent"
+    write(path, "cat")
+    with permitting(commands=(str(path),)):
+        yield path
+
+
+def write(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{dedent(script)}\n")
+    path.chmod(0o755)
+
+
+async def hold(
+    callables: Callables | None, words: list[str], *messages: str, **changes: Any
+) -> Trial:
+    agent = AgentSpec.model_validate(
+        {"agent": "Program", "slug": "program", "driver": "command", "command": words}
+    )
+    conversation = Conversation(
+        make_case(*messages, **changes),
+        number=1,
+        agent=agent,
+        world=make_world(),
+        complete=no_model,
+        callables=callables,
+    )
+    return await conversation.hold()
+
+
+async def no_model(call: object) -> Any:
+    pytest.fail(f"a model was asked: {call}")
+
+
+async def test_it_reads_the_message_and_writes_its_reply(
+    callables: Callables, program: Path
+) -> None:
+    trial = await hold(callables, [str(program)], "Grüße\nan alle")
+
+    [turn] = trial.turns
+    assert (turn.reply, turn.error) == ("Grüße\nan alle", None)
+    assert turn.usage.prompt_tokens is None
+
+
+async def test_it_may_write_what_it_did_as_json(callables: Callables) -> None:
+    trial = await hold(
+        callables, OUR_COMMAND.split(), "And in 2007?", "And in 2005?", "What is the change?"
+    )
+
+    assert [turn.reply for turn in trial.turns] == ["60.94", "25.14", "35.8"]
+    assert [call.name for call in trial.turns[2].tool_calls] == ["subtract"]
+
+
+async def test_it_is_told_what_was_said_and_where_it_is(
+    callables: Callables, program: Path
+) -> None:
+    write(
+        program,
+        """
+        cat >/dev/null
+        echo "$AGENTURA_HISTORY"
+        echo "$TOUCHSTONE_CASE|$TOUCHSTONE_CHANNEL|$TOUCHSTONE_CONTEXT_PARAMS"
+        echo "${#TOUCHSTONE_SESSION_ID} $1"
+        """,
+    )
+
+    trial = await hold(
+        callables,
+        [str(program), "--quick; echo injected"],
+        "Hello",
+        history=[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ü"}],
+        channel="api",
+        context_params={"tier": "gold"},
+    )
+
+    assert trial.turns[0].reply.splitlines() == [
+        '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ü"}]',
+        'Greeting|api|{"tier": "gold"}',
+        "32 --quick; echo injected",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        pytest.param(
+            "printf '\\033[31mno stock\\033[0m\\n' >&2; exit 3",
+            "agent ended with exit code 3: no stock",
+            id="it says why",
+        ),
+        pytest.param("echo no stock; exit 1", "exit code 1: no stock", id="on the other output"),
+        pytest.param("exit 7", "agent ended with exit code 7.", id="it says nothing"),
+        pytest.param("kill -9 $$", "agent ended with signal SIGKILL.", id="it is killed"),
+        pytest.param("true", "The agent said nothing.", id="no reply"),
+        pytest.param("yes", "agent wrote more than 1,000,000 bytes.", id="far too much"),
+        pytest.param(
+            """echo '{"output": "x", "tool_calls": 5}'""",
+            "tool_calls is 5; expected a list",
+            id="JSON of another shape",
+        ),
+        pytest.param('echo \'{"error": "no stock"}\'', "reports an error: no stock", id="error"),
+    ],
+)
+async def test_a_turn_that_fails_is_an_agent_error(
+    callables: Callables, program: Path, script: str, message: str
+) -> None:
+    write(program, script)
+
+    trial = await hold(callables, [str(program)], "hello")
+
+    assert message in (trial.turns[0].error or "")
+    assert trial.failure is None
+
+
+async def test_errors_of_great_length_are_cut(callables: Callables, program: Path) -> None:
+    write(program, "head -c 100000 /dev/zero | tr '\\0' x >&2; exit 1")
+
+    trial = await hold(callables, [str(program)], "hello")
+
+    assert len(trial.turns[0].error or "") < 1_000
+
+
+async def test_a_turn_that_takes_too_long_ends_all_that_was_started(
+    callables: Callables, program: Path, tmp_path: Path
+) -> None:
+    write(program, f"(sleep 1; touch {tmp_path / 'survived'}) & wait")
+
+    trial = await hold(callables, [str(program)], "hello", turn_timeout_s=0.3)
+    await asyncio.sleep(1.2)
+
+    assert trial.turns[0].error == "The agent did not answer within 0.3 s."
+    assert not (tmp_path / "survived").exists()
+
+
+async def test_it_sees_no_secret_that_is_not_permitted(
+    callables: Callables, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
+    monkeypatch.setenv("SHOP_TOKEN", "shown")
+    write(program, 'echo "[$ANTHROPIC_API_KEY] [$SHOP_TOKEN]"')
+
+    with permitting(variables=("SHOP_TOKEN",)):
+        trial = await hold(callables, [str(program)], "hello")
+
+    assert trial.turns[0].reply == "[] [shown]"
+
+
+async def test_a_program_that_is_not_permitted_any_more_does_not_run(
+    callables: Callables, program: Path
+) -> None:
+    agent = AgentSpec.model_validate(
+        {"agent": "Program", "slug": "program", "driver": "command", "command": [str(program)]}
+    )
+    conversation = Conversation(
+        make_case("hello"),
+        number=1,
+        agent=agent,
+        world=make_world(),
+        complete=no_model,
+        callables=callables,
+    )
+
+    with permitting(commands=()), pytest.raises(ConfigurationError, match="does not permit"):
+        await conversation.hold()
+
+
+async def test_a_history_that_no_variable_holds_is_no_failure_of_the_agent(
+    callables: Callables, program: Path
+) -> None:
+    history = [
+        {"role": "user", "content": "x" * 130_000},
+        {"role": "assistant", "content": "Thank you."},
+    ]
+
+    with pytest.raises(ConfigurationError, match=r"has 130,\d+ bytes.*AGENTURA_HISTORY holds"):
+        await hold(callables, [str(program)], "hello", history=history)
+
+
+async def test_where_no_code_can_run_that_is_said() -> None:
+    with pytest.raises(ConfigurationError, match="Agent program has no program"):
+        await hold(None, OUR_COMMAND.split(), "hello")
+
+
+async def test_what_a_run_that_failed_cost_is_unknown(callables: Callables, program: Path) -> None:
+    write(program, "exit 3")
+
+    trial = await hold(callables, [str(program)], "hello")
+
+    assert trial.turns[0].error
+    assert trial.cost_usd is None
+    assert trial.is_outside

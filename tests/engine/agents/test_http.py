@@ -1,0 +1,349 @@
+"""Agents on the network: what they are asked, and what is made of their answers."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.headers import secrets_of
+from evals_app.engine.agents.http import HttpSession, chat_reply
+from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.conversation import Conversation
+from evals_app.engine.errors import AgentError, ConfigurationError
+from evals_app.engine.llm.call import ModelCall, ModelReply
+from evals_app.engine.permits import FROZEN, permitting
+from evals_app.engine.trial import Message, ToolCall, Trial, Usage
+from evals_app.engine.web import Web
+from tests.agent_server import Asked, Sent, WebServer
+from tests.engine.makers import make_case, make_world
+
+pytestmark = pytest.mark.anyio
+
+SESSION = "0123456789abcdef0123456789abcdef"
+KEYS = {"AGENT_KEY": "tok-secret"}
+
+
+def make_agent(url: str, **changes: Any) -> AgentSpec:
+    written = {"agent": "Juniper", "slug": "support", "driver": "http", "url": url}
+    return AgentSpec.model_validate(written | changes, context=FROZEN)
+
+
+def make_setting(**changes: Any) -> Setting:
+    fields = {
+        "system_prompt": "",
+        "session_id": SESSION,
+        "case": "Greeting",
+        "channel": "widget",
+        "context_params": {"tenant": "acme"},
+    }
+    return Setting(**(fields | changes))
+
+
+@asynccontextmanager
+async def talking(
+    server: WebServer, *, setting: Setting | None = None, **changes: Any
+) -> AsyncIterator[HttpSession]:
+    agent = make_agent(server.url, **changes)
+    with permitting(hosts=(server.host,), variables=("AGENT_*",)):
+        async with Web(secrets=secrets_of([agent.headers], environ=KEYS)) as web:
+            yield HttpSession(agent, setting=setting or make_setting(), web=web, environ=KEYS)
+
+
+async def say(session: HttpSession, message: str) -> Exchange:
+    exchange = Exchange(1, message, 60)
+    await session.respond(exchange)
+    return exchange
+
+
+async def never(call: ModelCall) -> ModelReply:
+    raise AssertionError
+
+
+async def hold(server: WebServer, *messages: str, **changes: Any) -> Trial:
+    with permitting(hosts=(server.host,)):
+        return await Conversation(
+            make_case(*messages, **changes),
+            number=1,
+            agent=make_agent(server.url),
+            world=make_world(),
+            complete=never,
+        ).hold()
+
+
+def answer_politely(asked: Asked) -> Sent:
+    return Sent.json({"output": f"You said {asked.body['input']}"})
+
+
+async def test_each_message_is_told_with_what_was_said_before() -> None:
+    history = (Message("user", "Hello?"), Message("assistant", "Hi."))
+    with WebServer(answer_politely) as server:
+        async with talking(server, setting=make_setting(history=history)) as session:
+            await say(session, "one")
+            await say(session, "two")
+
+    first, second = server.asked
+    assert first.method == "POST"
+    assert first.body == {
+        "input": "one",
+        "history": [
+            {"role": "user", "content": "Hello?"},
+            {"role": "assistant", "content": "Hi."},
+        ],
+        "session_id": SESSION,
+        "channel": "widget",
+        "context_params": {"tenant": "acme"},
+        "case": "Greeting",
+    }
+    assert second.body["history"][2:] == [
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "You said one"},
+    ]
+
+
+async def test_an_execution_is_one_trace_and_each_turn_a_span() -> None:
+    with WebServer(answer_politely) as server:
+        trial = await hold(server, "one", "two")
+        other = await hold(server, "one")
+
+    found = [
+        re.fullmatch(r"00-([0-9a-f]{32})-([0-9a-f]{16})-01", each.headers["traceparent"])
+        for each in server.asked
+    ]
+    (trace, span), (same, next_span), (another, _) = [each.groups() for each in found if each]
+    assert trace == same == trial.trace_id == server.asked[0].body["session_id"]
+    assert span != next_span
+    assert another == other.trace_id != trace
+
+
+async def test_what_the_agent_did_is_put_down() -> None:
+    reply = {
+        "output": "It ships on Monday.",
+        "tool_calls": [{"name": "orders.find", "args": {"number": "1042"}, "result": {"a": 1}}],
+        "usage": {"input_tokens": 12, "output_tokens": 7},
+        "estimated_cost_usd": 0.0004,
+        "model": "big-1",
+    }
+    with WebServer(lambda _: Sent.json(reply)) as server:
+        async with talking(server) as session:
+            exchange = await say(session, "When?")
+
+    assert exchange.reply == "It ships on Monday."
+    assert exchange.messages[0].tool_calls == (
+        ToolCall("orders.find", {"number": "1042"}, result={"a": 1}),
+    )
+    assert exchange.usages == [Usage(12, 7)]
+    assert exchange.costs == [Decimal("0.0004")]
+    assert exchange.model == "big-1"
+
+
+async def test_plain_text_is_a_reply_of_unknown_cost() -> None:
+    with WebServer(lambda _: Sent.text("Good morning.\n")) as server:
+        async with talking(server) as session:
+            exchange = await say(session, "Hi")
+
+    assert exchange.reply == "Good morning."
+    assert (exchange.usages, exchange.costs) == ([Usage()], [None])
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        pytest.param(Sent.text("Oops", status=500), "status 500 Internal Server Error: Oops"),
+        pytest.param(
+            Sent.text("slow down", status=429, headers={"retry-after": "1"}),
+            "status 429 Too Many Requests: slow down",
+            id="busy",
+        ),
+        pytest.param(Sent(status=404), "status 404 Not Found", id="nothing there"),
+        pytest.param(
+            Sent(302, {"location": "http://169.254.169.254/"}), "redirects", id="elsewhere"
+        ),
+        pytest.param(Sent(content=b"x" * 1_000_001), "more than 1,000 kB", id="too long"),
+        pytest.param(
+            Sent(headers={"content-encoding": "gzip"}, content=b"a"), "compressed", id="compressed"
+        ),
+        pytest.param(Sent.json({"output": None, "tool_calls": []}), "needs output", id="no reply"),
+        pytest.param(
+            Sent.json({"output": "a", "tool_calls": {}}), "tool_calls is", id="wrong calls"
+        ),
+        pytest.param(Sent.json({"error": "No money."}), "reports an error: No money.", id="error"),
+    ],
+)
+async def test_a_bad_answer_is_the_agents_error(sent: Sent, words: str) -> None:
+    with WebServer(lambda _: sent) as server:
+        async with talking(server) as session:
+            with pytest.raises(AgentError, match=re.escape(words)):
+                await say(session, "Hi")
+
+
+async def test_what_a_failed_turn_cost_is_unknown_and_it_is_not_remembered() -> None:
+    replies = iter([Sent(500), Sent.text("Here again.")])
+    with WebServer(lambda _: next(replies)) as server:
+        async with talking(server) as session:
+            exchange = Exchange(1, "one", 60)
+            with pytest.raises(AgentError):
+                await session.respond(exchange)
+            await say(session, "two")
+
+    assert (exchange.usages, exchange.costs) == ([Usage()], [None])
+    assert server.asked[1].body["history"] == []
+
+
+async def test_an_agent_that_is_silent_fails_its_turn_and_the_conversation_goes_on() -> None:
+    def answer(asked: Asked) -> Sent:
+        return server.wait() if asked.body["input"] == "one" else answer_politely(asked)
+
+    with WebServer(answer) as server:
+        trial = await hold(server, "one", "two", turn_timeout_s=0.3)
+
+    first, second = trial.turns
+    assert first.error == "The agent did not answer within 0.3 s."
+    assert first.cost_usd is None
+    assert (second.error, second.reply) == (None, "You said two")
+
+
+async def test_headers_are_sent_and_keys_come_from_the_environment() -> None:
+    headers = {"Authorization": {"env": "AGENT_KEY"}, "X-Tenant": "acme"}
+    with WebServer(answer_politely) as server:
+        async with talking(server, headers=headers) as session:
+            await say(session, "Hi")
+
+    (asked,) = server.asked
+    assert asked.headers["authorization"] == "tok-secret"
+    assert asked.headers["x-tenant"] == "acme"
+
+
+async def test_a_key_that_the_agent_repeats_is_nowhere_kept() -> None:
+    def answer(asked: Asked) -> Sent:
+        return Sent.text(f"Your key is {asked.headers['authorization']}.")
+
+    with WebServer(answer) as server:
+        async with talking(server, headers={"Authorization": {"env": "AGENT_KEY"}}) as session:
+            exchange = await say(session, "Hi")
+
+    assert exchange.reply == "Your key is ***."
+
+
+@pytest.mark.parametrize(
+    ("variable", "words"),
+    [
+        ("AGENT_OTHER", "AGENT_OTHER is not set"),
+        ("HOME", "does not permit HOME"),
+        ("AGENT_LINES", "no single line"),
+    ],
+)
+async def test_a_conversation_without_its_key_does_not_begin(variable: str, words: str) -> None:
+    agent = make_agent("https://a.org/", headers={"Authorization": {"env": variable}})
+    environ = {"HOME": "/root", "AGENT_LINES": "a\nb"}
+
+    async with Web() as web:
+        with permitting(variables=("AGENT_*",)), pytest.raises(ConfigurationError, match=words):
+            HttpSession(agent, setting=make_setting(), web=web, environ=environ)
+
+
+async def test_an_address_that_may_not_be_called_is_no_failure_of_the_agent() -> None:
+    with WebServer(answer_politely) as server:
+        async with talking(server) as session:
+            with permitting(hosts=()), pytest.raises(ConfigurationError, match="this machine"):
+                await say(session, "Hi")
+
+    assert server.asked == []
+
+
+# Chat completions
+
+
+def completion(**message: Any) -> dict[str, Any]:
+    return {
+        "id": "c-1",
+        "model": "big-1",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": "Hi.", **message},
+            }
+        ],
+        "usage": {"prompt_tokens": 12, "completion_tokens": 7, "total_tokens": 19},
+    }
+
+
+async def test_an_endpoint_for_chat_completions_is_asked_in_its_words() -> None:
+    with WebServer(lambda _: Sent.json(completion())) as server:
+        setting = make_setting(
+            system_prompt="Be kind.",
+            history=(Message("user", "Hello?"), Message("assistant", "Yes.")),
+        )
+        async with talking(
+            server, setting=setting, protocol="openai-chat", remote_model="big"
+        ) as session:
+            exchange = await say(session, "one")
+
+    (asked,) = server.asked
+    assert asked.body == {
+        "model": "big",
+        "messages": [
+            {"role": "system", "content": "Be kind."},
+            {"role": "user", "content": "Hello?"},
+            {"role": "assistant", "content": "Yes."},
+            {"role": "user", "content": "one"},
+        ],
+    }
+    assert SESSION in asked.headers["traceparent"]
+    assert (exchange.reply, exchange.usages, exchange.model) == ("Hi.", [Usage(12, 7)], "big-1")
+    assert exchange.costs == [None]
+
+
+async def test_no_prompt_and_no_model_are_sent_unless_they_are_set() -> None:
+    with WebServer(lambda _: Sent.json(completion())) as server:
+        async with talking(server, protocol="openai-chat") as session:
+            await say(session, "one")
+
+    (asked,) = server.asked
+    assert asked.body == {"messages": [{"role": "user", "content": "one"}]}
+
+
+def test_tools_that_a_completion_asks_for_are_put_down_and_not_called() -> None:
+    call = {
+        "id": "t-1",
+        "type": "function",
+        "function": {"name": "orders.find", "arguments": '{"number": "1042"}'},
+    }
+
+    reply = chat_reply(_text(completion(content="One moment.", tool_calls=[call])))
+
+    assert reply.text == "One moment."
+    assert reply.tool_calls == (ToolCall("orders.find", {"number": "1042"}),)
+    assert reply.notes == ("The agent asked for tools, which nobody calls over this protocol.",)
+
+
+def test_a_completion_without_usage_is_of_unknown_cost() -> None:
+    body = completion()
+    del body["usage"]
+
+    assert chat_reply(_text(body)).usage == Usage()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Good morning.", "is no chat completion: Good morning."),
+        ("[]", "is no chat completion"),
+        ("{}", "is no chat completion"),
+        ('{"choices": []}', "is no chat completion"),
+        ('{"choices": [{"message": null}]}', "is no chat completion"),
+        ("[" * 100_000, "is no chat completion"),
+        ('{"error": {"message": "Out of money."}}', "reports an error: Out of money."),
+    ],
+)
+def test_what_is_no_completion_is_the_agents_error(text: str, words: str) -> None:
+    with pytest.raises(AgentError, match=re.escape(words)):
+        chat_reply(text)
+
+
+def _text(body: dict[str, Any]) -> str:
+    return Sent.json(body).content.decode()

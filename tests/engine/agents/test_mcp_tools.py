@@ -1,0 +1,187 @@
+"""Tools of a real MCP server, over its standard streams and over HTTP."""
+
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evals_app.engine.agents import mcp_tools
+from evals_app.engine.agents.mcp_tools import McpTool, connect
+from evals_app.engine.errors import ConfigurationError, ToolError
+from evals_app.engine.permits import FROZEN, permitting
+from evals_app.engine.tool_spec import McpTools
+
+pytest.importorskip("mcp", reason="the package for MCP is not installed")
+pytestmark = pytest.mark.anyio
+
+SERVER = Path(__file__).with_name("mcp_server.py")
+STDIO = shlex.join([sys.executable, str(SERVER), "stdio"])
+
+
+@pytest.fixture(autouse=True)
+def _permitted() -> Iterator[None]:
+    with permitting(
+        mcp_servers={"library": STDIO, "gone": "/nowhere/at-all", "cat": "cat", "open": "run '"}
+    ):
+        yield
+
+
+def make_tools(*names: str, server: str = "library", **changes: Any) -> McpTools:
+    written = {"mcp": server, "tools": list(names) or ["find", "greet", "fail"]}
+    return McpTools.model_validate(written | changes, context=FROZEN)
+
+
+async def call(tools: McpTools, name: str, **args: Any) -> Any:
+    async with connect(tools) as found:
+        by_name: dict[str, McpTool] = {each.name: each for each in found}
+        return await by_name[name].call(args)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def http_server() -> Iterator[str]:
+    """The same server, over HTTP."""
+    port = free_port()
+    with subprocess.Popen([sys.executable, str(SERVER), str(port)]) as process:
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+        process.terminate()
+
+
+async def test_the_tools_that_are_named_come_with_what_the_server_says_of_them() -> None:
+    async with connect(make_tools("greet", "find", retrieval="books")) as found:
+        described = [(each.name, each.description, each.retrieval) for each in found]
+        parameters = found[0].parameters
+
+    assert described == [
+        ("library.greet", "Says hello.", "books"),
+        ("library.find", "Finds books by a word of their title.", "books"),
+    ]
+    assert parameters["properties"]["name"]["type"] == "string"
+    assert parameters["required"] == ["name"]
+
+
+async def test_results_are_json_or_text() -> None:
+    async with connect(make_tools("greet", "find")) as (greet, find):
+        greeting = await greet.call({"name": "Ada"})
+        books = await find.call({"title": "Rivers"})
+
+    assert greeting in ("Hello Ada", {"result": "Hello Ada"})
+    assert books["books"] == [{"id": "b-1", "text": "All about Rivers"}]
+
+
+async def test_tools_are_called_over_http(http_server: str) -> None:
+    with permitting(mcp_servers={"library": http_server}):
+        books = await call(make_tools("find"), "library.find", title="Rivers")
+
+    assert books["books"][0]["text"] == "All about Rivers"
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "code", "words"),
+    [
+        pytest.param("fail", {}, "failed", "Error executing tool fail", id="it fails"),
+        pytest.param("greet", {"nmae": "Ada"}, "failed", "name", id="wrong arguments"),
+        pytest.param("much", {}, "too_long", "1,000,000 characters", id="too long"),
+        pytest.param("die", {}, "unavailable", "", id="it dies"),
+    ],
+)
+async def test_a_call_that_does_not_work_is_answered_with_an_error(
+    tool: str, args: dict[str, Any], code: str, words: str
+) -> None:
+    result = await call(make_tools(tool), f"library.{tool}", **args)
+
+    assert result["error"]["code"] == code
+    assert words in result["error"]["message"]
+
+
+async def test_a_tool_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_tools, "CALL_S", 0.5)
+
+    result = await call(make_tools("wait"), "library.wait")
+
+    assert result["error"]["code"] in ("timeout", "unavailable")
+
+
+async def test_a_server_does_not_get_to_see_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
+
+    assert "secret" not in str(await call(make_tools("key"), "library.key"))
+
+
+async def test_a_server_ends_with_the_conversation(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    with permitting(mcp_servers={"library": f"{STDIO} {shlex.quote(str(note))}"}):
+        async with connect(make_tools("greet")):
+            pid = int(note.read_text())
+            assert _is_alive(pid)
+
+    assert not _is_alive(pid)
+
+
+async def test_what_goes_wrong_in_a_conversation_is_not_hidden_by_its_tools() -> None:
+    with pytest.raises(RuntimeError, match="broken"):
+        async with connect(make_tools("greet")):
+            raise RuntimeError("broken")
+
+
+@pytest.mark.parametrize(
+    ("tools", "words"),
+    [
+        pytest.param(make_tools(server="mail"), "no MCP server 'mail'", id="unknown server"),
+        pytest.param(make_tools("grete"), "has no tool 'grete'. Did you mean 'greet'?", id="tool"),
+    ],
+)
+async def test_tools_that_nobody_has_are_a_mistake_in_what_was_written(
+    tools: McpTools, words: str
+) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        async with connect(tools):
+            pass
+
+    assert words in str(refused.value)
+
+
+async def test_a_server_that_does_not_start_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_tools, "START_S", 5.0)
+
+    for server in ("gone", "cat", "open"):
+        with pytest.raises(ToolError, match=f"The MCP server {server} cannot be used"):
+            async with connect(make_tools(server=server)):
+                pass
+
+
+async def test_without_the_package_it_is_told_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+
+    with pytest.raises(ConfigurationError, match=r"pip install 'touchstone\[mcp\]'"):
+        async with connect(make_tools()):
+            pass
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"

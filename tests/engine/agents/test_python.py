@@ -1,0 +1,256 @@
+"""Agents that are functions."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.python import open_python
+from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.callables.pool import Callables
+from evals_app.engine.conversation import Conversation
+from evals_app.engine.errors import ConfigurationError
+from evals_app.engine.llm.call import FileContent
+from evals_app.engine.permits import permitting
+from evals_app.engine.trial import Chunk, Trial, Usage
+from tests.engine.makers import make_case, make_world
+from tests.engine.operator_code import OperatorCode
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def callables() -> AsyncIterator[Callables]:
+    async with Callables(most=2) as opened:
+        yield opened
+
+
+def make_python(reference: str) -> AgentSpec:
+    written = {"agent": "Python", "slug": "python", "driver": "python", "callable": reference}
+    return AgentSpec.model_validate(written)
+
+
+async def hold(
+    callables: Callables | None, reference: str, *messages: str, **changes: Any
+) -> Trial:
+    case = make_case(*messages, **changes)
+    conversation = Conversation(
+        case,
+        number=1,
+        agent=make_python(reference),
+        world=make_world(),
+        complete=no_model,
+        callables=callables,
+    )
+    return await conversation.hold()
+
+
+async def no_model(call: object) -> Any:
+    pytest.fail(f"a model was asked: {call}")
+
+
+async def test_it_answers_turn_by_turn_and_reports_what_it_did(callables: Callables) -> None:
+    trial = await hold(
+        callables,
+        "evals_app.engine.examples.agents:analyst",
+        "What was the weighted average exercise price per share in 2007?",
+        "And in 2005?",
+        "What was the change over the years?",
+    )
+
+    assert [turn.reply for turn in trial.turns] == ["60.94", "25.14", "35.8"]
+    assert [call.name for call in trial.turns[2].tool_calls] == ["subtract"]
+    assert trial.turns[2].tool_calls[0].args == {"a": 60.94, "b": 25.14}
+    [fetched] = trial.turns[0].tool_calls
+    assert fetched.is_retrieval
+    assert [chunk.id for chunk in fetched.chunks] == ["prices-2007"]
+    assert isinstance(fetched.chunks[0], Chunk)
+    assert (trial.usage, trial.cost_usd) == (Usage(0, 0), Decimal(0))
+
+
+async def test_it_is_told_everything_that_its_parameters_ask_for(
+    callables: Callables, operator_code: OperatorCode
+) -> None:
+    reference = operator_code.function(
+        """
+        async def it(message, *, history, session_id, channel, context_params, case):
+            return [message, history, len(session_id), channel, context_params, case].__repr__()
+        """
+    )
+    history = [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Good morning."},
+    ]
+
+    trial = await hold(
+        callables,
+        reference,
+        "Who am I?",
+        history=history,
+        channel="api",
+        context_params={"tier": "gold"},
+    )
+
+    told = ["Who am I?", history, 32, "api", {"tier": "gold"}, "Greeting"]
+    assert trial.turns[0].reply == repr(told)
+
+
+async def test_a_text_is_enough_and_then_usage_and_cost_are_unknown(
+    callables: Callables, operator_code: OperatorCode
+) -> None:
+    reference = operator_code.function("def it(message): return message.upper()")
+
+    trial = await hold(callables, reference, "hello")
+
+    assert trial.turns[0].reply == "HELLO"
+    assert (trial.usage.prompt_tokens, trial.cost_usd) == (None, None)
+
+
+async def test_what_a_module_keeps_about_a_session_is_there_in_the_next_turn(
+    callables: Callables, operator_code: OperatorCode
+) -> None:
+    reference = operator_code.function(
+        """
+        said = {}
+        def it(message, session_id):
+            said.setdefault(session_id, []).append(message)
+            return " ".join(said[session_id])
+        """
+    )
+
+    trials = await asyncio.gather(
+        *(hold(callables, reference, f"{n}a", f"{n}b", f"{n}c") for n in range(6))
+    )
+
+    assert [trial.turns[-1].reply for trial in trials] == [f"{n}a {n}b {n}c" for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        pytest.param("raise ValueError('no stock')", "failed: ValueError: no stock", id="raises"),
+        pytest.param("import os; os._exit(1)", "ended its process (exit code 1)", id="dies"),
+        pytest.param("return 5", "The agent's reply is 5; expected a text", id="a number"),
+        pytest.param("return None", "is missing; expected a text", id="nothing"),
+        pytest.param("return object()", "returned what cannot be written as JSON", id="no JSON"),
+        pytest.param("return {'output': float('nan')}", "cannot be written as JSON", id="NaN"),
+        pytest.param("return {'error': 'no stock'}", "reports an error: no stock", id="an error"),
+        pytest.param("return ''", "The agent said nothing.", id="an empty text"),
+    ],
+)
+async def test_a_turn_that_fails_is_an_agent_error_and_the_conversation_goes_on(
+    callables: Callables, operator_code: OperatorCode, code: str, message: str
+) -> None:
+    reference = operator_code.function(
+        f"""
+        def it(message):
+            if message == "fail":
+                {code}
+            return "fine"
+        """
+    )
+
+    trial = await hold(callables, reference, "fail", "hello")
+
+    assert message in (trial.turns[0].error or "")
+    assert (trial.turns[1].reply, trial.turns[1].error) == ("fine", None)
+    assert trial.failure is None
+
+
+async def test_a_turn_that_takes_too_long_is_broken_off(
+    callables: Callables, operator_code: OperatorCode
+) -> None:
+    reference = operator_code.function(
+        """
+        def it(message):
+            while message == "hang": pass
+            return "fine"
+        """
+    )
+
+    trial = await hold(callables, reference, "hang", "hello", turn_timeout_s=0.5)
+
+    assert trial.turns[0].error == "The agent did not answer within 0.5 s."
+    assert trial.turns[1].reply == "fine"
+
+
+async def test_importing_is_not_the_agents_time(
+    callables: Callables, operator_code: OperatorCode
+) -> None:
+    reference = operator_code.function("import time; time.sleep(1)\ndef it(message): return 'ok'")
+
+    trial = await hold(callables, reference, "hello", turn_timeout_s=0.8)
+
+    [turn] = trial.turns
+    assert turn.error is None
+    assert turn.latency_ms < 800
+    assert turn.waited_ms > 900
+
+
+async def test_a_function_that_is_gone_is_no_failure_of_the_agent(
+    callables: Callables, operator_code: OperatorCode
+) -> None:
+    reference = operator_code.function("def it(message): return 'ok'")
+    agent = make_python(reference)
+
+    with permitting(modules=()), pytest.raises(ConfigurationError, match="does not permit"):
+        await Conversation(
+            make_case("hello"),
+            number=1,
+            agent=agent,
+            world=make_world(),
+            complete=no_model,
+            callables=callables,
+        ).hold()
+
+
+async def test_where_no_code_can_run_that_is_said() -> None:
+    with pytest.raises(ConfigurationError, match="Agent python has no function"):
+        await hold(None, "evals_app.engine.examples.agents:analyst", "hello")
+
+
+async def test_what_a_call_that_failed_cost_is_unknown(
+    callables: Callables, operator_code: OperatorCode
+) -> None:
+    reference = operator_code.function("def it(message): raise ValueError('no stock')")
+
+    trial = await hold(callables, reference, "hello")
+
+    assert trial.turns[0].error
+    assert (trial.usage.prompt_tokens, trial.cost_usd) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "takes"),
+    [
+        pytest.param("message", False, id="the message alone"),
+        pytest.param("message, files", True, id="files"),
+        pytest.param("message, **more", True, id="everything"),
+    ],
+)
+async def test_files_are_for_functions_that_take_them(
+    callables: Callables, operator_code: OperatorCode, parameters: str, *, takes: bool
+) -> None:
+    reference = operator_code.function(f"def it({parameters}): return 'Seen.'")
+    exchange = Exchange(1, "hello", 60, files=(FileContent("a.txt", "text/plain", b"a"),))
+
+    async with open_python(
+        make_python(reference), setting=Setting(""), callables=callables
+    ) as session:
+        await session.respond(exchange)
+
+    note = "This agent takes no files; it did not get those of the turn."
+    assert exchange.notes == ([] if takes else [note])
+
+
+async def test_a_function_that_takes_files_is_given_none_where_there_are_none(
+    callables: Callables, operator_code: OperatorCode
+) -> None:
+    reference = operator_code.function("def it(message, files): return repr(files)")
+
+    trial = await hold(callables, reference, "hello")
+
+    assert trial.turns[0].reply == "[]"

@@ -1,0 +1,17 @@
+"""A document that cannot be read is said to be so; the turn goes on."""
+
+from evals_app.engine.agents.model import _written
+from evals_app.engine.agents.outside import _file
+from evals_app.engine.files import MEDIA_TYPES
+from evals_app.engine.llm.call import FileContent
+
+SPOILT = FileContent("list.xlsx", MEDIA_TYPES[".xlsx"], b"no archive")
+SAID = "[File list.xlsx cannot be read: it is no xlsx document.]"
+
+
+def test_a_model_is_told_that_a_document_cannot_be_read() -> None:
+    assert _written(SPOILT) == SAID
+
+
+def test_an_agent_outside_is_told_that_a_document_cannot_be_read() -> None:
+    assert _file(SPOILT)["text"] == SAID

@@ -1,0 +1,132 @@
+"""Plans, and the caller of `execute`: what tests of executions share."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.desk import Begun, Job, Orders, Outcome, Plan, Report, Signal
+from evals_app.engine.execution import execute
+from evals_app.engine.judging import Recipe
+from evals_app.engine.llm.purse import Account
+from evals_app.engine.suite import CaseSpec
+from evals_app.engine.trial import Verdict
+from tests.engine.makers import (
+    ENDLESS_MS,
+    make_agent,
+    make_case,
+    make_suite,
+    make_world,
+)
+
+LATE = {"when": "late", "reply": "At last.", "delay_ms": ENDLESS_MS}
+CRASH = {"when": "crash", "error": "It broke."}
+ECHO = {"reply": "You said: {{input}}"}
+
+
+def cases_of(*messages: str, contains: str | None = "o") -> list[CaseSpec]:
+    """Write a case for each message, named after it."""
+    return [
+        make_case(message, name=f"{number} {message}", contains=contains)
+        for number, message in enumerate(messages, 1)
+    ]
+
+
+def make_plan(*cases: CaseSpec, agent: AgentSpec | None = None, **changes: Any) -> Plan:
+    suite = {name: changes.pop(name) for name in list(changes) if name in {"assertions", "trials"}}
+    options: dict[str, Any] = {
+        "suite": make_suite(*cases, **suite, **changes.pop("suite", {})),
+        "agent": agent or make_agent(LATE, CRASH, ECHO),
+        "open_world": make_world,
+    }
+    return Plan(**(options | changes))
+
+
+class Desk:
+    """The caller of `execute`: gives jobs out, and remembers what came back."""
+
+    def __init__(self, plan: Plan) -> None:
+        jobs = [
+            (case, trial)
+            for case in plan.suite.cases
+            for trial in range(1, plan.suite.trials_of(case) + 1)
+        ]
+        self.plan = plan
+        self.waiting = [Job(number, *job) for number, job in enumerate(jobs)]
+        self.claims: list[int] = []
+        self.begun: list[list[int]] = []
+        self.batches: list[list[Outcome]] = []
+        self.signal = Signal.GO
+        self.refused: set[int] = set()
+        self.files: dict[str, bytes] = {}
+        self.is_ours = True
+        self.on_begin: Callable[[], Awaitable[object]] | None = None
+        self.on_record: Callable[[], Awaitable[object]] | None = None
+        self.on_claim: Callable[[], Awaitable[object]] | None = None
+        self.on_pulse: Callable[[], Signal] | None = None
+        self.most = 1000
+        self.reports: list[Report] = []
+        self.accounts: list[Account] = []
+        self.kept: dict[int, Begun] = {}
+        self.steps: dict[str, Sequence[str]] = {}
+
+    async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
+        if self.on_claim is not None:
+            await self.on_claim()
+        return self.give(count)
+
+    def give(self, count: int) -> Sequence[Job]:
+        self.claims.append(count)
+        count = min(count, self.most)
+        found, self.waiting = self.waiting[:count], self.waiting[count:]
+        return found
+
+    async def begin(self, ids: Sequence[int]) -> set[int]:
+        self.begun.append(list(ids))
+        if self.on_begin is not None:
+            await self.on_begin()
+        return set(ids) - self.refused
+
+    async def record(self, outcomes: Sequence[Outcome]) -> bool:
+        self.batches.append(list(outcomes))
+        if self.on_record is not None:
+            await self.on_record()
+        return self.is_ours
+
+    async def pulse(self, report: Report) -> Orders:
+        self.reports.append(report)
+        return Orders(self.signal if self.on_pulse is None else self.on_pulse())
+
+    async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
+        self.accounts.append(account)
+        return [True] * len(amounts)
+
+    async def book(self, provider: str, count: int) -> float:
+        return 0.0
+
+    async def keep(self, begun: Mapping[int, Begun]) -> None:
+        self.kept |= begun
+
+    async def read_file(self, sha256: str) -> bytes:
+        return self.files[sha256]
+
+    async def keep_steps(
+        self, recipe: Recipe, proposal: Sequence[str] | None
+    ) -> Sequence[str] | None:
+        if proposal is not None:
+            self.steps.setdefault(recipe.key, proposal)
+        return self.steps.get(recipe.key)
+
+    async def run(self, *, slots: int = 4, pulse_s: float = 0.005) -> None:
+        async with asyncio.timeout(30):  # a test that hangs says so
+            await execute(self.plan, self, slots=slots, pulse_s=pulse_s)
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        recorded = [outcome for batch in self.batches for outcome in batch]
+        return sorted(recorded, key=lambda outcome: outcome.job.id)
+
+    @property
+    def verdicts(self) -> list[Verdict | None]:
+        return [each.decision.verdict if each.decision else None for each in self.outcomes]

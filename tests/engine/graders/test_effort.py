@@ -1,0 +1,148 @@
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.graders.effort import Cost, Latency
+from evals_app.engine.trial import Cause, GradeStatus, TurnRecord, Usage, View
+from tests.engine.makers import make_trial, make_turn
+
+
+def turns(*costs: str | None, each_ms: float = 400.0) -> list[TurnRecord]:
+    return [
+        make_turn(index=n, latency_ms=each_ms, cost_usd=None if cost is None else Decimal(cost))
+        for n, cost in enumerate(costs, 1)
+    ]
+
+
+def view_of(*held: TurnRecord, turn: int | None = None) -> View:
+    return View(make_trial(*held), None if turn is None else held[turn - 1])
+
+
+@pytest.mark.parametrize(
+    ("max_ms", "turn", "passes", "reason"),
+    [
+        pytest.param(400, 1, True, "The turn took 400 ms; at most 400 ms were allowed.", id="at"),
+        pytest.param(
+            399, 2, False, "The turn took 400 ms; at most 399 ms are allowed.", id="above"
+        ),
+        pytest.param(
+            800, None, True, "The conversation took 800 ms; at most 800 ms were allowed.", id="sum"
+        ),
+        pytest.param(
+            799, None, False, "The conversation took 800 ms; at most 799 ms are allowed.", id="long"
+        ),
+    ],
+)
+def test_a_turn_or_the_whole_conversation_stays_in_time(
+    *, max_ms: int, turn: int | None, passes: bool, reason: str
+) -> None:
+    grade = Latency(max_ms=max_ms).grade(view_of(*turns("0", "0"), turn=turn))
+
+    assert (grade.passed, grade.score, grade.reason) == (passes, float(passes), reason)
+
+
+def test_a_little_above_the_limit_does_not_read_like_it() -> None:
+    grade = Latency(max_ms=100).grade(view_of(*turns("0", each_ms=100.2), turn=1))
+
+    assert (grade.passed, grade.reason) == (
+        False,
+        "The turn took 101 ms; at most 100 ms are allowed.",
+    )
+
+
+def test_waiting_for_a_provider_is_not_the_agents_time() -> None:
+    held = make_turn(latency_ms=90.0, waited_ms=60_000.0)
+
+    assert Latency(max_ms=100).grade(view_of(held, turn=1)).passed is True
+
+
+@pytest.mark.parametrize(
+    ("max_usd", "turn", "passes", "reason"),
+    [
+        pytest.param(0.01, 1, True, "The turn cost $0.01; at most $0.01 was allowed.", id="at"),
+        pytest.param(0.01, 2, False, "The turn cost $0.02; at most $0.01 is allowed.", id="above"),
+        pytest.param(
+            0.03, None, True, "The conversation cost $0.03; at most $0.03 was allowed.", id="sum"
+        ),
+        pytest.param(
+            0.029999999,
+            None,
+            False,
+            "The conversation cost $0.03; at most $0.029999999 is allowed.",
+            id="a little above",
+        ),
+        pytest.param(0, 1, False, "The turn cost $0.01; at most $0 is allowed.", id="nothing"),
+    ],
+)
+def test_a_turn_or_the_whole_conversation_costs_no_more(
+    *, max_usd: float, turn: int | None, passes: bool, reason: str
+) -> None:
+    grader = Cost.model_validate({"max_usd": max_usd})
+
+    grade = grader.grade(view_of(*turns("0.01", "0.02"), turn=turn))
+
+    assert (grade.passed, grade.score, grade.reason) == (passes, float(passes), reason)
+
+
+@pytest.mark.parametrize(
+    ("held", "says"),
+    [
+        pytest.param(
+            make_turn(model="claude-x"),
+            "Cost: unknown, no price covers what claude-x did. Enter it on the page of its provider.",
+            id="no price",
+        ),
+        pytest.param(make_turn(usage=Usage()), "Cost: the agent reports no usage.", id="no usage"),
+    ],
+)
+@pytest.mark.parametrize("turn", [1, None])
+def test_a_cost_that_nobody_knows_is_not_graded(
+    held: TurnRecord, says: str, turn: int | None
+) -> None:
+    grade = Cost.model_validate({"max_usd": 1}).grade(view_of(held, turn=turn))
+
+    assert (grade.status, grade.cause) == (GradeStatus.UNGRADED, Cause.CASE)
+    assert (grade.score, grade.passed) == (None, None)
+    assert grade.reason == says
+
+
+def test_one_unknown_turn_leaves_the_others_graded() -> None:
+    known, unknown = turns("0.01", None)
+    grader = Cost.model_validate({"max_usd": 1})
+
+    assert grader.grade(view_of(known, unknown, turn=1)).passed is True
+    assert grader.grade(view_of(known, unknown)).status is GradeStatus.UNGRADED
+
+
+def test_a_turn_that_failed_costs_what_nobody_reports_and_the_agent_is_to_blame() -> None:
+    broken = make_turn(usage=Usage(), error="It crashed.")
+
+    grade = Cost.model_validate({"max_usd": 1}).grade(view_of(broken))
+
+    assert (grade.score, grade.passed, grade.cause) == (0.0, False, Cause.AGENT)
+
+
+@pytest.mark.parametrize(
+    ("grader", "options"),
+    [
+        pytest.param(Latency, {}, id="no time"),
+        pytest.param(Latency, {"max_ms": 0}, id="no time at all"),
+        pytest.param(Latency, {"max_ms": "5"}, id="a text"),
+        pytest.param(Cost, {}, id="no cost"),
+        pytest.param(Cost, {"max_usd": -1}, id="less than nothing"),
+        pytest.param(Cost, {"max_usd": "1"}, id="cost as text"),
+    ],
+)
+def test_a_limit_that_cannot_be_meant_is_refused(
+    grader: type[PlainGrader], options: dict[str, Any]
+) -> None:
+    with pytest.raises(ValidationError):
+        grader.model_validate(options)
+
+
+def test_a_closed_row_reads_as_a_sentence() -> None:
+    assert Latency(max_ms=3000).summary() == "Takes at most 3,000 ms"
+    assert Cost.model_validate({"max_usd": 0.005}).summary() == "Costs at most $0.005"

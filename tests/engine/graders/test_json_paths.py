@@ -1,0 +1,189 @@
+"""Graders of the text at a place of a JSON reply."""
+
+from typing import Any, ClassVar
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from evals_app.engine.graders import GRADERS
+from evals_app.engine.graders.base import MAX_TEXT_BYTES, PlainGrader
+from evals_app.engine.graders.json_paths import GradedText, PathGrader, ResponsePath
+from evals_app.engine.graders.numbers import Numeric
+from evals_app.engine.graders.text import ExactMatch
+from evals_app.engine.json_data.documents import MAX_JSON_BYTES
+from evals_app.engine.trial import Grade, GradeStatus, View
+from tests.engine.graders.makers import view_of
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        pytest.param("order..id", "no wildcards", id="descent"),
+        pytest.param("order.*", "no wildcards", id="wildcard"),
+        pytest.param("items[*]", "no wildcards", id="wildcard position"),
+        pytest.param("items[0:2]", "no wildcards", id="slice"),
+        pytest.param("items[?(@.id)]", "no wildcards", id="filter"),
+        pytest.param("order[id]", "has quotes, as in ['unit price']", id="key without quotes"),
+        pytest.param("order[", "are closed", id="bracket left open"),
+        pytest.param("order['id]", "are closed", id="quote left open"),
+        pytest.param("order.", "A key follows a dot", id="dot at the end"),
+        pytest.param("order.[0]", "A key follows a dot", id="dot before a bracket"),
+        pytest.param("$answer", "begins with a dot", id="root without a dot"),
+        pytest.param("unit price", "“ price” after unit", id="space"),
+        pytest.param("a,b", "begins with a dot", id="comma"),
+        pytest.param("a" * 501, "up to 500", id="long"),
+    ],
+)
+def test_a_path_that_cannot_be_read_is_refused_when_it_is_written(path: str, says: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        ExactMatch(value="x", response_path=path)
+
+    (error,) = refused.value.errors()
+    assert error["loc"] == ("response_path",)
+    assert says in error["msg"]
+
+
+@pytest.mark.parametrize(
+    ("grader", "reply", "passes"),
+    [
+        pytest.param(ExactMatch, '{"answer": "42"}', True, id="text"),
+        pytest.param(ExactMatch, '{"answer": 42}', True, id="number"),
+        pytest.param(ExactMatch, '{"answer": 42.0}', False, id="the number's own text"),
+        pytest.param(ExactMatch, '```json\n{"answer": 42}\n```', True, id="fenced"),
+        pytest.param(ExactMatch, "42", False, id="no object"),
+        pytest.param(ExactMatch, '{"answer": null}', False, id="null"),
+        pytest.param(ExactMatch, '{"answer": ["42"]}', False, id="list"),
+        pytest.param(ExactMatch, '{"Answer": "42"}', False, id="another key"),
+        pytest.param(Numeric, '{"answer": 42.0}', True, id="numeric"),
+        pytest.param(Numeric, '{"answer": "42"}', True, id="numeric of a text"),
+        pytest.param(Numeric, '{"answer": true}', False, id="numeric of true"),
+        pytest.param(Numeric, '{"answer": 43, "other": 42}', False, id="numeric elsewhere"),
+    ],
+)
+def test_the_part_of_a_reply_is_graded(
+    *, grader: type[PlainGrader], reply: str, passes: bool
+) -> None:
+    grade = grader.model_validate({"value": "42", "response_path": "answer"}).grade(view_of(reply))
+
+    assert (grade.passed, grade.score) == (passes, float(passes))
+    assert grade.details["response_path"] == "answer"
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        pytest.param(
+            '{"answer": "Rome"}',
+            "At answer: the reply should be “Paris”; it says “Rome”.",
+            id="another text",
+        ),
+        pytest.param(
+            '{"anser": "Paris"}',
+            "The reply has no answer: it is an object with the keys “anser”. Did you mean “anser”?",
+            id="absent",
+        ),
+        pytest.param(
+            '{"answer": {"city": "Paris"}}',
+            "At answer stands an object with the keys “city”; a text, a number, true or false is"
+            " needed.",
+            id="object",
+        ),
+        pytest.param(
+            '{"answer": null}',
+            "At answer stands null; a text, a number, true or false is needed.",
+            id="null is not absent",
+        ),
+        pytest.param(
+            "Paris",
+            "The reply is not JSON (Expecting value, line 1, column 1).",
+            id="no JSON",
+        ),
+    ],
+)
+def test_a_miss_says_what_stands_there(reply: str, reason: str) -> None:
+    grade = ExactMatch(value="Paris", response_path="answer").grade(view_of(reply))
+
+    assert (grade.passed, grade.reason) == (False, reason)
+
+
+def test_a_fenced_block_is_noted() -> None:
+    grader = ExactMatch(value="Paris", response_path="answer")
+
+    fenced = grader.grade(view_of('```json\n{"answer": "Paris"}\n```'))
+    bare = grader.grade(view_of('{"answer": "Paris"}'))
+
+    assert (fenced.details.get("is_fenced"), bare.details.get("is_fenced")) == (True, None)
+
+
+def test_without_a_path_the_whole_reply_is_graded() -> None:
+    grade = ExactMatch(value='{"answer": 1}').grade(view_of('{"answer": 1}'))
+
+    assert (grade.passed, grade.details) == (True, {})
+
+
+class Likeness(PathGrader):
+    """A metric that only has a score."""
+
+    label: ClassVar[str] = "Is alike"
+    response_path: ResponsePath = None
+
+    def decides(self, threshold: float | None) -> bool:
+        return threshold is not None
+
+    def grade_reply(self, reply: str, view: View) -> Grade:
+        return Grade.scored(0.7, f"It reads {reply}.")
+
+
+def test_where_it_reads_stands_before_the_sentence_and_capitals_stay() -> None:
+    notes = {"response_path": "a"}
+
+    assert GradedText("x", notes).noted(Grade.hit("The reply is x.")).reason == (
+        "At a: the reply is x."
+    )
+    assert GradedText("x", notes).noted(Grade.hit("BLEU 0.5.")).reason == "At a: BLEU 0.5."
+
+
+def test_a_metric_leaves_the_verdict_to_its_threshold_where_nothing_is_found() -> None:
+    missing = Likeness(response_path="b").grade(view_of('{"a": "x"}'))
+    found = Likeness(response_path="a").grade(view_of('{"a": "x"}'))
+
+    assert (missing.score, missing.passed) == (0.0, None)
+    assert (found.score, found.passed, found.reason) == (0.7, None, "At a: it reads x.")
+
+
+@pytest.mark.parametrize(
+    ("padding", "status"),
+    [
+        pytest.param(MAX_TEXT_BYTES + 1, GradeStatus.OK, id="longer than a text may be"),
+        pytest.param(MAX_JSON_BYTES, GradeStatus.ERROR, id="too long"),
+    ],
+)
+def test_a_document_may_be_longer_than_a_text(padding: int, status: GradeStatus) -> None:
+    reply = '{"answer": "Paris"}' + " " * padding
+
+    grade = ExactMatch(value="Paris", response_path="answer").grade(view_of(reply))
+
+    assert grade.status is status
+
+
+def test_the_text_in_a_document_may_not_be_longer_than_others() -> None:
+    reply = f'{{"answer": "{"x" * (MAX_TEXT_BYTES + 1)}"}}'
+
+    grade = ExactMatch(value="x", response_path="answer").grade(view_of(reply))
+
+    assert (grade.status, grade.passed) == (GradeStatus.ERROR, None)
+
+
+@pytest.mark.parametrize("grader", [pytest.param(each, id=kind) for kind, each in GRADERS.items()])
+def test_who_reads_a_part_has_the_option_for_it(grader: type[Any]) -> None:
+    if issubclass(grader, PathGrader):
+        assert list(grader.model_fields)[-1] == "response_path"
+
+
+def test_a_path_shows_in_the_summary() -> None:
+    assert ExactMatch(value="x", response_path="a.b").summary() == "Reply at a.b is exactly “x”"
+    assert Numeric(value=5, response_path="a").summary() == "Reply at a gives 5"
+
+
+def test_a_path_may_be_left_out() -> None:
+    assert TypeAdapter(ResponsePath).validate_python(None) is None

@@ -1,0 +1,325 @@
+"""Replies that are JSON: whether they are, whether they fit, and what stands where."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.graders.json_reply import JsonPath, JsonSchema, JsonValid
+from evals_app.engine.json_data.documents import MAX_JSON_BYTES
+from evals_app.engine.suite import AssertionSpec
+from evals_app.engine.trial import Cause, GradeStatus
+from tests.engine.graders.makers import view_of
+
+ORDER = """\
+{
+  "status": "shipped", "total": 60.940, "id": 12345678901234567890123, "note": null,
+  "paid": true, "items": [{"unit price": 1.50, "tags": ["book", "used"]}], "gift": false
+}"""
+SCHEMA = {
+    "type": "object",
+    "required": ["status"],
+    "properties": {"status": {"enum": ["shipped", "open"]}, "total": {"type": "number"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("reply", "passes", "reason"),
+    [
+        pytest.param(
+            '{"a": 1, "b": 2}',
+            True,
+            "The reply is JSON: an object with the keys “a”, “b”.",
+            id="object",
+        ),
+        pytest.param("[]", True, "The reply is JSON: an empty list.", id="list"),
+        pytest.param("null", True, "The reply is JSON: null.", id="null"),
+        pytest.param(
+            "```json\n[1]\n```",
+            True,
+            "The reply is JSON: a list of 1. The JSON stands in a code block.",
+            id="fenced",
+        ),
+        pytest.param(
+            "Yes, certainly!",
+            False,
+            "The reply is not JSON (Expecting value, line 1, column 1).",
+            id="prose",
+        ),
+        pytest.param("", False, "The reply is empty.", id="empty"),
+    ],
+)
+def test_a_reply_is_json_or_not(*, reply: str, passes: bool, reason: str) -> None:
+    grade = JsonValid().grade(view_of(reply))
+
+    assert (grade.passed, grade.score, grade.reason) == (passes, float(passes), reason)
+
+
+@pytest.mark.parametrize(
+    "grader",
+    [
+        pytest.param(JsonValid(), id="json_valid"),
+        pytest.param(JsonSchema.model_validate({"schema": {}}), id="json_schema"),
+        pytest.param(JsonPath(path="$"), id="json_path"),
+    ],
+)
+def test_a_fenced_block_is_accepted_and_noted(grader: PlainGrader) -> None:
+    fenced = grader.grade(view_of('Here:\n```json\n{"a": 1}\n```\n'))
+    bare = grader.grade(view_of('{"a": 1}'))
+
+    assert (fenced.passed, fenced.details["is_fenced"]) == (True, True)
+    assert (bare.passed, "is_fenced" in bare.details) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "grader",
+    [
+        pytest.param(JsonValid(), id="json_valid"),
+        pytest.param(JsonSchema.model_validate({"schema": {}}), id="json_schema"),
+        pytest.param(JsonPath(path="$"), id="json_path"),
+    ],
+)
+def test_a_reply_of_a_megabyte_is_read_and_a_longer_one_is_an_error(grader: PlainGrader) -> None:
+    at_the_limit = grader.grade(view_of('"' + "x" * (MAX_JSON_BYTES - 2) + '"'))
+    above_it = grader.grade(view_of('"' + "x" * (MAX_JSON_BYTES - 1) + '"'))
+
+    assert at_the_limit.passed is True
+    assert (above_it.status, above_it.cause) == (GradeStatus.ERROR, Cause.HARNESS)
+
+
+@pytest.mark.parametrize(
+    ("reply", "passes", "says"),
+    [
+        pytest.param(ORDER, True, "The reply fits the schema: an object", id="fits"),
+        pytest.param(
+            '{"status": "shiped", "total": "5"}',
+            False,
+            'does not fit the schema. status: expected one of "shipped", "open", found the text'
+            " “shiped” (is “shipped” meant?); total: expected number, found the text “5”.",
+            id="two mismatches",
+        ),
+        pytest.param(
+            '{"stauts": "open"}', False, "is missing (is “stauts” meant?).", id="nearest key"
+        ),
+        pytest.param("open", False, "The reply is not JSON", id="no JSON"),
+    ],
+)
+def test_a_reply_fits_a_schema_or_not(*, reply: str, passes: bool, says: str) -> None:
+    grade = JsonSchema.model_validate({"schema": SCHEMA}).grade(view_of(reply))
+
+    assert grade.passed is passes
+    assert says in grade.reason
+
+
+def test_many_mismatches_are_counted() -> None:
+    grader = JsonSchema.model_validate({"schema": {"items": {"type": "string"}}})
+
+    few, many = (grader.grade(view_of(f"[{'1, ' * n}1]")) for n in (7, 99))
+
+    assert few.reason.endswith("found the number 1; and 3 others.")
+    assert many.reason.endswith("found the number 1; and 15 or more others.")
+    assert len(few.details["mismatches"]) == 8
+
+
+def test_a_reply_that_keeps_the_schema_busy_is_no_pass_and_no_failure() -> None:
+    twice = [{"items": {"$ref": "#"}, "minItems": 9}, {"items": {"$ref": "#"}}]
+    grader = JsonSchema.model_validate({"schema": {"anyOf": [{"anyOf": twice}, {"anyOf": twice}]}})
+
+    grade = grader.grade(view_of("[" * 60 + "]" * 60))
+
+    assert (grade.status, grade.passed, grade.score) == (GradeStatus.ERROR, None, None)
+    assert "too many steps" in grade.reason
+
+
+def test_a_bad_schema_is_refused_where_it_stands() -> None:
+    written = {
+        "type": "json_schema",
+        "schema": {"properties": {"a": {"type": "txt"}, "b": {"pattern": "("}}},
+    }
+
+    with pytest.raises(ValidationError) as refused:
+        AssertionSpec.model_validate(written)
+
+    assert [error["loc"] for error in refused.value.errors()] == [
+        ("schema", "properties", "a", "type")
+    ]
+
+
+def test_a_schema_is_written_under_its_key() -> None:
+    written = {"type": "json_schema", "schema": SCHEMA, "weight": 2.0}
+
+    spec = AssertionSpec.model_validate(written)
+
+    assert spec.model_dump(mode="json", exclude_unset=True) == written
+    assert AssertionSpec.model_validate(spec.model_dump(mode="json")) == spec
+
+
+def test_a_misspelt_key_of_a_schema_check_names_the_right_one() -> None:
+    with pytest.raises(ValidationError, match="Did you mean 'schema'"):
+        AssertionSpec.model_validate({"type": "json_schema", "shema": {}})
+
+
+@pytest.mark.parametrize(
+    ("options", "passes"),
+    [
+        pytest.param({"path": "status"}, True, id="there"),
+        pytest.param({"path": "note"}, True, id="there, though null"),
+        pytest.param({"path": "stat"}, False, id="not there"),
+        pytest.param({"path": "stat", "value": {"present": False}}, True, id="absent as wanted"),
+        pytest.param({"path": "note", "value": {"present": False}}, False, id="null is there"),
+        pytest.param({"path": "status", "value": "shipped"}, True, id="text"),
+        pytest.param({"path": "status", "value": "Shipped"}, False, id="case counts"),
+        pytest.param({"path": "note", "value": None}, True, id="null"),
+        pytest.param({"path": "gift", "value": None}, False, id="false is not null"),
+        pytest.param({"path": "paid", "value": True}, True, id="true"),
+        pytest.param({"path": "paid", "value": 1}, False, id="true is not 1"),
+        pytest.param({"path": "total", "value": 60.94}, True, id="number"),
+        pytest.param({"path": "total", "value": "60.94"}, False, id="a number is no text"),
+        pytest.param({"path": "total", "value": {"fuzzy": "60.94"}}, True, id="fuzzy"),
+        pytest.param({"path": "total", "value": {"regex": r"60\.940"}}, True, id="its own text"),
+        pytest.param({"path": "id", "value": 12345678901234567890123}, True, id="big number"),
+        pytest.param({"path": "id", "value": 12345678901234567890124}, False, id="off by one"),
+        pytest.param({"path": "id", "value": 1.2345678901234568e22}, False, id="no rounding"),
+        pytest.param({"path": "items[0]['unit price']", "value": 1.5}, True, id="deep"),
+        pytest.param({"path": "items[0].tags", "value": ["book", "used"]}, True, id="list"),
+        pytest.param({"path": "items[0].tags", "value": {"contains": "used"}}, True, id="contains"),
+        pytest.param({"path": "status", "value": {"any_of": ["open", "shipped"]}}, True, id="any"),
+        pytest.param({"path": "total", "value": 61, "absolute_tolerance": 0.06}, True, id="at"),
+        pytest.param({"path": "total", "value": 61, "absolute_tolerance": 0.05}, False, id="off"),
+        pytest.param({"path": "total", "value": 60, "relative_tolerance": 0.02}, True, id="%"),
+        pytest.param(
+            {"path": "status", "value": 5, "absolute_tolerance": 9}, False, id="no number"
+        ),
+        pytest.param({"path": "total", "minimum": 60.94}, True, id="at least, included"),
+        pytest.param({"path": "total", "minimum": 60.95}, False, id="at least, less"),
+        pytest.param({"path": "total", "minimum": 1, "maximum": 60.94}, True, id="between"),
+        pytest.param({"path": "total", "maximum": 60.93}, False, id="more"),
+        pytest.param({"path": "status", "minimum": 1}, False, id="a text has no bounds"),
+        pytest.param({"path": "paid", "minimum": 1}, False, id="true has no bounds"),
+        pytest.param({"path": "stat", "maximum": 1}, False, id="absent has no bounds"),
+    ],
+)
+def test_a_part_is_compared(*, options: dict[str, Any], passes: bool) -> None:
+    grade = JsonPath.model_validate(options).grade(view_of(ORDER))
+
+    assert (grade.passed, grade.score) == (passes, float(passes))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        pytest.param(
+            {"path": "status", "value": "open"},
+            'Expected status = open; it is "shipped".',
+            id="another value",
+        ),
+        pytest.param(
+            {"path": "total", "value": 61, "absolute_tolerance": 0.05, "relative_tolerance": 0},
+            "Expected total = 61 (±0.05 or ±0 %); it is 60.940.",
+            id="tolerance",
+        ),
+        pytest.param(
+            {"path": "total", "minimum": 70, "maximum": 80},
+            "Expected total at least 70 and at most 80; it is 60.940.",
+            id="bounds",
+        ),
+        pytest.param(
+            {"path": "stauts", "value": "open"},
+            "Expected stauts = open; the reply has no stauts: it is an object with the keys"
+            " “status”, “total”, “id”, “note”, “paid”, “items”, “gift”. Did you mean “status”?",
+            id="nearest key",
+        ),
+        pytest.param(
+            {"path": "items[0]", "value": {}},
+            'Expected items[0] = {}; it is {"unit price": 1.50, "tags": ["book", "used"]}.',
+            id="object",
+        ),
+        pytest.param(
+            {"path": "status", "value": {"present": False}},
+            'Expected status absent; it is "shipped".',
+            id="should be absent",
+        ),
+    ],
+)
+def test_a_miss_shows_expected_beside_actual(options: dict[str, Any], reason: str) -> None:
+    assert JsonPath.model_validate(options).grade(view_of(ORDER)).reason == reason
+
+
+@pytest.mark.parametrize(
+    ("options", "place", "says"),
+    [
+        pytest.param({"path": "a..b"}, "path", "no wildcards", id="path"),
+        pytest.param({"path": ""}, "path", "at least 1", id="empty path"),
+        pytest.param({"path": "a", "value": {"regex": "("}}, "value", "not closed", id="pattern"),
+        pytest.param(
+            {"path": "a", "value": "5", "absolute_tolerance": 1},
+            "absolute_tolerance",
+            "needs a number",
+            id="tolerance of a text",
+        ),
+        pytest.param(
+            {"path": "a", "relative_tolerance": 1}, "relative_tolerance", "needs", id="none"
+        ),
+        pytest.param(
+            {"path": "a", "value": {"present": False}, "minimum": 1},
+            "value",
+            "cannot have bounds",
+            id="bounds of nothing",
+        ),
+        pytest.param(
+            {"path": "a", "minimum": 2, "maximum": 1}, "maximum", "less than minimum", id="range"
+        ),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(
+    options: dict[str, Any], place: str, says: str
+) -> None:
+    with pytest.raises(ValidationError) as refused:
+        JsonPath.model_validate(options)
+
+    (error,) = refused.value.errors()
+    assert error["loc"] == (place,)
+    assert says in error["msg"]
+
+
+def test_a_check_written_out_with_its_defaults_means_the_same() -> None:
+    for options in ({"path": "a"}, {"path": "a", "value": None}):
+        spec = AssertionSpec.model_validate({"type": "json_path", **options})
+
+        again = AssertionSpec.model_validate(spec.model_dump(mode="json"))
+
+        assert again.grader.summary() == spec.grader.summary()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        pytest.param({"path": "a"}, "In the JSON reply a present", id="present"),
+        pytest.param({"path": "a", "value": 5}, "In the JSON reply a = 5", id="value"),
+        pytest.param({"path": "a", "maximum": 5}, "In the JSON reply a at most 5", id="bound"),
+    ],
+)
+def test_a_closed_row_reads_as_a_sentence(options: dict[str, Any], sentence: str) -> None:
+    assert JsonPath.model_validate(options).summary() == sentence
+
+
+def test_what_is_hardly_meant_warns() -> None:
+    assert JsonPath(path="a", value={"regex": r"\\d"}).warnings()
+    assert JsonSchema.model_validate({"schema": {"format": "uri"}}).warnings()
+    assert not JsonPath(path="a", value={"regex": r"\d"}).warnings()
+
+
+@given(st.text(max_size=80))
+def test_any_reply_gets_a_grade(reply: str) -> None:
+    for grader in (
+        JsonValid(),
+        JsonSchema.model_validate({"schema": SCHEMA}),
+        JsonPath(path="a", value={"fuzzy": "x"}),
+    ):
+        grade = grader.grade(view_of(reply))
+
+        assert grade.score in (0.0, 1.0)
+        assert grade.passed is (grade.score == 1.0)

@@ -1,0 +1,279 @@
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evals_app.engine.graders.base import MAX_TEXT_BYTES
+from evals_app.engine.graders.measures import wordnet
+from evals_app.engine.graders.overlap import (
+    Bleu,
+    FuzzyMatch,
+    Meteor,
+    OverlapGrader,
+    Rouge,
+    TokenF1,
+)
+from evals_app.engine.suite import AssertionSpec
+from evals_app.engine.trial import Cause, GradeStatus
+from tests.engine.graders.makers import view_of
+from tests.engine.graders.measures.small_wordnet import write_wordnet
+from tests.engine.graders.pairs import REFERENCES, TOLERANCE, Reference
+
+GRADERS: tuple[OverlapGrader, ...] = (FuzzyMatch(), TokenF1(), Bleu(), Rouge(), Meteor())
+
+every_grader = pytest.mark.parametrize("grader", GRADERS, ids=lambda each: type(each).__name__)
+
+
+@pytest.fixture(autouse=True)
+def _small_wordnet(tmp_path: Path) -> Iterator[None]:
+    wordnet.set_folder(write_wordnet(tmp_path / "wordnet"))
+    yield
+    wordnet.set_folder(wordnet.DEBIAN_FOLDER)
+
+
+@pytest.fixture
+def _no_wordnet(tmp_path: Path) -> None:
+    wordnet.set_folder(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("pair", REFERENCES, ids=lambda pair: pair.reply[:12] or "empty")
+@pytest.mark.parametrize(
+    ("grader", "score"),
+    [
+        pytest.param(FuzzyMatch(), "fuzzy_match", id="fuzzy_match"),
+        pytest.param(TokenF1(), "token_f1", id="token_f1"),
+        pytest.param(Bleu(), "bleu", id="bleu"),
+        pytest.param(Rouge(variant="rouge1"), "rouge1", id="rouge1"),
+        pytest.param(Rouge(variant="rouge2"), "rouge2", id="rouge2"),
+        pytest.param(Rouge(), "rouge_l", id="rougeL"),
+        pytest.param(Meteor(), "meteor", id="meteor"),
+    ],
+)
+def test_the_reference_pairs_have_their_scores(
+    grader: OverlapGrader, score: str, pair: Reference
+) -> None:
+    grade = grader.grade(view_of(pair.reply, expected=pair.expected))
+
+    assert grade.score == pytest.approx(getattr(pair, score), abs=TOLERANCE)
+    assert (grade.passed, grade.status) == (None, GradeStatus.OK)
+
+
+@every_grader
+def test_without_a_threshold_it_only_informs(grader: OverlapGrader) -> None:
+    assert not grader.decides(None)
+    assert grader.decides(0.0)
+    assert grader.decides(0.8)
+
+
+@every_grader
+def test_its_own_value_comes_before_the_expected_text(grader: OverlapGrader) -> None:
+    own = grader.model_copy(update={"value": "the capital of France"})
+
+    grade = own.grade(view_of("the capital of France", expected="Rome"))
+
+    assert grade.score == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("grader", "reply", "reason"),
+    [
+        pytest.param(
+            FuzzyMatch(),
+            "Your refund is late.",
+            "The reply and the expected text share 1 of 7 different words; missing: the, comes, today;"
+            " not expected: your, is, late.",
+            id="fuzzy_match",
+        ),
+        pytest.param(
+            TokenF1(),
+            "The refund, the refund!",
+            "The reply and the expected text share 1 word (2 in the reply, 3 expected); missing:"
+            " comes, today; not expected: refund.",
+            id="token_f1",
+        ),
+        pytest.param(
+            Bleu(),
+            "The refund comes",
+            "Of the reply, 3 of 3 words, 2 of 2 pairs, 1 of 1 triples stand in the expected text;"
+            " it has 3 of 4 words.",
+            id="bleu",
+        ),
+        pytest.param(
+            Rouge(),
+            "Is the refund coming?",
+            "The reply and the expected text share 2 words in the same order (4 in the reply, 4"
+            " expected).",
+            id="rougeL",
+        ),
+        pytest.param(
+            Rouge(variant="rouge2"),
+            "Is the refund coming?",
+            "The reply and the expected text share 1 pair of neighbouring words (3 in the reply, 3"
+            " expected).",
+            id="rouge2",
+        ),
+        pytest.param(
+            Meteor(),
+            "refunds comes",
+            "2 of 4 expected words are in the reply, which has 2: 1 as they are, 1 by their stem;"
+            " in 1 run.",
+            id="meteor",
+        ),
+    ],
+)
+def test_a_reason_tells_what_is_shared_and_what_is_not(
+    grader: OverlapGrader, reply: str, reason: str
+) -> None:
+    assert grader.grade(view_of(reply, expected="The refund comes today")).reason == reason
+
+
+@every_grader
+def test_an_empty_reply_scores_0_and_says_so(grader: OverlapGrader) -> None:
+    grade = grader.grade(view_of(" \n", expected="Paris"))
+
+    assert grade.score == 0
+    assert grade.reason == "The reply is empty; expected was “Paris”."
+
+
+@pytest.mark.parametrize("grader", [FuzzyMatch(), TokenF1()], ids=["fuzzy_match", "token_f1"])
+def test_an_empty_text_is_like_an_empty_one_only(grader: OverlapGrader) -> None:
+    assert grader.grade(view_of("", expected=" ")).score == 1
+    assert grader.grade(view_of("Paris", expected="")).score == 0
+
+
+@pytest.mark.parametrize(
+    ("grader", "expected", "problem"),
+    [
+        pytest.param(Bleu(), " ", "The expected text is empty", id="bleu"),
+        pytest.param(Rouge(), "", "The expected text is empty", id="rouge"),
+        pytest.param(Meteor(), "\n", "The expected text is empty", id="meteor"),
+        pytest.param(Rouge(), "東京", "Set tokenizer: unicode", id="another script"),
+        pytest.param(Rouge(tokenizer="unicode"), "?!", "Choose another check", id="no word"),
+        pytest.param(FuzzyMatch(), "é" * 100_001, "200,002 bytes", id="too long"),
+    ],
+)
+def test_what_no_reply_could_reach_is_no_silent_zero(
+    grader: OverlapGrader, expected: str, problem: str
+) -> None:
+    grade = grader.grade(view_of("Paris", expected=expected))
+
+    assert (grade.status, grade.cause, grade.score) == (GradeStatus.UNGRADED, Cause.CASE, None)
+    assert problem in grade.reason
+    assert grader.expected_problem(expected) == grade.reason
+
+
+@pytest.mark.parametrize(
+    ("grader", "warns"),
+    [
+        pytest.param(Rouge(value="東京"), True, id="another script"),
+        pytest.param(Rouge(value="東京", tokenizer="unicode"), False, id="which is seen"),
+        pytest.param(Rouge(value="Paris"), False, id="a word"),
+        pytest.param(Rouge(), False, id="no value"),
+        pytest.param(Bleu(value="東京"), False, id="BLEU sees all"),
+    ],
+)
+def test_a_value_that_no_reply_could_reach_warns(grader: OverlapGrader, *, warns: bool) -> None:
+    assert bool(grader.warnings()) is warns
+
+
+def test_rouge_sees_other_scripts_if_that_is_asked_for() -> None:
+    view = view_of("Париж и Рим", expected="Рим и Париж 5")
+
+    assert Rouge().grade(view).score == 0
+    grade = Rouge(tokenizer="unicode", variant="rouge1").grade(view)
+    assert grade.score == pytest.approx(6 / 7)
+    assert (grade.details["variant"], grade.details["tokenizer"]) == ("rouge1", "unicode")
+
+
+def test_meteor_says_which_synonyms_it_knew() -> None:
+    grade = Meteor().grade(view_of("Begin the task", expected="Start the job"))
+
+    assert grade.details["variant"] == "wordnet3.0"
+    assert "2 as synonyms" in grade.reason
+
+
+@pytest.mark.usefixtures("_no_wordnet")
+def test_meteor_says_when_nobody_looked_synonyms_up() -> None:
+    last = REFERENCES[-1]
+
+    grade = Meteor().grade(view_of(last.reply, expected=last.expected))
+
+    assert grade.score == pytest.approx(0.1250, abs=TOLERANCE)
+    assert grade.details["variant"] == "no_synonyms"
+    assert grade.reason.endswith("Synonyms were not looked up.")
+
+
+@every_grader
+def test_a_part_of_a_json_reply_can_be_compared(grader: OverlapGrader) -> None:
+    part = grader.model_copy(update={"response_path": "answer.text"})
+    expected = "the capital of France is Paris"
+
+    grade = part.grade(view_of(f'{{"answer": {{"text": "{expected}"}}}}', expected=expected))
+    absent = part.grade(view_of('{"answer": {}}', expected=expected))
+
+    assert grade.score == pytest.approx(1, abs=0.01)
+    assert grade.reason.startswith("At answer.text: ")
+    assert (absent.score, absent.passed) == (0, None)
+
+
+@every_grader
+def test_a_reply_that_is_too_long_is_an_error_and_is_not_cut(grader: OverlapGrader) -> None:
+    grade = grader.grade(view_of("a" * (MAX_TEXT_BYTES + 1), expected="Paris"))
+
+    assert (grade.status, grade.score) == (GradeStatus.ERROR, None)
+    assert "200,001 bytes" in grade.reason
+
+
+@every_grader
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        pytest.param("a" * 200_000, "a" * 200_000, id="one word"),
+        pytest.param("." * 199_998 + " a", "'" * 199_998 + " a", id="signs"),
+        pytest.param("\ud800 a\x00" * 30_000, "\ud800 \x07b" * 30_000, id="broken characters"),
+        pytest.param(
+            " ".join(f"{number:x}" for number in range(30_000)),
+            " ".join(f"{number:x}" for number in range(30_000, 0, -1)),
+            id="all words different",
+        ),
+    ],
+)
+def test_texts_of_the_longest_kind_are_compared_soon(
+    grader: OverlapGrader, reply: str, expected: str
+) -> None:
+    start = time.process_time()
+
+    grade = grader.grade(view_of(reply, expected=expected))
+
+    assert time.process_time() - start < 5
+    assert grade.score is not None
+    assert 0 <= grade.score <= 1
+    assert len(grade.reason) < 3000
+
+
+@pytest.mark.parametrize("options", [{"value": ""}, {"value": 5}, {"variant": "rouge3"}])
+def test_what_cannot_be_meant_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Rouge.model_validate(options)
+
+
+def test_f1_score_is_another_name_for_token_f1() -> None:
+    assert AssertionSpec.model_validate({"type": "f1_score", "threshold": 0.5}).type == "token_f1"
+
+
+@pytest.mark.parametrize(
+    ("grader", "sentence"),
+    [
+        (FuzzyMatch(value="Paris"), "Reply is like “Paris” (shared words)"),
+        (TokenF1(), "Reply is like the expected text (F1 of words)"),
+        (Bleu(response_path="answer"), "Reply at answer is like the expected text (BLEU)"),
+        (Rouge(value="x"), "Reply is like “x” (ROUGE-L)"),
+        (Rouge(variant="rouge2"), "Reply is like the expected text (ROUGE-2)"),
+        (Meteor(), "Reply is like the expected text (METEOR)"),
+    ],
+)
+def test_a_closed_row_reads_as_a_sentence(grader: OverlapGrader, sentence: str) -> None:
+    assert grader.summary() == sentence

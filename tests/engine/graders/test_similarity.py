@@ -1,0 +1,168 @@
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evals_app.engine.aids import Aids, Likeness
+from evals_app.engine.errors import UnavailableError
+from evals_app.engine.graders.base import MAX_TEXT_BYTES
+from evals_app.engine.graders.similarity import SemanticSimilarity
+from evals_app.engine.trial import Cause, Grade, GradeStatus, View
+from tests.engine.graders.makers import view_of
+
+pytestmark = pytest.mark.anyio
+
+ALIKE = Likeness(0.812, "embeddings openai/embed-1")
+DEGRADED = Likeness(0.25, "fuzzy_match", is_degraded=True)
+
+
+@dataclass
+class FakeCompare:
+    """Finds what it is told, and remembers what it was asked."""
+
+    found: Likeness | Exception = ALIKE
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+    async def __call__(self, text: str, other: str, *, view: View, key: str) -> Likeness:
+        self.asked.append((text, other))
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+async def grade(
+    reply: str = "Yes.",
+    *,
+    by: FakeCompare | None = None,
+    expected: str | None = None,
+    **options: Any,
+) -> Grade:
+    grader = SemanticSimilarity.model_validate(options)
+    aids = Aids(compare=by or FakeCompare(), key="0")
+    return await grader.grade_with(view_of(reply, expected=expected), aids)
+
+
+async def test_the_score_is_the_likeness_and_says_how_it_was_measured() -> None:
+    found = await grade(value="Certainly.")
+
+    assert (found.score, found.passed) == (0.812, None)
+    assert found.reason == (
+        "The reply is 0.812 like “Certainly.” (embeddings openai/embed-1); it says “Yes.”."
+    )
+    assert found.details == {"method": "embeddings openai/embed-1", "degraded": False}
+
+
+async def test_what_stands_in_for_embeddings_is_labelled() -> None:
+    found = await grade(by=FakeCompare(DEGRADED), value="Certainly.")
+
+    assert "(fuzzy_match, degraded)" in found.reason
+    assert found.details["degraded"] is True
+
+
+async def test_what_a_judge_said_is_shown_with_its_flags() -> None:
+    likeness = Likeness(
+        0.7, "m", is_degraded=True, critique="The day differs.", flags=("scripted",)
+    )
+
+    found = await grade(by=FakeCompare(likeness), value="Certainly.")
+
+    assert found.reason.endswith("it says “Yes.”. The day differs.")
+    assert found.details["flags"] == ["scripted"]
+
+
+async def test_the_expected_text_of_the_turn_is_taken_without_a_value() -> None:
+    compare = FakeCompare()
+
+    await grade(by=compare, expected="Certainly.")
+    await grade(by=compare, expected="Certainly.", value="Of course.")
+
+    assert compare.asked == [("Yes.", "Certainly."), ("Yes.", "Of course.")]
+
+
+async def test_a_part_of_a_json_reply_is_compared() -> None:
+    compare = FakeCompare()
+
+    found = await grade('{"a": "Yes."}', by=compare, value="x", response_path="a")
+    missing = await grade('{"b": "Yes."}', by=compare, value="x", response_path="a")
+
+    assert compare.asked == [("Yes.", "x")]
+    assert found.reason.startswith("At a: the reply is 0.812 like")
+    assert (missing.score, missing.passed) == (0.0, None)
+
+
+async def test_what_requires_embeddings_takes_nothing_in_their_place() -> None:
+    kept = await grade(value="x", require="embeddings")
+    refused = await grade(by=FakeCompare(DEGRADED), value="x", require="embeddings")
+
+    assert kept.status is GradeStatus.OK
+    assert (refused.status, refused.cause, refused.score) == (
+        GradeStatus.UNGRADED,
+        Cause.CASE,
+        None,
+    )
+
+
+async def test_a_provider_that_stays_away_is_no_score_and_no_failure() -> None:
+    found = await grade(by=FakeCompare(UnavailableError("It is away.")), value="x")
+
+    assert (found.status, found.cause) == (GradeStatus.UNGRADED, Cause.PROVIDER)
+    assert found.reason == "The likeness could not be measured. It is away."
+
+
+async def test_without_anything_to_measure_with_there_is_no_grade() -> None:
+    found = await SemanticSimilarity(value="x").grade_with(view_of("y"), Aids())
+
+    assert (found.status, found.cause) == (GradeStatus.UNGRADED, Cause.JUDGE)
+
+
+async def test_texts_that_are_too_long_are_not_cut() -> None:
+    too_long = "x" * (MAX_TEXT_BYTES + 1)
+
+    reply = await grade(too_long, value="x")
+    expected = await grade(expected=too_long)
+
+    assert (reply.status, reply.cause) == (GradeStatus.ERROR, Cause.HARNESS)
+    assert (expected.status, expected.cause) == (GradeStatus.UNGRADED, Cause.CASE)
+    assert expected.reason.startswith("The expected text has 200,001 bytes")
+
+
+def test_only_a_threshold_gives_a_verdict() -> None:
+    grader = SemanticSimilarity()
+
+    assert (grader.decides(None), grader.decides(0.8)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param({"value": ""}, "at least 1", id="empty text"),
+        pytest.param({"require": "judge"}, "'any' or 'embeddings'", id="another way"),
+        pytest.param({"embedding_model": "embed"}, "provider/model", id="no provider"),
+        pytest.param({"embedding_model": "Open AI/x"}, "slug", id="no slug"),
+        pytest.param({"response_path": "a..b"}, "no wildcards", id="path"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        SemanticSimilarity.model_validate(options)
+
+
+def test_a_model_of_its_own_is_read() -> None:
+    grader = SemanticSimilarity(embedding_model="openai/text-embedding-3-small")
+
+    assert str(grader.embedder) == "openai/text-embedding-3-small"
+    assert SemanticSimilarity().embedder is None
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        pytest.param({"value": "Yes."}, "Reply means the same as “Yes.”", id="value"),
+        pytest.param(
+            {"response_path": "a"}, "Reply at a means the same as the expected text", id="path"
+        ),
+    ],
+)
+def test_a_closed_row_reads_as_a_sentence(options: dict[str, Any], sentence: str) -> None:
+    assert SemanticSimilarity.model_validate(options).summary() == sentence

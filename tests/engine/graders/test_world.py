@@ -1,0 +1,607 @@
+"""Changes of the world: each row is what the agent did, what was expected, and what comes of it."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evals_app.engine.graders.world import MAX_COMPARISONS, WorldChanges
+from evals_app.engine.suite import AssertionSpec
+from evals_app.engine.trial import Cause, Grade, GradeStatus, Trial, View
+from fixtures_app.spec import FixtureSpec
+from fixtures_app.tools import open_world
+from tests.engine.graders.makers import make_trial, make_turn
+
+SHOP = FixtureSpec.model_validate(
+    {
+        "name": "Shop",
+        "slug": "shop",
+        "entity_types": [{"slug": kind, "schema": {}} for kind in ("order", "customer", "refund")],
+        "entities": [
+            {
+                "ref": "order-1",
+                "type": "order",
+                "data": {"state": "paid", "total": 24.5, "address": {"city": "Bern", "zip": 3000}},
+            },
+            {"ref": "order-2", "type": "order", "data": {"state": "paid", "total": 8}},
+            {"ref": "ada", "type": "customer", "data": {}},
+        ],
+        "relations": [{"from": "order-1", "to": "ada", "type": "placed_by"}],
+    }
+)
+
+Calls = list[tuple[str, dict[str, Any]]]
+
+REFUND = ("entity.create", {"type": "refund", "data": {"order": "order-1", "amount": 24.5}})
+REFUNDED = ("entity.update", {"id": "order-1", "data": {"state": "refunded"}})
+CHEAPER = ("entity.update", {"id": "order-1", "data": {"total": 1}})
+CLOSED = ("entity.update", {"id": "order-1", "status": "closed"})
+MOVED = ("entity.update", {"id": "order-1", "data": {"address": {"city": "Basel"}}})
+STAMPED = ("entity.update", {"id": "order-1", "data": {"updated_at": "2026-05-01T09:30:00Z"}})
+GONE = ("entity.delete", {"id": "order-1"})
+LINKED = ("relation.create", {"from": "order-2", "to": "ada", "type": "placed_by"})
+UNLINKED = ("relation.delete", {"id": "relation-1"})
+
+
+def held(*turns: Calls) -> Trial:
+    """Give a conversation in whose turns these tools were called."""
+    world = open_world([SHOP], {}, clock="2026-05-01T09:30:00+00:00")
+    ends = []
+    for calls in turns:
+        for name, args in calls:
+            assert "error" not in world.call(name, args)
+        ends.append(world.change_count)
+    return make_trial(
+        *(make_turn("Done.", index=n, journal_end=end) for n, end in enumerate(ends, 1)),
+        world_journal=tuple(world.journal),
+    )
+
+
+def grade(calls: Calls, **options: Any) -> Grade:
+    return WorldChanges.model_validate(options).grade(View(held(calls)))
+
+
+@pytest.mark.parametrize(
+    ("calls", "options"),
+    [
+        pytest.param([REFUND], {"created": [{"type": "refund"}]}, id="created"),
+        pytest.param(
+            [REFUND],
+            {"created": [{"type": "refund", "data": {"amount": {"fuzzy": "24.50"}}}]},
+            id="created as described",
+        ),
+        pytest.param([REFUND], {"created": [{"id": "refund-1"}]}, id="created by its id"),
+        pytest.param(
+            [REFUND, REFUND], {"created": [{"type": "refund", "count": 2}]}, id="two of a type"
+        ),
+        pytest.param(
+            [REFUND, REFUND], {"created": [{"type": "refund"}]}, id="more than was asked for"
+        ),
+        pytest.param(
+            [REFUNDED],
+            {"updated": [{"id": "order-1", "data": {"state": "refunded"}}]},
+            id="updated",
+        ),
+        pytest.param(
+            [REFUNDED, CHEAPER],
+            {"updated": [{"id": "order-1", "data": {"state": "refunded"}}]},
+            id="another field may change",
+        ),
+        pytest.param(
+            [REFUNDED],
+            {"updated": [{"type": "order", "data": {"total": {"any_of": [24.5]}}}]},
+            id="a field that stayed as it is",
+        ),
+        pytest.param(
+            [MOVED],
+            {"updated": [{"id": "order-1", "data": {"address.city": {"contains": "asel"}}}]},
+            id="inside a field",
+        ),
+        pytest.param(
+            [("entity.update", {"id": "order-1", "data": {"total": None}})],
+            {"updated": [{"id": "order-1", "data": {"total": {"present": False}}}]},
+            id="a field is gone",
+        ),
+        pytest.param([CLOSED], {"updated": [{"id": "order-1", "status": "closed"}]}, id="status"),
+        pytest.param([GONE], {"deleted": [{"id": "order-1"}]}, id="deleted"),
+        pytest.param(
+            [GONE],
+            {"deleted": [{"type": "order", "data": {"total": 24.5}, "status": "active"}]},
+            id="deleted as it was",
+        ),
+        pytest.param(
+            [LINKED],
+            {"linked": [{"from": "order-2", "type": "placed_by", "to": "ada"}]},
+            id="linked",
+        ),
+        pytest.param([LINKED], {"linked": [{"to": "ada"}]}, id="linked to anything"),
+        pytest.param([LINKED], {"linked": [{"type": "placed_by"}]}, id="linked in some way"),
+        pytest.param([UNLINKED], {"unlinked": [{"from": "order-1"}]}, id="unlinked"),
+        pytest.param([GONE], {"unlinked": [{"from": "order-1"}]}, id="unlinked by a deletion"),
+        pytest.param([], {"nothing_else": True}, id="nothing at all"),
+        pytest.param(
+            [
+                ("entity.create", {"type": "refund", "data": {}}),
+                ("entity.delete", {"id": "refund-1"}),
+            ],
+            {"nothing_else": True},
+            id="made and undone",
+        ),
+        pytest.param([STAMPED], {"nothing_else": True}, id="when it was written is no change"),
+        pytest.param(
+            [CHEAPER], {"nothing_else": True, "ignore": ["total"]}, id="a field that may change"
+        ),
+        pytest.param(
+            [MOVED],
+            {"nothing_else": True, "ignore": ["address.city"]},
+            id="inside a field that may",
+        ),
+        pytest.param(
+            [MOVED], {"nothing_else": True, "ignore": ["address"]}, id="within a field that may"
+        ),
+        pytest.param(
+            [REFUND, REFUNDED],
+            {
+                "created": [{"type": "refund"}],
+                "updated": [{"id": "order-1", "data": {"state": "refunded"}}],
+                "nothing_else": True,
+            },
+            id="this and nothing else",
+        ),
+        pytest.param(
+            [REFUNDED, CHEAPER, CLOSED],
+            {"updated": [{"id": "order-1"}], "nothing_else": True},
+            id="anything of one entity and nothing else",
+        ),
+        pytest.param(
+            [REFUNDED, STAMPED],
+            {"updated": [{"id": "order-1", "data": {"state": "refunded"}}], "nothing_else": True},
+            id="nothing else but when it was written",
+        ),
+        pytest.param(
+            [GONE],
+            {"deleted": [{"id": "order-1"}], "nothing_else": True},
+            id="relations go with an entity",
+        ),
+        pytest.param(
+            [
+                REFUNDED,
+                ("entity.update", {"id": "order-2", "data": {"state": "refunded", "total": 0}}),
+            ],
+            {
+                "updated": [
+                    {"type": "order", "data": {"state": "refunded"}},
+                    {"type": "order", "data": {"state": "refunded", "total": 0}},
+                ],
+                "nothing_else": True,
+            },
+            id="a loose line makes way for a strict one",
+        ),
+    ],
+)
+def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
+    found = grade(calls, **options)
+
+    assert (found.passed, found.score, found.cause) == (True, 1.0, None), found.reason
+
+
+@pytest.mark.parametrize(
+    ("calls", "options", "score", "says"),
+    [
+        pytest.param(
+            [],
+            {"created": [{"type": "refund"}]},
+            0,
+            "Missing: created refund; nothing was created.",
+            id="not created",
+        ),
+        pytest.param(
+            [REFUND],
+            {"created": [{"type": "refund", "data": {"amount": 25, "reason": "late"}}]},
+            0,
+            'Missing: created refund with amount = 25, reason = late; nearest: refund refund-1 {"order":'
+            ' "order-1", "amount": 24.5}, where amount is 24.5, reason is missing.',
+            id="created otherwise",
+        ),
+        pytest.param(
+            [REFUND],
+            {"created": [{"type": "order"}]},
+            0,
+            "Missing: created order; created instead: refund refund-1",
+            id="another type",
+        ),
+        pytest.param(
+            [REFUND],
+            {"created": [{"type": "refund", "count": 2}]},
+            0.5,
+            "1 of 2 expectations met. Missing: created 2 of type refund, found 1 of 2; nothing else"
+            " was created.",
+            id="too few of a type",
+        ),
+        pytest.param(
+            [REFUND],
+            {"created": [{"type": "refund"}, {"type": "refund", "data": {"order": "order-1"}}]},
+            0.5,
+            "1 of 2 expectations met.",
+            id="one change does not count twice",
+        ),
+        pytest.param(
+            [REFUND],
+            {"created": [{"id": "refund-1", "type": "order"}]},
+            0,
+            "where its type is refund.",
+            id="its id, but another type",
+        ),
+        pytest.param(
+            [CHEAPER],
+            {"updated": [{"id": "order-1", "data": {"state": "refunded"}}]},
+            0,
+            "Missing: updated order-1 with state = refunded; nearest: order-1 (total: 24.5 → 1), where"
+            " state is paid.",
+            id="updated otherwise",
+        ),
+        pytest.param(
+            [REFUNDED],
+            {"updated": [{"id": "order-2"}]},
+            0,
+            "Missing: updated order-2; it did not change.",
+            id="another entity",
+        ),
+        pytest.param(
+            [GONE],
+            {"updated": [{"id": "order-1"}]},
+            0,
+            "Missing: updated order-1, but it was deleted.",
+            id="deleted instead",
+        ),
+        pytest.param(
+            [REFUND, ("entity.update", {"id": "refund-1", "data": {"amount": 1}})],
+            {"updated": [{"id": "refund-1"}]},
+            0,
+            "Missing: updated refund-1, but it was created.",
+            id="changed after it was created",
+        ),
+        pytest.param(
+            [REFUNDED],
+            {"updated": [{"id": "order-1", "status": "closed"}]},
+            0,
+            "where its status is active.",
+            id="status",
+        ),
+        pytest.param(
+            [REFUNDED, ("entity.update", {"id": "order-1", "data": {"state": "paid"}})],
+            {"updated": [{"id": "order-1"}]},
+            0,
+            "it did not change",
+            id="changed and changed back",
+        ),
+        pytest.param(
+            [LINKED],
+            {"linked": [{"from": "order-2", "type": "paid_by"}]},
+            0,
+            "Missing: linked order-2 → paid_by → any; nearest: order-2 → placed_by → ada, where type"
+            " is placed_by.",
+            id="linked otherwise",
+        ),
+        pytest.param(
+            [LINKED],
+            {"linked": [{"from": "ada", "to": "order-2"}]},
+            0,
+            "where from is order-2, to is ada",
+            id="the wrong way round",
+        ),
+        pytest.param(
+            [REFUND],
+            {"nothing_else": True},
+            0,
+            "Nothing in the world may change. Not expected: created refund refund-1",
+            id="something where nothing may",
+        ),
+        pytest.param(
+            [REFUND, REFUND],
+            {"created": [{"type": "refund"}], "nothing_else": True},
+            0.5,
+            "1 of 2 expectations met. Not expected: created refund refund-2",
+            id="one more than expected",
+        ),
+        pytest.param(
+            [REFUNDED, CHEAPER],
+            {"updated": [{"id": "order-1", "data": {"state": "refunded"}}], "nothing_else": True},
+            0,
+            "where total: 24.5 → 1 was not expected.",
+            id="another field of the entity",
+        ),
+        pytest.param(
+            [REFUNDED, CLOSED],
+            {"updated": [{"id": "order-1", "data": {"state": "refunded"}}], "nothing_else": True},
+            0,
+            'where status: "active" → "closed" was not expected.',
+            id="the status too",
+        ),
+        pytest.param(
+            [CLOSED],
+            {"nothing_else": True, "ignore": ["status"]},
+            0,
+            "Not expected",
+            id="a field is no status",
+        ),
+        pytest.param(
+            [MOVED, CHEAPER],
+            {"nothing_else": True, "ignore": ["address"]},
+            0,
+            "Not expected: updated order-1",
+            id="more than what may change",
+        ),
+        pytest.param(
+            [MOVED],
+            {"nothing_else": True, "ignore": ["address.zip"]},
+            0,
+            'address.city: "Bern" → "Basel"',
+            id="beside a field that may",
+        ),
+        pytest.param(
+            [GONE], {"nothing_else": True}, 0, "Not expected: deleted order order-1.", id="deleted"
+        ),
+        pytest.param(
+            [UNLINKED],
+            {"nothing_else": True},
+            0,
+            "unlinked order-1 → placed_by → ada",
+            id="unlinked",
+        ),
+    ],
+)
+def test_other_changes_fail_with_what_there_is_instead(
+    calls: Calls, options: dict[str, Any], score: float, says: str
+) -> None:
+    found = grade(calls, **options)
+
+    assert (found.passed, found.score, found.cause) == (False, score, Cause.ASSERTION)
+    assert says in found.reason
+
+
+def test_what_happened_is_told_when_it_was_expected() -> None:
+    found = grade(
+        [REFUND, REFUNDED],
+        created=[{"type": "refund"}],
+        updated=[{"id": "order-1"}],
+        nothing_else=True,
+    )
+
+    assert found.reason == (
+        'As expected: created refund refund-1 {"order": "order-1", "amount": 24.5}; updated order-1'
+        ' (state: "paid" → "refunded"). Nothing else changed.'
+    )
+
+
+@pytest.mark.parametrize(
+    ("calls", "says"),
+    [
+        pytest.param([], "Nothing in the world changed.", id="nothing"),
+        pytest.param([STAMPED], "Nothing in the world changed but what may.", id="what may"),
+    ],
+)
+def test_nothing_is_told_too(calls: Calls, says: str) -> None:
+    assert grade(calls, nothing_else=True).reason == says
+
+
+def test_details_hold_expected_beside_actual() -> None:
+    found = grade(
+        [REFUND, REFUNDED],
+        created=[{"type": "refund", "data": {"amount": 24.5}}],
+        updated=[{"id": "order-1", "data": {"state": "closed"}}],
+        nothing_else=True,
+    )
+
+    assert found.details == {
+        "expected": [
+            {
+                "expected": "created refund with amount = 24.5",
+                "found": ['refund refund-1 {"order": "order-1", "amount": 24.5}'],
+                "nearest": None,
+            },
+            {
+                "expected": "updated order-1 with state = closed",
+                "found": [],
+                "nearest": {
+                    "change": 'order-1 (state: "paid" → "refunded")',
+                    "differs": ["state is refunded"],
+                },
+            },
+        ],
+        "unexpected": ['updated order-1 (state: "paid" → "refunded")'],
+    }
+
+
+# Turns
+
+
+@pytest.mark.parametrize(
+    ("turn", "options", "passed"),
+    [
+        pytest.param(1, {"created": [{"type": "refund"}], "nothing_else": True}, True, id="first"),
+        pytest.param(2, {"updated": [{"id": "refund-1"}], "nothing_else": True}, True, id="second"),
+        pytest.param(2, {"created": [{"type": "refund"}]}, False, id="of an earlier turn"),
+        pytest.param(1, {"updated": [{"id": "refund-1"}]}, False, id="of a later turn"),
+        pytest.param(3, {"nothing_else": True}, True, id="nothing in a turn"),
+        pytest.param(
+            None,
+            {"created": [{"type": "refund", "data": {"amount": 1}}], "nothing_else": True},
+            True,
+            id="all of it",
+        ),
+        pytest.param(None, {"updated": [{"id": "refund-1"}]}, False, id="no step of it"),
+    ],
+)
+def test_a_turn_is_held_to_what_changed_in_it(
+    turn: int | None,
+    options: dict[str, Any],
+    passed: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    trial = held([REFUND], [("entity.update", {"id": "refund-1", "data": {"amount": 1}})], [])
+    view = View(trial, None if turn is None else trial.turns[turn - 1])
+
+    found = WorldChanges.model_validate(options).grade(view)
+
+    assert found.passed is passed, found.reason
+
+
+# Writing
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param({}, "This holds whatever the agent does", id="nothing"),
+        pytest.param({"created": []}, "This holds whatever the agent does", id="empty lists"),
+        pytest.param({"ignore": ["a"]}, "This holds whatever the agent does", id="only ignored"),
+        pytest.param({"created": [{}]}, "Say which entity: its id, or its type.", id="no entity"),
+        pytest.param({"linked": [{}]}, "Say which relation", id="no relation"),
+        pytest.param({"created": [{"type": "a", "count": 0}]}, "greater than", id="none of them"),
+        pytest.param({"deleted": [{"id": "a", "count": 2}]}, "a is one entity", id="two of one"),
+        pytest.param(
+            {"updated": [{"id": "a"}], "deleted": [{"id": "b"}, {"id": "a"}]},
+            "a is listed twice",
+            id="one entity twice",
+        ),
+        pytest.param(
+            {"created": [{"type": "a", "data": {"b": {"regex": "("}}}]}, "created.0", id="matcher"
+        ),
+        pytest.param({"created": [{"type": "a", "colour": 1}]}, "Extra inputs", id="unknown key"),
+        pytest.param({"linked": [{"from_": "a"}]}, "Extra inputs", id="not the key of files"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        WorldChanges.model_validate(options)
+
+
+@pytest.mark.parametrize(
+    ("options", "summary"),
+    [
+        pytest.param(
+            {"created": [{"type": "refund", "data": {"amount": 5}, "status": "open", "count": 2}]},
+            "Creates 2 of type refund with amount = 5, status = open",
+            id="created",
+        ),
+        pytest.param(
+            {"updated": [{"id": "a", "type": "order"}], "deleted": [{"type": "b"}, {"id": "c"}]},
+            "Updates a (order); deletes b; c",
+            id="updated and deleted",
+        ),
+        pytest.param(
+            {
+                "linked": [{"from": "a"}],
+                "unlinked": [{"type": "of", "to": "b"}],
+                "nothing_else": True,
+            },
+            "Links a → any → any; unlinks any → of → b; changes nothing else",
+            id="relations",
+        ),
+        pytest.param({"nothing_else": True}, "Changes nothing in the world", id="nothing"),
+    ],
+)
+def test_a_closed_row_says_what_is_expected(options: dict[str, Any], summary: str) -> None:
+    assert WorldChanges.model_validate(options).summary() == summary
+
+
+@pytest.mark.parametrize(
+    ("options", "warnings"),
+    [
+        pytest.param({"nothing_else": True, "ignore": ["a"]}, 0, id="fine"),
+        pytest.param({"linked": [{"from": "a"}]}, 0, id="a link"),
+        pytest.param({"created": [{"type": "a"}], "ignore": ["a"]}, 1, id="ignored for nothing"),
+        pytest.param({"created": [{"type": "a", "data": {"b": {"regexp": "x"}}}]}, 1, id="matcher"),
+    ],
+)
+def test_what_is_hardly_meant_is_named(options: dict[str, Any], warnings: int) -> None:
+    assert len(WorldChanges.model_validate(options).warnings()) == warnings
+
+
+def test_it_is_written_back_with_the_keys_of_files() -> None:
+    written = {"type": "world_changes", "linked": [{"from": "a", "to": "b"}], "nothing_else": True}
+
+    spec = AssertionSpec.model_validate(written)
+
+    assert spec.model_dump(mode="json", exclude_defaults=True) == written
+
+
+# Whatever an agent may do
+
+
+def many(count: int, *, op: str = "create") -> Trial:
+    def row(number: int, value: int) -> dict[str, Any]:
+        return {"id": f"a-{number}", "type": "a", "status": "active", "data": {"n": value}}
+
+    journal = [
+        {
+            "op": op,
+            "id": f"a-{number}",
+            "before": row(number, 0) if op == "update" else None,
+            "after": row(number, 1),
+        }
+        for number in range(count)
+    ]
+    return make_trial(world_journal=tuple(journal))
+
+
+@pytest.mark.parametrize("op", ["create", "update"])
+def test_tens_of_thousands_of_changes_are_told_in_short(op: str) -> None:
+    found = WorldChanges(nothing_else=True).grade(View(many(30_000, op=op)))
+
+    assert found.passed is False
+    assert found.reason.endswith("; and 29988 more.")
+    assert len(found.details["unexpected"]) == 50
+
+
+def test_more_than_can_be_compared_is_an_error_and_no_verdict() -> None:
+    count = MAX_COMPARISONS // 100 + 1
+    grader = WorldChanges.model_validate({"created": [{"type": "a"}] * 100})
+
+    found = grader.grade(View(many(count)))
+
+    assert (found.passed, found.status) == (None, GradeStatus.ERROR)
+    assert found.reason == (
+        f"There are {count:,} changes to compare with 100 expectations; that is too many for one"
+        " check."
+    )
+
+
+def test_one_entity_is_found_among_tens_of_thousands() -> None:
+    grader = WorldChanges.model_validate({"updated": [{"id": "a-77", "data": {"n": 1}}]})
+
+    assert grader.grade(View(many(30_000, op="update"))).passed
+
+
+def test_huge_numbers_and_deep_data_are_compared_exactly() -> None:
+    deep: Any = 10**5000
+    for _ in range(3000):
+        deep = {"a": deep}
+    before = {"id": "a-1", "type": "a", "status": "active", "data": {"deep": deep, "n": 10**5000}}
+    after = before | {"data": {"deep": deep, "n": 10**5000 + 1}}
+    journal = ({"op": "update", "id": "a-1", "before": before, "after": after},)
+    grader = WorldChanges.model_validate(
+        {"updated": [{"id": "a-1", "data": {"n": 10**5000 + 1}}], "nothing_else": True}
+    )
+
+    found = grader.grade(View(make_trial(world_journal=journal)))
+
+    assert found.passed
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"nothing_else": True}, id="nothing may change"),
+        pytest.param({"created": [{"type": "refund"}]}, id="a change"),
+    ],
+)
+def test_nothing_is_said_of_an_agent_that_works_outside_of_the_world(
+    options: dict[str, Any],
+) -> None:
+    trial = held([]).but(is_outside=True)
+
+    found = WorldChanges.model_validate(options).grade(View(trial))
+
+    assert (found.status, found.cause, found.passed) == (GradeStatus.UNGRADED, Cause.CASE, None)
+    assert "outside of the world" in found.reason

@@ -1,0 +1,284 @@
+"""JSON Schema: what fits and what does not, in words; and documents made to keep it busy."""
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evals_app.engine.json_data.documents import MAX_JSON_LEVELS, read_json
+from evals_app.engine.json_data.schemas import (
+    MAX_MISMATCHES,
+    TooMuchWorkError,
+    mismatches,
+)
+
+TREE = {"$defs": {"node": {"items": {"$ref": "#/$defs/node"}}}, "$ref": "#/$defs/node"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "document", "fits"),
+    [
+        pytest.param({}, "null", True, id="anything"),
+        pytest.param({"type": "integer"}, "1.0", True, id="a whole number with a point"),
+        pytest.param({"type": "integer"}, "1e400", True, id="a huge whole number"),
+        pytest.param({"type": "integer"}, "1.5", False, id="no whole number"),
+        pytest.param({"type": "integer"}, "1e-999999999", False, id="a tiny number"),
+        pytest.param({"type": "number"}, "true", False, id="true is no number"),
+        pytest.param({"type": "boolean"}, "1", False, id="1 is no boolean"),
+        pytest.param({"type": "null"}, "null", True, id="null"),
+        pytest.param({"const": 0.1}, "0.10", True, id="equal by value"),
+        pytest.param({"const": 0.1}, "0.1000000000000000055", False, id="no rounding"),
+        pytest.param({"const": 1}, "true", False, id="true is not 1"),
+        pytest.param({"const": 10**30}, str(10**30 + 1), False, id="big, off by one"),
+        pytest.param({"enum": ["a", 1]}, "1.0", True, id="one of"),
+        pytest.param({"minimum": 0.3}, "0.3", True, id="limit included"),
+        pytest.param({"minimum": 0.3}, "0.29999999999999999999", False, id="just below"),
+        pytest.param({"multipleOf": 0.1}, "0.3", True, id="multiple of a fraction"),
+        pytest.param({"multipleOf": 0.1}, "0.35", False, id="no multiple"),
+        pytest.param({"multipleOf": 3}, "1e999999999", False, id="multiple of a huge number"),
+        pytest.param({"multipleOf": 4}, "1e999999999", True, id="a huge multiple"),
+        pytest.param({"multipleOf": 100}, "300", True, id="zeros at the end"),
+        pytest.param({"multipleOf": 1}, "1e-999999999", False, id="a tiny number is none"),
+        pytest.param({"multipleOf": 7}, "0", True, id="zero is"),
+        pytest.param({"pattern": "^a+$"}, '"aaa"', True, id="pattern"),
+        pytest.param({"pattern": "^a+$"}, '"AAA"', False, id="case counts in a pattern"),
+        pytest.param({"pattern": "b"}, '"abc"', True, id="a pattern is searched"),
+        pytest.param({"pattern": "b"}, "5", True, id="a pattern speaks of texts"),
+        pytest.param(
+            {"patternProperties": {"^n_": {"type": "number"}}}, '{"n_a": "x"}', False, id="keys"
+        ),
+        pytest.param(
+            {"patternProperties": {"^n_": {}}, "additionalProperties": False},
+            '{"n_a": "x"}',
+            True,
+            id="keys by pattern are no others",
+        ),
+        pytest.param(
+            {"properties": {"a": {}}, "additionalProperties": False}, '{"b": 1}', False, id="others"
+        ),
+        pytest.param(
+            {"additionalProperties": {"type": "number"}}, '{"b": "x"}', False, id="others' type"
+        ),
+        pytest.param({"additionalProperties": True}, '{"b": 1}', True, id="others are allowed"),
+        pytest.param({"uniqueItems": True}, "[1, 1.0]", False, id="equal numbers"),
+        pytest.param({"uniqueItems": True}, "[1, true, 0, false]", True, id="true is not 1 here"),
+        pytest.param({"uniqueItems": True}, '[{"a": [1]}, {"a": [1.0]}]', False, id="deep"),
+        pytest.param({"uniqueItems": False}, "[1, 1]", True, id="not asked for"),
+        pytest.param({"format": "date"}, '"2026-02-30"', False, id="no day"),
+        pytest.param({"format": "date-time"}, '"2026-02-03T04:05:06Z"', True, id="moment"),
+        pytest.param({"format": "date-time"}, '"2026-02-03"', False, id="no moment"),
+        pytest.param({"format": "date-time"}, '"2026-02-03T24:05:06Z"', False, id="no hour"),
+        pytest.param({"format": "time"}, '"04:05:06+01:00"', True, id="time"),
+        pytest.param({"format": "regex"}, '"(a+)+$"', True, id="pattern as a value"),
+        pytest.param({"format": "regex"}, '"("', False, id="no pattern"),
+        pytest.param({"format": "email"}, '"nobody"', False, id="no address"),
+        pytest.param({"format": "date"}, "5", True, id="a format speaks of texts"),
+        pytest.param({"unevaluatedProperties": False}, '{"a": 1}', False, id="unevaluated"),
+        pytest.param(
+            {"allOf": [{"properties": {"a": {}}}], "unevaluatedProperties": False},
+            '{"a": 1}',
+            True,
+            id="evaluated",
+        ),
+        pytest.param({"prefixItems": [{}], "items": False}, "[1, 2]", False, id="one too many"),
+        pytest.param({"contains": {"const": 2}}, "[1, 2]", True, id="contains"),
+    ],
+)
+def test_a_document_fits_or_not(*, schema: dict[str, Any], document: str, fits: bool) -> None:
+    assert (mismatches(read_json(document), schema) == []) is fits
+
+
+@pytest.mark.parametrize(
+    ("schema", "document", "sentences"),
+    [
+        pytest.param(
+            {"properties": {"n": {"type": "number"}}},
+            '{"n": "12"}',
+            ["n: expected number, found the text “12”"],
+            id="type",
+        ),
+        pytest.param(
+            {"items": {"type": ["string", "null"]}},
+            "[{}, 1.50]",
+            [
+                "[0]: expected string or null, found an empty object",
+                "[1]: expected string or null, found the number 1.50",
+            ],
+            id="types",
+        ),
+        pytest.param(
+            {"required": ["answer", "why"]},
+            '{"anser": 1}',
+            ["$: the key “answer”, “why” is missing (is “anser” meant?)"],
+            id="required",
+        ),
+        pytest.param(
+            {"properties": {"answer": {}}, "additionalProperties": False},
+            '{"answr": 1}',
+            ["$: the key “answr” is not allowed (is “answer” meant?)"],
+            id="other key",
+        ),
+        pytest.param(
+            {"enum": ["open", "closed"]},
+            '"opened"',
+            ['$: expected one of "open", "closed", found the text “opened” (is “open” meant?)'],
+            id="enum",
+        ),
+        pytest.param({"const": 5}, "6", ["$: expected 5, found the number 6"], id="const"),
+        pytest.param(
+            {"properties": {"unit price": {"minimum": 1.50}}},
+            '{"unit price": 1.20}',
+            ["['unit price']: 1.20 is less than the minimum of 1.5"],
+            id="minimum",
+        ),
+        pytest.param(
+            {"pattern": "^a"}, '"b"', ["$: “b” does not match the pattern ^a"], id="pattern"
+        ),
+        pytest.param(
+            {"anyOf": [{"type": "string"}, {"properties": {"a": {"type": "null"}}}]},
+            '{"a": 1}',
+            ["a: expected null, found the number 1"],
+            id="the likeliest alternative",
+        ),
+        pytest.param(
+            {"uniqueItems": True},
+            '[{"a": 1.0}, {"a": 1}]',
+            ['$: {"a": 1} occurs twice'],
+            id="twice",
+        ),
+    ],
+)
+def test_a_mismatch_reads_as_a_sentence(
+    schema: dict[str, Any], document: str, sentences: list[str]
+) -> None:
+    assert mismatches(read_json(document), schema) == sentences
+
+
+def test_of_many_mismatches_the_first_are_told() -> None:
+    found = mismatches(read_json("[" + "1," * 999 + "1]"), {"items": {"type": "string"}})
+
+    assert len(found) == MAX_MISMATCHES
+
+
+def test_a_long_document_is_not_repeated_in_the_words() -> None:
+    document = read_json('{"a": ["' + "x" * 500_000 + '"]}')
+
+    schemas: list[Any] = [{"anyOf": [{"type": "string"}]}, {"not": {}}, {"maxProperties": 0}]
+    for schema in schemas:
+        (sentence,) = mismatches(document, schema)
+        assert len(sentence) < 500
+
+
+def nested(depth: int) -> Any:
+    return read_json("[" * depth + "]" * depth)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pytest.param(TREE, id="references"),
+        pytest.param({"allOf": [{"anyOf": [{"items": {"$ref": "#"}}]}]}, id="alternatives"),
+        pytest.param({"if": {"items": {"$ref": "#"}}, "then": {}}, id="conditions"),
+    ],
+)
+def test_as_many_levels_as_may_be_read_are_followed(schema: dict[str, Any]) -> None:
+    assert mismatches(nested(MAX_JSON_LEVELS), schema) == []
+
+
+DOUBLING = {"anyOf": [{"items": {"$ref": "#"}, "minItems": 9}, {"items": {"$ref": "#"}}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "document"),
+    [
+        pytest.param({"anyOf": [DOUBLING, DOUBLING]}, nested(60), id="twice as much a level"),
+        pytest.param(
+            {"unevaluatedProperties": False, "properties": {"k": {}}},
+            read_json("{" + ",".join(f'"k{n}": 1' for n in range(60_000)) + "}"),
+            id="unevaluated keys",
+        ),
+        pytest.param(
+            {"unevaluatedItems": False, "contains": {"const": 1}},
+            read_json("[" + "1," * 200_000 + "1]"),
+            id="unevaluated items",
+        ),
+        pytest.param(
+            {"uniqueItems": True},
+            read_json("[" + ",".join(f'{{"a": {n}}}' for n in range(60_000)) + ', "x"]'),
+            id="unique items of two kinds",
+        ),
+        pytest.param(
+            {"items": {"$ref": "#"}, "uniqueItems": True},
+            read_json("[" * 99 + "1," * 200_000 + "1" + "]" * 99),
+            id="unique at each level",
+        ),
+        pytest.param(
+            {"multipleOf": 7}, read_json("1" * 900_000), id="a multiple of 900,000 digits"
+        ),
+        pytest.param(
+            {"pattern": "(a+)+$"}, "a" * 500_000 + "!", id="a pattern that hangs elsewhere"
+        ),
+        pytest.param(
+            {"patternProperties": {"(a+)+$": {}}, "additionalProperties": False},
+            {"a" * 50_000 + "!": 1},
+            id="a key made for a pattern",
+        ),
+        pytest.param(
+            {"anyOf": [{"type": "string"}, {"items": {"$ref": "#"}}]},
+            read_json("[" * 99 + '"' + "x" * 900_000 + '"' + "]" * 99),
+            id="a long text at the bottom",
+        ),
+    ],
+)
+def test_nothing_keeps_it_busy(schema: dict[str, Any], document: Any) -> None:
+    started = time.process_time()
+    try:
+        mismatches(document, schema)
+    except TooMuchWorkError as exc:
+        assert "steps" in str(exc) or "deeply" in str(exc)  # noqa: PT017 - it may, or may not
+
+    assert time.process_time() - started < 5  # of the processor; alone, about one
+
+
+json_texts = st.recursive(
+    st.sampled_from(["null", "true", "0", "-1.5e3", "1e999", '"a"', '""', "12345678901234567890"]),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda each: f"[{','.join(each)}]")
+        | st.dictionaries(st.sampled_from("abc"), inner, max_size=3).map(
+            lambda each: "{" + ",".join(f'"{key}":{value}' for key, value in each.items()) + "}"
+        )
+    ),
+    max_leaves=6,
+)
+schemas = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["object", "array", "number", "integer", "string", "null"]),
+        "properties": st.just({"a": {"type": "number"}, "b": {"minLength": 1}}),
+        "required": st.just(["a"]),
+        "additionalProperties": st.sampled_from([True, False, {"type": "string"}]),
+        "items": st.sampled_from([True, {"multipleOf": 0.5}, {"$ref": "#"}]),
+        "uniqueItems": st.booleans(),
+        "enum": st.just([1, "a", None, {"a": 1}]),
+        "minimum": st.integers(-2, 2),
+        "pattern": st.just("^a*$"),
+        "not": st.just({"const": 0}),
+    },
+)
+
+
+@given(schemas, json_texts)
+def test_any_document_can_be_held_against_any_schema(schema: dict[str, Any], text: str) -> None:
+    for sentence in mismatches(read_json(text), schema):
+        assert sentence
+        assert "\n" not in sentence
+
+
+@pytest.mark.parametrize("keyword", ["enum", "const"])
+def test_values_that_are_compared_to_their_end_count_as_often(keyword: str) -> None:
+    lists = [[0] * 1_000] * 150
+
+    with pytest.raises(TooMuchWorkError):
+        mismatches(read_json("[0]"), {"items": {keyword: lists}})

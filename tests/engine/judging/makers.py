@@ -1,0 +1,89 @@
+"""A model that answers as told, and questions about small trials."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from evals_app.engine.aids import ChecklistItem, ChecklistQuestion, JudgeQuestion, Scale
+from evals_app.engine.judging import Asker, ModelJudge
+from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
+from evals_app.engine.spec import ModelSpec
+from evals_app.engine.trial import View
+from tests.engine.graders.makers import make_trial, make_turn
+
+MODEL = ModelSpec(provider="anthropic", name="claude-haiku-5-5")
+OTHER = ModelSpec(provider="openai", name="gpt-6-mini")
+THIRD = ModelSpec(provider="gemini", name="gemini-4-flash")
+
+
+class FakeModel:
+    """Answers with the given replies in order, or as `answer` says, and keeps what it was asked."""
+
+    def __init__(
+        self,
+        *replies: ModelReply | Exception,
+        answer: Callable[[ModelCall], ModelReply | Exception] | None = None,
+    ) -> None:
+        self.replies = list(replies)
+        self.answer = answer
+        self.asked: list[ModelCall] = []
+
+    async def __call__(self, call: ModelCall) -> ModelReply:
+        self.asked.append(call)
+        reply = self.answer(call) if self.answer else self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+
+def reply(text: str = "", **fields: Any) -> ModelReply:
+    return ModelReply(text=text, model="claude-haiku-5-5-x", **fields)
+
+
+def text_of(call: ModelCall) -> str:
+    """Give all that people wrote in a call."""
+    return "\n\n".join(each.text for each in call.messages if isinstance(each, UserMessage))
+
+
+def verdict(score: int | None = 4, **changes: Any) -> str:
+    data = {
+        "evidence": [{"quote": "comes on Friday", "bears_on": "date"}],
+        "critique": "Names the date.",
+        "injection_suspected": False,
+        "verdict": "graded",
+    }
+    return json.dumps(data | ({} if score is None else {"score": score}) | changes)
+
+
+def make_asker(complete: FakeModel, model: ModelSpec = MODEL, **changes: Any) -> Asker:
+    return Asker(**{"complete": complete, "model": model, "secret": b"of the run", **changes})
+
+
+def make_judge(complete: FakeModel, *models: ModelSpec, **changes: Any) -> ModelJudge:
+    advice = {key: changes.pop(key) for key in ("judge_prompt", "judge_context") if key in changes}
+    askers = tuple(make_asker(complete, model, **changes) for model in models or (MODEL,))
+    return ModelJudge(askers=askers, **advice)
+
+
+def make_scripted(*replies: ModelReply | Exception) -> ModelJudge:
+    model = ModelSpec(provider="scripted", name="judge")
+    return make_judge(FakeModel(*replies), model, is_scripted=True)
+
+
+def view_of_two(text: str = "It comes on Friday.", *, model: str | None = None) -> View:
+    """Look at the second of two turns."""
+    trial = make_trial(make_turn("Hello."), make_turn(text, index=2, model=model))
+    return View(trial, trial.turns[1])
+
+
+def make_question(
+    text: str = "It comes on Friday.", scale: Scale = "1-5", *, votes: int = 1
+) -> JudgeQuestion:
+    return JudgeQuestion("Names the date", scale, view_of_two(text), key="0", votes=votes)
+
+
+def make_checklist(
+    *texts: str, reply: str = "It comes on Friday.", votes: int = 1
+) -> ChecklistQuestion:
+    items = tuple(ChecklistItem(number, text) for number, text in enumerate(texts, 1))
+    return ChecklistQuestion(items, view_of_two(reply), key="0", votes=votes)

@@ -1,0 +1,103 @@
+"""What measures of a judge are tested with: views of an answer, and replies on many items."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from evals_app.engine.judging.asking import Asker
+from evals_app.engine.judging.inquiry import Inquiry
+from evals_app.engine.judging.replies import Form
+from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
+from evals_app.engine.spec import ModelSpec
+from evals_app.engine.trial import View
+from tests.engine.graders.makers import make_trial, make_turn
+
+Answer = str | Mapping[str, Any] | ModelReply | Exception
+NONCE = "0123456789ab"
+
+
+class PlayedModel:
+    """Answers with the given replies in order, or as a function says; keeps what it was asked."""
+
+    def __init__(self, *answers: Answer | Callable[[ModelCall], Answer]) -> None:
+        self.answers = list(answers)
+        self.asked: list[ModelCall] = []
+
+    async def __call__(self, call: ModelCall) -> ModelReply:
+        self.asked.append(call)
+        is_endless = callable(self.answers[0]) and len(self.answers) == 1
+        answer = self.answers[0] if is_endless else self.answers.pop(0)
+        if callable(answer):
+            answer = answer(call)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, ModelReply):
+            return answer
+        text = answer if isinstance(answer, str) else json.dumps(answer)
+        return ModelReply(text=text, model="judge-1")
+
+    @property
+    def purposes(self) -> list[str]:
+        return [call.purpose for call in self.asked]
+
+
+def prompt_of(call: ModelCall) -> str:
+    """Give what a call asks, without the rules."""
+    message = call.messages[0]
+    assert isinstance(message, UserMessage)
+    return message.text
+
+
+def make_asker(model: PlayedModel, **changes: Any) -> Asker:
+    spec = ModelSpec(provider="local", name="judge-1")
+    return Asker(**{"complete": model, "model": spec, "secret": b"of the run", **changes})
+
+
+def make_inquiry(model: PlayedModel | None = None, **changes: Any) -> Inquiry:
+    return Inquiry(make_asker(model or PlayedModel(), **changes), NONCE)
+
+
+def rag_view(
+    answer: str = "Books can be returned within 30 days.",
+    *,
+    chunks: tuple[str, ...] | None = ("Returns are accepted for 30 days.", "Tea is free."),
+    question: str = "How long may I return books?",
+    expected: str | None = None,
+    **changes: Any,
+) -> View:
+    """Look at one answer, and at what was retrieved for it."""
+    turn = make_turn(answer, user=question)
+    fields = {"expected_text": expected, "retrieval_context": chunks, **changes}
+    return View(make_trial(turn), turn, **fields)
+
+
+def verdicts(*words: str, begin: int = 1, **rest: Any) -> dict[str, Any]:
+    """Write a reply with a word for each item in order; `supported 2: tea` has a chunk and a quote."""
+    entries = []
+    for number, word in enumerate(words, begin):
+        verdict, _, source = word.partition(" ")
+        chunk, _, quote = source.partition(": ")
+        named = {"chunk": int(chunk), "quote": quote} if source else {}
+        entries.append({"id": number, **named, "verdict": verdict})
+    return {"verdicts": entries, "injection_suspected": False, **rest}
+
+
+def sourced(*words: str, begin: int = 1, **rest: Any) -> dict[str, Any]:
+    """Write a reply like `verdicts`, in which every entry has a source, perhaps none."""
+    reply = verdicts(*words, begin=begin, **rest)
+    none = {"chunk": 0, "quote": ""}
+    return reply | {"verdicts": [none | entry for entry in reply["verdicts"]]}
+
+
+def claims(*texts: str, **rest: Any) -> dict[str, Any]:
+    """Write a reply that lists claims; `claim < source` has a source, else the claim is it."""
+    found = []
+    for text in texts:
+        claim, _, source = text.partition(" < ")
+        found.append({"source": source or claim, "claim": claim})
+    return {"claims": found, "injection_suspected": False, **rest}
+
+
+PLAIN = Form(("good", "bad"))
+SOURCED = Form(("good", "bad"), names_chunk=True)
+ABOUT_ALL = Form(("good", "bad"), about_all={"mood": ("merry", "sad")})

@@ -1,0 +1,56 @@
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from evals_app.engine.judging.asking import UnreadableError
+from evals_app.engine.judging.objects import checked, last_object, read_object
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    number: int
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param('{"a": 1}', {"a": 1}, id="alone"),
+        pytest.param('```json\n{"a": 1}\n```', {"a": 1}, id="fenced"),
+        pytest.param('First {"a": 1}, no: {"a": 2}.', {"a": 2}, id="the last one"),
+        pytest.param('{"a": {"b": "}"}}', {"a": {"b": "}"}}, id="braces inside"),
+        pytest.param('{"a": "\\"}"}', {"a": '"}'}, id="escaped quote"),
+        pytest.param('He said "{" and {"a": 1}', {"a": 1}, id="a brace in the prose"),
+        pytest.param('{not json} {"a": 1}', {"a": 1}, id="a mapping that is none"),
+        pytest.param('{"a": 1} {not json}', {"a": 1}, id="junk after it"),
+        pytest.param('{"a": 1, "a": 2}', None, id="a key twice"),
+        pytest.param("[1, 2]", None, id="a list"),
+        pytest.param("", None, id="empty"),
+        pytest.param("{" * 5_000, None, id="open braces"),
+        pytest.param('{"a":' * 5_000 + "1" + "}" * 5_000, None, id="nested beyond reason"),
+    ],
+)
+def test_the_last_balanced_object_is_found(text: str, found: dict[str, Any] | None) -> None:
+    assert last_object(text) == found
+
+
+def test_a_reply_without_an_object_cannot_be_read() -> None:
+    assert read_object('Sure: {"a": 1}') == {"a": 1}
+    with pytest.raises(UnreadableError, match="holds no JSON object"):
+        read_object("Sure.")
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        pytest.param({}, "number: Field required", id="a key missing"),
+        pytest.param({"number": "1"}, "number: Input should be a valid integer", id="a text"),
+        pytest.param({"number": True}, "number: Input should be a valid integer", id="true"),
+        pytest.param({"number": float("nan")}, "number: Input should be", id="no number"),
+        pytest.param({"number": 1, "mood": 2}, "mood: Extra inputs", id="a key too many"),
+    ],
+)
+def test_what_is_wrong_with_an_object_is_said(data: dict[str, Any], says: str) -> None:
+    with pytest.raises(UnreadableError, match=says):
+        checked(Answer, data)

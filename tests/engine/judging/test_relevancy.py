@@ -1,0 +1,168 @@
+from typing import Any
+
+import pytest
+
+from evals_app.engine.aids import Measured, RagQuestion
+from evals_app.engine.judging.relevancy import answer_relevancy, contextual_relevancy
+from evals_app.engine.trial import Message, View
+from tests.engine.graders.makers import make_trial, make_turn
+from tests.engine.judging.measuring import PlayedModel, make_inquiry, prompt_of, rag_view, verdicts
+
+pytestmark = pytest.mark.anyio
+ANSWER = "Thirty days. With a receipt. We also sell tea. Tea is good."
+
+
+async def of_answer(model: PlayedModel, answer: str = ANSWER, **options: Any) -> Measured:
+    view = options.pop("view", None) or rag_view(answer, chunks=None)
+    question = RagQuestion(metric="answer_relevancy", view=view, **options)
+    return await answer_relevancy(question, make_inquiry(model))
+
+
+def reply(*words: str, answers: str = "fully") -> dict[str, Any]:
+    return verdicts(*words, answers_question=answers)
+
+
+GOOD = ("direct", "supporting", "direct", "supporting")
+
+
+@pytest.mark.parametrize(
+    ("words", "answers", "score", "forgiving"),
+    [
+        pytest.param(GOOD, "fully", 1.0, 1.0, id="all to the point"),
+        pytest.param(("direct", *["irrelevant"] * 3), "fully", 0.25, 0.25, id="a quarter"),
+        pytest.param(GOOD, "partly", 1.0, 1.0, id="partly is no cap"),
+        pytest.param(GOOD, "no", 0.5, 0.5, id="not answered is capped"),
+        pytest.param(("direct", *["irrelevant"] * 3), "no", 0.25, 0.25, id="below the cap"),
+        pytest.param(GOOD, "refused", 0.0, 1.0, id="refused"),
+    ],
+)
+async def test_the_score_is_the_share_of_parts_to_the_point(
+    words: tuple[str, ...], answers: str, score: float, forgiving: float
+) -> None:
+    strict = await of_answer(PlayedModel(reply(*words, answers=answers)))
+    lenient = await of_answer(PlayedModel(reply(*words, answers=answers)), forgives_refusal=True)
+
+    assert (strict.score, lenient.score) == (score, forgiving)
+    assert strict.details["answers_question"] == answers
+
+
+async def test_an_empty_answer_is_0_without_a_call() -> None:
+    model = PlayedModel()
+
+    found = await of_answer(model, " \n ")
+
+    assert (found.score, found.reason) == (0.0, "The answer is empty.")
+    assert model.asked == []
+
+
+async def test_a_missing_verdict_counts_as_beside_the_point() -> None:
+    words = ["direct"] * 4
+    model = PlayedModel(reply(*words), reply())
+
+    found = await of_answer(model, f"{ANSWER} Bye.")
+
+    assert found.score == 0.8
+    assert found.details["items"][4]["verdict"] == "missing"
+
+
+@pytest.mark.parametrize(
+    ("answers", "options", "reason"),
+    [
+        pytest.param(
+            "fully",
+            {},
+            "To the point: 3 of 4 parts of the answer. The others: “Tea is good.” (irrelevant).",
+            id="answered",
+        ),
+        pytest.param(
+            "no",
+            {},
+            "To the point: 3 of 4 parts of the answer. As a whole it does not answer it, which caps"
+            " the score at 0.5. The others: “Tea is good.” (irrelevant).",
+            id="not answered",
+        ),
+        pytest.param(
+            "refused",
+            {"is_explained": False},
+            "To the point: 3 of 4 parts of the answer.",
+            id="not explained",
+        ),
+    ],
+)
+async def test_the_reason_is_put_together_by_us(
+    answers: str, options: dict[str, Any], reason: str
+) -> None:
+    words = reply("direct", "direct", "direct", "irrelevant", answers=answers)
+
+    assert (await of_answer(PlayedModel(words), **options)).reason == reason
+
+
+async def test_one_call_shows_question_answer_and_parts() -> None:
+    model = PlayedModel(reply(*GOOD))
+    first = make_turn("We have books.", user="What do you have?")
+    second = make_turn(ANSWER, user="May I return them?", index=2)
+    history = (Message("assistant", "Welcome to the shop."),)
+    trial = make_trial(first, second, history=history)
+
+    await of_answer(model, view=View(trial, second))
+
+    (call,) = model.asked
+    text = prompt_of(call)
+    assert text.startswith("TASK: answer_relevancy\n")
+    earlier, _, rest = text.partition("<QUESTION-")
+    assert [part in earlier for part in ("Welcome", "What do you have?", "We have books.")] == [
+        True
+    ] * 3
+    assert "May I return them?" in rest
+    assert "2] With a receipt." in rest
+
+
+async def of_context(model: PlayedModel, *chunks: str, **options: Any) -> Measured:
+    view = rag_view(chunks=chunks)
+    question = RagQuestion(metric="contextual_relevancy", view=view, **options)
+    return await contextual_relevancy(question, view.retrieved() or (), make_inquiry(model))
+
+
+async def test_the_context_is_scored_by_segment_and_by_chunk() -> None:
+    words = ["relevant", "irrelevant", "irrelevant", "irrelevant"]
+    model = PlayedModel(verdicts(*words))
+
+    found = await of_context(model, "Returns: 30 days. We sell tea.", "", "Tea is good. Buy it.")
+
+    assert found.score == 0.25
+    assert found.details["chunks"] == [
+        {"rank": 1, "id": "1", "relevant": 1, "segments": 2, "ratio": 0.5},
+        {"rank": 2, "id": "2", "relevant": 0, "segments": 0, "ratio": None},
+        {"rank": 3, "id": "3", "relevant": 0, "segments": 2, "ratio": 0.0},
+    ]
+    assert found.reason == (
+        "To the point: 1 of 4 passages that were retrieved. Of no use: 1 of 3 chunks."
+    )
+    (call,) = model.asked
+    assert "chunk 3]\n" in prompt_of(call)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "calls"),
+    [
+        pytest.param(("One. Two.",) * 20, 1, id="forty segments"),
+        pytest.param(("One. Two.",) * 21, 2, id="forty-two segments"),
+        pytest.param(("word " * 2000,) * 12, 1, id="nearly 30,000 tokens"),
+        pytest.param(("word " * 2000,) * 24, 2, id="nearly 60,000 tokens"),
+    ],
+)
+async def test_calls_are_bounded_by_segments_and_by_tokens(
+    chunks: tuple[str, ...], calls: int
+) -> None:
+    model = PlayedModel(lambda _: verdicts(*["relevant"] * 100))
+
+    found = await of_context(model, *chunks)
+
+    assert (found.score, len(model.asked)) == (1.0, calls)
+
+
+async def test_chunks_of_nothing_are_0_without_a_call() -> None:
+    model = PlayedModel()
+
+    assert (await of_context(model, " ", "\n")).score == 0.0
+    assert model.asked == []

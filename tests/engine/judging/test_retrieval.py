@@ -1,0 +1,151 @@
+import re
+from typing import Any
+
+import pytest
+
+from evals_app.engine.aids import Measured, RagQuestion
+from evals_app.engine.judging.retrieval import contextual_precision, contextual_recall, precision
+from evals_app.engine.llm.call import ModelCall
+from tests.engine.judging.measuring import (
+    PlayedModel,
+    make_inquiry,
+    prompt_of,
+    rag_view,
+    sourced,
+    verdicts,
+)
+
+pytestmark = pytest.mark.anyio
+EXPECTED = "Thirty days. With a receipt."
+
+
+@pytest.mark.parametrize(
+    ("useful", "score"),
+    [
+        pytest.param([1, 0, 1], 0.8333, id="1 0 1"),
+        pytest.param([0, 1], 0.5, id="0 1"),
+        pytest.param([1, 1, 1], 1.0, id="all"),
+        pytest.param([1, 0, 0], 1.0, id="the first alone"),
+        pytest.param([0, 0, 1], 0.3333, id="the last alone"),
+        pytest.param([0, 0], 0.0, id="none"),
+        pytest.param([], 0.0, id="nothing"),
+    ],
+)
+def test_precision_is_higher_the_earlier_useful_chunks_come(
+    useful: list[int], score: float
+) -> None:
+    assert precision([bool(each) for each in useful]) == pytest.approx(score, abs=5e-5)
+
+
+def by_text(call: ModelCall) -> dict[str, Any]:
+    """Judge chunks as useful that say so, in the order in which they are shown."""
+    block = prompt_of(call).partition("<CHUNKS-")[2]
+    texts = re.findall(r"\] (.*)", block)
+    return verdicts(*["useful" if text.startswith("Useful") else "not" for text in texts])
+
+
+async def precise(model: PlayedModel, *chunks: str, **changes: Any) -> Measured:
+    view = rag_view(chunks=chunks, expected=EXPECTED)
+    question = RagQuestion(metric="contextual_precision", view=view)
+    inquiry = make_inquiry(model, **changes)
+    return await contextual_precision(question, view.retrieved() or (), inquiry)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "score"),
+    [
+        pytest.param(("Useful 1", "Tea", "Useful 3"), 0.8333, id="1 0 1"),
+        pytest.param(("Tea", "Useful"), 0.5, id="0 1"),
+        pytest.param(("Tea", "Milk"), 0.0, id="none"),
+        pytest.param(("Useful 1", "Tea", "Useful 3", *["Tea"] * 7), 0.8333, id="among many"),
+        pytest.param((*["Tea"] * 9, "Useful 10"), 0.1, id="the last of many"),
+    ],
+)
+async def test_verdicts_are_mapped_back_to_ranks(chunks: tuple[str, ...], score: float) -> None:
+    found = await precise(PlayedModel(by_text), *chunks)
+
+    assert found.score == pytest.approx(score, abs=5e-5)
+    assert [item["text"] for item in found.details["items"]] == list(chunks)
+
+
+async def test_the_judge_does_not_see_the_ranks_and_always_the_same_order() -> None:
+    model = PlayedModel(by_text)
+    chunks = [f"Chunk {number}" for number in range(10)]
+
+    await precise(model, *chunks)
+    await precise(model, *chunks)
+
+    first, second = map(prompt_of, model.asked)
+    shown = re.findall(r"\] (Chunk \d)", first)
+    assert shown != chunks
+    assert sorted(shown) == chunks
+    assert first == second
+    assert "Thirty days." in first
+
+
+async def test_a_missing_verdict_is_not_useful() -> None:
+    def silent_on_the_last(call: ModelCall) -> dict[str, Any]:
+        reply = by_text(call)
+        return reply | {"verdicts": [each for each in reply["verdicts"] if each["id"] != 5]}
+
+    silent: dict[str, Any] = verdicts()
+    found = await precise(PlayedModel(silent_on_the_last, silent), *["Useful"] * 5)
+
+    assert found.details["counts"] == {"useful": 4, "missing": 1}
+    assert "no verdict" in next(
+        item["note"] for item in found.details["items"] if item["verdict"] == "missing"
+    )
+
+
+async def test_a_script_answers_in_the_order_of_the_ranks() -> None:
+    chunks = [f"Chunk {number}" for number in range(10)]
+    words = " ".join(["not"] * 9 + ["useful"])
+
+    found = await precise(PlayedModel(words), *chunks, is_scripted=True)
+
+    assert found.score == 0.1
+    assert found.reason == "Useful for the expected answer: 1 of 10 chunks. Their ranks: 10."
+
+
+async def recalled(model: PlayedModel, **options: Any) -> Measured:
+    view = rag_view(expected=EXPECTED)
+    question = RagQuestion(metric="contextual_recall", view=view, **options)
+    return await contextual_recall(question, view.retrieved() or (), make_inquiry(model))
+
+
+@pytest.mark.parametrize(
+    ("words", "score"),
+    [
+        pytest.param(["attributable 1: for 30 days", "attributable 2: Tea"], 1.0, id="all"),
+        pytest.param(["attributable 1: for 30 days", "not"], 0.5, id="half"),
+        pytest.param(["attributable 2: for 30 days", "not"], 0.0, id="another chunk"),
+        pytest.param(["attributable 1: with receipt", "not"], 0.0, id="made up"),
+        pytest.param(["attributable", "not"], 0.0, id="no source"),
+        pytest.param(["not", "not"], 0.0, id="none"),
+    ],
+)
+async def test_recall_is_the_share_with_a_source_that_holds(words: list[str], score: float) -> None:
+    model = PlayedModel(sourced(*words))
+
+    found = await recalled(model)
+
+    assert (found.score, len(model.asked)) == (score, 1)
+
+
+async def test_the_reason_names_what_is_lacking() -> None:
+    words = sourced("attributable 1: for 30 days", "not")
+
+    found = await recalled(PlayedModel(words))
+    short = await recalled(PlayedModel(words), is_explained=False)
+
+    assert short.reason == "Found in what was retrieved: 1 of 2 parts of the expected answer."
+    assert found.reason == f"{short.reason} The others: “With a receipt.” (not)."
+
+
+async def test_the_answer_of_the_agent_is_not_shown() -> None:
+    model = PlayedModel(sourced("not", "not"))
+
+    await recalled(model)
+
+    assert "Books can be returned" not in prompt_of(model.asked[0])
+    assert "2] With a receipt." in prompt_of(model.asked[0])

@@ -1,0 +1,162 @@
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from evals_app.engine.judging.asking import Prompt
+from evals_app.engine.judging.context import WINDOW_BYTES, shown_chunks
+from evals_app.engine.judging.items import MISSING, Item, written_items
+from evals_app.engine.judging.replies import Form
+from evals_app.engine.judging.sources import UNVERIFIED, Sourced, evidence_of, find_sources
+from evals_app.engine.llm.call import ModelCall
+from evals_app.engine.trial import Chunk
+from tests.engine.judging.measuring import PlayedModel, make_inquiry, prompt_of, sourced
+
+pytestmark = pytest.mark.anyio
+FORM = Form(("supported", "contradicted", "not_mentioned"), names_chunk=True)
+STRENGTH = ("contradicted", "supported", UNVERIFIED, MISSING, "not_mentioned")
+TEXTS = ("Returns are accepted for 30 days.", "Tea is free.")
+
+
+async def found_in(
+    model: PlayedModel, texts: Sequence[str] = TEXTS, *, count: int = 1, **changes: Any
+) -> list[Sourced]:
+    inquiry = make_inquiry(model, **changes)
+
+    def prompt_for(batch: Sequence[Item], window: str) -> Prompt:
+        blocks = {"CONTEXT": window, "CLAIMS": written_items(batch, inquiry)}
+        return inquiry.prompt("test", rules="", form="", blocks=blocks)
+
+    chunks = [Chunk(f"c{number}", text) for number, text in enumerate(texts, 1)]
+    return await find_sources(
+        [Item(number, f"claim {number}") for number in range(1, count + 1)],
+        shown_chunks(chunks, inquiry),
+        borne_out="supported",
+        form=FORM,
+        strength=STRENGTH,
+        prompt_for=prompt_for,
+        purpose="test",
+        inquiry=inquiry,
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "verdict", "note"),
+    [
+        pytest.param("supported 2: tea is free", "supported", "Chunk 2 (c2): “tea", id="quoted"),
+        pytest.param(
+            "supported 1: Tea is free", UNVERIFIED, "not stand in chunk 1", id="elsewhere"
+        ),
+        pytest.param("supported 2: Tea is cheap", UNVERIFIED, "“Tea is cheap”", id="made up"),
+        pytest.param("supported 2: ", UNVERIFIED, "quotes nothing of chunk 2", id="no quote"),
+        pytest.param("supported 3: Tea is free", UNVERIFIED, "names no chunk", id="no such chunk"),
+        pytest.param("supported", UNVERIFIED, "names no chunk", id="no source at all"),
+        pytest.param("contradicted 2: Tea is cheap", "contradicted", "“Tea", id="against it"),
+        pytest.param("contradicted", "contradicted", "", id="against it, without a source"),
+        pytest.param("not_mentioned", "not_mentioned", "", id="nowhere"),
+    ],
+)
+async def test_support_needs_a_quote_that_stands_in_its_chunk(
+    word: str, verdict: str, note: str
+) -> None:
+    (found,) = await found_in(PlayedModel(sourced(word)))
+
+    assert found.verdict == verdict
+    assert note in found.note
+    assert bool(note) == bool(found.note)
+
+
+async def test_of_very_many_quotes_that_are_not_exact_the_first_are_compared() -> None:
+    chunk = " ".join(f"Shelf {n} is full of books on gardens and trees." for n in range(150))
+    words = [f"supported 1: Shelf {n} is full of books on garden and tree." for n in range(110)]
+
+    def reply_to(call: ModelCall) -> dict[str, Any]:
+        first = int(re.findall(r"\] claim (\d+)", prompt_of(call))[0])
+        return sourced(*words[first - 1 : first + 39], begin=first)
+
+    found = await found_in(PlayedModel(reply_to), [chunk], count=110)
+
+    assert [each.verdict for each in found] == ["supported"] * 100 + [UNVERIFIED] * 10
+
+
+async def test_an_item_is_shown_like_those_of_other_checks() -> None:
+    (found,) = await found_in(PlayedModel(sourced("supported 2: Tea is free.")))
+
+    assert found.as_json() == {
+        "id": 1,
+        "text": "claim 1",
+        "verdict": "supported",
+        "note": "Chunk 2 (c2): “Tea is free.”",
+    }
+    (evidence,) = evidence_of([found])
+    assert (evidence.quote, evidence.bears_on) == ("Tea is free.", "claim 1")
+    assert evidence.is_verified
+
+
+async def test_a_quote_that_is_made_up_is_unverified_evidence() -> None:
+    found = await found_in(PlayedModel(sourced("contradicted 1: No returns.")))
+
+    assert [each.is_verified for each in evidence_of(found)] == [False]
+
+
+async def test_a_missing_verdict_says_so() -> None:
+    words = ["not_mentioned"] * 4
+
+    found = await found_in(PlayedModel(sourced(*words), sourced()), count=5)
+
+    assert found[4].verdict == MISSING
+    assert "counts against the score" in found[4].note
+
+
+LONG = ("Returns are accepted for 30 days. " + "x" * (WINDOW_BYTES - 40), "Returns: 60 days.")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "verdict", "notes"),
+    [
+        pytest.param(
+            "supported 1: for 30 days",
+            "contradicted 2: 60 days",
+            "contradicted",
+            ["Chunk 2 (c2): “60 days”", "But supported by another part: Chunk 1 (c1): “for 30"],
+            id="contradiction wins and the conflict is shown",
+        ),
+        pytest.param(
+            "not_mentioned",
+            "supported 2: 60 days",
+            "supported",
+            ["Chunk 2 (c2)"],
+            id="support wins over silence",
+        ),
+        pytest.param(
+            "supported 1: made up",
+            "supported 2: 60 days",
+            "supported",
+            ["Chunk 2 (c2)", "But unverified by another part"],
+            id="verified support wins",
+        ),
+        pytest.param("not_mentioned", "not_mentioned", "not_mentioned", [], id="nowhere"),
+    ],
+)
+async def test_of_several_windows_the_strongest_verdict_counts(
+    one: str, other: str, verdict: str, notes: list[str]
+) -> None:
+    def answer(call: ModelCall) -> dict[str, Any]:
+        return sourced(one if "accepted for 30 days" in prompt_of(call) else other)
+
+    model = PlayedModel(answer)
+
+    (found,) = await found_in(model, LONG)
+
+    assert found.verdict == verdict
+    assert [note for note in notes if note not in found.note] == []
+    assert len(model.asked) == 2
+
+
+async def test_a_script_need_not_quote_but_must_not_lie() -> None:
+    silent = await found_in(PlayedModel("supported"), is_scripted=True)
+    reply = '{"verdicts": [{"id": 1, "chunk": 2, "quote": "made up", "verdict": "supported"}]}'
+    lying = await found_in(PlayedModel(reply), is_scripted=True)
+
+    assert [each.verdict for each in silent + lying] == ["supported", UNVERIFIED]

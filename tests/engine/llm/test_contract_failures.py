@@ -1,0 +1,444 @@
+"""What goes wrong with every model API, with the real SDKs against a server on this machine."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from evals_app.engine.errors import (
+    AuthFailedError,
+    BadRequestError,
+    ProviderError,
+    QuotaExhaustedError,
+    RateLimitedError,
+    TimedOutError,
+    UnavailableError,
+)
+from tests.agent_server import Sent, WebServer
+from tests.engine.llm.makers import (
+    APIS,
+    CHAT,
+    KEY_VARIABLE,
+    MESSAGES,
+    OPENAI,
+    SDKS,
+    Api,
+    FakeTime,
+)
+from tests.model_server import KEY, Cut, Failure, Garbage, Hang, ModelServer, Reply
+
+pytestmark = pytest.mark.anyio
+
+EVENTS = "text/event-stream"
+
+NO_RETRY = {"x-should-retry": "false"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"),
+    [
+        pytest.param(
+            Failure(400, message="messages: too many"),
+            BadRequestError,
+            "answered 400 (bad request): messages: too many.",
+            id="400",
+        ),
+        pytest.param(
+            Failure(402, message="Your credit is used up."),
+            QuotaExhaustedError,
+            "answered 402 (payment required): Your credit is used up.",
+            id="402",
+        ),
+        *(
+            pytest.param(
+                Failure(429, code=code, message="None left."),
+                QuotaExhaustedError,
+                "answered 429 (rate limited): None left.",
+                id=code,
+            )
+            for code in ("enforced_spend_limit_reached", "insufficient_quota")
+        ),
+        pytest.param(
+            Failure(
+                429, code="insufficient_quota", message="No.", headers={"x-should-retry": "true"}
+            ),
+            QuotaExhaustedError,
+            "answered 429 (rate limited): No.",
+            id="quota, whatever is said of retrying",
+        ),
+        pytest.param(
+            Garbage('{"error": {"code": "insufficient_quota", "message": "None."}}', status=429),
+            QuotaExhaustedError,
+            "answered 429 (rate limited): None.",
+            id="quota in another place",
+        ),
+        pytest.param(
+            Failure(403, message="Your key may not use this model."),
+            AuthFailedError,
+            "answered 403 (not permitted): Your key may not use this model.",
+            id="403",
+        ),
+        pytest.param(
+            Failure(404, message="model: nonsense"),
+            BadRequestError,
+            "answered 404 (not found): model: nonsense.",
+            id="unknown model",
+        ),
+        pytest.param(
+            Garbage('[{"error": {"code": 400, "message": "Bad argument."}}]', status=400),
+            BadRequestError,
+            "answered 400 (bad request): Bad argument.",
+            id="in a list, as Google writes it",
+        ),
+        pytest.param(
+            Garbage(
+                '[{"error": {"code": 400, "message": "API key not valid.", "details": ["x", '
+                '{"reason": "API_KEY_INVALID"}]}}]',
+                status=400,
+            ),
+            AuthFailedError,
+            "answered 400 (bad request): API key not valid. Check the environment variable "
+            "TEST_MODEL_KEY.",
+            id="a wrong key, as Google says it",
+        ),
+        pytest.param(
+            Garbage('{"error": "model \'x\' not found"}', status=404),
+            BadRequestError,
+            "answered 404 (not found): model 'x' not found.",
+            id="only words",
+        ),
+        pytest.param(
+            Garbage("<html>Not here</html>", status=413, content_type="text/html"),
+            BadRequestError,
+            "answered 413 (request entity too large).",
+            id="a proxy's page",
+        ),
+        pytest.param(
+            Garbage("  Blocked by\npolicy ", status=418, content_type="text/plain"),
+            BadRequestError,
+            "answered 418 (i'm a teapot): Blocked by policy.",
+            id="a proxy's text",
+        ),
+        pytest.param(
+            Garbage("", status=304),
+            BadRequestError,
+            "answered 304 (not modified).",
+            id="neither success nor error",
+        ),
+        pytest.param(
+            Failure(429, headers=NO_RETRY, message="Slow down."),
+            RateLimitedError,
+            "answered 429 (rate limited): Slow down.",
+            id="429",
+        ),
+        *(
+            pytest.param(
+                Failure(status, headers=NO_RETRY, message="Down."),
+                UnavailableError,
+                f"answered {status} ({words}): Down.",
+                id=str(status),
+            )
+            for status, words in {
+                408: "request timeout",
+                409: "conflict",
+                500: "internal error",
+                503: "service unavailable",
+                529: "overloaded",
+                599: "unknown status",
+            }.items()
+        ),
+        pytest.param(
+            Garbage("{'text': 'Hello'}"),
+            BadRequestError,
+            "sent a reply that cannot be read: it is not JSON.",
+            id="no JSON",
+        ),
+        pytest.param(
+            Garbage("<html>Welcome</html>", content_type="text/html"),
+            BadRequestError,
+            "sent a reply that cannot be read: it is not JSON.",
+            id="a page instead",
+        ),
+        pytest.param(
+            Garbage("[" * 100_000),
+            BadRequestError,
+            "sent a reply that cannot be read: it is not JSON.",
+            id="bottomless nesting",
+        ),
+        pytest.param(
+            Garbage('["Hello"]'),
+            BadRequestError,
+            "sent a reply that cannot be read: it is JSON, but not an object.",
+            id="a list",
+        ),
+    ],
+)
+@SDKS
+async def test_an_error_that_is_not_retried_becomes_one_of_ours(
+    model_server: ModelServer,
+    fake_time: FakeTime,
+    answer: Failure | Garbage,
+    kind: type[ProviderError],
+    message: str,
+    *,
+    api: Api,
+) -> None:
+    model_server.replies([answer])
+
+    async with api.open(model_server, fake_time) as models:
+        with pytest.raises(ProviderError) as caught:
+            await models.complete(api.ask())
+
+    assert type(caught.value) is kind
+    assert str(caught.value) == f"{api.name} {message}"
+    assert fake_time.slept == []
+
+
+@SDKS
+async def test_a_long_explanation_is_cut(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+) -> None:
+    model_server.replies([Failure(400, message="no " * 1000)])
+
+    async with api.open(model_server, fake_time) as models:
+        with pytest.raises(BadRequestError) as caught:
+            await models.complete(api.ask())
+
+    assert len(str(caught.value)) < 600
+
+
+@SDKS
+async def test_a_stream_that_is_none_cannot_be_read(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+) -> None:
+    model_server.replies([Garbage("<html>Welcome</html>", content_type="text/html")])
+
+    async with api.open(model_server, fake_time) as models:
+        with pytest.raises(BadRequestError, match="it is not a stream of events"):
+            await models.complete(api.ask(stream=True))
+
+
+@pytest.mark.parametrize(
+    ("answer", "what"),
+    [
+        pytest.param(Cut(after_events=4), "broke off its reply", id="connection lost"),
+        pytest.param(
+            Cut(after_events=4, is_clean=True), "broke off its reply", id="ended too soon"
+        ),
+        pytest.param(
+            Failure(529, type="overloaded_error", after_events=4),
+            "answered 529 (overloaded)",
+            id="overloaded on the way",
+        ),
+        pytest.param(
+            Failure(500, after_events=4), "answered 500 (internal error)", id="broken on the way"
+        ),
+        pytest.param(
+            Garbage("event: message_start\ndata: {oops\n\n", content_type=EVENTS),
+            "broke off its reply",
+            id="events that are no JSON",
+        ),
+        pytest.param(
+            Garbage(f"event: message_start\ndata: {'[' * 100_000}\n\n", content_type=EVENTS),
+            "broke off its reply",
+            id="events that are nested without end",
+        ),
+        pytest.param(
+            Garbage("event: content_block_stop\ndata: 5\n\n", content_type=EVENTS),
+            "broke off its reply",
+            id="events that are no objects",
+        ),
+        pytest.param(Garbage("", content_type=EVENTS), "broke off its reply", id="empty"),
+    ],
+)
+@APIS
+async def test_a_broken_stream_is_tried_again_and_leaves_nothing_behind(
+    model_server: ModelServer,
+    fake_time: FakeTime,
+    answer: Cut | Failure | Garbage,
+    what: str,
+    *,
+    api: Api,
+) -> None:
+    model_server.replies([answer, Reply("Whole.")])
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(api.ask(stream=True))
+
+    assert got.text == "Whole."
+    assert [attempt.error.startswith(what) for attempt in got.attempts] == [True]
+
+
+@SDKS
+async def test_a_lost_connection_is_tried_again(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+) -> None:
+    model_server.replies([Cut(), Reply("Back.")])
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(api.ask())
+
+    assert got.text == "Back."
+    assert got.attempts[0].error.startswith("broke off its reply")
+
+
+@pytest.mark.parametrize(
+    ("headers", "slept"),
+    [
+        pytest.param({"retry-after": "7"}, 7, id="as asked for"),
+        pytest.param({"retry-after-ms": "1500"}, 1.5, id="in ms"),
+        pytest.param({}, 30, id="unsaid"),
+    ],
+)
+@SDKS
+async def test_a_rate_limit_is_waited_out(
+    model_server: ModelServer,
+    fake_time: FakeTime,
+    headers: dict[str, str],
+    slept: float,
+    *,
+    api: Api,
+) -> None:
+    model_server.replies([Failure(429, headers=headers), Reply("At last.")])
+
+    async with api.open(model_server, fake_time) as models:
+        await models.complete(api.ask())
+
+    assert fake_time.slept == pytest.approx([slept], abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("answer", "stream"),
+    [
+        pytest.param(Hang(), False, id="silence"),
+        pytest.param(Hang(), True, id="silence instead of a stream"),
+        pytest.param(Reply("Late.", thinking_s=5.0), True, id="a stream that stands still"),
+    ],
+)
+@SDKS
+async def test_an_attempt_without_an_answer_in_time_is_tried_again(
+    model_server: ModelServer, fake_time: FakeTime, answer: Hang | Reply, *, stream: bool, api: Api
+) -> None:
+    # On a busy machine the second attempt may be late as well.
+    model_server.replies([answer, *[Reply("Now.")] * 5])
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(api.ask(timeout_s=0.2, stream=stream))
+
+    assert got.text == "Now."
+    assert {attempt.error for attempt in got.attempts} == {"did not answer within 0.2 s."}
+
+
+@SDKS
+async def test_a_server_that_does_not_exist_could_not_be_reached(
+    fake_time: FakeTime, *, api: Api
+) -> None:
+    gone = ModelServer()
+    gone.close()
+
+    async with api.open(gone, fake_time) as models:
+        with pytest.raises(UnavailableError, match=rf"^{api.name} could not be reached 6 times in"):
+            await models.complete(api.ask())
+
+
+@SDKS
+async def test_a_proxy_that_lets_nothing_through_was_paid_nothing(
+    fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch, model_server: ModelServer, *, api: Api
+) -> None:
+    with WebServer(lambda _: Sent(status=403)) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy.host}")
+        async with api.open(model_server, fake_time, base_url="https://models.invalid") as models:
+            with pytest.raises(UnavailableError, match="could not be reached"):
+                await models.complete(api.ask(patience_s=1))
+
+
+@SDKS
+async def test_a_server_that_never_answers_times_out_in_the_end(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+) -> None:
+    model_server.answers(lambda _: Hang())
+
+    async with api.open(model_server, fake_time) as models:
+        with pytest.raises(TimedOutError, match=r"did not answer within 0.05 s 6 times in 6\d s"):
+            await models.complete(api.ask(timeout_s=0.05))
+
+
+# Keys
+
+
+@SDKS
+async def test_a_wrong_key_is_named_by_its_variable_and_never_shown_not_even_half_of_it(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+) -> None:
+    environ = {KEY_VARIABLE: "sk-wrong-key-1234"}
+
+    async with api.open(model_server, fake_time, environ=environ) as models:
+        with pytest.raises(AuthFailedError) as caught:
+            await models.complete(api.ask())
+
+    said = str(caught.value)
+    assert said.startswith(f"{api.name} answered 401 (key refused): ")
+    assert said.endswith(". Check the environment variable TEST_MODEL_KEY.")
+    assert "sk-" not in said
+    assert "**" not in said
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(Failure(400, message=f"cannot use {KEY} here"), id="API error"),
+        pytest.param(Garbage(f"denied: {KEY}", status=403, content_type="text/plain"), id="proxy"),
+        pytest.param(
+            Garbage(
+                json.dumps(
+                    {
+                        "content": [],
+                        "stop_reason": KEY,
+                        "choices": [{"message": {}, "finish_reason": KEY}],
+                    }
+                )
+            ),
+            id="a reason that cannot be read",
+        ),
+        pytest.param(
+            Failure(302, headers={"location": f"https://other.invalid/?key={KEY}"}), id="moved"
+        ),
+    ],
+)
+@SDKS
+async def test_a_key_that_the_server_repeats_is_blotted_out(
+    model_server: ModelServer, fake_time: FakeTime, answer: Failure | Garbage, *, api: Api
+) -> None:
+    model_server.replies([answer])
+
+    async with api.open(model_server, fake_time) as models:
+        with pytest.raises(ProviderError) as caught:
+            await models.complete(api.ask())
+
+    assert "[key]" in str(caught.value)
+    assert KEY not in str(caught.value)
+    assert caught.value.attempts
+    assert KEY not in repr(caught.value.attempts)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize(
+    "api",
+    [
+        pytest.param(MESSAGES, id="x-api-key"),
+        pytest.param(CHAT, id="authorization"),
+        pytest.param(replace(CHAT, provider={**OPENAI, "kind": "azure_openai"}), id="api-key"),
+    ],
+)
+async def test_a_key_follows_no_redirect(
+    model_server: ModelServer, fake_time: FakeTime, status: int, *, api: Api
+) -> None:
+    with ModelServer() as other:
+        model_server.replies([Failure(status, message="Moved.", headers={"location": other.url})])
+
+        async with api.open(model_server, fake_time) as models:
+            with pytest.raises(BadRequestError) as caught:
+                await models.complete(api.ask())
+
+        assert other.requests == []
+        assert f"It has moved to {other.url}; its base URL has to say so." in str(caught.value)

@@ -1,0 +1,313 @@
+"""Replies of every model API, with the real SDKs against a server on this machine."""
+
+import json
+from typing import Any
+
+import pytest
+
+from evals_app.engine.errors import (
+    BadRequestError,
+)
+from evals_app.engine.llm.call import (
+    AssistantMessage,
+    FileContent,
+    ToolResult,
+    ToolResults,
+    UserMessage,
+)
+from evals_app.engine.trial import NO_USAGE, Usage
+from tests.engine.llm.makers import (
+    APIS,
+    QUERY,
+    SDKS,
+    STREAMED,
+    VERDICT,
+    Api,
+    FakeTime,
+)
+from tests.model_server import Failure, ModelServer, Reply, ToolUse
+
+pytestmark = pytest.mark.anyio
+
+
+@APIS
+@STREAMED
+async def test_a_reply_says_everything_about_itself(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+) -> None:
+    reply = Reply(
+        "Hello there, how are you?",
+        input_tokens=20,
+        output_tokens=11,
+        cache_read=100,
+        cache_write_5m=7,
+        thinking_tokens=4,
+    )
+    model_server.replies([reply])
+    call = api.ask(stream=stream, system="Be kind.", effort="low")
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(call)
+
+    assert (got.text, got.stop, got.tool_calls) == ("Hello there, how are you?", "ok", ())
+    assert got.usage == Usage(20, 11, cache_read=100, cache_write_5m=7, reasoning=4)
+    assert got.model == call.model
+    assert got.request_id is not None
+    assert got.request_id.startswith("req_")
+    assert got.sent == {"max_output_tokens": 4096, "effort": "low"}
+    assert (got.dropped, got.attempts) == ((), ())
+    assert got.latency_ms > 0
+    assert (got.first_token_ms is not None) is stream
+    assert "Be kind." in json.dumps(model_server.bodies[-1])
+
+
+@APIS
+@STREAMED
+async def test_tools_make_the_round_trip(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+) -> None:
+    uses = (
+        ToolUse("entity_query", {"type": "order", "note": "größer als 20 €"}),
+        ToolUse("entity_query"),
+    )
+    model_server.replies(
+        [Reply("Let me see.", tools=uses, thinking="I need the orders."), Reply("No orders.")]
+    )
+
+    async with api.open(model_server, fake_time) as models:
+        question = UserMessage("Any orders?")
+        first = await models.complete(api.ask(messages=(question,), tools=(QUERY,), stream=stream))
+        results = ToolResults(tuple(ToolResult(t.id, t.name, "[]") for t in first.tool_calls))
+        assert first.native_turn is not None
+        messages = (question, first.native_turn, results)
+        second = await models.complete(api.ask(messages=messages, tools=(QUERY,), stream=stream))
+
+    assert (first.stop, first.text) == ("tool", "Let me see.")
+    assert [tool.name for tool in first.tool_calls] == ["entity.query", "entity.query"]
+    assert [tool.arguments for tool in first.tool_calls] == [uses[0].input, {}]
+    assert json.loads(first.tool_calls[0].arguments_raw) == uses[0].input
+    assert second.text == "No orders."
+    answered = api.results(model_server.bodies[-1])
+    assert len(answered) == 2
+    assert {each.get("output") or each.get("content") for each in answered} == {"[]"}
+
+
+@APIS
+@STREAMED
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("{oops", "[1]", "null", '{"price": NaN}', '{"n": 1e999}'),
+        pytest.param(f'{{"a": {"[" * 300}{"]" * 300}}}', id="too deep"),
+    ],
+)
+async def test_arguments_that_are_no_object_are_kept_raw_and_the_turn_can_go_back(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool, written: str
+) -> None:
+    model_server.replies([Reply(tools=(ToolUse("entity_query", written),)), Reply("Sorry.")])
+
+    async with api.open(model_server, fake_time) as models:
+        first = await models.complete(api.ask(tools=(QUERY,), stream=stream))
+        (request,) = first.tool_calls
+        result = ToolResult(request.id, request.name, "not JSON", is_error=True)
+        assert first.native_turn is not None
+        messages = (UserMessage("Hello?"), first.native_turn, ToolResults((result,)))
+        second = await models.complete(api.ask(messages=messages, tools=(QUERY,)))
+
+    assert request.is_malformed
+    assert request.arguments == {}
+    assert request.arguments_raw in {written, json.dumps(written)}
+    assert second.text == "Sorry."
+
+
+@APIS
+@pytest.mark.parametrize(
+    "spoken",
+    [
+        pytest.param({"text": "Hello there."}, id="text"),
+        pytest.param({"tools": (ToolUse("f", {"a": 1}),)}, id="tool"),
+    ],
+)
+async def test_the_first_token_is_the_first_that_is_not_a_thought(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api, spoken: dict[str, Any]
+) -> None:
+    model_server.replies([Reply(thinking="Hm, let me see.", thinking_s=0.05, **spoken)])
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(api.ask(stream=True, tools=(QUERY,)))
+
+    assert got.first_token_ms is not None
+    assert 50 <= got.first_token_ms <= got.latency_ms
+
+
+@SDKS
+@STREAMED
+async def test_the_models_own_time_is_latency_and_not_waiting(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+) -> None:
+    model_server.replies([Failure(500), Reply("Fine.", latency_s=0.1)])
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(api.ask(stream=stream))
+
+    assert 100 <= got.latency_ms < 1500
+    assert 2000 <= got.waited_ms < 4000
+
+
+@APIS
+@STREAMED
+async def test_half_an_emoji_neither_comes_out_nor_goes_back(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+) -> None:
+    half = "\ud83d"
+    model_server.replies([Reply(f"Cut {half}", tools=(ToolUse("f", {"a": half}),)), Reply("Fine.")])
+
+    async with api.open(model_server, fake_time) as models:
+        first = await models.complete(api.ask(stream=stream))
+        assert first.native_turn is not None
+        result = ToolResult(first.tool_calls[0].id, "f", f"odd {half}")
+        messages = (UserMessage("\U0001f600"), first.native_turn, ToolResults((result,)))
+        await models.complete(api.ask(messages=messages, stream=stream))
+
+    assert first.text == "Cut \ufffd"
+    assert first.tool_calls[0].arguments == {"a": "\ufffd"}
+    sent = json.dumps(model_server.bodies[-1], ensure_ascii=False)
+    assert "\U0001f600" in sent
+    assert "odd \ufffd" in sent
+    assert half not in sent
+
+
+@APIS
+async def test_a_schema_is_sent_and_the_text_is_json(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+) -> None:
+    model_server.answers(lambda _: Reply(json.dumps({"verdict": "pass"})))
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(api.ask(schema=VERDICT, effort="low"))
+
+    assert json.loads(got.text) == {"verdict": "pass"}
+    assert "schema" not in got.sent
+    assert json.dumps(VERDICT) in json.dumps(model_server.bodies[-1])
+
+
+@APIS
+async def test_a_history_written_by_hand_is_accepted(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+) -> None:
+    model_server.replies([Reply("Fine.")])
+    said = (UserMessage("Hi"), AssistantMessage("Hello!"), AssistantMessage(""), UserMessage("?"))
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(api.ask(messages=said, system=" \n"))
+
+    assert got.text == "Fine."
+
+
+@APIS
+@STREAMED
+async def test_a_reply_that_was_cut_says_so(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+) -> None:
+    model_server.replies([Reply("It was a", stop=api.cut)])
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(api.ask(stream=stream))
+
+    assert (got.stop, got.text) == ("length", "It was a")
+
+
+@APIS
+@STREAMED
+async def test_a_reply_that_was_cut_within_its_thoughts_leaves_no_turn(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+) -> None:
+    model_server.replies([Reply(thinking="Hm, let me", stop=api.cut)])
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(api.ask(stream=stream))
+
+    assert (got.stop, got.text, got.native_turn) == ("length", "", None)
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        *(
+            pytest.param(Failure(400, message=message), ("context", None), id=message[:20])
+            for message in (
+                "prompt is too long: 210000 tokens > 200000 maximum",
+                "Input is too long for requested model.",
+                "input length and `max_tokens` exceed context limit: 9 + 9 > 10",
+                "This model's maximum context length is 8192 tokens.",
+                "The count (9) exceeds the maximum number of tokens allowed (8).",
+                "the request exceeds the available context size",
+            )
+        ),
+        pytest.param(
+            Failure(400, message="Too many tokens.", code="context_length_exceeded"),
+            ("context", None),
+            id="context by code",
+        ),
+        pytest.param(
+            Failure(400, message="The response was filtered", code="content_filter"),
+            ("refusal", "content_filter"),
+            id="prompt filtered",
+        ),
+        pytest.param(
+            Failure(400, message="Your prompt was flagged.", code="invalid_prompt"),
+            ("refusal", "invalid_prompt"),
+            id="prompt flagged",
+        ),
+    ],
+)
+@APIS
+async def test_a_prompt_that_no_model_was_shown_is_a_reply_that_cost_nothing(
+    model_server: ModelServer,
+    fake_time: FakeTime,
+    failure: Failure,
+    told: tuple[str, str | None],
+    *,
+    api: Api,
+) -> None:
+    model_server.replies([failure])
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(api.ask())
+
+    assert (got.stop, got.refusal_category, got.text) == (*told, "")
+    assert (got.usage, got.native_turn) == (NO_USAGE, None)
+
+
+@APIS
+async def test_pictures_and_pdfs_are_shown_before_the_question(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+) -> None:
+    files = (
+        FileContent("chart.png", "image/png", b"\x89PNG..."),
+        FileContent("report.pdf", "application/pdf", b"%PDF-1.7 ..."),
+    )
+    model_server.replies([Reply("A chart.")])
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(api.ask(messages=(UserMessage("What is this?", files),)))
+
+    assert got.text == "A chart."
+    sent = json.dumps(model_server.bodies[-1])
+    assert sent.index("iVBORy4uLg==") < sent.index("report.pdf") < sent.index("What is this?")
+
+
+@SDKS
+async def test_what_a_provider_cannot_be_shown_is_refused_before_anything_is_sent(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+) -> None:
+    table = FileContent("a.xlsx", "application/vnd.ms-excel", b"x")
+
+    async with api.open(model_server, fake_time) as models:
+        with pytest.raises(BadRequestError) as caught:
+            await models.complete(api.ask(messages=(UserMessage("?", (table,)),)))
+
+    assert str(caught.value).startswith(
+        f"{api.name} takes no application/vnd.ms-excel, which a.xlsx is; it takes "
+    )
+    assert model_server.requests == []

@@ -1,0 +1,140 @@
+from typing import Any
+
+import pytest
+
+from evals_app.engine.errors import AuthFailedError, ConfigurationError
+from evals_app.engine.llm.keys import MissingKey, access, missing_keys, variable_of
+from evals_app.engine.spec import ProviderSpec
+from tests.engine.llm.makers import KEY_VARIABLE, make_provider
+
+SCRIPTED = ProviderSpec(provider="Scripted", slug="scripted", kind="scripted")
+OLLAMA = ProviderSpec(provider="Ollama", slug="ollama", kind="ollama")
+AZURE = {"kind": "azure_openai", "url": "https://n.openai.azure.com/openai/v1/"}
+
+
+def plain(kind: str, **changes: Any) -> ProviderSpec:
+    return make_provider(**{"kind": kind, "api_key_env": None, **changes})
+
+
+@pytest.mark.parametrize(
+    ("environ", "missing"),
+    [
+        pytest.param({KEY_VARIABLE: "k", "ANTHROPIC_API_KEY": "k"}, [], id="all there"),
+        pytest.param(
+            {"ANTHROPIC_API_KEY": "k"}, [MissingKey("anthropic", KEY_VARIABLE)], id="not set"
+        ),
+        pytest.param(
+            {KEY_VARIABLE: " \n", "ANTHROPIC_API_KEY": "k"},
+            [MissingKey("anthropic", KEY_VARIABLE)],
+            id="blank",
+        ),
+        pytest.param(
+            {},
+            [MissingKey("anthropic", KEY_VARIABLE), MissingKey("plain", "ANTHROPIC_API_KEY")],
+            id="none at all; a provider that names no variable has the usual one",
+        ),
+    ],
+)
+def test_missing_keys_are_known_before_anything_is_sent(
+    environ: dict[str, str], missing: list[MissingKey]
+) -> None:
+    providers = [make_provider(), SCRIPTED, OLLAMA, plain("anthropic", slug="plain")]
+
+    assert missing_keys(providers, environ) == missing
+
+
+@pytest.mark.parametrize(
+    ("spec", "variable"),
+    [
+        pytest.param(plain("openai"), "OPENAI_API_KEY", id="openai"),
+        pytest.param(plain(**AZURE), "AZURE_OPENAI_API_KEY", id="azure"),
+        pytest.param(plain("gemini"), "GEMINI_API_KEY", id="gemini"),
+        pytest.param(plain("groq"), "GROQ_API_KEY", id="groq"),
+        pytest.param(plain("openrouter"), "OPENROUTER_API_KEY", id="openrouter"),
+        pytest.param(plain("openai", api_key_env="MINE"), "MINE", id="its own"),
+        pytest.param(OLLAMA, "", id="none needed"),
+        pytest.param(plain("ollama", api_key_env="MINE"), "MINE", id="none needed, but named"),
+        pytest.param(SCRIPTED, "", id="no API"),
+    ],
+)
+def test_each_kind_has_its_variable(spec: ProviderSpec, variable: str) -> None:
+    assert variable_of(spec.kind, spec.api_key_env) == variable
+
+
+@pytest.mark.parametrize(
+    ("spec", "environ", "base_url"),
+    [
+        pytest.param(
+            plain("groq"), {"GROQ_API_KEY": "k"}, "https://api.groq.com/openai/v1", id="its kind's"
+        ),
+        pytest.param(
+            plain("groq"),
+            {"GROQ_API_KEY": "k", "OPENAI_BASE_URL": "http://other"},
+            "https://api.groq.com/openai/v1",
+            id="not that of another kind's SDK",
+        ),
+        pytest.param(
+            plain("openai"),
+            {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://proxy/v1\n"},
+            "http://proxy/v1",
+            id="its SDK's variable",
+        ),
+        pytest.param(
+            plain("openai", base_url="http://mine/v1"),
+            {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://proxy/v1"},
+            "http://mine/v1",
+            id="its own before all",
+        ),
+    ],
+)
+def test_the_address_is_always_known(
+    spec: ProviderSpec, environ: dict[str, str], base_url: str
+) -> None:
+    assert access(spec, environ).base_url == base_url
+
+
+def test_without_an_address_there_is_no_way() -> None:
+    # A snapshot may hold what can no longer be written.
+    spec = plain(**AZURE).model_copy(update={"base_url": None})
+
+    with pytest.raises(ConfigurationError, match="needs its base URL"):
+        access(spec, {"AZURE_OPENAI_API_KEY": "k"})
+
+
+@pytest.mark.parametrize(
+    ("base_url", "environ", "said"),
+    [
+        pytest.param(None, "localhost:1234/v1", "variable OPENAI_BASE_URL is no", id="no scheme"),
+        pytest.param(None, "http://name:secret@host", "variable OPENAI_BASE_URL is", id="a name"),
+        pytest.param(None, "http:///v1", "variable OPENAI_BASE_URL is", id="no host"),
+        pytest.param("http://[::1/v1", "", "its base URL is no whole address", id="its own"),
+        pytest.param("http://host:port/v1", "", "its base URL is", id="its own, with an odd port"),
+    ],
+)
+def test_an_address_that_is_none_is_refused_before_anything_is_sent(
+    base_url: str | None, environ: str, said: str
+) -> None:
+    spec = plain("openai", base_url=base_url)
+
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        access(spec, {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": environ})
+
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        pytest.param({}, "set the environment variable TEST_MODEL_KEY", id="not set"),
+        pytest.param({KEY_VARIABLE: "schlüssel"}, "TEST_MODEL_KEY holds no usable", id="unusable"),
+    ],
+)
+def test_a_key_that_cannot_be_used_is_named_by_its_variable(
+    environ: dict[str, str], said: str
+) -> None:
+    with pytest.raises(AuthFailedError, match=said):
+        access(make_provider(), environ)
+
+
+def test_a_key_is_in_no_log() -> None:
+    assert "sk-secret" not in repr(access(make_provider(), {KEY_VARIABLE: "sk-secret"}))

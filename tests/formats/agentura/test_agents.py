@@ -1,0 +1,167 @@
+import pytest
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.permits import OUR_COMMAND, permitting
+from tests.formats.agentura.projects import ACCURACY, AGENT, QUALITY, problems, read
+
+
+def agent(section: str) -> AgentSpec:
+    found = read(f"evals:\n{ACCURACY}agent: {section}\n", folder="p/help desk/", agent=None)
+    return found.agents[0].spec
+
+
+def test_an_agent_behind_an_address_is_named_after_the_folder() -> None:
+    section = """
+  type: http
+  endpoint: https://agent.example.org/api/agent
+  headers: {X-Tenant: nine, Authorization: {env: AGENT_TOKEN}}
+  timeout_ms: 30000
+"""
+
+    with permitting(variables=("AGENT_TOKEN",)):
+        found = read(f"evals:\n{ACCURACY}agent: {section}", folder="p/help desk/", agent=None)
+
+    assert found.agents[0].spec.model_dump(mode="json", exclude_defaults=True) == {
+        "agent": "help-desk",
+        "slug": "help-desk",
+        "driver": "http",
+        "url": "https://agent.example.org/api/agent",
+        "headers": {"X-Tenant": "nine", "Authorization": {"env": "AGENT_TOKEN"}},
+    }
+    spec = found.suites[0].spec
+    assert (spec.agent, spec.slug) == ("help-desk", "help-desk-accuracy")
+    assert {case.turn_timeout_s for case in spec.cases} == {30.0}
+
+
+def test_a_program_is_called_without_a_shell() -> None:
+    with permitting(commands=("node",)):
+        found = agent("{type: cli, command: node 'my agent.js' --json}")
+
+    assert (found.driver, found.command) == ("command", ["node", "my agent.js", "--json"])
+
+
+def test_a_function_is_one_of_python() -> None:
+    found = agent('{type: sdk, module: "evals_app.engine.examples.agents:analyst"}')
+
+    assert (found.driver, found.callable) == ("python", "evals_app.engine.examples.agents:analyst")
+
+
+def test_without_a_folder_the_agent_is_called_like_the_file() -> None:
+    found = read(f"evals:\n{ACCURACY}{AGENT}", agent=None)
+
+    assert [each.spec.slug for each in found.agents] == ["agentura"]
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "keys", "message"),
+    [
+        pytest.param(
+            "{type: htp, endpoint: x}", 3, "agent.type", "Did you mean 'http'?", id="unknown type"
+        ),
+        pytest.param("{endpoint: x}", 3, "agent", "The key `type` is missing", id="no type"),
+        pytest.param("http", 3, "agent", "Expected keys with values.", id="no mapping"),
+        pytest.param("{type: http}", 3, "agent", "`endpoint` is missing", id="no endpoint"),
+        pytest.param(
+            "{type: http, endpoint: 'http://localhost:3000/api'}",
+            3,
+            "agent.endpoint",
+            "EVALS_PRIVATE_HOSTS",
+            id="private host",
+        ),
+        pytest.param(
+            "{type: cli, command: node agent.js}",
+            3,
+            "agent.command",
+            "EVALS_COMMANDS",
+            id="program",
+        ),
+        pytest.param(
+            "{type: cli, command: 'node a.js | tee b'}",
+            3,
+            "agent.command",
+            "without a shell, so | means nothing",
+            id="shell",
+        ),
+        pytest.param(
+            '{type: cli, command: "node \'a"}', 3, "agent.command", "never closed", id="quote"
+        ),
+        pytest.param(
+            "{type: sdk, module: ./agent.ts}", 3, "agent.module", "--agent", id="JavaScript"
+        ),
+        pytest.param(
+            "{type: sdk, module: 'mine:answer'}",
+            3,
+            "agent.module",
+            "EVALS_PYTHON_MODULES",
+            id="code",
+        ),
+        pytest.param(
+            f"{{type: cli, command: {OUR_COMMAND}, timeout_ms: 0}}",
+            3,
+            "agent.timeout_ms",
+            "greater than 0",
+            id="no time",
+        ),
+        pytest.param(
+            "{type: http, endpont: 'https://a.example'}",
+            3,
+            "agent.endpont",
+            "'endpoint'",
+            id="misspelt",
+        ),
+    ],
+)
+def test_what_is_wrong_with_an_agent_is_said_at_its_key(
+    section: str, line: int, keys: str, message: str
+) -> None:
+    entry = "evals: [{name: a, type: golden_dataset, dataset: evals/accuracy.jsonl}]\n"
+    found = problems(f"version: 1\n{entry}agent: {section}\n", agent=None)
+
+    assert (found[-1].line, found[-1].keys) == (line, keys)
+    assert message in found[-1].message
+
+
+def test_a_key_in_a_header_is_refused_and_never_repeated() -> None:
+    section = "{type: http, endpoint: 'https://a.example', headers: {Authorization: Bearer abc123}}"
+
+    (found,) = problems(f"evals:\n{ACCURACY}agent: {section}\n", agent=None)
+
+    assert found.keys == "agent.headers.Authorization"
+    assert "{env: NAME}" in found.message
+    assert "abc123" not in str(found)
+
+
+def test_the_agent_that_was_named_is_tested_instead_of_the_one_described() -> None:
+    config = f"evals:\n{ACCURACY}agent: {{type: sdk, module: ./agent.ts}}\n"
+
+    found = read(config)
+
+    assert found.agents == []
+    assert found.suites[0].spec.agent == "support"
+    assert [(each.line, each.keys) for each in found.losses] == [(7, "agent")]
+
+
+def test_a_native_agent_with_the_name_of_the_folder_is_tested() -> None:
+    native = "agent: Desk\nslug: help-desk\ndriver: scripted\nrules: [{reply: hi}]\n"
+
+    found = read(
+        ACCURACY, folder="p/help-desk/", agent=None, natives={"p/help-desk/x.agent.yaml": native}
+    )
+
+    assert [each.spec.slug for each in found.agents] == ["help-desk"]
+    assert found.suites[0].spec.agent == "help-desk"
+
+
+@pytest.mark.parametrize("config", [ACCURACY, f"evals:\n{ACCURACY}"], ids=["list", "no agent"])
+def test_a_file_that_names_no_agent_needs_one(config: str) -> None:
+    (found,) = problems(config, agent=None)
+
+    assert (found.path, found.line) == ("agentura.yaml", 1)
+    assert all(each in found.message for each in ("`agent`", "--agent", "agentura"))
+
+
+def test_an_agent_that_does_not_exist_is_reported_once_for_each_suite() -> None:
+    found = problems(ACCURACY + QUALITY, agent="suport")
+
+    assert [each.line for each in found] == [1, 6]
+    assert all("Did you mean 'support'?" in each.message for each in found)

@@ -1,0 +1,378 @@
+import json
+from typing import Any
+
+import pytest
+
+from evals_app.formats import FormatError, SourceFile, read_files
+from tests.formats.agentura.projects import (
+    ACCURACY,
+    CONVERSATION,
+    DATASETS,
+    KNOWN,
+    QUALITY,
+    SPEED,
+    TALK,
+    TOOL_ROUTING,
+    problems,
+    read,
+    suite,
+    written,
+)
+
+
+def test_tool_use_has_a_check_for_each_row() -> None:
+    beside = {
+        "evals/tools.jsonl": """\
+{"input": "book", "expected_tool": "search_flights", "expected_args": {"destination": "Paris"}}
+{"input": "calculate", "expected_tool": "calculator", "expected_args": {}, "expected_output": "51"}
+{"input": "help", "expected_tool": "ask"}
+"""
+    }
+
+    found = written(TOOL_ROUTING, beside)
+
+    assert [case["turns"][0]["assertions"] for case in found["cases"]] == [
+        [
+            {
+                "type": "tool_use",
+                "tool": "search_flights",
+                "args": {"destination": "Paris"},
+                "threshold": 0.9,
+            }
+        ],
+        [
+            {
+                "type": "tool_use",
+                "tool": "calculator",
+                "args": {},
+                "expected_output": "51",
+                "threshold": 0.9,
+            }
+        ],
+        [{"type": "tool_use", "tool": "ask", "threshold": 0.9}],
+    ]
+    assert found["gates"] == {"min_score": 0.9}
+    assert "assertions" not in found
+
+
+STORAGE = {
+    "user": "I am on the Pro plan, what storage do I get?",
+    "expected": "Pro plan includes 100GB storage",
+}
+SEATS = {
+    "user": "Can I upgrade individual team members?",
+    "expected": "Yes, you can manage seats in Settings > Team",
+}
+
+
+@pytest.mark.parametrize(
+    ("eval_turns", "turns"),
+    [
+        pytest.param(', "eval_turns": [2, 4]', [STORAGE, SEATS], id="both"),
+        pytest.param("", [STORAGE | {"assertions": []}, SEATS], id="left out: the last"),
+        pytest.param(', "eval_turns": []', [STORAGE | {"assertions": []}, SEATS], id="none: last"),
+        pytest.param(', "eval_turns": [2]', [STORAGE, SEATS | {"assertions": []}], id="the first"),
+    ],
+)
+def test_turns_of_a_conversation_are_scored_where_eval_turns_says(
+    eval_turns: str, turns: list[dict[str, Any]]
+) -> None:
+    row = DATASETS["evals/conversation.jsonl"].replace(',\n"eval_turns": [2, 4]', eval_turns)
+
+    found = written(CONVERSATION, {"evals/conversation.jsonl": row})
+
+    assert found["cases"] == [{"name": "row-0001", "turns": turns}]
+
+
+def test_conversations_and_questions_stand_in_one_dataset() -> None:
+    rows = DATASETS["evals/accuracy.jsonl"] + DATASETS["evals/conversation.jsonl"]
+
+    found = suite(CONVERSATION, {"evals/conversation.jsonl": rows})
+
+    assert [len(case.turns) for case in found.cases] == [1, 1, 2]
+
+
+def test_a_judge_scores_conversations_without_more_ado() -> None:
+    found = suite(QUALITY, {"evals/quality.jsonl": DATASETS["evals/conversation.jsonl"]})
+
+    assert [turn.assertions for turn in found.cases[0].turns] == [None, None]
+
+
+def test_rows_are_known_by_their_id_and_bring_facts_for_the_judge() -> None:
+    rows = """\
+{"id": "fees", "input": "What does it cost?", "context": "It is free."}
+{"input": "And later?"}
+{"id": "fees", "input": "Really?"}
+"""
+
+    cases = suite(QUALITY, {"evals/quality.jsonl": rows}).cases
+
+    assert [case.name for case in cases] == ["fees", "row-0002", "fees (2)"]
+    assert [case.turns[0].context for case in cases] == [["It is free."], [], []]
+
+
+def test_more_than_a_thousand_rows_are_read() -> None:
+    rows = '{"input": "what is 2+2", "expected": "4"}\n' * 1200
+
+    assert len(suite(ACCURACY, {"evals/accuracy.jsonl": rows}).cases) == 1200
+
+
+def test_a_missing_dataset_is_looked_for_among_the_files_of_the_import() -> None:
+    sources = [
+        SourceFile("agentura.yaml", ACCURACY.replace("accuracy.jsonl", "acuracy.yaml").encode()),
+        SourceFile("evals/accuracy.yaml", b"turns: [{content: x}]\nname: x\n"),
+    ]
+
+    with pytest.raises(FormatError, match=r"Did you mean 'evals/accuracy.yaml'\?"):
+        read_files(sources, known=KNOWN, agent="support")
+
+
+@pytest.mark.parametrize(
+    ("config", "path", "row", "keys", "message"),
+    [
+        pytest.param(ACCURACY, "accuracy", 3, "[1]", "Expected keys with values", id="number"),
+        pytest.param(ACCURACY, "accuracy", {}, "[1]", "an `input` or a `conversation`", id="empty"),
+        pytest.param(
+            ACCURACY, "accuracy", {"input": "x"}, "[1]", "`expected` is missing", id="no expected"
+        ),
+        pytest.param(
+            ACCURACY,
+            "accuracy",
+            {"input": "x", "expected": 4},
+            "[1].expected",
+            "Expected text, found a number",
+            id="number expected",
+        ),
+        pytest.param(
+            ACCURACY,
+            "accuracy",
+            {"input": "x", "expected": "y", "conversation": TALK},
+            "[1]",
+            "one of them, and not both",
+            id="both",
+        ),
+        pytest.param(
+            TOOL_ROUTING, "tools", {"input": "x"}, "[1]", "`expected_tool` is missing", id="no tool"
+        ),
+        pytest.param(
+            TOOL_ROUTING,
+            "tools",
+            {"input": "x", "expected_tool": "t", "expected_args": [1]},
+            "[1].expected_args",
+            "Expected keys with values, found a list",
+            id="args",
+        ),
+        pytest.param(
+            TOOL_ROUTING,
+            "tools",
+            {"conversation": TALK},
+            "[1].conversation",
+            "conversations are for other types",
+            id="conversation",
+        ),
+        pytest.param(
+            CONVERSATION,
+            "conversation",
+            {"conversation": []},
+            "[1].conversation",
+            "last message of a conversation is the assistant's",
+            id="no message",
+        ),
+        pytest.param(
+            CONVERSATION,
+            "conversation",
+            {"conversation": [*TALK, TALK[0]]},
+            "[1].conversation",
+            "last message of a conversation is the assistant's",
+            id="nobody answers",
+        ),
+        pytest.param(
+            CONVERSATION,
+            "conversation",
+            {"conversation": [TALK[0], TALK[0] | {"expected": "x"}]},
+            "[1].conversation[1].role",
+            "this one needs the role assistant",
+            id="twice the user",
+        ),
+        pytest.param(
+            CONVERSATION,
+            "conversation",
+            {"conversation": [TALK[0], {"role": "assistant", "content": "Hi"}]},
+            "[1].conversation[1]",
+            "`expected` is missing",
+            id="content of the agent",
+        ),
+        pytest.param(
+            CONVERSATION,
+            "conversation",
+            {"conversation": TALK, "eval_turns": [1]},
+            "[1].eval_turns[0]",
+            "counts all messages from 1 and names those of the assistant, here 2",
+            id="turn of the user",
+        ),
+        pytest.param(
+            CONVERSATION,
+            "conversation",
+            {"conversation": TALK, "eval_turns": [2, 4]},
+            "[1].eval_turns[1]",
+            "here 2",
+            id="turn that is not there",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_said_at_its_line(
+    config: str, path: str, row: Any, keys: str, message: str
+) -> None:
+    file = f"evals/{path}.jsonl"
+    sound = '{"input": "x", "expected": "y", "expected_tool": "t"}\n'
+
+    (found,) = problems(config, {file: sound + json.dumps(row)})
+
+    assert (found.path, found.line, found.keys) == (file, 2, keys)
+    assert message in found.message
+
+
+def test_a_dataset_that_is_no_json_is_reported_once_however_many_use_it() -> None:
+    (found,) = problems(ACCURACY + SPEED, {"evals/accuracy.jsonl": '{"input": "x"\n'})
+
+    assert (found.path, found.line) == ("evals/accuracy.jsonl", 2)
+
+
+def test_a_mistake_in_one_row_hides_none_in_another_and_none_in_the_suite() -> None:
+    config = QUALITY + "  judge_model: nobody/x\n" + ACCURACY
+    beside = {
+        "evals/quality.jsonl": '{"input": 3}\n',
+        "evals/accuracy.jsonl": '{"input": "x"}\n{"input": 3, "expected": "y"}\n{"input": "z"}\n',
+    }
+
+    found = problems(config, beside)
+
+    assert [(each.line, each.keys) for each in found] == [
+        (6, "[0].judge_model"),
+        (1, "[0]"),
+        (2, "[1].input"),
+        (3, "[2]"),
+        (1, "[0].input"),
+    ]
+
+
+def test_a_mistake_in_a_dataset_is_said_once_however_many_use_it() -> None:
+    config = ACCURACY + ACCURACY.replace("accuracy\n", "again\n", 1)
+
+    (found,) = problems(config, {"evals/accuracy.jsonl": '{"input": "x"}\n'})
+
+    assert (found.line, found.keys) == (1, "[0]")
+
+
+def test_a_list_of_rows_is_refused_with_how_rows_are_written() -> None:
+    rows = '[\n{"input": "x", "expected": "y"},\n{"input": "x", "expected": "y"}\n]\n'
+
+    (found,) = problems(ACCURACY, {"evals/accuracy.jsonl": rows})
+
+    assert "one row a line" in found.message
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        pytest.param(r'"a\u0000b"', "U+0000", id="nothing"),
+        pytest.param(r'"\ud83d"', "surrogate", id="half a character"),
+        pytest.param(r'{"\ud83d": 1}', "surrogate", id="in a key"),
+        pytest.param('[{"a": 1e999}]', "too large", id="infinity"),
+        pytest.param("1" * 1001, "at most 1000 characters", id="long number"),
+        pytest.param("1" * 5000, "at most 1000 characters", id="number that is not read at all"),
+    ],
+)
+def test_what_no_database_stores_is_refused_at_its_line(value: str, message: str) -> None:
+    row = f'{{"input": "x", "expected_tool": "t", "expected_args": {{"a": {value}}}}}\n'
+
+    (found,) = problems(TOOL_ROUTING, {"evals/tools.jsonl": f"\n{row}"})
+
+    assert found.line == 2
+    assert message in found.message
+
+
+def test_a_file_that_is_something_else_is_given_up_after_some_lines() -> None:
+    found = problems(ACCURACY, {"evals/accuracy.jsonl": "no JSON\n" * 10_000})
+
+    assert len(found) == 21
+    assert "was read" in found[-1].message
+
+
+def test_many_rows_of_one_id_are_told_apart_without_delay() -> None:
+    row = '{"id": "greeting", "input": "x", "expected": "y"}\n'
+
+    cases = suite(ACCURACY, {"evals/accuracy.jsonl": row * 5_000}).cases
+
+    assert [cases[n].name for n in (0, 1, 4_999)] == [
+        "greeting",
+        "greeting (2)",
+        "greeting (5000)",
+    ]
+
+
+def test_a_dataset_outside_of_the_folder_is_refused_with_the_reason() -> None:
+    (found,) = problems(ACCURACY.replace("./evals", "../evals"))
+
+    assert found.keys == "[0].dataset"
+    assert "only files in the folder of this one" in found.message
+
+
+def test_what_an_assistant_said_before_needs_no_expectation() -> None:
+    talk = [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Hi"},
+        {"role": "user", "content": "Is it open?"},
+        {"role": "assistant", "expected": "Yes"},
+    ]
+
+    found = read(CONVERSATION, {"evals/conversation.jsonl": json.dumps({"conversation": talk})})
+
+    (case,) = found.suites[0].spec.cases
+    assert [(turn.expected, turn.assertions) for turn in case.turns] == [(None, []), ("Yes", None)]
+    assert [each.keys for each in found.losses] == ["[0].conversation[1].content"]
+
+
+def test_a_conversation_has_no_expectation_of_its_own() -> None:
+    row = {"conversation": TALK, "expected": "Hi"}
+
+    (found,) = problems(CONVERSATION, {"evals/conversation.jsonl": json.dumps(row)})
+
+    assert found.keys == "[0].expected"
+
+
+def test_turns_chosen_where_there_is_one_are_a_loss() -> None:
+    row = {"input": "x", "expected": "y", "eval_turns": [2]}
+
+    found = read(ACCURACY, {"evals/accuracy.jsonl": json.dumps(row)})
+
+    assert [each.keys for each in found.losses] == ["[0].eval_turns"]
+
+
+def test_what_rows_bring_along_is_told_once() -> None:
+    rows = '{"input": "x", "mood": 1}\n{"input": "y", "mood": 2, "expectd": "z"}\n'
+
+    found = read(QUALITY, {"evals/quality.jsonl": rows})
+
+    assert [(each.path, each.line, each.keys) for each in found.losses] == [
+        ("evals/quality.jsonl", 1, "[0].mood"),
+        ("evals/quality.jsonl", 2, "[1].expectd"),
+    ]
+    assert "Did you mean 'expected'?" in found.losses[1].message
+
+
+def test_what_an_assistant_is_said_to_have_answered_is_left_out() -> None:
+    talk = {"conversation": [TALK[0], TALK[1] | {"content": "Hi there"}]}
+
+    found = read(CONVERSATION, {"evals/conversation.jsonl": json.dumps(talk)})
+
+    assert [each.keys for each in found.losses] == ["[0].conversation[1].content"]
+    assert found.suites[0].spec.cases[0].turns[0].expected == "Hi"
+
+
+def test_an_argument_that_is_a_matcher_here_is_pointed_out() -> None:
+    row = {"input": "x", "expected_tool": "t", "expected_args": {"q": {"contains": "a"}, "n": 1}}
+
+    found = read(TOOL_ROUTING, {"evals/tools.jsonl": json.dumps(row)})
+
+    assert [each.keys for each in found.warnings] == ["[0].expected_args.q"]

@@ -1,0 +1,335 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evals_app.formats import FormatError, Imported, Known, SourceFile, read_files
+from tests.formats.agentura.projects import (
+    ACCURACY,
+    AGENT,
+    CONVERSATION,
+    DATASETS,
+    QUALITY,
+    RUBRIC,
+    SPEED,
+    TALK,
+    TOOL_ROUTING,
+    problems,
+    read,
+    suite,
+    written,
+)
+from tests.formats.anywhere import changed
+
+
+def test_a_golden_dataset_compares_each_reply_with_what_is_expected() -> None:
+    assert written(ACCURACY) == {
+        "suite": "accuracy",
+        "slug": "support-accuracy",
+        "agent": "support",
+        "pass_rule": "score",
+        "run_rule": "gates",
+        "assertions": [{"type": "fuzzy_match", "threshold": 0.8}],
+        "gates": {"min_score": 0.8},
+        "cases": [
+            {"name": "row-0001", "turns": [{"user": "what is 2+2", "expected": "4"}]},
+            {
+                "name": "row-0002",
+                "turns": [{"user": "what is the capital of France", "expected": "Paris"}],
+            },
+        ],
+    }
+    assert suite(ACCURACY).pass_threshold == 0.8
+
+
+@pytest.mark.parametrize(
+    ("scorer", "check"),
+    [
+        pytest.param("exact_match", {"type": "exact_match"}, id="exact"),
+        pytest.param("contains", {"type": "contains"}, id="contains"),
+        pytest.param("fuzzy_match", {"type": "fuzzy_match", "threshold": 0.8}, id="fuzzy"),
+        pytest.param(
+            "semantic_similarity", {"type": "semantic_similarity", "threshold": 0.8}, id="semantic"
+        ),
+    ],
+)
+def test_every_scorer_becomes_the_check_of_its_name(scorer: str, check: dict[str, Any]) -> None:
+    config = ACCURACY.replace("fuzzy_match", scorer)
+
+    assert written(config)["assertions"] == [check]
+
+
+def test_without_scorer_and_threshold_replies_are_exact_and_eight_in_ten_must_be_right() -> None:
+    found = suite("- {name: a, type: golden_dataset, dataset: evals/accuracy.jsonl}")
+
+    assert [each.type for each in found.assertions] == ["exact_match"]
+    assert (found.pass_threshold, found.gates.min_score) == (0.8, 0.8)
+
+
+def test_a_rubric_is_what_a_judge_scores_by_from_0_to_1() -> None:
+    found = written(QUALITY)
+
+    assert found["assertions"] == [
+        {"type": "llm_judge", "criteria": RUBRIC, "scale": "0-1", "threshold": 0.7}
+    ]
+    assert (found["pass_threshold"], found["gates"]) == (0.7, {"min_score": 0.7})
+    assert "judge_model" not in found
+
+
+def test_a_judge_may_be_named_and_asked_more_than_once() -> None:
+    found = suite(QUALITY + "  judge_model: claude-3-5-haiku-20241022\n  runs: 3\n")
+
+    assert str(found.judge_model) == "anthropic/claude-3-5-haiku-20241022"
+    assert getattr(found.assertions[0].grader, "votes", None) == 3
+
+
+def test_performance_checks_every_question_and_the_whole_run() -> None:
+    found = written(SPEED)
+
+    assert found["assertions"] == [
+        {"type": "latency", "max_ms": 3000},
+        {"type": "cost", "max_usd": 0.01},
+    ]
+    assert found["gates"] == {
+        "min_score": 0.8,
+        "max_p95_ms": 3000,
+        "max_cost_per_call_usd": 0.01,
+    }
+    assert (found["pass_rule"], found["run_rule"]) == ("score", "gates")
+
+
+def test_performance_without_a_threshold_has_the_gates_of_time_and_cost_alone() -> None:
+    config = SPEED.replace("  threshold: 0.8\n", "").replace("max_p95_ms", "latency_threshold_ms")
+
+    assert written(config)["gates"] == {"max_p95_ms": 3000, "max_cost_per_call_usd": 0.01}
+
+
+def test_entries_may_share_a_dataset_and_each_becomes_a_suite() -> None:
+    config = "version: 1\nevals:\n" + ACCURACY + SPEED + QUALITY + TOOL_ROUTING + CONVERSATION
+
+    found = read(config).suites
+
+    assert [(each.spec.slug, each.line) for each in found] == [
+        ("support-accuracy", 3),
+        ("support-speed", 8),
+        ("support-quality", 14),
+        ("support-tool-routing", 19),
+        ("support-conversation", 23),
+    ]
+
+
+def test_a_name_without_latin_letters_gives_a_slug_by_its_place() -> None:
+    config = ACCURACY + ACCURACY.replace("accuracy\n", "正確さ\n", 1)
+
+    assert [each.spec.slug for each in read(config).suites] == [
+        "support-accuracy",
+        "support-eval-2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        ("/home/me/Help Desk", "agentura.yaml"),
+        ("/home/me/Help Desk/evals", "../agentura.yaml"),
+        ("/home/me", "Help Desk/agentura.yaml"),
+    ],
+)
+def test_slugs_are_the_same_wherever_the_import_began(root: str, path: str) -> None:
+    source = SourceFile(path, f"evals:\n{ACCURACY}{AGENT}".encode())
+    dataset = DATASETS["evals/accuracy.jsonl"].encode()
+
+    found = read_files([source], find=lambda _: dataset, root=root)
+
+    assert [each.spec.slug for each in found.suites] == ["help-desk-accuracy"]
+
+
+def test_long_names_give_a_slug_that_is_not_too_long() -> None:
+    source = SourceFile(
+        f"{'f' * 60}/agentura.yaml", ACCURACY.replace("accuracy", "n" * 70, 1).encode()
+    )
+    dataset = DATASETS["evals/accuracy.jsonl"].encode()
+
+    found = read_files([source], known=Known(agents={"f" * 60: ""}), find=lambda _: dataset)
+
+    assert found.suites[0].spec.slug == f"{'f' * 60}-{'n' * 39}"
+
+
+@pytest.mark.parametrize(
+    ("config", "line", "keys", "message"),
+    [
+        pytest.param("evals: []", 1, "evals", "At least one entry", id="no entry"),
+        pytest.param("version: 1", 1, "", "`evals` is missing", id="no evals"),
+        pytest.param("evals: 3", 1, "evals", "Expected a list", id="no list"),
+        pytest.param("[3]", 1, "[0]", "Expected keys with values", id="no mapping"),
+        pytest.param("evals: [{type: {}}]", 1, "evals[0].type", "Unknown type", id="no text"),
+        pytest.param("version: 2\nevals:\n" + ACCURACY, 1, "version", "1", id="other version"),
+        pytest.param(
+            "eval: 1\nevals:\n" + ACCURACY, 1, "eval", "Did you mean 'evals'?", id="misspelt"
+        ),
+        pytest.param(
+            ACCURACY.replace("golden_dataset", "golden"),
+            2,
+            "[0].type",
+            "Did you mean 'golden_dataset'? Write one of: golden_dataset, llm_judge,",
+            id="type",
+        ),
+        pytest.param(
+            ACCURACY.replace("fuzzy_match", "fuzzy"),
+            4,
+            "[0].scorer",
+            "Did you mean 'fuzzy_match'?",
+            id="scorer",
+        ),
+        pytest.param(
+            ACCURACY.replace("0.8", "80"), 5, "[0].threshold", "less than or equal to 1", id="80 %"
+        ),
+        pytest.param(
+            ACCURACY.replace("0.8", '"0.8"'), 5, "[0].threshold", "remove the quotes", id="quoted"
+        ),
+        pytest.param(
+            ACCURACY.replace("threshold", "treshold"),
+            5,
+            "[0].treshold",
+            "Did you mean 'threshold'?",
+            id="key",
+        ),
+        pytest.param(
+            ACCURACY.replace("accuracy.jsonl", "acuracy.jsonl"),
+            3,
+            "[0].dataset",
+            "There is no file evals/acuracy.jsonl.",
+            id="no dataset",
+        ),
+        pytest.param(
+            QUALITY.replace("rubric.md", "rubrik.md"),
+            4,
+            "[0].rubric",
+            "There is no file evals/quality-rubrik.md.",
+            id="no rubric",
+        ),
+        pytest.param(
+            QUALITY + "  judge_model: llama-3.1-8b-instant\n",
+            6,
+            "[0].judge_model",
+            "provider/model",
+            id="judge of unknown provider",
+        ),
+        pytest.param(QUALITY + "  runs: 2\n", 6, "[0].runs", "1, 3, 5", id="two votes"),
+        pytest.param(
+            "- {name: s, type: performance, dataset: evals/accuracy.jsonl}",
+            1,
+            "[0]",
+            "needs max_p95_ms or max_cost_per_call_usd",
+            id="measures nothing",
+        ),
+        pytest.param(
+            SPEED + "  latency_threshold_ms: 3000\n", 1, "[0]", "the old name of", id="twice"
+        ),
+        pytest.param(
+            ACCURACY + ACCURACY, 6, "[1].name", "already in agentura.yaml:1", id="one name"
+        ),
+    ],
+)
+def test_a_mistake_is_said_at_its_key(config: str, line: int, keys: str, message: str) -> None:
+    (found,) = problems(config)
+
+    assert (found.path, found.line, found.keys) == ("agentura.yaml", line, keys)
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    ("path", "keys"),
+    [("evals/accuracy.jsonl", ""), ("evals/quality-rubric.md", "[1].rubric")],
+    ids=["dataset", "rubric"],
+)
+def test_an_empty_file_is_a_mistake(path: str, keys: str) -> None:
+    (found,) = problems(ACCURACY + QUALITY, {path: "\n"})
+
+    assert found.keys == keys
+
+
+def test_all_mistakes_of_all_files_come_in_one_go() -> None:
+    config = (
+        f"evals:\n{ACCURACY.replace('fuzzy_match', 'fuzzy')}{QUALITY.replace('0.7', '7')}"
+        "agent: {type: htp}\ntypo: 1\n"
+    )
+    beside = {"evals/accuracy.jsonl": '{"inputt": "x"}\n', "evals/quality-rubric.md": " "}
+
+    found = problems(config, beside, agent=None)
+
+    assert [(each.path, each.line, each.keys) for each in found] == [
+        ("agentura.yaml", 5, "evals[0].scorer"),
+        ("agentura.yaml", 10, "evals[1].rubric"),
+        ("agentura.yaml", 11, "evals[1].threshold"),
+        ("agentura.yaml", 12, "agent.type"),
+        ("agentura.yaml", 13, "typo"),
+        ("evals/accuracy.jsonl", 1, "[0]"),
+    ]
+
+
+def test_what_has_no_place_here_is_a_loss_with_its_reason() -> None:
+    config = f"""\
+version: 1
+evals:
+{ACCURACY}  confidence_policy: heuristic_v1
+ci: {{block_on_regression: true}}
+contracts: []
+consensus: {{}}
+drift: {{}}
+"""
+
+    found = read(config)
+
+    assert [(each.line, each.keys) for each in found.losses] == [
+        (8, "evals[0].confidence_policy"),
+        (9, "ci"),
+        (10, "contracts"),
+        (11, "consensus"),
+        (12, "drift"),
+    ]
+    assert all("eft out" in each.message for each in found.losses)
+
+
+WHOLE = {
+    "version": 1,
+    "agent": {"type": "http", "endpoint": "https://a.example", "headers": {}, "timeout_ms": 5},
+    "evals": [
+        {"name": "a", "type": "golden_dataset", "dataset": "d.jsonl", "threshold": 0.5},
+        {"name": "b", "type": "llm_judge", "dataset": "d.jsonl", "rubric": "r.md", "runs": 1},
+        {"name": "c", "type": "performance", "dataset": "d.jsonl", "max_p95_ms": 1},
+        {"name": "d", "type": "tool_use", "dataset": "t.jsonl"},
+    ],
+    "ci": {},
+}
+ROWS = [
+    {"id": "x", "input": "a", "expected": "b", "context": "c"},
+    {"conversation": TALK, "eval_turns": [2]},
+]
+TOOL_ROWS = [{"input": "a", "expected_tool": "t", "expected_args": {"x": 1}}]
+
+
+@pytest.mark.parametrize("changes", ["config", "rows", "tools"])
+@given(data=st.data())
+def test_whatever_stands_anywhere_is_read_or_refused_with_its_place(
+    data: st.DataObject, changes: str
+) -> None:
+    parts: dict[str, Any] = {"config": WHOLE, "rows": ROWS, "tools": TOOL_ROWS}
+    parts[changes] = data.draw(changed(parts[changes]))
+    files = {"r.md": b"# R\n"}
+    for path, part in (("d.jsonl", "rows"), ("t.jsonl", "tools")):
+        rows = parts[part] if isinstance(parts[part], list) else [parts[part]]
+        files[path] = "\n".join(map(json.dumps, rows)).encode()
+    source = SourceFile("agentura.yaml", json.dumps(parts["config"]).encode())
+    found, wrong = Imported(), []
+
+    try:
+        found = read_files([source], dialect="agentura", find=files.get)
+    except FormatError as error:
+        wrong = error.problems
+
+    assert found.suites or any(each.level == "error" for each in wrong)
+    assert {each.path for each in wrong} <= {"agentura.yaml", *files}
+    assert all(each.line > 0 and each.message for each in wrong)

@@ -1,0 +1,114 @@
+import pytest
+
+from evals_app.formats import FormatError, SourceFile, read_files
+from tests.formats.holodeck.projects import KNOWN, problems, read
+
+CASES_ELSEWHERE = """\
+# agent.yaml
+evaluations:
+  metrics:
+    - type: standard
+      metric: numeric
+      relative_tolerance: 0.01
+test_cases_file: data/convfinqa_subset.yaml
+"""
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        pytest.param('- {name: a, input: "${GREETING}", ground_truth: "1"}\n', id="list"),
+        pytest.param(
+            'test_cases:\n  - {name: a, input: "${GREETING}", ground_truth: "1"}\n', id="mapping"
+        ),
+    ],
+)
+def test_cases_may_stand_in_a_file_of_their_own(cases: str) -> None:
+    found = read(
+        CASES_ELSEWHERE,
+        beside={"data/convfinqa_subset.yaml": cases},
+        environment={"GREETING": "Hello"},
+    )
+
+    (case,) = found.suites[0].spec.cases
+    assert (case.name, case.turns[0].user, case.turns[0].expected) == ("a", "Hello", "1")
+
+
+EXACTLY = "evaluations: {metrics: [{type: standard, metric: equality}]}\n"
+
+
+@pytest.mark.parametrize("cases", ["test_cases: []\n", "test_cases_file: cases.yaml\n"])
+def test_a_suite_without_a_case_is_warned_about(cases: str) -> None:
+    found = read(f"{EXACTLY}{cases}", beside={"cases.yaml": "[]"})
+
+    assert [each.keys for each in found.warnings] == [cases.partition(":")[0]]
+
+
+def test_a_mistake_in_cases_that_two_agents_share_is_said_once() -> None:
+    sources = [
+        SourceFile(f"{name}.yaml", f"name: {name}\n{EXACTLY}test_cases_file: c.yaml\n".encode())
+        for name in ("one", "two")
+    ]
+
+    with pytest.raises(FormatError) as caught:
+        read_files(sources, known=KNOWN, agent="desk", find=lambda _: b"- {inputt: x}\n")
+
+    assert [each.keys for each in caught.value.problems] == ["[0]", "[0].inputt"]
+
+
+def test_mistakes_in_a_file_of_cases_are_shown_there() -> None:
+    cases = "- input: a\n- input: 5\n- input: a\n  expected_tools: [{name: t, args: {a: {regex: '('}}}]\n"
+
+    found = problems(CASES_ELSEWHERE, beside={"data/convfinqa_subset.yaml": cases})
+
+    assert [(each.path, each.line, each.keys) for each in found] == [
+        ("project/data/convfinqa_subset.yaml", 2, "[1].input"),
+        ("project/data/convfinqa_subset.yaml", 4, "[2].expected_tools[0].args.a"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cases", "line", "message"),
+    [
+        pytest.param("test_cases: [", 2, "This is no YAML", id="no YAML"),
+        pytest.param("hello\n", 1, "Expected keys with values, found text.", id="text"),
+        pytest.param("cases: []\n", 1, "The key `test_cases` is missing", id="another key"),
+    ],
+)
+def test_a_file_that_holds_no_cases_is_refused(cases: str, line: int, message: str) -> None:
+    found = problems(CASES_ELSEWHERE, beside={"data/convfinqa_subset.yaml": cases})
+
+    assert found[0].path == "project/data/convfinqa_subset.yaml"
+    assert any(each.line == line and message in each.message for each in found)
+
+
+def test_a_file_of_cases_that_is_not_there_is_named_with_the_nearest() -> None:
+    files = [
+        SourceFile("agent.yaml", CASES_ELSEWHERE.encode()),
+        SourceFile("data/convfinqa_subsets.yaml", b"- {input: a}\n"),
+    ]
+
+    with pytest.raises(FormatError) as caught:
+        read_files(files, known=KNOWN, agent="desk")
+
+    found = next(each for each in caught.value.problems if each.path == "agent.yaml")
+    assert (found.line, found.keys) == (7, "test_cases_file")
+    assert "There is no file data/convfinqa_subset.yaml." in found.message
+    assert "Did you mean 'data/convfinqa_subsets.yaml'?" in found.message
+
+
+def test_a_file_of_cases_among_those_of_the_import_is_no_eval_file_of_its_own() -> None:
+    files = [
+        SourceFile("agent.yaml", CASES_ELSEWHERE.encode()),
+        SourceFile("data/convfinqa_subset.yaml", b"- {input: a, ground_truth: '1'}\n"),
+    ]
+
+    found = read_files(files, known=KNOWN, agent="desk")
+
+    assert [len(each.spec.cases) for each in found.suites] == [1]
+
+
+def test_cases_here_and_in_a_file_are_refused() -> None:
+    (found,) = problems(CASES_ELSEWHERE + "test_cases: [{input: a}]\n")
+
+    assert (found.line, found.keys) == (7, "test_cases_file")

@@ -1,0 +1,260 @@
+import pytest
+
+from tests.formats.holodeck.projects import (
+    FACT_CHECK,
+    MULTI_TURN,
+    OVERLAP,
+    problems,
+    read,
+    suite,
+    with_metrics,
+    with_turn,
+    written,
+)
+
+
+def test_metrics_of_a_case_replace_those_of_the_suite_and_its_tools_join_them() -> None:
+    (case,) = written(suite(with_metrics(OVERLAP).partition("test_cases")[0] + FACT_CHECK))["cases"]
+
+    assert case == {
+        "name": "Fact check test",
+        "turns": [
+            {
+                "user": "What's our company's founding date?",
+                "expected": "Founded in 2010",
+                "assertions": [
+                    {"type": "faithfulness", "threshold": 0.85},
+                    {"type": "answer_relevancy", "threshold": 0.7},
+                    {"type": "tool_called", "value": "search_kb", "name_match": "contains"},
+                ],
+            }
+        ],
+    }
+
+
+def test_each_turn_has_its_own_truth_config_tools_and_metrics() -> None:
+    (case,) = written(suite(MULTI_TURN))["cases"]
+
+    assert case["name"] == "ConvFinQA · MRO 2007"
+    assert case["turns"] == [
+        {
+            "user": "What was the weighted average exercise price per share in 2007?",
+            "expected": "60.94",
+            "config": {"turn_program": "60.94"},
+        },
+        {"user": "And in 2005?", "expected": "25.14", "config": {"turn_program": "25.14"}},
+        {
+            "user": "What was the change over the years?",
+            "expected": "35.8",
+            "config": {"turn_program": "subtract(60.94, 25.14)"},
+            "assertions": [
+                {"type": "code", "grader": "evals_app.engine.examples.graders:turn_program"},
+                {
+                    "type": "tool_called",
+                    "value": "subtract",
+                    "name_match": "contains",
+                    "args": {"a": {"fuzzy": "60.94"}, "b": {"fuzzy": "25.14"}},
+                },
+            ],
+        },
+    ]
+
+
+def test_metrics_of_a_case_are_those_of_each_turn_without_its_own() -> None:
+    text = """\
+test_cases:
+  - evaluations: [{metric: bleu, threshold: 0.2}]
+    turns:
+      - {input: a, ground_truth: x}
+      - {input: b, ground_truth: y, evaluations: [{metric: rouge, threshold: 0.3}]}
+      - {input: c, ground_truth: z, evaluations: []}
+"""
+
+    (case,) = suite(text).cases
+
+    kinds = [[each.type for each in turn.assertions or []] for turn in case.turns]
+    assert kinds == [["bleu"], ["rouge"], []]
+    assert case.turns[2].assertions == []
+
+
+def test_expected_tools_join_the_metrics_of_the_suite() -> None:
+    text = with_turn(
+        """\
+expected_tools:
+  - lookup
+  - name: subtract
+    count: 2
+    args:
+      a: 42
+      b: [1, {c: 2}]
+      c: { fuzzy: "60.94" }
+      d: { regex: "^\\\\d+$" }
+"""
+    )
+
+    (turn,) = written(suite(text))["cases"][0]["turns"]
+
+    assert turn == {
+        "user": "hi",
+        "inherit": True,
+        "assertions": [
+            {"type": "tool_called", "value": "lookup", "name_match": "contains"},
+            {
+                "type": "tool_called",
+                "value": "subtract",
+                "name_match": "contains",
+                "min_count": 2,
+                "args": {
+                    "a": 42,
+                    "b": [1, {"c": 2}],
+                    "c": {"fuzzy": "60.94"},
+                    "d": {"regex": r"^\d+$"},
+                },
+            },
+        ],
+    }
+
+
+def test_a_literal_that_is_a_matcher_here_is_warned_about() -> None:
+    keys = "expected_tools: [{name: t, args: {a: {contains: x}, b: {other: x}, c: {}}}]\n"
+
+    found = read(with_turn(keys))
+
+    said = [each for each in found.warnings if "compares this as it is written" in each.message]
+    assert [each.keys for each in said] == ["test_cases[0].expected_tools[0].args.a"]
+
+
+def test_an_empty_list_of_tools_asserts_nothing_and_says_so() -> None:
+    found = read(with_turn("expected_tools: []\n"))
+
+    assert any("An empty list asserts nothing." in each.message for each in found.warnings)
+    assert found.suites[0].spec.cases[0].turns[0].assertions is None
+
+
+def test_retrieved_texts_come_along() -> None:
+    (case,) = suite(with_turn("retrieval_context: [one, two]\n")).cases
+
+    assert case.turns[0].retrieval_context == ["one", "two"]
+
+
+def test_cases_without_a_name_are_called_by_their_position_and_no_name_stands_twice() -> None:
+    text = "test_cases:\n  - {input: a}\n  - {name: x, input: b}\n  - {name: x, input: c}\n"
+
+    assert [case.name for case in suite(text).cases] == ["row-0001", "x", "x (2)"]
+
+
+def test_files_are_shown_with_their_turn() -> None:
+    text = with_turn(
+        """\
+files:
+  - {path: data/figures.csv, type: csv, description: The figures, cache: true}
+  - {path: ./notes.txt, type: text, pages: [1], sheet: A, range: "A1:B2"}
+"""
+    )
+
+    found = read(text, beside={"data/figures.csv": "a,b\n1,2\n", "notes.txt": "Mind the gap."})
+
+    files = found.suites[0].spec.cases[0].turns[0].files
+    assert [each.path for each in files] == ["data/figures.csv", "notes.txt"]
+    assert set(found.contents) == {each.sha256 for each in files}
+    assert [each.keys.rpartition(".")[2] for each in found.losses] == [
+        *("description", "cache", "pages", "sheet", "range")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "message"),
+    [
+        pytest.param("{url: 'https://x.org/a.png'}", ".url", "Nothing is fetched", id="address"),
+        pytest.param("{type: image}", "", "A file needs its `path`", id="no path"),
+        pytest.param("{path: a.png, type: picture}", ".type", "Write one of: image", id="type"),
+        pytest.param("{path: /etc/passwd.txt}", ".path", "from the folder", id="absolute"),
+        pytest.param("{path: a.exe}", ".path", "cannot be shown", id="kind"),
+        pytest.param("{path: gone.png}", "", "There is no file gone.png", id="not there"),
+    ],
+)
+def test_a_file_that_cannot_be_shown_is_refused(file: str, key: str, message: str) -> None:
+    (found,) = problems(with_turn(f"files:\n  - {file}\n"))
+
+    assert (found.line, found.keys) == (4, f"test_cases[0].files[0]{key}")
+    assert message in found.message
+
+
+def test_a_turn_shows_ten_files_at_most() -> None:
+    files = "".join(f"  - {{path: {n}.txt}}\n" for n in range(11))
+
+    (found,) = problems(with_turn(f"files:\n{files}"))
+
+    assert (found.line, found.keys) == (4, "test_cases[0].files")
+
+
+@pytest.mark.parametrize(
+    ("case", "key", "message"),
+    [
+        pytest.param("{}", "", "A case needs `input`", id="nothing"),
+        pytest.param("hello", "", "Expected keys with values", id="text"),
+        pytest.param("{input: ''}", ".input", "must not be empty", id="empty input"),
+        pytest.param("{turns: []}", ".turns", "At least one entry", id="no turns"),
+        pytest.param("{turns: [{}]}", ".turns[0]", "`input` is missing", id="empty turn"),
+        pytest.param(
+            "{turns: [{input: a, name: b}]}", ".turns[0].name", "Unknown key `name`", id="key"
+        ),
+        *(
+            pytest.param(
+                f"{{turns: [{{input: a}}], {key}: {value}}}",
+                f".{key}",
+                "move it into a turn",
+                id=f"turns and {key}",
+            )
+            for key, value in {
+                "input": "a",
+                "ground_truth": "a",
+                "expected_tools": "[a]",
+                "files": "[{path: a.png}]",
+                "retrieval_context": "[a]",
+                "turn_config": "{a: 1}",
+            }.items()
+        ),
+        pytest.param(
+            "{input: a, ground_truth: 60.94}", ".ground_truth", 'quote it: "60.94"', id="number"
+        ),
+        pytest.param(
+            "{input: a, expected_tools: [5]}", ".expected_tools[0]", "Expected text", id="tool"
+        ),
+        pytest.param(
+            "{input: a, expected_tools: [{name: t, count: 0}]}",
+            ".expected_tools[0].count",
+            "greater than or equal to 1",
+            id="no call",
+        ),
+        pytest.param(
+            "{input: a, expected_tools: [{name: t, arg: {}}]}",
+            ".expected_tools[0].arg",
+            "Did you mean 'args'?",
+            id="key of a tool",
+        ),
+        pytest.param(
+            "{input: a, expected_tools: [{name: t, args: {a: {fuzzy: x, regex: y}}}]}",
+            ".expected_tools[0].args.a",
+            "matched in one way",
+            id="two matchers",
+        ),
+        pytest.param(
+            "{input: a, expected_tools: [{name: t, args: {a: {regex: '(?=x)'}}}]}",
+            ".expected_tools[0].args.a",
+            "Lookahead",
+            id="a pattern that RE2 does not know",
+        ),
+        pytest.param(
+            "{input: a, evaluations: {metric: bleu}}",
+            ".evaluations",
+            "begin each entry with a dash",
+            id="no list",
+        ),
+    ],
+)
+def test_a_case_that_cannot_be_read_is_refused(case: str, key: str, message: str) -> None:
+    found = problems(f"test_cases:\n  - {case}\n")
+
+    assert [(each.line, each.keys) for each in found] == [(2, f"test_cases[0]{key}")]
+    assert message in found[0].message

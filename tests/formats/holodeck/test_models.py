@@ -1,0 +1,131 @@
+from typing import Any
+
+import pytest
+
+from evals_app.formats import SourceFile, read_files
+from tests.formats.holodeck.projects import (
+    QUICK_START,
+    THREE_LEVELS,
+    agent_file,
+    problems,
+    read,
+    suite,
+    whole,
+    written,
+)
+
+
+def test_the_judge_is_named_at_three_levels() -> None:
+    found = written(suite(THREE_LEVELS))
+
+    assert found["judge_model"] == {
+        "provider": "ollama",
+        "name": "llama3.2:latest",
+        "temperature": 0,
+    }
+    assert found["assertions"] == [
+        {"type": "faithfulness", "threshold": 0.9, "model": "openai/gpt-4"},
+        {
+            "type": "geval",
+            "name": "Coherence",
+            "criteria": "Evaluate response clarity.",
+            "threshold": 0.75,
+        },
+    ]
+    assert found["cases"] == []
+    assert written(suite(QUICK_START))["judge_model"] == "agent"
+
+
+def test_an_endpoint_and_a_key_become_a_provider_that_names_the_variable() -> None:
+    (provider,) = whole().providers
+
+    assert written(provider.spec) == {
+        "provider": "Azure OpenAI (ours.openai.azure.com)",
+        "slug": "azure-openai-ours-openai-azure-com-support-key",
+        "kind": "azure_openai",
+        "base_url": "https://ours.openai.azure.com/openai/v1/",
+        "api_key_env": "SUPPORT_KEY",
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "provider"),
+    [
+        pytest.param("{provider: openai, name: m}", "openai/m", None, id="plain"),
+        pytest.param(
+            '{provider: openai, name: m, api_key: "${OPENAI_API_KEY}"}',
+            "openai/m",
+            None,
+            id="the usual key",
+        ),
+        pytest.param(
+            '{provider: anthropic, name: m, api_key: "${TEAM_KEY}"}',
+            "anthropic-team-key/m",
+            {
+                "provider": "Anthropic (TEAM_KEY)",
+                "slug": "anthropic-team-key",
+                "kind": "anthropic",
+                "api_key_env": "TEAM_KEY",
+            },
+            id="another key",
+        ),
+        pytest.param(
+            "{provider: ollama, name: m, endpoint: 'http://localhost:11434'}",
+            "ollama/m",
+            None,
+            id="the usual address",
+        ),
+        pytest.param(
+            "{provider: ollama, name: m, endpoint: 'http://gpu:11434'}",
+            "ollama-gpu-11434/m",
+            {
+                "provider": "Ollama (gpu:11434)",
+                "slug": "ollama-gpu-11434",
+                "kind": "ollama",
+                "base_url": "http://gpu:11434/v1",
+            },
+            id="another machine",
+        ),
+        pytest.param(
+            "{provider: openai, name: m, endpoint: 'https://proxy.example.org/v2'}",
+            "openai-proxy-example-org-v2/m",
+            {
+                "provider": "OpenAI (proxy.example.org)",
+                "slug": "openai-proxy-example-org-v2",
+                "kind": "openai",
+                "base_url": "https://proxy.example.org/v2",
+            },
+            id="a path of its own",
+        ),
+    ],
+)
+def test_only_an_address_or_a_key_of_its_own_makes_a_provider(
+    model: str, name: str, provider: Any
+) -> None:
+    found = read(agent_file(model))
+
+    assert str(found.agents[0].spec.model) == name
+    assert [written(each.spec) for each in found.providers] == ([provider] if provider else [])
+
+
+def test_an_address_that_several_files_name_is_one_provider() -> None:
+    text = agent_file("{provider: openai, name: m, endpoint: 'https://proxy.example.org/v2'}")
+    files = [
+        SourceFile("a/agent.yaml", text.encode()),
+        SourceFile("b/agent.yaml", text.replace("name: a", "name: b").encode()),
+    ]
+
+    found = read_files(files)
+
+    assert [each.spec.slug for each in found.providers] == ["openai-proxy-example-org-v2"]
+    assert [each.spec.slug for each in found.agents] == ["a", "b"]
+
+
+def test_a_key_in_a_file_is_refused_and_not_repeated() -> None:
+    text = agent_file("{provider: openai, name: m, api_key: sk-0123456789}")
+
+    (found,) = problems(text)
+
+    assert found.keys == "model.api_key"
+    assert "A key never stands in a file" in found.message
+    assert "0123" not in str(found)

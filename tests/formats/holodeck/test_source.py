@@ -1,0 +1,344 @@
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evals_app.formats import (
+    FormatError,
+    Imported,
+    Problem,
+    SourceFile,
+    file_name,
+    read_files,
+    write_native,
+)
+from tests.formats.holodeck.projects import (
+    BEFORE,
+    ENVIRONMENT,
+    EQUALITY,
+    FACT_CHECK,
+    FILLED,
+    GEVAL,
+    MULTI_TURN,
+    NUMERIC,
+    PROMPT,
+    QUICK_START,
+    RAG,
+    THREE_LEVELS,
+    WHOLE,
+    agent_file,
+    problems,
+    read,
+    suite,
+    whole,
+    with_metrics,
+    with_turn,
+    written,
+)
+
+
+def places(found: list[Problem]) -> list[tuple[int, str]]:
+    return [(each.line, each.keys) for each in found]
+
+
+def test_the_quick_start_becomes_a_suite_of_the_agent_that_the_person_names() -> None:
+    assert written(suite(QUICK_START)) == {
+        "suite": "desk",
+        "slug": "desk",
+        "agent": "desk",
+        "judge_model": "agent",
+        "assertions": [{"type": "numeric", "relative_tolerance": 0.01}],
+        "cases": [
+            {
+                "name": "Exercise price",
+                "turns": [
+                    {
+                        "user": "What was the weighted average exercise price per share in 2007?",
+                        "expected": "60.94",
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def test_the_quick_start_loses_nothing() -> None:
+    found = read(QUICK_START)
+
+    assert (found.warnings, found.losses) == ([], [])
+
+
+def test_a_name_without_latin_letters_gives_the_slug_of_the_folder() -> None:
+    found = read("name: 日本\nmodel: {provider: openai, name: m}\ninstructions: Help.\n")
+
+    assert [each.spec.slug for each in found.agents] == ["project"]
+
+
+def test_the_suite_of_such_a_file_is_about_that_agent() -> None:
+    found = written(whole().suites[0].spec)
+
+    assert found == {
+        "suite": "Support agent",
+        "slug": "support-agent",
+        "agent": "support-agent",
+        "description": "Handles customer support.",
+        "judge_model": {
+            "provider": "anthropic",
+            "name": "claude-sonnet-4-20250514",
+            "temperature": 0,
+        },
+        "concurrency": 4,
+        "assertions": [{"type": "answer_relevancy", "threshold": 0.7}],
+        "cases": [
+            {
+                "name": "Basic query",
+                "turn_timeout_s": 180,
+                "turns": [
+                    {
+                        "user": "Hello, can you help?",
+                        "inherit": True,
+                        "assertions": [
+                            {"type": "tool_called", "value": "search_kb", "name_match": "contains"}
+                        ],
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def specs_of(found: Imported) -> list[Any]:
+    return [
+        *(each.spec for each in found.providers),
+        *(each.spec for each in found.agents),
+        *(each.spec for each in found.suites),
+    ]
+
+
+def test_what_is_imported_exports_and_imports_without_a_change() -> None:
+    specs = specs_of(whole())
+
+    again = read_files([SourceFile(file_name(spec), write_native(spec)) for spec in specs])
+
+    assert specs_of(again) == specs
+
+
+def test_an_agent_without_metrics_and_cases_makes_no_suite() -> None:
+    found = read(agent_file("{provider: openai, name: m}"))
+
+    assert ([each.spec.slug for each in found.agents], found.suites) == (["a"], [])
+
+
+def test_an_agent_of_its_own_wins_over_the_one_that_the_person_names() -> None:
+    text = agent_file("{provider: openai, name: m}") + "test_cases: [{input: hi}]\n"
+
+    assert suite(text, agent="desk").agent == "a"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        pytest.param(QUICK_START, 2, "import_evals --agent SLUG", id="no agent at all"),
+        pytest.param("name: x\n", 1, "import_evals --agent SLUG", id="nothing but a name"),
+        pytest.param(
+            "name: x\nmodel: {provider: openai, name: m}\ntest_cases: [{input: hi}]\n",
+            1,
+            "The key `instructions` is missing",
+            id="no instructions",
+        ),
+        pytest.param(
+            "name: x\ninstructions: Be kind.\n", 1, "The key `model` is missing", id="no model"
+        ),
+        pytest.param(
+            "model: {provider: openai, name: m}\ninstructions: Be kind.\n",
+            1,
+            "The key `name` is missing",
+            id="no name",
+        ),
+    ],
+)
+def test_a_file_that_names_no_agent_is_told_how(text: str, line: int, message: str) -> None:
+    found = problems(text, agent=None)
+
+    assert found[0].line == line
+    assert message in found[0].message
+
+
+def test_an_agent_that_does_not_exist_is_refused() -> None:
+    (found,) = problems(QUICK_START, agent="dsk")
+
+    assert "No agent 'dsk' exists" in found.message
+    assert "Did you mean 'desk'?" in found.message
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "message"),
+    [
+        pytest.param(
+            "instrucions: x\n", "instrucions", "Did you mean 'instructions'?", id="misspelt key"
+        ),
+        pytest.param("test_cases: {}\n", "test_cases", "Expected a list", id="cases are no list"),
+        pytest.param(
+            "tools: [{name: t, type: vectorstor}]\n", "tools[0].type", "vectorstore", id="tool"
+        ),
+        pytest.param(
+            "tools: [5]\n", "tools[0].type", "Unknown type of tool", id="tool is a number"
+        ),
+        pytest.param(
+            agent_file("{provider: openai, name: m}", instructions="{}"),
+            "instructions",
+            "Write the instructions under `inline`",
+            id="empty instructions",
+        ),
+        pytest.param(
+            agent_file("{provider: openai, name: m}", instructions="{inline: a, file: b}"),
+            "instructions",
+            "Write the instructions under `inline`",
+            id="instructions twice",
+        ),
+        pytest.param(
+            agent_file("{provider: openai, name: m}", instructions="{file: gone.md}"),
+            "instructions.file",
+            "There is no file project/gone.md",
+            id="instructions that are not there",
+        ),
+        pytest.param(
+            agent_file("{provider: openai, name: m}", instructions="'Hi {{user}}'"),
+            "instructions",
+            "Unknown variable {{user}}",
+            id="a variable that nobody fills",
+        ),
+        pytest.param(
+            "execution: {llm_timeout: 0}\ntest_cases: [{input: a}]\n",
+            "execution.llm_timeout",
+            "greater than 0",
+            id="no time",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused(text: str, key: str, message: str) -> None:
+    found = problems(text)
+
+    assert key in [each.keys for each in found]
+    assert any(message in each.message for each in found)
+    assert all(each.line > 0 for each in found)
+
+
+def test_the_mistakes_of_all_parts_are_reported_in_one_go() -> None:
+    text = """\
+name: x
+model: {provider: opnai, nam: gpt}
+evaluations:
+  metrics:
+    - {metric: f1_scor, treshold: 1}
+    - {metric: bleu, threshold: "${LEAST}"}
+    - {metric: rouge, threshold: 7}
+test_cases:
+  - {input: 5, evaluations: [{metric: numerc}]}
+  - turns:
+      - {inputs: a}
+      - {input: b, expected_tools: [{name: t, args: {a: {regex: "("}}}]}
+"""
+
+    found = problems(text, agent=None)
+
+    assert places(found) == [
+        (2, "model"),
+        (2, "model.provider"),
+        (2, "model.nam"),
+        (5, "evaluations.metrics[0].metric"),
+        (5, "evaluations.metrics[0].treshold"),
+        (6, "evaluations.metrics[1].threshold"),
+        (7, "evaluations.metrics[2].threshold"),
+        (9, "test_cases[0].input"),
+        (9, "test_cases[0].evaluations[0].metric"),
+        (11, "test_cases[1].turns[0]"),
+        (11, "test_cases[1].turns[0].inputs"),
+        (12, "test_cases[1].turns[1].expected_tools[0].args.a"),
+    ]
+
+
+def test_what_could_not_be_read_raises_no_doubts() -> None:
+    text = "test_cases:\n  - {input: hi, ground_truth: x, evaluations: [{metric: blue}]}\n"
+
+    with pytest.raises(FormatError) as caught:
+        read(text)
+
+    assert [each.keys for each in caught.value.problems] == ["test_cases[0].evaluations[0].metric"]
+
+
+def test_two_files_of_one_name_are_refused() -> None:
+    files = [
+        SourceFile(f"{folder}/agent.yaml", agent_file("{provider: openai, name: m}").encode())
+        for folder in ("a", "b")
+    ]
+
+    with pytest.raises(FormatError) as caught:
+        read_files(files)
+
+    (found,) = caught.value.problems
+    assert (found.path, found.keys) == ("b/agent.yaml", "name")
+    assert "already in a/agent.yaml:1" in found.message
+
+
+def test_unquoted_words_are_warned_about_where_anything_is_allowed() -> None:
+    text = with_turn("turn_config: {ok: yes}\nexpected_tools: [{name: t, args: {a: no}}]\n")
+
+    found = read(f"observability: {{enabled: yes}}\n{text}")
+
+    said = [each.keys for each in found.warnings if "YAML reads the unquoted" in each.message]
+    assert said == ["test_cases[0].turn_config.ok", "test_cases[0].expected_tools[0].args.a"]
+
+
+def nested(value: Any) -> list[tuple[Any, Any]]:
+    """Give every place in a value as its holder and its key."""
+    rows: list[tuple[Any, Any]] = []
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            rows += [(value, key), *nested(value[key])]
+    return rows
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), max_size=8)
+    | st.sampled_from(["${HOME}", "${GONE}", "standard", "rag", "scripted", "1e400", "nan"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["type", "metric", "name", "turns", "regex", "x"]), inner)
+    ),
+    max_leaves=6,
+)
+
+
+@given(data=st.data())
+def test_whatever_stands_in_a_part_ends_in_specs_or_located_errors(data: st.DataObject) -> None:
+    text = data.draw(st.sampled_from([WHOLE, MULTI_TURN, THREE_LEVELS, FACT_CHECK, NUMERIC_SUITE]))
+    document = yaml.safe_load(text)
+    for _ in range(data.draw(st.integers(1, 3))):
+        holder, key = data.draw(st.sampled_from(nested(document)))
+        holder[key] = data.draw(JSON)
+
+    said = everything_said(yaml.safe_dump(document, allow_unicode=True))
+
+    assert all(each.path and each.line and each.column for each in said)
+
+
+def everything_said(text: str) -> list[Problem]:
+    try:
+        found = read(
+            text,
+            environment={**ENVIRONMENT, **FILLED},
+            beside={"prompts/system.md": PROMPT},
+        )
+    except FormatError as error:
+        return error.problems
+    return [*found.warnings, *found.losses]
+
+
+NUMERIC_SUITE = with_metrics(NUMERIC + EQUALITY + GEVAL + RAG + BEFORE)

@@ -1,0 +1,82 @@
+"""Eval files of Lobu, as its own document shows them, and how tests read them."""
+
+import pytest
+
+from evals_app.formats import (
+    FindFile,
+    FormatError,
+    Imported,
+    Known,
+    Problem,
+    SourceData,
+    SourceFile,
+    nothing_beside,
+    read_files,
+)
+
+KNOWN = Known(agents={"my-agent": "model"})
+
+# The document's examples.
+PING = """\
+# agents/my-agent/evals/ping.yaml
+name: ping
+description: Agent responds to a greeting
+
+turns:
+  - content: "Hello, are you there?"
+    assert:
+      - type: contains
+        value: "hello"
+        options: { case_insensitive: true }
+"""
+RUBRIC = """\
+<!-- agents/my-agent/evals/follows-instructions.rubric.md -->
+# Instruction Following
+
+## Direct Compliance
+- Agent addresses the specific request, not a tangential topic
+- Response format matches the formatting instructions given
+- Exact count requested is respected (no more, no fewer)
+
+## Boundary Respect
+- Agent does not add unrequested features or disclaimers
+- No unsolicited follow-up questions
+
+## Tone
+- Professional and helpful
+- No unnecessary apologies or hedging
+"""
+EVALS = "agents/my-agent/evals/"
+
+
+def read(
+    files: dict[str, str],
+    *,
+    beside: dict[str, str] | None = None,
+    agent: str | None = None,
+    known: Known = KNOWN,
+) -> Imported:
+    others = {f"{EVALS}follows-instructions.rubric.md": RUBRIC} | (beside or {})
+    sources = [SourceFile(path, text.encode()) for path, text in files.items()]
+
+    def find(path: str) -> bytes | None:
+        return others[path].encode() if path in others else None
+
+    return read_files(sources, known=known, find=find, agent=agent)
+
+
+def problems(
+    files: dict[str, str], *, agent: str | None = None, known: Known = KNOWN
+) -> list[Problem]:
+    with pytest.raises(FormatError) as caught:
+        read(files, agent=agent, known=known)
+    return [each for each in caught.value.problems if each.level == "error"]
+
+
+def tried(
+    sources: list[SourceFile | SourceData], find: FindFile = nothing_beside
+) -> tuple[Imported, list[Problem]]:
+    try:
+        return read_files(sources, dialect="lobu", known=KNOWN, find=find), []
+    except FormatError as error:
+        return Imported(), error.problems

@@ -1,0 +1,265 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from evals_app.formats import FormatError, Known, SourceData
+from tests.formats.anywhere import changed
+from tests.formats.lobu.projects import EVALS, PING, problems, read, tried
+
+TOML = """\
+[agents.support]
+name = "Support"
+description = "Customer support agent"
+dir = "./agents/helpers"
+
+# Providers (order = priority, first available is used)
+[[agents.support.providers]]
+id = "openrouter"
+model = "anthropic/claude-sonnet-4"
+key = "$OPENROUTER_API_KEY"
+
+[[agents.support.providers]]
+id = "gemini"
+key = "$GEMINI_API_KEY"
+
+[[agents.support.platforms]]
+type = "telegram"
+[agents.support.platforms.config]
+botToken = "$TELEGRAM_BOT_TOKEN"
+
+[agents.support.skills.mcp.custom-tools]
+url = "https://my-mcp.example.com"
+headers = { Authorization = "Bearer abc123" }
+
+[agents.support.network]
+allowed = ["github.com", "api.linear.app"]
+
+[agents.support.worker]
+nix_packages = ["imagemagick"]
+
+[agents.night]
+name = "Night shift"
+dir = "./agents/night"
+
+[[agents.night.providers]]
+id = "anthropic"
+model = "anthropic/claude-haiku-5-5"
+
+[memory]
+enabled = true
+org = "support"
+"""
+
+
+def test_an_agent_is_made_of_its_model_and_what_its_folder_tells_it() -> None:
+    beside = {"p/agents/helpers/SOUL.md": "Be kind.\n", "p/agents/helpers/IDENTITY.md": "You help."}
+
+    found = read({"p/lobu.toml": TOML}, beside=beside)
+
+    assert [each.spec.model_dump(mode="json", exclude_defaults=True) for each in found.agents] == [
+        {
+            "agent": "Support",
+            "slug": "support",
+            "description": "Customer support agent",
+            "model": "openrouter/anthropic/claude-sonnet-4",
+            "system_prompt": "You help.\n\nBe kind.",
+        },
+        {"agent": "Night shift", "slug": "night", "model": "anthropic/claude-haiku-5-5"},
+    ]
+    assert [each.line for each in found.agents] == [1, 31]
+
+
+def test_what_cannot_run_here_is_a_loss_and_no_key_is_repeated() -> None:
+    losses = read({"p/lobu.toml": TOML}).losses
+
+    assert [(each.line, each.keys) for each in losses] == [
+        (10, "agents.support.providers[0].key"),
+        (12, "agents.support.providers[1]"),
+        (14, "agents.support.providers[1].key"),
+        (16, "agents.support.platforms"),
+        (21, "agents.support.skills"),
+        (25, "agents.support.network"),
+        (28, "agents.support.worker"),
+        (39, "memory"),
+    ]
+    assert "$" not in "".join(map(str, losses))
+    assert "abc123" not in "".join(map(str, losses))
+
+
+def test_an_agent_that_exists_stays_as_it_is() -> None:
+    known = Known(agents={"support": "scripted", "night": "model"})
+
+    found = read({"p/lobu.toml": TOML, "p/agents/helpers/evals/ping.yaml": PING}, known=known)
+
+    assert found.agents == []
+    assert found.suites[0].spec.agent == "support"
+    assert [each.keys for each in found.losses] == ["agents.support", "agents.night", "memory"]
+
+
+def test_a_native_agent_of_the_same_slug_describes_it() -> None:
+    native = "agent: Night\nslug: night\ndriver: scripted\nrules: [{reply: hi}]\n"
+
+    found = read({"p/lobu.toml": TOML, "p/agents/night/night.agent.yaml": native})
+
+    assert {each.spec.slug: each.spec.driver for each in found.agents} == {
+        "night": "scripted",
+        "support": "model",
+    }
+    assert "agents.night" in [each.keys for each in found.losses]
+
+
+def test_an_agent_without_a_model_is_not_made() -> None:
+    toml = '[agents.my-agent]\nname = "my-agent"\n[[agents.my-agent.providers]]\nid = "gemini"\n'
+
+    found = problems({"lobu.toml": toml, f"{EVALS}ping.yaml": PING}, known=Known())
+    lost = read({"lobu.toml": toml}, known=Known()).losses
+
+    assert [(each.path, each.line) for each in found] == [(f"{EVALS}ping.yaml", 2)]
+    assert "No agent 'my-agent' exists" in found[0].message
+    assert [(each.line, each.keys) for each in lost] == [(1, "agents.my-agent")]
+    assert "my-agent.agent.yaml" in lost[0].message
+
+
+@pytest.mark.parametrize(
+    ("path", "named", "agent"),
+    [
+        pytest.param("p/agents/helpers/evals/ping.yaml", None, "support", id="folder of lobu.toml"),
+        pytest.param("p/agents/night/evals/ping.yaml", "support", "night", id="folder wins"),
+        pytest.param("p/agents/other/evals/ping.yaml", None, "other", id="folder alone"),
+        pytest.param("p/evals/ping.yaml", None, "support", id="the first"),
+        pytest.param("p/evals/ping.yaml", "night", "night", id="named instead of the first"),
+        pytest.param("q/ping.yaml", "other", "other", id="outside of the project"),
+    ],
+)
+def test_the_agent_of_an_eval_is_told_by_its_folder_then_by_a_person(
+    path: str, named: str | None, agent: str
+) -> None:
+    known = Known(agents={"support": "model", "night": "model", "other": "model"})
+
+    found = read({"p/lobu.toml": TOML, path: PING}, agent=named, known=known)
+
+    assert found.suites[0].spec.agent == agent
+    assert found.suites[0].spec.slug == f"{agent}-ping"
+
+
+def test_an_eval_without_an_agent_needs_one() -> None:
+    (found,) = problems({"ping.yaml": PING})
+
+    assert (found.path, found.line) == ("ping.yaml", 2)
+    assert "agents/<id>/evals/" in found.message
+    assert "--agent" in found.message
+
+
+@pytest.mark.parametrize(
+    ("toml", "line", "keys", "message"),
+    [
+        pytest.param("agents = 3", 1, "agents", "Expected keys with values", id="number"),
+        pytest.param(
+            '[agents.x]\nproviders = "openai"',
+            2,
+            "agents.x.providers",
+            "Expected a list",
+            id="text",
+        ),
+        pytest.param(
+            '[agents.x]\nname = "x"\n[[agents.x.providers]]\nmodel = "m"',
+            3,
+            "agents.x.providers[0]",
+            "`id` is missing",
+            id="no provider",
+        ),
+        pytest.param(
+            '[agents.x]\n[[agents.x.providers]]\nid = "z-ai"\nmodel = "z-ai/glm"',
+            3,
+            "agents.x.providers[0].id",
+            "No provider 'z-ai' exists",
+            id="unknown provider",
+        ),
+        pytest.param("[agents.x\n", 1, "", "This is no TOML", id="no TOML"),
+    ],
+)
+def test_a_mistake_in_lobu_toml_is_said_at_its_line(
+    toml: str, line: int, keys: str, message: str
+) -> None:
+    (found,) = problems({"lobu.toml": toml})
+
+    assert (found.path, found.line, found.keys) == ("lobu.toml", line, keys)
+    assert message in found.message
+
+
+def test_what_a_folder_tells_has_to_be_text_without_unknown_variables() -> None:
+    with pytest.raises(FormatError) as caught:
+        read({"p/lobu.toml": TOML}, beside={"p/agents/night/USER.md": "Hello {{nobody}}"})
+
+    (found,) = [each for each in caught.value.problems if each.level == "error"]
+    assert (found.line, found.keys) == (33, "agents.night.dir")
+
+
+PROJECT = {
+    "agents": {
+        "my-agent": {
+            "name": "A",
+            "description": "B",
+            "dir": "c",
+            "providers": [{"id": "gemini", "model": "m", "key": "k"}],
+            "network": {},
+        }
+    },
+    "memory": {},
+}
+
+
+@given(data=changed(PROJECT))
+def test_whatever_stands_in_lobu_toml_is_read_or_refused_by_its_keys(data: Any) -> None:
+    found, wrong = tried([SourceData("lobu.toml", data)])
+
+    assert found.agents or found.losses or wrong or data == {}
+    assert all(each.path == "lobu.toml" and each.message for each in wrong)
+
+
+def test_an_agent_whose_id_is_no_slug_is_refused_once_with_one_that_is() -> None:
+    found = problems({"agents/MyAgent/evals/x.yaml": PING})
+
+    assert [each.keys for each in found] == [""]
+    assert "lobu.toml, myagent." in found[0].message
+
+
+def test_an_agent_with_a_long_id_or_an_underscore_keeps_it() -> None:
+    slug = f"my_{'a' * 70}"
+
+    found = read({f"agents/{slug}/evals/x.yaml": PING}, known=Known(agents={slug: "model"}))
+
+    assert found.suites[0].spec.agent == slug
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        pytest.param('name = "a\\u0000b"', "U+0000", id="nothing"),
+        pytest.param("limit = inf", "too large", id="infinity"),
+        pytest.param(f"limit = {'1' * 5000}", "too long", id="number that is not read at all"),
+    ],
+)
+def test_what_no_database_stores_is_refused_in_lobu_toml(line: str, message: str) -> None:
+    found = problems({"lobu.toml": f"[agents.my-agent]\n{line}\n", f"{EVALS}x.yaml": PING})
+
+    assert [each.path for each in found] == ["lobu.toml"]
+    assert message in found[0].message
+
+
+def test_evals_of_an_agent_with_a_folder_elsewhere_have_to_be_named() -> None:
+    toml = '[agents.my-agent]\ndir = "./bots/one"\n'
+
+    unnamed = read({"lobu.toml": toml})
+    named = read({"lobu.toml": toml, "bots/one/evals/ping.yaml": PING})
+
+    assert [(each.line, each.keys) for each in unnamed.warnings] == [(2, "agents.my-agent.dir")]
+    assert named.warnings == []
+    assert [each.spec.agent for each in named.suites] == ["my-agent"]
+
+
+def test_nobody_misses_the_agents_of_a_lobu_toml_that_cannot_be_read() -> None:
+    found = problems({"lobu.toml": "[agents.x\n", f"{EVALS}x.yaml": PING}, known=Known())
+
+    assert [each.path for each in found] == ["lobu.toml"]

@@ -1,0 +1,407 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from evals_app.engine.suite import SuiteSpec
+from evals_app.formats import FormatError, Known, SourceFile
+from tests.formats.anywhere import changed
+from tests.formats.lobu.projects import EVALS, PING, RUBRIC, problems, read, tried
+
+FOLLOWS = r"""
+name: follows-instructions
+description: Agent follows formatting instructions without adding unrequested content
+trials: 3
+timeout: 60
+tags: [behavioral]
+rubric: follows-instructions.rubric.md
+
+scoring:
+  pass_threshold: 0.8
+
+turns:
+  - content: "List exactly 3 benefits of remote work. Use bullet points."
+    assert:
+      - type: regex
+        value: "^[\\s\\S]*[-•].*[-•].*[-•]"
+        weight: 0.5
+      - type: llm-rubric
+        value: "Lists exactly 3 benefits (not 2, not 4+), uses bullet points"
+        weight: 0.5
+"""
+RETENTION = """\
+name: context-retention
+description: Agent remembers context across turns
+trials: 3
+timeout: 60
+tags: [behavioral, multi-turn]
+
+turns:
+  - content: "My name is Alice and I work at Acme Corp."
+
+  - content: "What company do I work at?"
+    assert:
+      - type: contains
+        value: "Acme"
+        weight: 0.5
+      - type: llm-rubric
+        value: "Correctly recalls Acme Corp from the previous message"
+        weight: 0.5
+
+  - content: "And what's my name?"
+    assert:
+      - type: contains
+        value: "Alice"
+"""
+
+# The document's single assertions.
+ASSERTIONS = [
+    """\
+- type: contains
+  value: "Acme Corp"
+  options: { case_insensitive: true }
+""",
+    r"""
+- type: regex
+  value: "\\d{3}-\\d{4}"  # matches a phone number pattern
+""",
+    """\
+- type: llm-rubric
+  value: "Response is friendly, acknowledges the user's question, and provides a helpful answer"
+""",
+]
+
+
+def suite(text: str) -> SuiteSpec:
+    found = read({f"{EVALS}x.yaml": text})
+    assert (found.warnings, found.losses) == ([], [])
+    return found.suites[0].spec
+
+
+def one_turn(assertions: str) -> str:
+    rows = "".join(f"      {line}\n" for line in assertions.splitlines())
+    return f"name: x\nturns:\n  - content: Hello\n    assert:\n{rows}"
+
+
+def checks(assertions: str) -> Any:
+    turn = suite(one_turn(assertions)).cases[0].turns[0]
+    return [each.model_dump(mode="json", exclude_defaults=True) for each in turn.assertions or []]
+
+
+def test_the_smallest_eval_has_the_defaults_of_lobu_written_out() -> None:
+    assert suite(PING).model_dump(mode="json", exclude_defaults=True) == {
+        "suite": "ping",
+        "slug": "my-agent-ping",
+        "agent": "my-agent",
+        "description": "Agent responds to a greeting",
+        "trials": 3,
+        "min_pass_rate": 0.8,
+        "pass_rule": "score",
+        "cases": [
+            {
+                "name": "ping",
+                "turn_timeout_s": 120.0,
+                "turns": [
+                    {
+                        "user": "Hello, are you there?",
+                        "assertions": [{"type": "contains", "value": "hello"}],
+                    }
+                ],
+            }
+        ],
+    }
+    assert suite(PING).pass_threshold == 0.8
+
+
+def test_an_eval_with_everything_keeps_weights_and_gives_the_rubric_half() -> None:
+    found = suite(FOLLOWS)
+
+    assert (found.rubric, found.rubric_weight) == (RUBRIC, 0.5)
+    assert (found.trials, found.tags, found.pass_threshold) == (3, ["behavioral"], 0.8)
+    assert found.cases[0].turn_timeout_s == 60
+    turn = found.cases[0].turns[0].model_dump(mode="json", exclude_defaults=True)
+    assert turn["assertions"] == [
+        {"type": "matches", "value": r"^[\s\S]*[-•].*[-•].*[-•]", "weight": 0.5},
+        {
+            "type": "llm_judge",
+            "criteria": "Lists exactly 3 benefits (not 2, not 4+), uses bullet points",
+            "scale": "pass_fail",
+            "weight": 0.5,
+        },
+    ]
+
+
+def test_turns_without_checks_are_said_and_not_graded() -> None:
+    turns = suite(RETENTION).cases[0].turns
+
+    assert [turn.user for turn in turns] == [
+        "My name is Alice and I work at Acme Corp.",
+        "What company do I work at?",
+        "And what's my name?",
+    ]
+    assert [[each.type for each in turn.assertions or []] for turn in turns] == [
+        [],
+        ["contains", "llm_judge"],
+        ["contains"],
+    ]
+    assert turns[0].assertions == []
+
+
+@pytest.mark.parametrize(
+    ("assertion", "check"),
+    [
+        pytest.param(ASSERTIONS[0], {"type": "contains", "value": "Acme Corp"}, id="any case"),
+        pytest.param(ASSERTIONS[1], {"type": "matches", "value": r"\d{3}-\d{4}"}, id="pattern"),
+        pytest.param(
+            ASSERTIONS[2],
+            {
+                "type": "llm_judge",
+                "criteria": "Response is friendly, acknowledges the user's question, and provides"
+                " a helpful answer",
+                "scale": "pass_fail",
+            },
+            id="judge",
+        ),
+        pytest.param(
+            "- {type: contains, value: Alice}",
+            {"type": "contains", "value": "Alice", "case_sensitive": True},
+            id="this very case",
+        ),
+        pytest.param(
+            "- {type: contains, value: Alice, options: {case_insensitive: false}, weight: 3}",
+            {"type": "contains", "value": "Alice", "case_sensitive": True, "weight": 3.0},
+            id="weight",
+        ),
+    ],
+)
+def test_every_assertion_becomes_a_check(assertion: str, check: dict[str, Any]) -> None:
+    assert checks(assertion) == [check]
+
+
+def test_the_slug_of_a_name_without_latin_letters_is_that_of_its_file() -> None:
+    found = read({f"{EVALS}Greet me.yaml": PING.replace("name: ping", "name: 挨拶")})
+
+    assert (found.suites[0].spec.suite, found.suites[0].spec.slug) == ("挨拶", "my-agent-greet-me")
+
+
+def test_evals_of_two_agents_may_have_one_name() -> None:
+    known = Known(agents={"a": "model", "b": "model"})
+
+    found = read({"agents/a/evals/ping.yaml": PING, "agents/b/evals/ping.yaml": PING}, known=known)
+
+    assert [each.spec.slug for each in found.suites] == ["a-ping", "b-ping"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "keys", "message"),
+    [
+        pytest.param("turns: [{content: x}]", 1, "", "`name` is missing", id="no name"),
+        pytest.param("name: x", 1, "", "`turns` is missing", id="no turns"),
+        pytest.param("name: x\nturns: []", 2, "turns", "At least one entry", id="empty"),
+        pytest.param("name: x\nturns: [3]", 2, "turns[0]", "Expected keys", id="no turn"),
+        pytest.param(
+            PING.replace("name: ping", "name: 3"), 2, "name", 'quote it: "3"', id="number as name"
+        ),
+        pytest.param("trails: 3\n" + PING, 1, "trails", "Did you mean 'trials'?", id="misspelt"),
+        pytest.param("trials: 0\n" + PING, 1, "trials", "greater than or equal to 1", id="never"),
+        pytest.param("timeout: 0\n" + PING, 1, "timeout", "greater than 0", id="no time"),
+        pytest.param(
+            "scoring: {threshold: 0.8}\n" + PING,
+            1,
+            "scoring.threshold",
+            "Did you mean 'pass_threshold'?",
+            id="scoring",
+        ),
+        pytest.param(
+            "scoring: {pass_threshold: 80}\n" + PING,
+            1,
+            "scoring.pass_threshold",
+            "less than or equal to 1",
+            id="80 %",
+        ),
+        pytest.param(
+            "rubric: ping.rubric.md\n" + PING,
+            1,
+            "rubric",
+            "There is no file agents/my-agent/evals/ping.rubric.md.",
+            id="no rubric",
+        ),
+        pytest.param(
+            one_turn("- {type: contain, value: x}"),
+            5,
+            "turns[0].assert[0].type",
+            "Did you mean 'contains'? Write one of: contains, regex, llm-rubric.",
+            id="type",
+        ),
+        pytest.param(
+            one_turn("- value: x"), 5, "turns[0].assert[0]", "`type` is missing", id="no type"
+        ),
+        pytest.param(
+            one_turn("- type: regex"), 5, "turns[0].assert[0]", "`value` is missing", id="no value"
+        ),
+        pytest.param(
+            one_turn("- {type: regex, value: '(?=x)'}"),
+            5,
+            "turns[0].assert[0].value",
+            "Lookahead (?=...) is not supported",
+            id="lookahead",
+        ),
+        pytest.param(
+            one_turn("- {type: regex, value: x, weight: -1}"),
+            5,
+            "turns[0].assert[0].weight",
+            "greater than or equal to 0",
+            id="weight",
+        ),
+        pytest.param(
+            "name: x\nturns:\n  - content: x\n    asserts: []\n",
+            4,
+            "turns[0].asserts",
+            "Did you mean 'assert'?",
+            id="asserts",
+        ),
+        pytest.param(
+            "name: x\nturns:\n  - content: x\n    assert:\n",
+            4,
+            "turns[0].assert",
+            "a list",
+            id="blank",
+        ),
+    ],
+)
+def test_a_mistake_is_said_at_its_line(text: str, line: int, keys: str, message: str) -> None:
+    found = problems({f"{EVALS}x.yaml": text})
+
+    assert [(each.line, each.keys) for each in found] == [(line, keys)]
+    assert message in found[0].message
+
+
+def test_all_mistakes_of_all_files_come_in_one_go() -> None:
+    broken = """\
+name: broken
+trials: often
+rubric: nowhere.md
+turns:
+  - user: Hello
+  - content: Hello
+    assert:
+      - {type: equals, value: x}
+      - {type: contains, valu: x}
+"""
+
+    found = problems({f"{EVALS}a.yaml": broken, "b/ping.yaml": PING, "lobu.toml": "agents = 1"})
+
+    assert [(each.path, each.line, each.keys) for each in found] == [
+        (f"{EVALS}a.yaml", 2, "trials"),
+        (f"{EVALS}a.yaml", 3, "rubric"),
+        (f"{EVALS}a.yaml", 5, "turns[0]"),
+        (f"{EVALS}a.yaml", 5, "turns[0].user"),
+        (f"{EVALS}a.yaml", 8, "turns[1].assert[0].type"),
+        (f"{EVALS}a.yaml", 9, "turns[1].assert[1]"),
+        (f"{EVALS}a.yaml", 9, "turns[1].assert[1].valu"),
+        ("b/ping.yaml", 2, ""),
+        ("lobu.toml", 1, "agents"),
+    ]
+
+
+def test_an_empty_rubric_is_a_mistake() -> None:
+    path = f"{EVALS}follows-instructions.rubric.md"
+
+    with pytest.raises(FormatError, match="This file is empty"):
+        read({f"{EVALS}x.yaml": FOLLOWS}, beside={path: " \n"})
+
+
+def test_an_eval_that_checks_nothing_is_warned_of() -> None:
+    found = read({f"{EVALS}x.yaml": "name: x\nturns: [{content: Hello}]\n"})
+
+    assert ["Nothing is asserted" in each.message for each in found.warnings] == [True]
+
+
+def test_options_that_mean_nothing_are_losses() -> None:
+    rows = (
+        "- {type: regex, value: x, options: {case_insensitive: false}}\n"
+        "- {type: llm-rubric, value: x, options: {}}\n"
+        "- {type: contains, value: x, options: {fuzzy: true}}\n"
+    )
+
+    found = read({f"{EVALS}x.yaml": one_turn(rows)})
+
+    assert [(each.line, each.keys) for each in found.losses] == [
+        (5, "turns[0].assert[0].options"),
+        (6, "turns[0].assert[1].options"),
+        (7, "turns[0].assert[2].options.fuzzy"),
+    ]
+
+
+def test_a_conversation_that_may_take_too_long_is_warned_of() -> None:
+    turns = "\n".join(["  - {content: x, assert: [{type: contains, value: x}]}"] * 13)
+
+    found = read({f"{EVALS}x.yaml": f"name: x\nturns:\n{turns}\n"})
+
+    assert ["may take 1560 s" in each.message for each in found.warnings] == [True]
+
+
+WHOLE = {
+    "version": 1,
+    "name": "x",
+    "trials": 2,
+    "timeout": 3,
+    "tags": ["a"],
+    "rubric": "r.md",
+    "scoring": {"pass_threshold": 0.5},
+    "turns": [
+        {"content": "a"},
+        {
+            "content": "b",
+            "assert": [
+                {"type": "contains", "value": "x", "options": {"case_insensitive": True}},
+                {"type": "regex", "value": "x", "weight": 0.5},
+                {"type": "llm-rubric", "value": "x"},
+            ],
+        },
+    ],
+}
+
+
+@given(data=changed(WHOLE))
+def test_whatever_stands_in_an_eval_is_read_or_refused_with_its_place(data: Any) -> None:
+    source = SourceFile(f"{EVALS}x.yaml", json.dumps(data).encode())
+    rubric = {f"{EVALS}r.md": b"- a\n"}
+
+    found, wrong = tried([source], find=rubric.get)
+
+    assert len(found.suites) == 1 or any(each.level == "error" for each in wrong)
+    assert all(each.path == source.path and each.line > 0 for each in wrong)
+
+
+def test_a_mistake_in_one_place_hides_none_in_another() -> None:
+    text = """\
+name: x
+trials: "3"
+timeout: 2000
+turns:
+  - content: Hello
+    assert:
+      - {type: unknown, value: x}
+      - {type: regex, value: "(?=x)"}
+  - content: 5
+    assert: [{type: regex, value: "["}]
+"""
+
+    found = problems({f"{EVALS}x.yaml": text})
+
+    assert [(each.line, each.keys) for each in found] == [
+        (2, "trials"),
+        (3, "timeout"),
+        (7, "turns[0].assert[0].type"),
+        (8, "turns[0].assert[1].value"),
+        (9, "turns[1].content"),
+        (10, "turns[1].assert[0].value"),
+    ]
+
+
+def test_a_missing_rubric_is_not_looked_for_in_the_eval_file_itself() -> None:
+    (found,) = problems({f"{EVALS}ping.yaml": PING + "rubric: ping.md\n"})
+
+    assert found.message == f"There is no file {EVALS}ping.md."

@@ -1,0 +1,82 @@
+from typing import Any
+
+import pytest
+
+from evals_app.formats.promptfoo.templates import Template, composed
+
+VALUES = {
+    "name": "Ana",
+    "user": {"name": "Ben", "likes": ["tea", "cake"], "full name": "Ben B."},
+    "count": 3.0,
+    "ok": True,
+    "nothing": None,
+    "text": "  Loud  ",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("Hi {{name}}, {{ name }}!", "Hi Ana, Ana!"),
+        ("{{- name -}}", "Ana"),
+        ("{{user.name}} {{user.likes[1]}} {{ user.likes.0 }}", "Ben cake tea"),
+        ("{{user['full name']}}", "Ben B."),
+        ("{{count}} {{ok}}", "3 true"),
+        ("[{{nothing}}{{unknown}}{{user.unknown}}{{name.x}}]", "[]"),
+        ("{{user.likes}}", '["tea", "cake"]'),
+        ("{{user.likes | dump}}", '["tea", "cake"]'),
+        ("{{ text | trim | upper }}", "LOUD"),
+        ("a { b } {c}", "a { b } {c}"),
+    ],
+)
+def test_variables_are_filled_in(text: str, filled: str) -> None:
+    template = Template(text)
+
+    assert template.problem is None
+    assert template.fill(VALUES) == filled
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% if premium %}Hi{% endif %}",
+        "{# a remark #}",
+        "{{ names | join(', ') }}",
+        "{{ a + b }}",
+        "{{ 'text' }}",
+        "{{ name | wordwrap }}",
+        "{{ env.SECRET }}",
+        "{{ _conversation }}",
+    ],
+)
+def test_what_calculates_is_told(text: str) -> None:
+    assert "calculates" in (Template(text).problem or "")
+
+
+def test_variables_without_a_value_are_named() -> None:
+    assert Template("{{name}} {{who}} {{who.name}} {{what}}").missing(VALUES) == ["what", "who"]
+
+
+@pytest.mark.parametrize(
+    ("values", "filled"),
+    [
+        ({"a": "tweet about {{b}}", "b": "bananas"}, "tweet about bananas"),
+        ({"a": "{{b}}", "b": "{{c}}", "c": "deep"}, "deep"),
+        ({"a": "me: {{a}}"}, "me: "),
+        ({"a": "{% if x %}"}, "{% if x %}"),
+    ],
+)
+def test_variables_may_hold_others(values: dict[str, Any], filled: str) -> None:
+    assert composed(values)["a"] == filled
+
+
+def test_variables_that_hold_each_other_come_to_an_end() -> None:
+    found = composed({"a": "{{b}}" * 1000, "b": "{{a}}" * 1000})
+
+    assert max(map(len, found.values())) < 10_000_000
+
+
+def test_a_template_becomes_one_of_parameters_of_a_case() -> None:
+    assert Template("{{name}} {{ user.name }}").with_parameters() == (
+        "{{threadContext.params.name}} {{threadContext.params.user.name}}"
+    )

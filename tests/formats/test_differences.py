@@ -1,0 +1,79 @@
+from typing import Any
+
+import pytest
+
+from evals_app.engine.suite import SuiteSpec
+from evals_app.formats.differences import differences
+
+CASE: dict[str, Any] = {"name": "a", "turns": [{"user": "hi"}]}
+
+
+def suite(*cases: dict[str, Any], **more: Any) -> SuiteSpec:
+    return SuiteSpec.model_validate(
+        {"suite": "S", "slug": "s", "agent": "a", "cases": list(cases or [CASE]), **more}
+    )
+
+
+def told(before: SuiteSpec, after: SuiteSpec) -> list[tuple[str, str, str]]:
+    return [(each.keys, each.before, each.after) for each in differences(before, after)]
+
+
+def test_equal_specs_differ_nowhere() -> None:
+    assert told(suite(), suite(trials=1)) == []
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        pytest.param(suite(trials=3), ("trials", "", "3"), id="set"),
+        pytest.param(suite(suite="T"), ("suite", '"S"', '"T"'), id="changed"),
+        pytest.param(
+            suite({"name": "a", "turns": [{"user": "hello"}]}),
+            ("cases.a.turns[0].user", '"hi"', '"hello"'),
+            id="in a case, by its name",
+        ),
+        pytest.param(
+            suite(CASE, {"name": "b", "turns": [{"user": "x"}]}),
+            ("cases.b", "", "(2 keys)"),
+            id="new case",
+        ),
+    ],
+)
+def test_each_difference_is_told_by_its_keys(
+    after: SuiteSpec, expected: tuple[str, str, str]
+) -> None:
+    assert told(suite(), after) == [expected]
+
+
+def test_a_removed_case_and_a_default_that_comes_back_have_no_value_after() -> None:
+    before = suite(CASE, {"name": "b c", "turns": [{"user": "x"}]}, trials=3)
+
+    assert told(before, suite()) == [
+        ("trials", "3", ""),
+        ('cases["b c"]', "(2 keys)", ""),
+    ]
+
+
+def test_true_and_one_are_different() -> None:
+    before = suite({**CASE, "context_params": {"x": 1}})
+    after = suite({**CASE, "context_params": {"x": True}})
+
+    assert told(before, after) == [("cases.a.context_params.x", "1", "true")]
+
+
+def test_the_name_of_a_case_makes_no_secret_of_what_is_in_it() -> None:
+    def named(name: str, user: str) -> SuiteSpec:
+        return suite({"name": name, "turns": [{"user": user}]})
+
+    ((_, before, after),) = told(named("Forgot password", "hi"), named("Forgot password", "hello"))
+
+    assert (before, after) == ('"hi"', '"hello"')
+
+
+def test_a_secret_in_a_case_is_not_told() -> None:
+    def with_token(token: str) -> SuiteSpec:
+        return suite({**CASE, "context_params": {"api_token": token}})
+
+    ((_, before, after),) = told(with_token("one"), with_token("two"))
+
+    assert (before, after) == ("***", "***")

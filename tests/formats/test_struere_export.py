@@ -1,0 +1,220 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evals_app.engine.suite import SuiteSpec
+from evals_app.formats import Imported, Known, SourceFile, read_files
+from evals_app.formats.struere_export import (
+    fixture_file,
+    suite_file,
+    write_fixture,
+    write_suite,
+)
+from fixtures_app.spec import FixtureSpec
+
+TURN: dict[str, Any] = {"user": "hi", "assertions": [{"type": "contains", "value": "hello"}]}
+
+
+def suite(*turns: dict[str, Any], **more: Any) -> SuiteSpec:
+    case = {"name": "c", "turns": list(turns or [TURN]), **more.pop("case", {})}
+    data = {"suite": "S", "slug": "s", "agent": "a", "score_scale": "1-5", "cases": [case]}
+    return SuiteSpec.model_validate({"judge_model": "anthropic/claude", **data, **more})
+
+
+def reread(**files: bytes) -> Imported:
+    sources = [SourceFile(path, content) for path, content in files.items()]
+    return read_files(sources, known=Known(agents={"a": "model"}))
+
+
+def lost(spec: SuiteSpec) -> list[tuple[str, str]]:
+    _, problems = write_suite(spec)
+    assert all(each.level == "loss" for each in problems)
+    return [(each.keys, each.message) for each in problems]
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+FULL = TEXT.filter(bool)
+WEIGHT = st.integers(0, 9)
+SAID = st.one_of(
+    st.fixed_dictionaries(
+        {"type": st.just("contains"), "value": FULL}, optional={"weight": WEIGHT}
+    ),
+    st.fixed_dictionaries({"type": st.just("llm_judge"), "criteria": FULL}),
+    st.fixed_dictionaries({"type": st.just("tool_called"), "value": st.just("entity.query")}),
+)
+TURNS = st.fixed_dictionaries({"user": FULL}, optional={"assertions": st.lists(SAID, max_size=3)})
+CASES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {"name": FULL, "turns": st.lists(TURNS, min_size=1, max_size=3)},
+    optional={
+        "description": TEXT,
+        "tags": st.lists(FULL, max_size=2),
+        "channel": st.sampled_from(["widget", "whatsapp"]),
+        "context_params": st.dictionaries(TEXT, TEXT | st.integers() | st.booleans(), max_size=2),
+        "final_assertions": st.lists(
+            SAID.map(
+                lambda each: (
+                    each if each["type"] == "tool_called" else {**each, "scope": "conversation"}
+                )
+            ),
+            max_size=2,
+        ),
+    },
+)
+
+
+@given(st.lists(CASES, max_size=3, unique_by=lambda each: str(each["name"])), TEXT)
+def test_what_struere_can_say_is_the_same_after_export_and_import(
+    cases: list[dict[str, Any]], prompt: str
+) -> None:
+    spec = suite(cases=cases, judge_prompt=prompt)
+
+    written, losses = write_suite(spec)
+
+    assert losses == []
+    (read,) = reread(**{suite_file(spec): written}).suites
+    assert read.spec == spec
+
+
+def test_defaults_of_the_suite_are_written_out_for_each_turn() -> None:
+    spec = suite(
+        {"user": "a"},
+        {"user": "b", "inherit": True, "assertions": [{"type": "matches", "value": "x"}]},
+        {"user": "c", "assertions": []},
+        assertions=[{"type": "contains", "value": "hello"}],
+    )
+
+    written, losses = write_suite(spec)
+
+    assert losses == []
+    (read,) = reread(**{suite_file(spec): written}).suites
+    turns = read.spec.cases[0].turns
+    assert [[each.type for each in turn.assertions or []] for turn in turns] == [
+        ["contains"],
+        ["contains", "matches"],
+        [],
+    ]
+
+
+def test_an_expected_text_becomes_the_value_of_a_check() -> None:
+    spec = suite({"user": "a", "expected": "Paris", "assertions": [{"type": "contains"}]})
+
+    written, losses = write_suite(spec)
+
+    assert losses == []
+    assert b"value: Paris" in written
+
+
+@pytest.mark.parametrize(
+    ("more", "keys", "reason"),
+    [
+        pytest.param({"trials": 3}, "trials", "no `trials`", id="key of the suite"),
+        pytest.param({"score_scale": "0-1"}, "score_scale", "from 1 to 5", id="scale"),
+        pytest.param({"judge_model": None}, "judge_model", "no judge of the site", id="no judge"),
+        pytest.param({"judge_model": "agent"}, "judge_model", "never the agent's", id="own judge"),
+        pytest.param(
+            {"judge_model": {"provider": "openai", "name": "g", "temperature": 0}},
+            "judge_model",
+            "no settings",
+            id="settings of the judge",
+        ),
+        pytest.param(
+            {"case": {"limits": {"max_time_ms": 5}}},
+            "cases[0].limits",
+            "no `limits`",
+            id="key of a case",
+        ),
+        pytest.param(
+            {"case": {"channel": "sms"}}, "cases[0].channel", "knows the channels", id="channel"
+        ),
+        pytest.param(
+            {"case": {"final_assertions": [{"type": "contains", "value": "x"}]}},
+            "cases[0].final_assertions[0].scope",
+            "whole conversation",
+            id="the last reply",
+        ),
+    ],
+)
+def test_what_struere_cannot_say_is_named(more: dict[str, Any], keys: str, reason: str) -> None:
+    ((place, message),) = lost(suite(**more))
+
+    assert place == keys
+    assert reason in message
+
+
+@pytest.mark.parametrize(
+    ("assertion", "keys", "reason"),
+    [
+        pytest.param({"type": "latency", "max_ms": 5}, "", "no check latency", id="type"),
+        pytest.param(
+            {"type": "contains", "value": "x", "enabled": False}, "", "switch a check off", id="off"
+        ),
+        pytest.param(
+            {"type": "contains", "value": "x", "case_sensitive": True},
+            ".case_sensitive",
+            "no `case_sensitive`",
+            id="option",
+        ),
+        pytest.param(
+            {"type": "contains", "value": "x", "scope": "conversation"},
+            ".scope",
+            "no `scope`",
+            id="scope",
+        ),
+    ],
+)
+def test_checks_that_struere_does_not_have_are_named(
+    assertion: dict[str, Any], keys: str, reason: str
+) -> None:
+    ((place, message),) = lost(suite({"user": "hi", "assertions": [assertion]}))
+
+    assert place == f"cases[0].turns[0].assertions[0]{keys}"
+    assert reason in message
+
+
+def test_a_project_gives_every_suite_all_of_its_fixtures() -> None:
+    spec = suite(fixtures=["shop"])
+
+    _, same = write_suite(spec, fixtures=["shop"])
+    _, more = write_suite(spec, fixtures=["shop", "school"])
+
+    assert same == []
+    assert [(each.keys, "here: school, shop" in each.message) for each in more] == [
+        ("fixtures", True)
+    ]
+
+
+def test_a_fixture_keeps_entities_and_relations() -> None:
+    spec = FixtureSpec.model_validate(
+        {
+            "name": "F",
+            "slug": "f",
+            "entities": [
+                {"ref": "a", "type": "person", "data": {"x": 1}},
+                {"ref": "b", "type": "person", "data": {}, "status": "gone"},
+            ],
+            "relations": [{"from": "a", "to": "b", "type": "knows"}],
+            "chunks": [{"id": "c", "text": "t"}],
+            "entity_types": [{"slug": "person", "schema": {}}],
+        }
+    )
+
+    written, losses = write_fixture(spec)
+
+    assert [each.keys for each in losses] == ["chunks", "entity_types[0]"]
+    (read,) = reread(**{fixture_file(spec): written}).fixtures
+    assert read.spec == spec.model_copy(update={"chunks": [], "entity_types": []})
+
+
+def test_an_expected_text_that_no_check_looks_for_is_lost() -> None:
+    said_otherwise = {"type": "contains", "value": "London"}
+    spec = suite({"user": "a", "expected": "Paris", "assertions": [said_otherwise]})
+
+    assert lost(spec) == [("cases[0].turns[0].expected", "Struere has no expected answers.")]
+
+
+def test_a_default_of_the_suite_that_is_lost_is_lost_once() -> None:
+    spec = suite({"user": "a"}, {"user": "b"}, assertions=[{"type": "json_valid"}])
+
+    assert [keys for keys, _ in lost(spec)] == ["assertions[0]"]

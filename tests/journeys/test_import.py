@@ -1,0 +1,101 @@
+"""A person imports files in a browser: sees a mistake beside its line, mends it, looks, imports."""
+
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from evals_app.models import Suite
+from tests.signed_in import sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AGENT = "agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: Hello}]\n"
+LONG = "Hello, I would like to know where my order is and when it is going to arrive, please"
+SUITE = f"""suite: Greetings
+slug: greetings
+agent: echo
+cases:
+  - name: Hello
+    turns: [{{user: "{LONG}", assertions: [{{type: contains, value: Hello}}]}}]
+"""
+
+
+@pytest.fixture
+def import_page(page: Page, live_server: LiveServer, admin_user: User) -> Page:
+    sign_in(page, live_server, admin_user)
+    page.goto(live_server.url + reverse("admin:evals_app_suite_import"))
+    return page
+
+
+def choose(page: Page, folder: Path, **texts: str) -> None:
+    files = []
+    for name, text in texts.items():
+        file = folder / f"{name.replace('__', '.')}.yaml"
+        file.write_text(text)
+        files.append(file)
+    page.get_by_label("Files", exact=True).set_input_files(files)
+
+
+def is_too_wide(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+
+def test_a_mistake_is_mended_and_the_files_are_imported(import_page: Page, tmp_path: Path) -> None:
+    page = import_page
+    wrong = SUITE.replace("type: contains", "type: contans")
+    choose(page, tmp_path, greetings__suite=wrong, echo__agent=AGENT)
+    page.get_by_role("button", name="Check first").click()
+    expect(page.get_by_role("heading", name="1 mistake to mend")).to_be_focused()
+    expect(page.locator(".import-line")).to_contain_text("{type: contans, value: Hello}")
+    expect(page.locator(".import-line mark")).to_have_text("contans")
+    expect(page.get_by_role("button", name="Import")).to_have_count(0)
+
+    choose(page, tmp_path, greetings__suite=SUITE, echo__agent=AGENT)
+    page.get_by_role("button", name="Check first").click()
+    expect(page.get_by_text("2 new")).to_be_visible()
+    page.get_by_role("button", name="Import these 2 objects").click()
+
+    page.wait_for_url("**/evals_app/suite/*/change/")
+    expect(page.get_by_text("Imported: 2 objects written.")).to_be_visible()
+    assert Suite.objects.get().slug == "greetings"
+
+
+def test_a_file_is_pasted_looked_at_and_imported_by_keyboard(import_page: Page) -> None:
+    page = import_page
+
+    page.get_by_text("Paste instead").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.type(AGENT)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="nothing is saved yet")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Import this object")).to_be_focused()
+    page.keyboard.press("Enter")
+
+    page.wait_for_url("**/evals_app/suite/")
+    expect(page.get_by_text("Imported: 1 object written.")).to_be_visible()
+
+
+def test_nothing_scrolls_sideways_on_a_phone(import_page: Page, tmp_path: Path) -> None:
+    page = import_page
+    page.set_viewport_size({"width": 390, "height": 844})
+    for sample in page.locator("summary").all():
+        sample.click()
+    assert not is_too_wide(page)
+
+    choose(page, tmp_path, greetings__suite=SUITE.replace("contains", "contans"), echo__agent=AGENT)
+    page.get_by_role("button", name="Check first").click()
+    mark = page.locator(".import-line mark")
+    expect(mark).to_be_visible()
+    box = mark.bounding_box()
+
+    assert not is_too_wide(page)
+    assert box is not None
+    assert box["x"] + box["width"] < 390

@@ -1,0 +1,220 @@
+"""A person says what must change in the world: written by keyboard, or taken from what happened."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.urls import reverse
+from playwright.sync_api import Locator, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.suite import SuiteSpec
+from evals_app.library import save_agent, save_fixture, save_suite
+from evals_app.models import Assertion, Case, Execution, GradeResult, Run
+from evals_app.runs import start_run
+from evals_app.runs.drain import drain
+from fixtures_app.library import save_entity_types
+from fixtures_app.spec import EntityTypeSpec, FixtureSpec
+from tests.authored import a_case, write_case
+from tests.elsewhere import elsewhere
+from tests.signed_in import sign_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+REFUND = {"type": "refund", "data": {"order": "order-1", "amount": 24.5, "at": "{{input}}"}}
+AGENT: dict[str, Any] = {
+    "agent": "Shop",
+    "slug": "shop",
+    "driver": "scripted",
+    "tools": ["entity.create", "entity.update"],
+    "rules": [
+        {
+            "calls": [
+                {"tool": "entity.create", "args": REFUND},
+                {
+                    "tool": "entity.update",
+                    "args": {"id": "order-1", "data": {"state": "refunded"}},
+                },
+            ],
+            "reply": "Your order has shipped back to us; here is your money.",
+        }
+    ],
+}
+ORDERS = {
+    "name": "Orders",
+    "slug": "orders",
+    "entities": [{"ref": "order-1", "type": "order", "data": {"state": "paid"}}],
+}
+
+
+def write_shop(message: str) -> None:
+    """Write a suite whose agent refunds an order, at the time that the message names."""
+    kinds = [{"slug": "order", "schema": {}}, {"slug": "refund", "schema": {}}]
+    save_entity_types([EntityTypeSpec.model_validate(kind) for kind in kinds])
+    save_fixture(FixtureSpec.model_validate(ORDERS))
+    save_agent(AgentSpec.model_validate(AGENT))
+    turn = {"user": message, "assertions": [{"type": "contains", "value": "money"}]}
+    case = a_case("Refund", turns=[turn])
+    spec = {"suite": "Refunds", "slug": "refunds", "agent": "shop", "fixtures": ["orders"]}
+    save_suite(SuiteSpec.model_validate(spec | {"cases": [case]}))
+
+
+def hold() -> Execution:
+    """Hold the case as it is now, as a worker does."""
+
+    def run() -> Run:
+        started = start_run(Case.objects.select_related("suite").get().suite)
+        drain(started.pk)
+        return started
+
+    return elsewhere(run).executions.get()
+
+
+def save(page: Page) -> None:
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.wait_for_load_state()
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def final_check(page: Page) -> Locator:
+    return page.locator("#final_assertions-group .ts-check-row").last
+
+
+def test_what_must_change_is_written_by_keyboard(
+    page: Page, live_server: LiveServer, admin_user: User
+) -> None:
+    case = write_case()
+    sign_in(page, live_server, admin_user)
+    page.goto(live_server.url + reverse("admin:evals_app_case_change", args=[case.pk]))
+
+    page.locator("#final_assertions-group").get_by_role("button", name="Add a check").focus()
+    press(page, "Enter")
+    page.keyboard.type("World was")
+    created = final_check(page).locator(".ts-blocks").first
+    created.locator("> [data-line-add]").focus()
+    press(page, "Enter", "Tab")  # past the id
+    page.keyboard.type("refund")
+    press(page, "Tab", "Tab", "Tab", "Tab")  # past status, how many, and the cross
+    page.keyboard.type("amount")
+    press(page, "Tab")
+    page.keyboard.type("is about")
+    press(page, "Tab")
+    page.keyboard.type("24.5")
+    press(page, "Enter")  # another field
+    page.keyboard.type("order")
+    press(page, "Tab")
+    page.keyboard.type("is present")
+    final_check(page).get_by_label("Nothing else may change").focus()
+    press(page, "Space")
+    save(page)
+
+    check = Assertion.objects.get(type="world_changes")
+    data = {"amount": {"fuzzy": 24.5}, "order": {"present": True}}
+    assert check.options == {
+        "created": [{"type": "refund", "data": data}],
+        "nothing_else": True,
+    }
+
+
+def test_removing_what_must_change_leaves_the_rest(
+    page: Page, live_server: LiveServer, admin_user: User
+) -> None:
+    lines = [{"id": "a", "data": {"x": 1}}, {"id": "b", "data": {"y": 2, "z": 3}}, {"id": "c"}]
+    case = write_case(final_assertions=[{"type": "world_changes", "updated": lines}])
+    sign_in(page, live_server, admin_user)
+    page.goto(live_server.url + reverse("admin:evals_app_case_change", args=[case.pk]))
+    final_check(page).locator("summary").first.click()
+    blocks = final_check(page).locator(".ts-block")
+
+    blocks.nth(0).get_by_role("button", name="Remove this one").click()
+    expect(page.locator(":focus")).to_have_text("+ Add one")
+    blocks.nth(0).get_by_role("button", name="Remove this line").first.click()
+    save(page)
+
+    assert Assertion.objects.get(type="world_changes").options == {
+        "updated": [{"id": "b", "data": {"z": 3}}, {"id": "c"}]
+    }
+
+
+def test_a_wrong_field_is_shown_where_it_is(
+    page: Page, live_server: LiveServer, admin_user: User
+) -> None:
+    check = {"type": "world_changes", "updated": [{"id": "a", "data": {"x": {"regex": "b"}}}]}
+    case = write_case(final_assertions=[check])
+    sign_in(page, live_server, admin_user)
+    page.goto(live_server.url + reverse("admin:evals_app_case_change", args=[case.pk]))
+    final_check(page).locator("summary").first.click()
+
+    final_check(page).get_by_label("Value", exact=True).fill("(")
+    save(page)
+
+    expect(page.locator(".ts-problems")).to_contain_text("Line 1: data: x: ")
+    expect(final_check(page).get_by_label("Value", exact=True)).to_have_value("(")
+
+
+def test_what_happened_is_expected_from_now_on(
+    page: Page, live_server: LiveServer, admin_user: User
+) -> None:
+    elsewhere(lambda: write_shop("2026-05-01T09:30:00Z"))
+    sign_in(page, live_server, admin_user)
+    execution = hold()
+    page.goto(live_server.url + reverse("admin:evals_app_execution_change", args=[execution.pk]))
+
+    page.get_by_role("button", name="Expect this from now on").focus()
+    press(page, "Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_focused()
+    expect(dialog.get_by_label("amount = 24.5")).to_be_checked()
+    expect(dialog.get_by_label("at = ")).not_to_be_checked()
+    press(page, "Tab", "Tab", "Tab", "Tab")
+    expect(dialog.get_by_label("order = order-1")).to_be_focused()
+    press(page, "Space")
+    dialog.get_by_role("button", name="Add the check").focus()
+    press(page, "Enter")
+
+    link = page.get_by_role("link", name="Open it in the editor")
+    link.focus()
+    press(page, "Enter")
+    page.wait_for_url("**/case/**")
+    expected: dict[str, Any] = {
+        "created": [{"type": "refund", "data": {"amount": 24.5}}],
+        "updated": [{"id": "order-1", "data": {"state": "refunded"}}],
+        "nothing_else": True,
+    }
+    check = Assertion.objects.get(type="world_changes")
+    assert check.options == expected
+    final_check(page).locator("summary").first.click()
+    save(page)
+    check.refresh_from_db()
+    assert check.options == expected
+
+    # It holds when the time is another one, and no longer when something else is done.
+    Case.objects.get().turns.update(user="2027-01-01T00:00:00Z")
+    assert hold().verdict == "passed"
+    changed = AGENT | {"rules": [AGENT["rules"][0] | {"calls": AGENT["rules"][0]["calls"][:1]}]}
+    elsewhere(lambda: save_agent(AgentSpec.model_validate(changed)))
+    failed = hold()
+    assert failed.verdict == "failed"
+    grade = GradeResult.objects.get(execution=failed, type="world_changes")
+    assert "Missing: updated order-1 with state = refunded; it did not change." in grade.reason
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_it_without_scrolling_sideways(
+    page: Page, live_server: LiveServer, admin_user: User, scheme: Any
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 390, "height": 844})
+    lines = [{"id": "a" * 60, "type": "order", "data": {"x" * 60: {"any_of": ["y" * 80, 1]}}}]
+    case = write_case(final_assertions=[{"type": "world_changes", "updated": lines}])
+    sign_in(page, live_server, admin_user)
+    page.goto(live_server.url + reverse("admin:evals_app_case_change", args=[case.pk]))
+
+    final_check(page).locator("summary").first.click()
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

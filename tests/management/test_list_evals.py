@@ -1,0 +1,123 @@
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from evals_app.management.commands.list_evals import listed_suites
+from evals_app.models import Agent, Suite
+from tests.authored import a_case, write_suite
+from tests.makers import make_run
+
+pytestmark = pytest.mark.django_db
+
+ENDED = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
+
+
+def listed(*arguments: str) -> str:
+    out = StringIO()
+    call_command("list_evals", *arguments, stdout=out, no_color=True)
+    return out.getvalue()
+
+
+def slugs(**chosen: str) -> list[str]:
+    return [row["slug"] for row in listed_suites(**chosen)]
+
+
+def test_suites_are_listed_with_how_they_did() -> None:
+    refunds = write_suite([a_case("a"), a_case("b")], tags=["money", "smoke"])
+    write_suite(slug="empty")
+    make_run(["failed"], suite=refunds)
+    make_run(["passed"], suite=refunds, finished_at=ENDED)
+    make_run(["failed"], suite=refunds, is_tryout=True)
+    make_run(["running"], suite=refunds)
+
+    assert listed().splitlines() == [
+        "Suite    Agent  Cases  Tags          Last run     Ended",
+        "empty    shop   0                    not run yet",
+        "refunds  shop   2      money, smoke  passed       2026-05-01T09:30:00+00:00",
+    ]
+
+
+def test_json_has_the_same() -> None:
+    refunds = write_suite([a_case()], tags=["money"])
+    run = make_run(["passed"], suite=refunds, finished_at=ENDED)
+
+    assert json.loads(listed("--json")) == {
+        "schema_version": 1,
+        "suites": [
+            {
+                "slug": "refunds",
+                "name": "Refunds",
+                "agent": "shop",
+                "cases": 1,
+                "tags": ["money"],
+                "last_run": {
+                    "id": run.pk,
+                    "verdict": "passed",
+                    "finished_at": "2026-05-01T09:30:00+00:00",
+                },
+            }
+        ],
+    }
+
+
+def test_suites_are_chosen_by_their_tags_and_those_of_their_cases() -> None:
+    write_suite([a_case()], slug="own", tags=["smoke"])
+    write_suite([a_case(), a_case("b", tags=["smoke"])], slug="of-a-case")
+    write_suite([a_case(tags=["smoker"])], slug="other", tags=["Smoke"])
+
+    assert slugs(tag="smoke") == ["of-a-case", "own"]
+
+
+def test_suites_are_chosen_by_their_agent() -> None:
+    write_suite(slug="one")
+    two = write_suite(slug="two")
+    two.agent = Agent.objects.create(slug="clerk", name="Clerk")
+    two.save()
+
+    assert slugs(agent="clerk") == ["two"]
+
+
+def test_archived_suites_are_not_listed() -> None:
+    write_suite(slug="one")
+    write_suite(slug="two")
+    Suite.objects.filter(slug="one").archive()
+
+    assert slugs() == ["two"]
+
+
+def test_an_unknown_agent_is_named_with_the_nearest_one() -> None:
+    write_suite()
+
+    with pytest.raises(CommandError, match=r"agent 'shopp'\. Did you mean 'shop'\?") as caught:
+        listed("--agent", "shopp")
+
+    assert caught.value.returncode == 2
+
+
+def test_nothing_to_list_is_said_beside_an_empty_output() -> None:
+    err = StringIO()
+    call_command("list_evals", "--tag", "none", stdout=StringIO(), stderr=err, no_color=True)
+
+    assert err.getvalue() == "No suite fits.\n"
+    assert json.loads(listed("--json", "--tag", "none"))["suites"] == []
+
+
+def test_many_suites_take_as_many_queries_as_one(
+    django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
+) -> None:
+    for number in range(5):
+        suite = write_suite([a_case(tags=["smoke"])], slug=f"suite-{number}")
+        make_run(["passed"], suite=suite)
+
+    with django_assert_num_queries(2):
+        assert len(listed_suites()) == 5
+
+    with django_assert_num_queries(3):
+        assert len(listed_suites(tag="smoke")) == 5

@@ -1,0 +1,110 @@
+"""A run against an agent on the network, from start to report."""
+
+from typing import Any
+
+import pytest
+from django.test import Client, TestCase
+
+from evals_app.engine.permits import permitting
+from evals_app.models import Assertion, Run, Turn
+from evals_app.runs import start_run
+from evals_app.runs.drain import drain
+from tests.agent_server import Asked, Sent, WebServer
+from tests.runs.suites import make_agent, make_suite
+
+pytestmark = pytest.mark.django_db
+
+
+def answer(asked: Asked) -> Sent:
+    """Look an order up, or say that nothing is known of it."""
+    number = asked.body["input"].rpartition(" ")[2]
+    if number == "crash":
+        return Sent.text("The database is away.", status=503, headers={"retry-after": "1"})
+    return Sent.json(
+        {
+            "output": f"Order {number} ships on Friday.",
+            "tool_calls": [{"name": "orders.find", "args": {"number": number}, "result": {}}],
+            "usage": {"input_tokens": 10, "output_tokens": 5},
+            "estimated_cost_usd": 0.001,
+            "retrieved": [{"id": "policy", "text": "Orders ship on Fridays."}],
+        }
+    )
+
+
+def hold(server: WebServer, messages: list[str], **columns: Any) -> Run:
+    agent = make_agent("outside", driver="http", rules=[], url=server.url, **columns)
+    suite = make_suite(messages, agent=agent, contains="Friday")
+    for turn in Turn.objects.all():
+        options = {"value": "orders.find", "args": {"number": {"present": True}}}
+        Assertion.objects.create(turn=turn, position=1, type="tool_called", options=options)
+    with permitting(hosts=(server.host,)):
+        with TestCase.captureOnCommitCallbacks(execute=True):
+            run = start_run(suite)
+        drain(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def test_an_agent_over_http_is_judged_like_any_other() -> None:
+    with WebServer(answer) as server:
+        run = hold(server, ["Where is 7", "Where is 8"])
+
+    assert (run.verdict, run.passed, run.is_scripted) == ("passed", 2, False)
+    assert run.agent_prompt_tokens == 20
+    assert [grade.passed for each in run.executions.all() for grade in each.grades.all()] == [
+        True
+    ] * 4
+    assert sorted(each.body["case"] for each in server.asked) == ["case 1", "case 2"]
+
+
+def test_what_the_agent_does_wrong_is_its_failure_and_not_tried_again() -> None:
+    with WebServer(answer) as server:
+        run = hold(server, ["Where is crash"])
+
+    execution = run.executions.get()
+    assert (run.verdict, execution.verdict, execution.cause) == ("failed", "failed", "agent")
+    assert "status 503 Service Unavailable: The database is away." in execution.reason
+    assert len(server.asked) == 1
+
+
+def test_an_address_that_may_not_be_called_any_more_is_an_error_and_no_failure() -> None:
+    with WebServer(answer) as server:
+        agent = make_agent("outside", driver="http", rules=[], url=server.url)
+        suite = make_suite(["Where is 7"], agent=agent)
+        with permitting(hosts=(server.host,)), TestCase.captureOnCommitCallbacks(execute=True):
+            run = start_run(suite)
+        drain(run.pk)
+
+    execution = run.executions.get()
+    assert (execution.verdict, execution.cause) == ("errored", "harness")
+    assert "EVALS_PRIVATE_HOSTS" in execution.reason
+    assert server.asked == []
+
+
+def test_a_conversation_is_found_again_by_its_trace(admin_client: Client) -> None:
+    with WebServer(answer) as server:
+        run = hold(server, ["Where is 7"])
+
+    trace = server.asked[0].headers["traceparent"].split("-")[1]
+    execution = run.executions.get()
+    rest = admin_client.get(f"/api/executions/{execution.pk}/").json()
+    page = admin_client.get(f"/admin/evals_app/execution/{execution.pk}/change/").content.decode()
+    assert rest["trace_id"] == trace
+    assert trace in page
+    assert rest["tool_calls"][0]["args"] == {"number": "7"}
+    assert execution.transcript.trial["trace_id"] == trace
+
+
+def test_a_turn_that_is_silent_ends_by_its_own_timeout() -> None:
+    with WebServer(lambda _: server.wait()) as server:
+        agent = make_agent("outside", driver="http", rules=[], url=server.url)
+        suite = make_suite(["Where is 7"], agent=agent)
+        suite.cases.update(turn_timeout_s=0.3)
+        with permitting(hosts=(server.host,)):
+            with TestCase.captureOnCommitCallbacks(execute=True):
+                run = start_run(suite)
+            drain(run.pk)
+
+    execution = run.executions.get()
+    assert (execution.verdict, execution.cause) == ("failed", "agent")
+    assert "did not answer within 0.3 s" in execution.reason

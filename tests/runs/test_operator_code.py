@@ -1,0 +1,205 @@
+"""Runs whose checks and agents are code of the operator's."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import TestCase
+
+from evals_app.engine.desk import Orders, Report
+from evals_app.engine.permits import OUR_COMMAND, permitting
+from evals_app.models import Agent, Assertion, Case, Run, Suite, Turn
+from evals_app.runs import CannotStartError, start_run
+from evals_app.runs.drain import drain
+from evals_app.runs.heart import Heart
+from evals_app.runs.workers import is_process
+from tests.engine.operator_code import OperatorCode, operator_code_in
+from tests.runs.suites import make_agent, make_suite
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def operator_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OperatorCode]:
+    with operator_code_in(tmp_path, monkeypatch) as code:
+        yield code
+
+
+def start(suite: Suite) -> Run:
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        return start_run(suite)
+
+
+def graded_suite(*references: str, **changes: Any) -> Suite:
+    """Write a suite of one case, graded after its turn and at its end by functions."""
+    suite = Suite.objects.create(
+        **({"slug": "graded", "name": "Graded", "agent": make_agent()} | changes)
+    )
+    case = Case.objects.create(suite=suite, name="case", position=0)
+    turn = Turn.objects.create(case=case, user="hello", config={"word": "hello"})
+    for place in ({"turn": turn}, {"case": case}):
+        for position, reference in enumerate(references):
+            options = {"grader": reference}
+            Assertion.objects.create(type="code", options=options, position=position, **place)
+    return suite
+
+
+def grades(run: Run) -> list[tuple[Any, ...]]:
+    rows = run.executions.get().grades.order_by("pk")
+    return list(rows.values_list("status", "score", "passed", "reason"))
+
+
+def test_functions_grade_turns_and_whole_conversations(operator_code: OperatorCode) -> None:
+    reference = operator_code.function(
+        """
+        from evals_app.engine.callables import GraderResult
+        async def it(context):
+            word = context.turn_config.get("word", "said")
+            return GraderResult(0.5, reason=f"{word}, {context.turn_index}")
+        """
+    )
+    run = start(graded_suite(reference))
+
+    drain(run.pk)
+
+    assert grades(run) == [("ok", 0.5, True, "hello, 0"), ("ok", 0.5, True, "said, None")]
+    run.refresh_from_db()
+    assert run.verdict == "passed"
+
+
+def test_a_function_that_takes_more_memory_than_it_may_is_an_error_of_the_check(
+    operator_code: OperatorCode, settings: Any
+) -> None:
+    settings.EVALS_MEMORY_MB = 1_000
+    reference = operator_code.function(
+        """
+        def it(context):
+            hoard = [bytes(16_000_000) for _ in range(1_000)]
+            return len(hoard) == 1_000
+        """
+    )
+    run = start(graded_suite(reference))
+
+    drain(run.pk)
+
+    execution = run.executions.get()
+    assert (execution.verdict, execution.cause) == ("errored", "case")
+    assert "failed: MemoryError" in execution.reason
+
+
+def test_a_function_that_is_not_permitted_keeps_a_run_from_starting(
+    operator_code: OperatorCode,
+) -> None:
+    suite = graded_suite(operator_code.function("def it(context): return True"))
+
+    with permitting(modules=()), pytest.raises(CannotStartError, match="does not permit"):
+        start(suite)
+
+
+def test_a_function_that_is_not_permitted_any_more_does_not_run(
+    operator_code: OperatorCode, tmp_path: Path
+) -> None:
+    touched = tmp_path / "touched"
+    reference = operator_code.function(
+        f"def it(context):\n    open({str(touched)!r}, 'w').close()\n    return True"
+    )
+    run = start(graded_suite(reference))
+
+    with permitting(modules=()):
+        drain(run.pk)
+
+    assert [status for status, *_ in grades(run)] == ["error", "error"]
+    assert not touched.exists()
+
+
+def test_a_cancelled_run_leaves_no_process_behind(
+    operator_code: OperatorCode, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.EVALS_PULSE_S = 0.2
+    reference = operator_code.function(
+        f"""
+        import os
+        def it(context):
+            path = os.path.join({str(tmp_path)!r}, f"{{os.getpid()}}.pid")
+            open(path, "w").close()
+            while True: pass
+        """
+    )
+    run = start(graded_suite(reference, reference))
+
+    def pids() -> list[int]:
+        return [int(path.stem) for path in tmp_path.glob("*.pid")]
+
+    class SomebodyClicks(Heart):
+        def beat(self, report: Report) -> Orders:
+            if len(pids()) == 4:
+                run.cancel()
+            return super().beat(report)
+
+    # The click has to come while functions run, in this very thread.
+    monkeypatch.setattr("evals_app.runs.drain.Heart", SomebodyClicks)
+    drain(run.pk)
+
+    run.refresh_from_db()
+    assert run.status == "cancelled"
+    assert len(pids()) == 4
+    assert not [pid for pid in pids() if is_process(pid)]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(
+            {"driver": "python", "callable": "evals_app.engine.examples.agents:analyst"},
+            id="a function",
+        ),
+        pytest.param({"driver": "command", "command": OUR_COMMAND.split()}, id="a program"),
+    ],
+)
+def test_functions_and_programs_are_agents(written: dict[str, Any]) -> None:
+    agent = Agent.objects.create(slug="analyst", name="Analyst", **written)
+    run = start(make_suite(["What was it in 2007?"] * 4, agent=agent, contains="60.94"))
+
+    drain(run.pk)
+
+    run.refresh_from_db()
+    assert (run.passed, run.verdict) == (4, "passed")
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "stop_reason"),
+    [
+        pytest.param("1.00", "budget", id="less than all of it"),
+        pytest.param("100", "", id="plenty"),
+        pytest.param(None, "", id="none"),
+    ],
+)
+def test_what_an_agent_says_that_it_costs_counts_for_the_ceiling(
+    operator_code: OperatorCode, settings: Any, ceiling: str | None, stop_reason: str
+) -> None:
+    settings.EVALS_PULSE_S = 0.01
+    reference = operator_code.function(
+        """
+        import time
+        def it(message):
+            time.sleep(0.05)
+            return {"output": "hello", "estimated_cost_usd": 0.3}
+        """
+    )
+    agent = Agent.objects.create(slug="paid", name="Paid", driver="python", callable=reference)
+    suite = make_suite(cases=12, agent=agent, concurrency=1)
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        run = start_run(suite, max_cost_usd=Decimal(ceiling) if ceiling else None)
+
+    drain(run.pk)
+
+    run.refresh_from_db()
+    assert run.stop_reason == stop_reason
+    if stop_reason:
+        assert Decimal("1.00") < run.spent_usd < Decimal("2.40")
+        assert run.not_run + run.cancelled > 0
+    else:
+        assert run.spent_usd == Decimal("3.60")
+        assert run.passed == 12

@@ -1,0 +1,123 @@
+"""A run whose agent looks knowledge up, and whose answers a model measures against it."""
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.test import TestCase
+
+from evals_app.models import Assertion, GradeResult, Provider, Run
+from evals_app.runs import start_run
+from evals_app.runs.drain import drain
+from fixtures_app.models import Fixture, KnowledgeChunk
+from tests.messages_api import Json, last_text
+from tests.model_server import KEY, Answer, ModelServer, Reply
+from tests.runs.suites import make_agent, make_suite
+
+pytestmark = pytest.mark.django_db
+
+KEY_VARIABLE = "TEST_MODEL_KEY"
+ANSWER = "Books can be returned within 30 days. Shipping is free."
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    with ModelServer() as running:
+        Provider.objects.create(
+            slug="local",
+            name="Local",
+            kind="anthropic",
+            base_url=running.url,
+            api_key_env=KEY_VARIABLE,
+        )
+        yield running
+
+
+def judge_who_quotes(quote: str) -> Callable[[Json], Answer]:
+    """Play a judge that finds the first claim supported by a quote, the second nowhere."""
+
+    def play(request: Json) -> Answer:
+        if last_text(request).startswith("TASK: claims"):
+            sources = ["Books can be returned within 30 days.", "Shipping is free."]
+            reply: Json = {"claims": [{"source": each, "claim": each} for each in sources]}
+        else:
+            found: Json = {"id": 1, "chunk": 1, "quote": quote, "verdict": "supported"}
+            nowhere: Json = {"id": 2, "chunk": 0, "quote": "", "verdict": "not_mentioned"}
+            reply = {"verdicts": [found, nowhere]}
+        return Reply(json.dumps(reply | {"injection_suspected": False}))
+
+    return play
+
+
+def make_run() -> Run:
+    """Start a run of one case: the policy is looked up, and two checks measure the answer."""
+    fixture = Fixture.objects.create(slug="shop", name="Shop")
+    text = "Returns are accepted for 30 days."
+    KnowledgeChunk.objects.create(fixture=fixture, chunk_id="returns", text=text)
+    rule = {
+        "reply": ANSWER,
+        "calls": [{"tool": "knowledge.search", "args": {"query": "returns"}}],
+    }
+    agent = make_agent("support", rules=[rule], tools=["knowledge.search"])
+    suite = make_suite(["May I return books?"], agent=agent, judge_model="local/judge-1")
+    suite.fixtures.add(fixture)
+    turn = suite.cases.get().turns.get()
+    turn.assertions.all().delete()
+    for position, mode in enumerate(["supported", "no_contradiction"]):
+        Assertion.objects.create(
+            turn=turn,
+            position=position,
+            type="faithfulness",
+            threshold=0.8,
+            options={"mode": mode},
+        )
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        return start_run(suite)
+
+
+def grades_of(run: Run) -> list[GradeResult]:
+    drain(run.pk)
+    return list(run.executions.get().grades.order_by("position"))
+
+
+def test_what_the_agent_claims_is_held_against_what_its_tool_found(server: ModelServer) -> None:
+    server.answers(judge_who_quotes("accepted for 30 days"))
+
+    strict, lenient = grades_of(make_run())
+
+    assert (strict.score, strict.passed) == (0.5, False)
+    assert (lenient.score, lenient.passed) == (1.0, True)
+    assert strict.reason.startswith("Supported by what was retrieved: 1 of 2 claims.")
+    assert [item["verdict"] for item in strict.details["items"]] == ["supported", "not_mentioned"]
+    assert strict.evidence[0]["is_verified"]
+    # The claims of an answer are listed once for all of its checks.
+    purposes = [call["purpose"] for grade in (strict, lenient) for call in grade.calls]
+    assert sorted(purposes) == ["claims", "faithfulness", "faithfulness"]
+
+
+def test_a_judge_that_makes_quotes_up_supports_nothing(server: ModelServer) -> None:
+    server.answers(judge_who_quotes("accepted for 90 days"))
+
+    strict, lenient = grades_of(make_run())
+
+    assert (strict.score, lenient.score) == (0.0, 1.0)
+    assert strict.details["items"][0]["verdict"] == "unverified"
+    assert "unverified" in strict.details["flags"]
+
+
+def test_a_judge_that_gives_no_verdicts_makes_the_execution_errored(server: ModelServer) -> None:
+    def play(request: Json) -> Answer:
+        if last_text(request).startswith("TASK: claims"):
+            return judge_who_quotes("")(request)
+        return Reply(json.dumps({"verdicts": [], "injection_suspected": False}))
+
+    server.answers(play)
+    run = make_run()
+
+    strict, _ = grades_of(run)
+
+    execution = run.executions.get()
+    assert (strict.status, strict.cause) == ("ungraded", "judge")
+    assert strict.reason == "The judge gave no verdict on 2 of 2 items."
+    assert (execution.verdict, execution.cause) == ("errored", "judge")

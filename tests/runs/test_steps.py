@@ -1,0 +1,143 @@
+"""Evaluation steps over runs: written once, frozen from then on, and a model server that plays."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import TestCase
+
+from evals_app.models import Assertion, EvaluationSteps, Provider, Run, Suite
+from evals_app.runs import start_run
+from evals_app.runs.drain import drain
+from tests.messages_api import Json, last_text
+from tests.model_server import KEY, ModelServer, Reply
+from tests.runs.suites import make_suite
+
+pytestmark = pytest.mark.django_db
+
+KEY_VARIABLE = "TEST_MODEL_KEY"
+WRITTEN = ["Find the day.", "Compare it.", "Grade."]
+GRADED = {
+    "evidence": [{"quote": "You said", "bears_on": "day"}],
+    "critique": "It names the day.",
+    "injection_suspected": False,
+    "verdict": "graded",
+    "score": 4,
+}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    with ModelServer() as running:
+        running.answers(play)
+        Provider.objects.create(
+            slug="local",
+            name="Local",
+            kind="anthropic",
+            base_url=running.url,
+            api_key_env=KEY_VARIABLE,
+        )
+        yield running
+
+
+def play(request: Json) -> Reply:
+    """Play the judge, which writes steps and grades."""
+    asked = last_text(request)
+    if asked.startswith("TASK: evaluation_steps"):
+        return Reply(json.dumps({"steps": WRITTEN, "injection_suspected": False}))
+    return Reply(json.dumps(GRADED))
+
+
+def steps_suite(*, cases: int = 2, **options: Any) -> Suite:
+    """Write cases that a G-Eval check grades, and nothing else."""
+    suite = make_suite(cases=cases, judge_model="local/judge-1")
+    Assertion.objects.all().delete()
+    for case in suite.cases.all():
+        Assertion.objects.create(
+            turn=case.turns.get(),
+            type="geval",
+            threshold=0.5,
+            options={"criteria": "Names the day"} | options,
+        )
+    return suite
+
+
+def run(suite: Suite) -> Run:
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        started = start_run(suite)
+    drain(started.pk)
+    started.refresh_from_db()
+    return started
+
+
+def steps_of(run: Run) -> list[list[str]]:
+    executions = run.executions.order_by("position")
+    return [execution.grades.get(type="geval").details["steps"] for execution in executions]
+
+
+def tasks(server: ModelServer) -> list[str]:
+    """Name what was asked, without the attempt after which a model is spared a temperature."""
+    asked = [last_text(body) for body in server.bodies if "temperature" not in body]
+    return [text.partition("\n")[0].removeprefix("TASK: ") for text in asked]
+
+
+def test_steps_are_written_in_the_first_run_and_once(server: ModelServer) -> None:
+    first = run(steps_suite())
+
+    assert first.verdict == "passed"
+    assert steps_of(first) == [WRITTEN, WRITTEN]
+    assert sorted(tasks(server)) == ["evaluation_steps", "geval", "geval"]
+    assert EvaluationSteps.objects.get().written == WRITTEN
+    # What writing them cost stands with the grade for which they were written.
+    calls = [len(each.grades.get(type="geval").calls) for each in first.executions.all()]
+    assert sorted(calls) == [1, 2]
+
+
+def test_the_next_run_grades_by_what_people_made_of_them(server: ModelServer) -> None:
+    suite = steps_suite(cases=1)
+    run(suite)
+    EvaluationSteps.objects.update(steps=["Edited."])
+
+    second = run(suite)
+
+    assert steps_of(second) == [["Edited."]]
+    assert tasks(server) == ["evaluation_steps", "geval", "geval"]
+
+
+def test_an_edit_does_not_reach_a_run_that_has_begun(server: ModelServer) -> None:
+    suite = steps_suite(cases=1)
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        before = start_run(suite)
+    run(suite)
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        between = start_run(suite)
+    EvaluationSteps.objects.update(steps=["Edited."])
+
+    drain(before.pk)
+    drain(between.pk)
+
+    # One began before there were any, the other froze them.
+    assert steps_of(before) == steps_of(between) == [WRITTEN]
+
+
+def test_a_check_with_steps_of_its_own_keeps_none(server: ModelServer) -> None:
+    found = run(steps_suite(cases=1, evaluation_steps=["Own."]))
+
+    assert steps_of(found) == [["Own."]]
+    assert not EvaluationSteps.objects.exists()
+
+
+def test_another_judge_has_steps_of_its_own(server: ModelServer) -> None:
+    suite = steps_suite(cases=1)
+    run(suite)
+    Suite.objects.update(judge_model="local/judge-2")
+
+    run(suite)
+
+    assert sorted(EvaluationSteps.objects.values_list("model", flat=True)) == [
+        "local/judge-1",
+        "local/judge-2",
+    ]
+    assert tasks(server).count("evaluation_steps") == 2
