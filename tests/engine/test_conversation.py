@@ -89,11 +89,11 @@ async def test_two_errors_in_a_row_end_a_conversation(
 
 
 async def test_a_turn_has_its_time() -> None:
-    trial = await hold("late", "still there?", turn_timeout_s=0.05)
+    trial = await hold("late", "still there?", turn_timeout_s=0.5)
 
     first, second = trial.turns
-    assert (first.reply, first.error) == ("", "The agent did not answer within 0.05 s.")
-    assert 40 < first.latency_ms < 5000
+    assert (first.reply, first.error) == ("", "The agent did not answer within 0.5 s.")
+    assert 400 < first.latency_ms < 20_000
     assert (second.reply, second.error) == ("You said: still there?", None)
 
 

@@ -171,23 +171,23 @@ async def test_a_turn_that_takes_too_long_is_broken_off(
         """
     )
 
-    trial = await hold(callables, reference, "hang", "hello", turn_timeout_s=0.5)
+    trial = await hold(callables, reference, "hang", "hello", turn_timeout_s=3)
 
-    assert trial.turns[0].error == "The agent did not answer within 0.5 s."
+    assert trial.turns[0].error == "The agent did not answer within 3 s."
     assert trial.turns[1].reply == "fine"
 
 
 async def test_importing_is_not_the_agents_time(
     callables: Callables, operator_code: OperatorCode
 ) -> None:
-    reference = operator_code.function("import time; time.sleep(1)\ndef it(message): return 'ok'")
+    reference = operator_code.function("import time; time.sleep(2.2)\ndef it(message): return 'ok'")
 
-    trial = await hold(callables, reference, "hello", turn_timeout_s=0.8)
+    trial = await hold(callables, reference, "hello", turn_timeout_s=2)
 
     [turn] = trial.turns
     assert turn.error is None
-    assert turn.latency_ms < 800
-    assert turn.waited_ms > 900
+    assert turn.latency_ms < 2000
+    assert turn.waited_ms > 2000
 
 
 async def test_a_function_that_is_gone_is_no_failure_of_the_agent(

@@ -270,8 +270,8 @@ async def test_what_hangs_is_ended_when_its_time_is_up(
         """
     )
 
-    with pytest.raises(CodeError, match=r"took longer than 0\.5 s\. It printed: still here"):
-        await grade(callables, reference, timeout_s=0.5)
+    with pytest.raises(CodeError, match=r"took longer than 2 s\. It printed: still here"):
+        await grade(callables, reference, timeout_s=2)
 
     assert await gone(await written_by(tmp_path / "pid"))
 
@@ -279,9 +279,9 @@ async def test_what_hangs_is_ended_when_its_time_is_up(
 async def test_importing_does_not_use_up_the_time_of_a_call(
     callables: Callables, operator_code: OperatorCode
 ) -> None:
-    reference = operator_code.function("import time; time.sleep(1)\ndef it(context): return True")
+    reference = operator_code.function("import time; time.sleep(2.2)\ndef it(context): return True")
 
-    assert (await grade(callables, reference, timeout_s=0.5))["passed"] is True
+    assert (await grade(callables, reference, timeout_s=2))["passed"] is True
 
 
 async def test_a_module_that_never_comes_to_an_end_is_given_up(

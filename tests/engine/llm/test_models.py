@@ -76,8 +76,8 @@ async def test_trouble_is_waited_out_and_recorded(
     assert got.text == "At last."
     assert fake_time.slept == is_about(slept)
     assert [each.waited_ms / 1000 for each in got.attempts] == is_about(slept)
-    assert got.waited_ms / 1000 == pytest.approx(sum(slept), abs=2.0)
-    assert got.latency_ms < 2000
+    assert got.waited_ms / 1000 == pytest.approx(sum(slept), abs=10)
+    assert got.latency_ms < 20_000
 
 
 async def test_jitter_adds_up_to_a_tenth(model_server: ModelServer, fake_time: FakeTime) -> None:
