@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import date, time
+from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -48,8 +49,6 @@ def mismatches(data: Json, schema: Mapping[str, Json]) -> list[str]:
         return ["The schema takes too many steps for this data."]
     except re2.error:
         return ["The schema holds a pattern that RE2 does not know."]
-    except OverflowError:
-        return ["A number is too large to be divided as the schema's multipleOf asks."]
     except Unresolvable as error:
         return [f"The schema refers to {shown(error.ref)}, which does not exist."]
     causes = [best_match([error]) or error for error in errors]
@@ -72,11 +71,20 @@ def _compiled(text: str) -> Draft202012Validator:
     schema = _shown_short(json.loads(text))
     if _searches_with_re(schema):
         raise _TooMuchWorkError
+    return _Validator(schema, registry=_registry(schema), format_checker=_FORMATS)
+
+
+def _registry(schema: Mapping[str, Json]) -> Registry[Any]:
+    """Give what references are looked up in.
+
+    Raises:
+        ValueError: an `$id` is no address.
+    """
     resource = DRAFT202012.create_resource(schema)
     # The default registry fetches what a `$ref` names. One that was not crawled before looks for an
     # anchor in all of the schema, each time that it is named.
-    registry = Registry().with_resource(resource.id() or "", resource).crawl()
-    return _Validator(schema, registry=registry, format_checker=_FORMATS)
+    registry: Registry[Any] = Registry().with_resource(resource.id() or "", resource)
+    return registry.crawl()
 
 
 def _searches_with_re(schema: Json) -> bool:
@@ -189,7 +197,8 @@ def _shown_short(value: Json) -> Json:
 # Formats
 
 # Which formats the library itself checks depends on what else is installed; these never do.
-_FORMATS = FormatChecker(["date", "email", "ipv4", "ipv6", "uuid"])
+_FORMATS = FormatChecker(["date", "ipv4", "ipv6", "uuid"])
+_EMAIL = re.compile(r'(?:"[^"]+"|[^\s@"]+)@[^\s@]+')
 _TIME = re.compile(
     r"([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})", re.IGNORECASE
 )
@@ -211,6 +220,12 @@ def _matches(pattern: str, text: str) -> bool:
     # RE2 reads UTF-8, which has no place for half a character.
     readable = text.encode("utf-8", "replace").decode()
     return _pattern_of(pattern).search(readable) is not None
+
+
+@_FORMATS.checks("email")
+def _is_email(value: object) -> bool:
+    # The library is content with an @.
+    return not isinstance(value, str) or _EMAIL.fullmatch(value) is not None
 
 
 @_FORMATS.checks("date-time", raises=ValueError)
@@ -293,8 +308,20 @@ def _frozen(value: Json) -> object:
     return isinstance(value, bool), value
 
 
+def _multiple_of(_: object, factor: float, instance: Json, __: object) -> Iterator[Mismatch]:
+    is_number = isinstance(instance, int | float) and not isinstance(instance, bool)
+    if is_number and _exact(instance) % _exact(factor):
+        yield Mismatch(f"{instance!r} is not a multiple of {factor!r}")
+
+
+def _exact(number: float) -> Fraction:
+    # repr of a float is the shortest text that means it: 19.99 is a multiple of 0.01.
+    return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
+
+
 _OWN: dict[str, _Keyword] = {
     "additionalProperties": _additional_properties,
+    "multipleOf": _multiple_of,
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "uniqueItems": _unique_items,
@@ -361,6 +388,11 @@ def schema_problems(schema: dict[str, Json]) -> Iterator[Problem]:
         yield Problem(tuple(cause.absolute_path), message, cause.instance)
     if found:
         return  # only a well-formed schema can be walked
+    try:
+        _registry(schema)
+    except ValueError as exc:
+        yield Problem((), f"An $id is no address ({exc}). Correct it, or leave $id out.", None)
+        return
     problems = list(_ref_problems(schema))
     if _searches_with_re(schema):
         message = "unevaluatedProperties cannot stand in a schema with patternProperties;"
@@ -371,6 +403,8 @@ def schema_problems(schema: dict[str, Json]) -> Iterator[Problem]:
         yield Problem((), message, shown(schema))
 
 
+# Of a path that goes on behind true, a number or a text, the library says that it cannot be indexed.
+_NOWHERE = (Unresolvable, TypeError, ValueError)
 _META = Draft202012Validator(Draft202012Validator.META_SCHEMA, format_checker=_FORMATS)
 
 
@@ -393,7 +427,7 @@ def _ref_problems(schema: dict[str, Json]) -> Iterator[Problem]:
                 continue
             try:
                 target = resolver.lookup(ref)
-            except Unresolvable:
+            except _NOWHERE:
                 yield Problem((), f"{keyword} {shown(ref)} points to nothing in this schema.", ref)
                 continue
             # A target may stand where the dialect expects no schema, so it was not looked at yet.

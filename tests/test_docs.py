@@ -1,14 +1,31 @@
 """The pages of docs/ against what they describe: an endpoint or option nobody wrote about fails."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from django.core.management import get_commands, load_command_class
 from drf_spectacular.generators import SchemaGenerator
 
-from evals_app.formats import DIALECTS
+from evals_app.api.shapes import (
+    CaseResultShape,
+    ExecutionDetailsShape,
+    GateShape,
+    LimitShape,
+    RunDetailsShape,
+    Shape,
+)
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agents.outside import Outside
+from evals_app.engine.agents.reply import _KEYS as REPLY_KEYS
+from evals_app.engine.agents.reply import parse_reply, read_reply
+from evals_app.engine.agents.session import Exchange, Setting
+from evals_app.engine.permits import FROZEN
+from evals_app.engine.trial import Message
+from evals_app.formats import DIALECTS, Known, SourceFile, read_files
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 OURS = ("evals_app", "fixtures_app", "evalsite")
@@ -25,7 +42,8 @@ COMMANDS = sorted(
 def documented_endpoints() -> dict[str, str]:
     """Read the table of endpoints: its lines by `METHOD path`."""
     found = {}
-    for line in (DOCS / "rest.md").read_text().splitlines():
+    _, _, page = (DOCS / "rest.md").read_text().partition("## Endpoints")
+    for line in page.partition("\n## ")[0].splitlines():
         method = ""
         for code in re.findall(r"`([^`]+)`", line.split("|")[1]) if line.startswith("| `") else ():
             method, path = code.split() if " " in code else (method, code)
@@ -78,6 +96,25 @@ def test_every_filter_and_option_of_an_endpoint_is_documented() -> None:
     assert missing == []
 
 
+@pytest.mark.parametrize(
+    "shape", [RunDetailsShape, CaseResultShape, GateShape, LimitShape, ExecutionDetailsShape]
+)
+def test_every_key_of_an_answer_is_named(shape: type[Shape]) -> None:
+    _, _, answers = (DOCS / "rest.md").read_text().partition("## What the answers say")
+    named = {word for code in re.findall(r"`([^`]+)`", answers) for word in code.split()}
+
+    assert sorted(set(shape().get_fields()) - named) == []
+
+
+def test_the_files_of_the_first_steps_are_imported() -> None:
+    texts = blocks("rest.md", "yaml")
+
+    imported = read_files([SourceFile(text.split()[1], text.encode()) for text in texts])
+
+    assert [each.spec.slug for each in imported.agents] == ["greeter"]
+    assert [case.name for case in imported.suites[0].spec.cases] == ["hello", "bye"]
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_a_section_that_names_its_options(command: str) -> None:
     parser = load_command_class(str(get_commands()[command]), command).create_parser(
@@ -121,3 +158,83 @@ def test_the_pages_lead_to_each_other() -> None:
     ]
 
     assert broken == []
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Give the examples of a page."""
+    return re.findall(rf"(?ms)^```{language}\n(.*?)^```", (DOCS / page).read_text())
+
+
+def test_evals_of_evolvable_come_in_as_a_table() -> None:
+    (table,) = blocks("coming-from-evolvable.md", "csv")
+
+    (suite,) = read_files(
+        [SourceFile("shop-evals.csv", table.encode())],
+        known=Known(agents={"shop": "model"}),
+        agent="shop",
+    ).suites
+
+    first, second = suite.spec.cases
+    assert (first.name, first.description, first.streaming) == (
+        *("Recommends a product", "Bestsellers", True),
+    )
+    assert first.limits.model_dump(exclude_none=True) == {
+        "max_prompt_tokens": 4000,
+        "max_response_tokens": 300,
+        "max_time_ms": 20000,
+    }
+    assert first.turns[0].assertions is not None
+    (judged,) = first.turns[0].assertions
+    assert (judged.type, judged.grader.model_dump()["scale"]) == ("llm_judge", "pass_fail")
+    (trajectory,) = first.final_assertions
+    assert trajectory.grader.summary() == "Calls exactly in this order: search_products, get_price"
+    assert [(each.type, each.weight) for each in second.final_assertions] == [
+        ("chunks_fetched", 0),
+        ("tool_calls", 1),
+    ]
+
+
+def test_an_agent_of_ones_own_is_told_what_the_page_says() -> None:
+    example = json.loads(blocks("own-agents.md", "json")[0])
+    setting = Setting(
+        "",
+        history=(Message("user", "Hi"),),
+        session_id=example["session_id"],
+        channel=example["channel"],
+        context_params=example["context_params"],
+        case=example["case"],
+    )
+
+    told = Outside(setting).told(Exchange(0, example["input"], timeout_s=60.0))
+
+    assert told.keys() == example.keys()
+    assert told["history"][0].keys() == example["history"][0].keys()
+
+
+def test_an_agent_of_ones_own_may_answer_what_the_page_says() -> None:
+    page = (DOCS / "own-agents.md").read_text()
+    reply = parse_reply(blocks("own-agents.md", "json")[1])
+
+    assert (reply.text, reply.usage.prompt_tokens) == ("It arrives tomorrow.", 412)
+    assert (reply.tool_calls[0].name, reply.model) == ("orders.find", "my-model-3")
+    assert reply.retrieved is not None
+    assert reply.notes == ()
+    assert [key for key in REPLY_KEYS if f"`{key}`" not in page] == []
+
+
+def test_the_agents_of_the_page_are_agents() -> None:
+    written = [yaml.safe_load(block) for block in blocks("own-agents.md", "yaml")]
+
+    specs = [AgentSpec.model_validate(each, context=FROZEN) for each in written]
+
+    assert [spec.driver for spec in specs] == ["http", "python", "command"]
+
+
+def test_the_function_of_the_page_answers() -> None:
+    module: dict[str, Any] = {}
+    exec(blocks("own-agents.md", "python")[0], module)  # noqa: S102 - our own page
+
+    reply = read_reply(module["shop"]("Where is order 1042?", []))
+
+    assert reply.text == "Order 1042 is sent."
+    assert reply.tool_calls[0].result == {"state": "sent"}

@@ -5,6 +5,7 @@ that forms, files and REST refuse the same things.
 """
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from django import forms
@@ -58,7 +59,8 @@ class CheckForm(RowForm):
         max_value=1,
         label="Pass at or above",
         widget=NumberInput,
-        help_text="A score from 0 to 1. Blank: as this kind of check decides by itself.",
+        help_text="A score from 0 to 1. Blank: this kind of check decides by itself; one that only "
+        "measures shows its score and decides nothing.",
     )
 
     class Meta:
@@ -143,20 +145,26 @@ class CheckForm(RowForm):
         return self.kind in GRADERS and GRADERS[self.kind].reads_text
 
     @property
-    def is_special(self) -> bool:
-        """Whether anything under More is not as usual, so that the row can say so."""
-        return any(
-            self.has_error(name) if self.is_bound else self.initial.get(name) != usual
-            for name, usual in {"threshold": None, "fail_on_error": False, "scope": ""}.items()
-        )
+    def only_measures(self) -> bool:
+        """Whether it is of a kind that decides nothing until somebody says from which score it passes."""
+        return self.kind in GRADERS and only_measures(self.kind)
+
+    @property
+    def shows_score(self) -> bool:
+        """Whether it is stored as one that decides nothing."""
+        spec = _stored_spec(self.instance) if self.instance.pk else None
+        return spec is not None and not spec.grader.decides(spec.threshold)
 
     @property
     def more_fields(self) -> list[forms.BoundField]:
-        return [self[name] for name in ("name", "weight", "threshold")]
+        return [self[name] for name in ("name", "weight")]
 
     @property
     def has_more_errors(self) -> bool:
-        return self.is_bound and any(name in self.errors for name in self.fields if name != "type")
+        elsewhere = ("type", "threshold") if self.only_measures else ("type",)
+        return self.is_bound and any(
+            name in self.errors for name in self.fields if name not in elsewhere
+        )
 
     @property
     def parts(self) -> list[forms.BaseForm]:
@@ -167,6 +175,8 @@ class CheckForm(RowForm):
         """The sentence that a closed row shows."""
         if self.is_bound and self.spec is not None:
             return self.spec.label
+        if self.is_bound and self.kind in GRADERS:
+            return GRADERS[self.kind].label
         return title_of(self.instance) if self.instance.pk else ""
 
     def has_changed(self) -> bool:
@@ -272,6 +282,12 @@ class CheckForm(RowForm):
         self.spec = None
 
 
+@cache
+def only_measures(kind: str) -> bool:
+    """Whether checks of a kind, their options left as they are, need a threshold to decide."""
+    return not GRADERS[kind].model_construct().decides(None)
+
+
 def title_of(row: Assertion) -> str:
     """Say in a sentence what a stored check checks."""
     if spec := _stored_spec(row):
@@ -368,6 +384,7 @@ class ChecksEditor(Editor):
                 "kind": kind,
                 "form": options_form_class(kind)(prefix="__options__"),
                 "is_judged": grader.family == "judged",
+                "only_measures": only_measures(kind),
                 "reads_text": grader.reads_text,
             }
             for kind, grader in GRADERS.items()

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from evals_app.formats.tables import read_table, write_workbook
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -15,6 +17,26 @@ class Sample:
 
 
 SAMPLES = (
+    Sample(
+        "Spreadsheet (.xlsx, .csv)",
+        "spreadsheets",
+        "A row for each question, below a row that names the columns. A question and its expected "
+        "answer are enough. “Check” says how both are compared: contains, exact match, number, same "
+        "meaning; nothing there means contains. Rows below each other with one name in “Case” are "
+        "one conversation.",
+        (
+            (
+                "refunds.csv",
+                """\
+Case,Question,Expected answer,Check,Must contain
+Opening hours,When are you open?,from 9 to 5,,
+Price of a ticket,How much is a ticket?,12,number,
+Asks for a refund,I want my money back.,,,refund
+""",
+            ),
+        ),
+        names_agent=False,
+    ),
     Sample(
         "Our own YAML",
         "files",
@@ -45,22 +67,6 @@ cases:
 """,
             ),
         ),
-    ),
-    Sample(
-        "Spreadsheet (.csv, .xlsx)",
-        "spreadsheets",
-        "One row for each turn; the first row names the columns.",
-        (
-            (
-                "refunds.csv",
-                """\
-case,user,expected,contains
-Asks for a refund,I want my money back.,,refund
-Opening hours,When are you open?,From 9 to 5,
-""",
-            ),
-        ),
-        names_agent=False,
     ),
     Sample(
         "Struere",
@@ -173,3 +179,11 @@ tests:
         ),
     ),
 )
+
+
+def sample_workbook() -> bytes:
+    """Write the sample of a spreadsheet as one to fill in."""
+    ((path, text),) = SAMPLES[0].files
+    return write_workbook(
+        [("Cases", rows) for rows in read_table(path, text.encode()).data.values()]
+    )

@@ -5,15 +5,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from evals_app.admin.presentation import plural
+from django.utils.text import Truncator
+
+from evals_app.admin.import_changes import Written, counted
 from evals_app.formats import FormatError, Problem, is_table
 from evals_app.formats.problems import Level, has_secret, is_secret
+from evals_app.formats.tables import NoAgent, Table, read_table
+from evals_app.formats.tables.table import NO_NAME, cell_name
 from evals_app.library import Change, ImportReport
 
+AGENT_FIELD = "Agent for files that name none"
 MOST_SHOWN = 100  # problems of one level
+MOST_WRITTEN = 50  # objects, new ones and changed ones each
 _LONGEST_LINE = 160
 _BEFORE = 60  # characters of a long line that are shown before the place
 
+_CELLS = 7  # of a row, around the place
+_CELL_LENGTH = 60
+
+_AGENT_OPTION = re.compile("(?:import_evals )?--agent(?: SLUG)?")
+_IN_CELL = re.compile(r"(?:(.*)!)?[A-Z]+\d+")
 _BREAK = re.compile("\r?\n")
 _YAML_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 # What stands in a place: a text in quotes, a word, a sign.
@@ -31,11 +42,26 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table: its name and what it shows."""
+
+    name: str
+    text: str
+    is_marked: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Quoted:
-    """A problem, and the line in which it is; None if there is no such line."""
+    """A problem, and the line in which it is, or the cells of its row; None if there is no such line."""
 
     problem: Problem
-    line: Line | None
+    line: Line | None = None
+    cells: tuple[Cell, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """What is wrong; where commands have an option for the agent this page has a field."""
+        return _AGENT_OPTION.sub(f"“{AGENT_FIELD}”", self.problem.message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,49 +78,63 @@ class Remarks:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What an import would do; with errors it would do nothing."""
+    """What an import would do; with errors it would do nothing.
+
+    `unassigned` are the files for which somebody has to choose an agent, `objects` says what would
+    be written, `counts` how much is new, changed and here already.
+    """
 
     errors: Remarks
     warnings: Remarks
     losses: Remarks
-    created: list[Change]
-    updated: list[Change]
+    unassigned: list[str]
+    objects: str
+    counts: list[str]
+    created: list[Written]
+    updated: list[Written]
+    more_created: int
+    more_updated: int
     unchanged: list[Change]
+    more_unchanged: int
 
     @property
-    def objects(self) -> str:
-        """Say how many objects would be written; empty: none."""
-        count = len(self.created) + len(self.updated)
-        if not count:
-            return ""
-        return "this object" if count == 1 else f"these {plural(count, 'object')}"
-
-    @property
-    def counts(self) -> list[str]:
-        """Say what would happen to how many."""
-        words = {"new": self.created, "changed": self.updated, "unchanged": self.unchanged}
-        return [f"{len(changes):,} {word}" for word, changes in words.items() if changes]
+    def asks(self) -> bool:
+        """Whether nothing is missing but an agent."""
+        return bool(self.unassigned) and not self.errors
 
 
 def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) -> Preview:
     """Show what a dry run told, with the lines of the files that were sent."""
     quotes = _Quotes(contents)
+    changes: list[Change] = []
     if isinstance(outcome, FormatError):
-        problems, changes = outcome.problems, []
+        problems = outcome.problems
     else:
         problems, changes = [*outcome.warnings, *outcome.losses], outcome.changes
+    unassigned = [each for each in problems if isinstance(each, NoAgent)]
+    mistakes = [each for each in problems if not isinstance(each, NoAgent)]
 
     def remarks(level: Level) -> Remarks:
-        return quotes.remarks([each for each in problems if each.level == level])
+        return quotes.remarks([each for each in mistakes if each.level == level])
 
-    def those(what: str) -> list[Change]:
-        return [each for each in changes if each.what == what]
-
+    created, updated, unchanged = (
+        [each for each in changes if each.what == what]
+        for what in ("created", "updated", "unchanged")
+    )
+    counts = {"New": created, "Changed": updated, "Unchanged": unchanged}
     return Preview(
-        remarks("error"),
-        remarks("warning"),
-        remarks("loss"),
-        *map(those, ("created", "updated", "unchanged")),
+        errors=remarks("error"),
+        warnings=remarks("warning"),
+        losses=remarks("loss"),
+        unassigned=list(dict.fromkeys(each.path for each in unassigned)),
+        objects=counted([*created, *updated]),
+        counts=[f"{word}: {counted(each)}" for word, each in counts.items() if each],
+        created=list(map(Written, created[:MOST_WRITTEN])),
+        updated=list(map(Written, updated[:MOST_WRITTEN])),
+        more_created=max(0, len(created) - MOST_WRITTEN),
+        more_updated=max(0, len(updated) - MOST_WRITTEN),
+        unchanged=unchanged[:MOST_SHOWN],
+        more_unchanged=max(0, len(unchanged) - MOST_SHOWN),
     )
 
 
@@ -104,6 +144,7 @@ class _Quotes:
     def __init__(self, contents: Mapping[str, bytes]) -> None:
         self._contents = contents
         self._lines: dict[str, list[str]] = {}
+        self._tables: dict[str, Table | None] = {}
 
     def remarks(self, problems: list[Problem]) -> Remarks:
         shown = problems[:MOST_SHOWN]
@@ -115,18 +156,49 @@ class _Quotes:
         )
 
     def _quoted(self, problem: Problem) -> Quoted:
-        # In tables the cell is named instead: a row is no line of text.
-        if not problem.line or is_table(problem.path):
-            return Quoted(problem, None)
+        if is_table(problem.path):
+            return self._in_table(problem)
+        if not problem.line:
+            return Quoted(problem)
         lines = self._lines_of(problem.path)
         if problem.line > len(lines):
-            return Quoted(problem, None)
+            return Quoted(problem)
         line = lines[problem.line - 1]
         # Where no key is known, what stands here may belong to any of the keys above.
         above = [] if problem.keys else _above(lines[: problem.line])
         if is_secret((problem.keys,)) or any(map(has_secret, (line, *above))):
             return Quoted(problem, Line(is_hidden=True))
         return Quoted(problem, _cut(line, problem.column))
+
+    def _in_table(self, problem: Problem) -> Quoted:
+        """Show the row, since it is no line of text: cells around the one that is meant."""
+        cell = _IN_CELL.fullmatch(problem.keys)
+        table = self._table(problem.path) if cell else None
+        if cell is None or table is None:
+            return Quoted(problem)
+        rows = table.data.get(cell[1] or "", [])
+        row = rows[problem.line - 1] if problem.line <= len(rows) else []
+        if any(map(has_secret, row)):
+            return Quoted(problem, Line(is_hidden=True))
+        first = max(0, min(problem.column - 1 - _CELLS // 2, len(row) - _CELLS))
+        last = max(min(len(row), first + _CELLS), problem.column)
+        cells = (
+            Cell(
+                cell_name((NO_NAME, problem.line - 1, n)),
+                Truncator("".join(_visible(row[n]))).chars(_CELL_LENGTH) if n < len(row) else "",
+                n + 1 == problem.column,
+            )
+            for n in range(first, last)
+        )
+        return Quoted(problem, cells=tuple(cells))
+
+    def _table(self, path: str) -> Table | None:
+        if path not in self._tables:
+            try:
+                self._tables[path] = read_table(path, self._contents.get(path, b""))
+            except FormatError:
+                self._tables[path] = None  # the problem says what there is
+        return self._tables[path]
 
     def _lines_of(self, path: str) -> list[str]:
         if path not in self._lines:

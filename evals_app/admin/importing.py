@@ -22,9 +22,10 @@ from unfold.widgets import (
 )
 
 from evals_app.admin.exporting import may_export_everything
-from evals_app.admin.import_samples import SAMPLES
-from evals_app.admin.import_shown import Preview, preview
-from evals_app.admin.presentation import plural
+from evals_app.admin.import_changes import counted
+from evals_app.admin.import_samples import SAMPLES, sample_workbook
+from evals_app.admin.import_shown import AGENT_FIELD, Preview, preview
+from evals_app.engine.files import media_type
 from evals_app.formats import FormatError, Problem, SourceFile
 from evals_app.library import ChangedSinceError, ImportReport, import_files
 from evals_app.library.uploads import MAX_UNPACKED_BYTES, Upload, unpack
@@ -39,6 +40,13 @@ _KINDS = (
     "fixtures_app.{}_fixture",
     "fixtures_app.{}_entitytype",
 )
+_LISTS = {
+    "suite": "evals_app_suite",
+    "agent": "evals_app_agent",
+    "provider": "evals_app_provider",
+    "fixture": "fixtures_app_fixture",
+    "entity type": "fixtures_app_entitytype",
+}
 _KEPT_S = 24 * 3600
 _PASTED = "pasted.yaml"
 _NO_FILE = Problem("", 0, 0, "", "", "Choose at least one file, or paste one.")
@@ -69,6 +77,25 @@ class _AgentField(forms.ModelChoiceField):
         return f"{obj.name} ({obj.slug})"
 
 
+class AgentForm(forms.Form):
+    """Which agent is asked what stands in files that name none."""
+
+    prefix = "asked"  # the page has another field for it
+
+    agent = _AgentField(
+        queryset=Agent.objects.order_by("name"),
+        to_field_name="slug",
+        empty_label="Choose one",
+        label="Agent",
+        widget=UnfoldAdminSelectWidget,
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if len(only := Agent.objects.order_by("pk")[:2]) == 1:
+            self.initial.setdefault("agent", only[0].slug)
+
+
 class ImportForm(forms.Form):
     """What is sent beside files."""
 
@@ -76,9 +103,10 @@ class ImportForm(forms.Form):
         queryset=Agent.objects.order_by("name"),
         to_field_name="slug",
         required=False,
-        empty_label="(they name one)",
-        label="Agent for files that name none",
-        help_text="Spreadsheets and files of some other systems do not say what they test.",
+        empty_label="(not chosen yet)",
+        label=AGENT_FIELD,
+        help_text="Most spreadsheets do not say whom their questions are for. You will be asked if "
+        "this is missing.",
         widget=UnfoldAdminSelectWidget,
     )
     pasted = forms.CharField(
@@ -132,7 +160,8 @@ class Checked:
 
     def _import(self, **options: Any) -> ImportReport:
         files, find = self.upload.files, self.upload.find
-        return import_files(files, find=find, agent=self.agent, **options)
+        report = import_files(files, find=find, agent=self.agent, **options)
+        return replace(report, warnings=[*report.warnings, *self.upload.passed_over()])
 
     @property
     def contents(self) -> Mapping[str, bytes]:
@@ -145,6 +174,8 @@ def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         raise PermissionDenied
     if "import" in request.POST:
         return _import(request, context)
+    if "kept" in request.POST:
+        return _assign(request, context)
     form = ImportForm(request.POST if request.method == "POST" else None)
     if not form.is_bound or not form.is_valid():
         return _page(request, context, form)
@@ -154,6 +185,15 @@ def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     except FormatError as error:
         return _page(request, context, form, looked=preview(error, {}))
     return _look(request, context, form, Checked(upload, agent.slug if agent else None))
+
+
+def sample_to_fill_in(request: HttpRequest) -> HttpResponse:
+    """Download the sample of a spreadsheet as a workbook."""
+    if not may_import(request):
+        raise PermissionDenied
+    name = "questions.xlsx"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return HttpResponse(sample_workbook(), content_type=media_type(name), headers=headers)
 
 
 def _sent(request: HttpRequest, form: ImportForm) -> list[SourceFile]:
@@ -178,14 +218,28 @@ def _look(
 ) -> HttpResponse:
     """Show what an import would do, and keep what was checked for it."""
     outcome: ImportReport | FormatError
-    token = ""
     try:
         outcome = checked.try_out()
-        token = _keep(request, replace(checked, before=outcome.before))
+        checked = replace(checked, before=outcome.before)
     except FormatError as error:
         outcome = error
     looked = preview(outcome, checked.contents)
+    token = _keep(request, checked) if looked.objects or looked.asks else ""
     return _page(request, context, form, looked=looked, note=note, token=token)
+
+
+def _assign(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Look again at what was checked, with the agent that somebody has chosen for it."""
+    checked = _kept(request, request.POST["kept"])
+    if checked is None:
+        return _page(request, context, ImportForm(), note=_GONE)
+    answer = AgentForm(request.POST)
+    agent = answer.cleaned_data["agent"].slug if answer.is_valid() else None
+    return _look(request, context, _again(agent), replace(checked, agent=agent))
+
+
+def _again(agent: str | None) -> ImportForm:
+    return ImportForm(initial={"agent": agent})
 
 
 def _import(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
@@ -196,15 +250,16 @@ def _import(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     try:
         report = checked.carry_out()
     except (ChangedSinceError, FormatError):
-        return _look(request, context, ImportForm(), checked, note=_CHANGED)
+        return _look(request, context, _again(checked.agent), checked, note=_CHANGED)
     cache.delete(_cache_key(request))
-    changed = sum(each.what != "unchanged" for each in report.changes)
-    messages.success(request, f"Imported: {plural(changed, 'object')} written.")
+    written = [each for each in report.changes if each.what != "unchanged"]
+    messages.success(request, f"Imported: {counted(written)}.")
     slugs = [each.slug for each in report.changes if each.kind == "suite"]
     suites = list(Suite.objects.filter(slug__in=slugs[:2]))  # somebody may delete it meanwhile
     if len(slugs) == len(suites) == 1:
         return redirect("admin:evals_app_suite_change", suites[0].pk)
-    return redirect("admin:evals_app_suite_changelist")
+    kinds = {_LISTS[each.kind] for each in report.changes}
+    return redirect(f"admin:{kinds.pop() if len(kinds) == 1 else _LISTS['suite']}_changelist")
 
 
 def _page(
@@ -220,6 +275,7 @@ def _page(
         "title": "Import files",
         "form": form,
         "looked": looked,
+        "asked": AgentForm() if looked and looked.asks else None,
         "note": note,
         "token": token,
         "samples": SAMPLES,

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import annotated_types
 from django import forms
+from django.utils import numberformat
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
@@ -248,11 +249,21 @@ def _input(example: Any = None) -> TextInput:  # noqa: ANN401 - JSON
     return TextInput({"placeholder": f"for example {example}"} if is_short else None)
 
 
+def _written(value: Any) -> Any:  # noqa: ANN401 - a default, or what was typed
+    """Write a small number without an exponent: 0.000001, not 1e-06."""
+    return numberformat.format(value, ".") if isinstance(value, float) else value
+
+
+class _PlainNumberInput(NumberInput):
+    def format_value(self, value: Any) -> str | None:  # noqa: ANN401 - Django's signature
+        return super().format_value(_written(value))
+
+
 def _said_if_blank(common: dict[str, Any]) -> dict[str, Any]:
     """Say what blank means, where it means something."""
     if common["required"] or common["initial"] in (None, ""):
         return common
-    means = f"Blank means {common['initial']}."
+    means = f"Blank means {_written(common['initial'])}."
     return common | {"help_text": f"{common['help_text']} {means}".strip()}
 
 
@@ -364,7 +375,7 @@ def _number(kind: type, info: FieldInfo, common: dict[str, Any]) -> forms.Field:
     most = next((each.le for each in info.metadata if isinstance(each, annotated_types.Le)), None)
     field_class: Any = forms.IntegerField if kind is int else forms.FloatField
     return field_class(
-        min_value=least, max_value=most, widget=NumberInput(), **_said_if_blank(common)
+        min_value=least, max_value=most, widget=_PlainNumberInput(), **_said_if_blank(common)
     )
 
 

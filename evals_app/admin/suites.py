@@ -35,7 +35,7 @@ from evals_app.admin.exporting import (
     may_export_everything,
     send,
 )
-from evals_app.admin.importing import import_page, may_import
+from evals_app.admin.importing import import_page, may_import, sample_to_fill_in
 from evals_app.admin.lines import TagsField
 from evals_app.admin.money import UsdInput
 from evals_app.admin.reference import check_reference
@@ -353,6 +353,11 @@ class SuiteAdmin(Archiving, ChecksEditor):
                 name="evals_app_suite_run_size",
             ),
             path("import/", wrap(self.import_files), name="evals_app_suite_import"),
+            path(
+                "import/sample/",
+                wrap(require_GET(sample_to_fill_in)),
+                name="evals_app_suite_import_sample",
+            ),
             path(
                 "export/", wrap(require_GET(export_everything)), name="evals_app_export_everything"
             ),

@@ -1,16 +1,22 @@
 """The bodies of requests: what may be written in them, and what is wrong with one."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from evals_app.api.problems import Error, RefusedError, error_at, unknown
+from evals_app.api.problems import RefusedError, error_at, refused_data
 from evals_app.engine.spec import Name, Slug, Spec, Usd
 from evals_app.engine.suite import near
-from evals_app.formats.problems import keys_text, shown
+from evals_app.formats import Problem
+from evals_app.formats.explain import explain
+from evals_app.formats.problems import Loc, holds, keys_text, shortened, shown
+from evals_app.formats.yaml_source import read_yaml
 from evals_app.models import Agent, Suite
 
 B = TypeVar("B", bound=Spec)
+
+_LONGEST_MESSAGE = 500
 
 Ceiling = Annotated[Usd, Field(gt=0)]
 Words = Annotated[list[Name], Field(max_length=1000)]
@@ -101,29 +107,35 @@ def read_body(model: type[B], data: Any) -> B:  # noqa: ANN401 - whatever was se
         raise RefusedError("Send a JSON object.", errors=[error_at("", "Send a JSON object.")])
     # A form's values would be lists; here there are none, but an empty body looks like one.
     given = dict(data)
+    if given and not model.model_fields:
+        message = "Nothing is read here: send no body, or {}."
+        raise RefusedError(message, errors=[error_at("", message)])
     try:
         return model.model_validate(given)
     except ValidationError as exc:
-        errors = [_error(each, model) for each in exc.errors(include_url=False)]
-        raise RefusedError(_sentence(errors), errors=errors) from exc
+        found = explain(exc, model=model, data=given, document=_NOWHERE, place=_Place(given))
+        raise refused_data(found) from exc
 
 
-def _error(error: Any, model: type[Spec]) -> Error:  # noqa: ANN401 - ErrorDetails of pydantic
-    loc, kind = error["loc"], error["type"]
-    keys = keys_text(tuple(loc))
-    if kind == "extra_forbidden":
-        known = model.model_fields if len(loc) == 1 else ImportedFile.model_fields
-        return error_at(keys, unknown(str(loc[-1]), known, what="key"))
-    if kind == "missing":
-        return error_at(keys, "This key is missing.")
-    message = str(error["msg"]).removeprefix("Value error, ")
-    return error_at(keys, message, shown(error["input"], tuple(loc)) or None)
+# A body has no lines to point at.
+_NOWHERE = read_yaml("", b"{}")
 
 
-def _sentence(errors: list[Error]) -> str:
-    first = errors[0]
-    more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"{first['keys']}: {first['message']}{more}"
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Says what stands at a place of a body."""
+
+    data: Any
+
+    def __call__(self, loc: Loc, message: str, *, at_key: bool = False) -> Problem:
+        value = self.data
+        for step in loc:
+            value = value[step] if holds(value, step) else None
+        # Only what repeats a key that is endless is longer.
+        message = message if len(message) <= _LONGEST_MESSAGE else shortened(message)
+        return Problem(
+            "", 0, 0, keys_text(loc), shown(value, loc) if value is not None else "", message
+        )
 
 
 def suite_and_agent(body: StartRun) -> tuple[Suite, Agent | None]:

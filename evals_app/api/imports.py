@@ -1,16 +1,17 @@
 """Import files: uploaded, in JSON, or one as it is."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
+from django.http import QueryDict
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.bodies import ImportFiles, read_body
 from evals_app.api.endpoint import Endpoint, answers, flag, one_of
-from evals_app.api.parsers import MAX_BODY, YAML_PARSERS, JsonParser, TooLargeError
+from evals_app.api.parsers import YAML_PARSERS, JsonParser, UploadParser
 from evals_app.api.permissions import Need, Scope, require_changes
 from evals_app.api.problems import RefusedError, error_at, file_error
 from evals_app.api.shapes import ImportShape
@@ -48,7 +49,7 @@ class Import(Endpoint):
 
     needs: ClassVar = {"POST": Need(Scope.AUTHOR, None)}
     parameters = ("dry_run", "dialect", "agent", "path")
-    parser_classes = [JsonParser, MultiPartParser, *YAML_PARSERS]
+    parser_classes = [JsonParser, UploadParser, *YAML_PARSERS]
 
     @extend_schema(
         operation_id="import",
@@ -90,6 +91,7 @@ class Import(Endpoint):
             agent=request.query_params.get("agent"),
             approve=lambda report: require_changes(request, report),
         )
+        report = replace(report, warnings=[*report.warnings, *upload.passed_over()])
         return Response(import_json(report, dry_run=dry_run))
 
 
@@ -103,11 +105,12 @@ def _files(request: Request) -> list[SourceFile]:
     if path is not None:
         message = "path belongs to a body that is one YAML file; here each file has its own."
         raise RefusedError(message, errors=[error_at("path", message)])
-    if request.FILES:
+    if isinstance(request.data, QueryDict):
         _refuse_fields(request)
         uploads = [(name, each) for name, parts in request.FILES.lists() for each in parts]
-        if sum(upload.size for _, upload in uploads) > MAX_BODY:
-            raise TooLargeError
+        if not uploads:
+            message = "There is no file in this upload."
+            raise RefusedError(message, errors=[error_at("files", message)])
         return [SourceFile(_path(name, upload.name), upload.read()) for name, upload in uploads]
     body = read_body(ImportFiles, request.data)
     return [SourceFile(each.path, each.content.encode()) for each in body.files]

@@ -1,11 +1,13 @@
 """What is sent: JSON with the same safety as the YAML of files, YAML as it is, uploads."""
 
+import io
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.http import parse_header_parameters
 from rest_framework.exceptions import APIException, ParseError
-from rest_framework.parsers import BaseParser
+from rest_framework.parsers import BaseParser, MultiPartParser
 
 from evals_app.api.problems import RefusedError, error_at
 from evals_app.formats.problems import keys_text
@@ -75,6 +77,34 @@ class TextYamlParser(YamlParser):
     """Another name."""
 
     media_type = "text/yaml"
+
+
+class UploadParser(MultiPartParser):
+    """An upload of at most `MAX_BODY`; a part that cannot be read is refused.
+
+    Django passes such a part over, and an import would lack a file without a word.
+    """
+
+    def parse(
+        self,
+        stream: Any,  # noqa: ANN401 - a file
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - data and files
+        raw = read_bounded(stream)
+        found = super().parse(io.BytesIO(raw), media_type, dict(parser_context or {}))
+        _, parameters = parse_header_parameters(media_type or "")
+        between = b"--" + parameters["boundary"].encode()
+        sent = raw.count(between) - raw.count(between + b"--")
+        if sent > sum(
+            len(parts) for each in (found.data, found.files) for _, parts in each.lists()
+        ):
+            message = (
+                "A part of the upload cannot be read. Give each part a name and a file name,"
+                " and write both in UTF-8."
+            )
+            raise RefusedError(message, errors=[error_at("", message)])
+        return found
 
 
 YAML_PARSERS = (YamlParser, XYamlParser, TextYamlParser)

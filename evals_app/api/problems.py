@@ -18,6 +18,7 @@ from rest_framework.exceptions import (
     UnsupportedMediaType,
     ValidationError,
 )
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
@@ -45,6 +46,8 @@ TITLES = {
 }
 
 Error = dict[str, Any]
+
+_DASH = "; begin each entry with a dash"
 
 
 class RefusedError(APIException):
@@ -80,6 +83,10 @@ def problem(
 
 def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None:
     """Turn an exception into a problem; None for what is a mistake of ours."""
+    if (request := context.get("request")) is not None:
+        # Who asked for YAML, as for the schema, would get it under a media type that is JSON.
+        request.accepted_renderer = JSONRenderer()
+        request.accepted_media_type = JSONRenderer.media_type
     answer = _own_problem(exc)
     if answer is not None:
         set_rollback()
@@ -130,6 +137,17 @@ def file_error(found: Problem) -> Error:
         "line": found.line or None,
         "column": found.column or None,
     }
+
+
+def refused_data(found: Iterable[Problem], *, kind: str = INVALID_REQUEST) -> RefusedError:
+    """Refuse JSON for what is wrong with it."""
+    errors = [
+        # How lists are written in YAML helps nobody who sends JSON.
+        error_at(each.keys, each.message.replace(_DASH, ""), each.value or None)
+        for each in found
+        if each.level == "error"
+    ]
+    return RefusedError(_first(errors), kind=kind, errors=errors)
 
 
 def stale(exc: SpecError) -> RefusedError:

@@ -197,6 +197,38 @@ class RunDetailsShape(RunShape):
     gates = GateShape(many=True)
 
 
+_OR_NONE = {"type": "boolean", "nullable": True}
+_SUMMARY: dict[str, Any] = {
+    "overall_passed": {"type": "boolean"},
+    "prompt_tokens_passed": _OR_NONE,
+    "response_tokens_passed": _OR_NONE,
+    "time_passed": _OR_NONE,
+    "response_criteria_passed": _OR_NONE | {"description": "Checks that a judge grades."},
+    "trajectory_criteria_passed": _OR_NONE
+    | {"description": "Checks of the tools that were called and the knowledge that was fetched."},
+    "response_criteria_failure_reason": {"type": "string", "nullable": True},
+    "prompt_tokens": {"type": "integer", "nullable": True},
+    "response_tokens": {"type": "integer", "nullable": True},
+    "execution_time_ms": {"type": "number", "description": "The agent's own time, all turns."},
+    "tool_calls": {"type": "array", "items": {"type": "string"}, "description": "In order."},
+}
+
+
+# Not a shape of its own: drf-spectacular would refer to it, and beside a reference `nullable` says
+# nothing in OpenAPI 3.0.
+@extend_schema_field(
+    {
+        "type": "object",
+        "nullable": True,
+        "description": "Which kinds of criteria passed (null: none is set), and the figures.",
+        "properties": _SUMMARY,
+        "required": [*_SUMMARY],
+    }
+)
+class SummaryField(serializers.JSONField):
+    """Which kinds of criteria passed."""
+
+
 class ExecutionShape(Shape):
     """One trial of one case."""
 
@@ -211,7 +243,7 @@ class ExecutionShape(Shape):
     score = _number()
     is_scripted = serializers.BooleanField()
     attempts = _count()
-    summary = extend_schema_field({"type": "object", "nullable": True})(serializers.JSONField)()
+    summary = SummaryField()
     duration_ms = _number()
     cost_usd = _number(help_text="Agent and judge; null: not known.")
     cost_parts_usd = CostPartsShape()

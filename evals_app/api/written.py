@@ -24,7 +24,13 @@ from evals_app.api.filters import SuiteFilters
 from evals_app.api.imports import import_json
 from evals_app.api.parsers import YAML_PARSERS, JsonParser
 from evals_app.api.permissions import Need, Scope, require_changes
-from evals_app.api.problems import INVALID_FILES, RefusedError, error_at, stale
+from evals_app.api.problems import (
+    INVALID_FILES,
+    RefusedError,
+    error_at,
+    refused_data,
+    stale,
+)
 from evals_app.api.shapes import (
     AgentShape,
     FixtureShape,
@@ -162,20 +168,10 @@ class SuiteDetails(SpecEndpoint):
         except FormatError as exc:
             if is_yaml:
                 raise
-            raise _without_lines(exc) from exc
+            # What came as JSON is no file: keys alone say the place.
+            raise refused_data(exc.problems, kind=INVALID_FILES) from exc
         status = 201 if report.changes[0].what == "created" else 200
         return Response(import_json(report, dry_run=False), status=status)
-
-
-def _without_lines(exc: FormatError) -> RefusedError:
-    """Name keys only: what came as JSON is no file."""
-    errors = [
-        error_at(each.keys, each.message, each.value or None)
-        for each in exc.problems
-        if each.level == "error"
-    ]
-    first = errors[0]
-    return RefusedError(f"{first['keys']}: {first['message']}", kind=INVALID_FILES, errors=errors)
 
 
 def _suite(slug: str) -> Suite:

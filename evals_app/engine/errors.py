@@ -26,6 +26,13 @@ class AgentError(EngineError):
     """The agent under test did not answer; the message is shown to people."""
 
 
+# What a judged check says where nobody can judge.
+NO_JUDGE = (
+    "There is no model to judge with. Name one as the suite's judge model, or for the site in "
+    "EVALS_JUDGE_MODEL."
+)
+
+
 class JudgeError(EngineError):
     """A judge gave no usable verdict; the message is shown to people.
 

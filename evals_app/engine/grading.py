@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from evals_app.engine.aids import Aids
-from evals_app.engine.errors import CodeError, JudgeError, ProviderError
+from evals_app.engine.errors import NO_JUDGE, CodeError, JudgeError, ProviderError
 from evals_app.engine.graders import AidedGrader, JudgedGrader, PlainGrader
 from evals_app.engine.graders.base import Need
 from evals_app.engine.graders.calls import unreported_calls
@@ -134,7 +134,7 @@ async def _graded_by_kind(
         return await grader.judge(view, aids.judge, key=key, threshold=assertion.threshold)
     if view.trial.failure is not None:
         return _ungraded_by(view.trial.failure)
-    return Grade.ungraded(Cause.JUDGE, "There is no model to judge with.")
+    return Grade.ungraded(Cause.JUDGE, NO_JUDGE)
 
 
 def _ungraded_by(failure: Failure) -> Grade:

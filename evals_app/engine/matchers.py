@@ -204,7 +204,8 @@ def _is_close(wanted: Any, actual: Any) -> bool:  # noqa: ANN401 - any JSON
     if left is None or right is None:
         return False
     left, right = _loose(left), _loose(right)
-    one, other = read_number(left, percent=True), read_number(right, percent=True)
+    # Spaces may separate thousands, and in a number they mean nothing else: 206 588.
+    one, other = (read_number(each.replace(" ", ""), percent=True) for each in (left, right))
     if one is not None and other is not None:
         return is_within(one, other, absolute=_FUZZY_TOLERANCE)
     return left == right

@@ -71,7 +71,8 @@ def _causes(
             # Where scores decide, a score that is missing would have.
             if each.decides or (suite.scores_decide and each.weight > 0):
                 cause = Cause.ASSERTION if each.fail_on_error else grade.cause or Cause.HARNESS
-                causes.append((cause, f"{each.label.rstrip('.')}: {grade.reason}"))
+                label = "" if each.family == "limit" else f"{each.label.rstrip('.')}: "
+                causes.append((cause, f"{label}{grade.reason}"))
         elif (
             each.decides
             and grade.passed is False

@@ -8,7 +8,7 @@ from typing import Literal, Protocol, Self
 from pydantic import model_validator
 
 from evals_app.engine.aids import Compare, Likeness
-from evals_app.engine.errors import JudgeError
+from evals_app.engine.errors import NO_JUDGE, JudgeError
 from evals_app.engine.graders.overlap import FuzzyMatch
 from evals_app.engine.judging import Asker
 from evals_app.engine.judging.equivalence import PURPOSE, ask_equivalence
@@ -126,8 +126,7 @@ class _Comparison:
             return self._likeness(FuzzyMatch().compare(one, two).score or 0.0)
         if spec.way == "judge":
             if self.asker is None:
-                msg = "There is no model to judge with."
-                raise JudgeError(msg)
+                raise JudgeError(NO_JUDGE)
             found = await ask_equivalence(self.asker, one, two, view=view, key=key)
             return Likeness(
                 found.score,

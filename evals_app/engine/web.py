@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import httpx2
 
 CONNECT_S = 10.0  # for one address; the caller bounds the whole
+# Servers hang up on connections that are idle, the first of them after 2 s; what is sent in that
+# moment is lost, and the agent would seem to have failed.
+_IDLE_S = 1.0
 _EXCERPT_CHARS = 300
 _HIDDEN = "***"
 
@@ -38,6 +41,7 @@ class Answer:
 
     status: int
     text: str
+    media_type: str = ""
 
     @property
     def is_ok(self) -> bool:
@@ -92,6 +96,7 @@ class Web:
         self._exit = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
+        _trust()  # before anybody's time is taken: the first conversation would pay for it
         return self
 
     async def __aexit__(
@@ -132,10 +137,13 @@ class Web:
             sent["content-type"] = "application/json"
         sent["host"] = target.authority
         try:
-            status, raw = await self._send(method, target, sent, content, most_bytes=most_bytes)
+            status, media_type, raw = await self._send(
+                method, target, sent, content, most_bytes=most_bytes
+            )
         except WebError as exc:
             raise WebError(self._without_secrets(str(exc))) from None
-        return Answer(status, self._without_secrets(raw.decode("utf-8", "replace")))
+        text = self._without_secrets(raw.decode("utf-8-sig", "replace"))
+        return Answer(status, text, media_type)
 
     async def _send(
         self,
@@ -145,7 +153,7 @@ class Web:
         content: bytes | None,
         *,
         most_bytes: int,
-    ) -> tuple[int, bytes]:
+    ) -> tuple[int, str, bytes]:
         import httpx2  # noqa: PLC0415 - processes that ask nobody never pay for it
 
         addresses = await self._checked(target)
@@ -158,13 +166,15 @@ class Web:
             try:
                 response = await transport.handle_async_request(request)
                 async with aclosing(response):
-                    return response.status_code, await self._read(response, most_bytes=most_bytes)
+                    media_type = response.headers.get("content-type", "").partition(";")[0]
+                    raw = await self._read(response, most_bytes=most_bytes)
+                    return response.status_code, media_type.strip().lower(), raw
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as exc:
                 if number == len(addresses):
-                    why = str(exc) or "it did not take the connection"
+                    why = str(exc).rstrip(".") or "it did not take the connection"
                     raise WebError(f"{target.authority} could not be reached: {why}.") from None
             except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
-                why = str(exc) or type(exc).__name__
+                why = str(exc).rstrip(".") or f"the connection was lost ({type(exc).__name__})"
                 raise WebError(f"{target.authority} broke off: {why}.") from None
         raise WebError(f"{target.host} has no address.")
 
@@ -175,7 +185,8 @@ class Web:
         if target.authority not in self._transports:
             # A bare transport: it follows nobody, keeps no cookies and knows no proxy, which would
             # look the name up once more.
-            transport = httpx2.AsyncHTTPTransport(verify=_trust())
+            limits = httpx2.Limits(keepalive_expiry=_IDLE_S)
+            transport = httpx2.AsyncHTTPTransport(verify=_trust(), limits=limits)
             self._transports[target.authority] = await self._exit.enter_async_context(transport)
         return self._transports[target.authority]
 

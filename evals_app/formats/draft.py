@@ -103,19 +103,26 @@ def validated(
 
 
 def surprises(document: Document, model: type[BaseModel]) -> list[Problem]:
-    """Warn of unquoted words and numbers in places where anything is allowed.
+    """Warn of texts that may be cut off, and of unquoted words where anything is allowed.
 
-    Where only text is meant they are errors already; where true or false is meant `yes` is right.
+    Where only text is meant such words are errors already; where true or false is meant `yes` is
+    right.
     """
     problems = []
     for each in document.surprises:
-        if not _is_doubtful(each, annotation_at(model, each.loc, document.data)):
-            continue
         written, read = shortened(each.raw, each.loc), shown(each.value, each.loc)
-        message = (
-            f'YAML reads the unquoted {written} as {read}; write "{written}" in quotes if text is '
-            f"meant, else {read}."
-        )
+        if each.value is None or isinstance(each.value, str):
+            message = (
+                f"A # behind a blank begins a comment, so this reads {read}. Put all of it in quotes "
+                "if it is text, else write a blank behind the #."
+            )
+        elif _is_doubtful(each, annotation_at(model, each.loc, document.data)):
+            message = (
+                f'YAML reads the unquoted {written} as {read}; write "{written}" in quotes if text '
+                f"is meant, else {read}."
+            )
+        else:
+            continue
         problems.append(document.problem(each.loc, message, value=written, level="warning"))
     return problems
 
@@ -257,6 +264,7 @@ def _expected_problems(suite: SuiteSpec, turn: TurnSpec) -> Iterator[str]:
 def _assertion_warnings(
     assertion: AssertionSpec, loc: Loc, place: Callable[..., Problem]
 ) -> Iterator[Problem]:
-    written = getattr(assertion.grader, "value", None) is not None
+    key = "args" if getattr(assertion.grader, "args", None) else "value"
+    is_written = getattr(assertion.grader, key, None) is not None
     for message in assertion.grader.warnings():
-        yield place((*loc, "value") if written else loc, message, level="warning")
+        yield place((*loc, key) if is_written else loc, message, level="warning")

@@ -4,6 +4,7 @@ Unions are the reason for most of the work: pydantic reports every branch that d
 places that no file has. Here each place gets one sentence.
 """
 
+import math
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -119,13 +120,21 @@ def _sentences(
         yield f"Unknown value.{hint} Write one of: {', '.join(choices)}{also}.", False
         return
     raw = None if is_secret(loc) else document.raw(loc)
-    yield _wrong_type(expected, value, raw), False
+    message = _wrong_type(expected, value, raw)
+    if expected == ["a list"] and document.path.endswith((".yaml", ".yml")):
+        message = f"{message.removesuffix('.')}; begin each entry with a dash."
+    yield message, False
 
 
 def _said(error: Mapping[str, Any]) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "too_short":
         return "At least one entry is needed; this list is empty."
+    if kind == "too_long":
+        return (
+            f"At most {context['max_length']} entries are possible; this list has "
+            f"{context['actual_length'] or 'more'}."
+        )
     if kind == "string_too_short":
         return "This text must not be empty."
     if kind == "string_too_long":
@@ -151,11 +160,12 @@ def _wrong_type(expected: Sequence[str], value: Any, raw: str | None) -> str:  #
         because = f" (YAML {word})" if word else ""
         return f'{message}; quote it: "{raw}"{because}.'
     if isinstance(value, str) and expected[0].endswith("number") and _is_number(value):
-        return f"{message}; remove the quotes."
+        mend = (
+            "remove the quotes" if raw is None else f"to YAML {raw} is text; write {float(value):g}"
+        )
+        return f"{message}; {mend}."
     if isinstance(value, str) and expected == ["true or false"]:
         return f"{message}; write true or false without quotes."
-    if expected == ["a list"]:
-        return f"{message}; begin each entry with a dash."
     return f"{message}."
 
 
@@ -177,10 +187,9 @@ def _is_word(raw: str) -> bool:
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        return math.isfinite(float(text))
     except ValueError:
         return False
-    return True
 
 
 def _missing_key(loc: Loc, model: type[BaseModel], data: Any) -> str:  # noqa: ANN401 - JSON

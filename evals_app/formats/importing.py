@@ -133,7 +133,7 @@ def read_files(
     read = _classified(files, dialect, problems, unread)
     agents = frozenset({*known.agents, *_native_agents(read), *unread.get("agent", ())})
     around = Around(attached, agent, environment, agents, root)
-    drafts = list(map(attached.attach, _drafts(read, around)))
+    drafts = list(map(attached.attach, _drafts(read, around, known)))
     # What another file names is a part of that, even if it looks like an eval file.
     drafts = [each for each in drafts if each.document.path not in attached.claimed]
     problems = [each for each in problems if each.path not in attached.claimed]
@@ -166,7 +166,10 @@ def _classified(
     ours = None if dialect in _FOREIGN else dialect
     for file in files:
         if is_shown(file.path) or not is_readable(file.path):
-            message = f"This is no eval file. {EXPECTED}, outside of folders ending in .files."
+            message = (
+                tables.instead_of(file.path)
+                or f"This is no eval file. {EXPECTED}, outside of folders ending in .files."
+            )
             problems.append(Problem(file.path, 0, 0, "", "", message))
             continue
         try:
@@ -245,7 +248,7 @@ def _native_agents(files: Sequence[_File]) -> Iterator[str]:
             yield data["slug"]
 
 
-def _drafts(files: Sequence[_File], around: Around) -> list[Draft]:
+def _drafts(files: Sequence[_File], around: Around, known: Known) -> list[Draft]:
     drafts: list[Draft] = []
     for dialect, read in _FOREIGN.items():
         if documents := [each.document for each in files if each.dialect == dialect]:
@@ -259,7 +262,8 @@ def _drafts(files: Sequence[_File], around: Around) -> list[Draft]:
             drafts.append(struere.read_fixture(file.document))
         else:
             slugs = _project_fixtures(file, files)
-            drafts.append(struere.read_suite(file.document, fixtures=slugs))
+            had = known.fixtures_of
+            drafts.append(struere.read_suite(file.document, fixtures=slugs, had=had))
     return drafts
 
 

@@ -10,6 +10,21 @@ from evals_app.formats.yaml_scalars import whole_number
 MAX_DEPTH = 64
 _MANY = 20  # then it is something else altogether
 _SPACE = " \t\n\r"
+# What the standard library says, for people who do not know its words.
+_PLAINLY = {
+    "Expecting value": 'a value is missing here; texts stand in double quotes: "..."',
+    "Expecting property name enclosed in double quotes": (
+        "a key in double quotes is missing here; after the last entry stands no comma"
+    ),
+    "Expecting ',' delimiter": "a comma, or the end of what was begun, is missing here",
+    "Expecting ':' delimiter": "a colon is missing after the key",
+    "Unterminated string starting at": "this text has no double quote at its end",
+    "Invalid control character at": (
+        "a text ends with a double quote, in the line in which it begins; write line breaks in it"
+        " as \\n and tabs as \\t"
+    ),
+    "Invalid \\escape": "write a backslash in a text twice: \\\\",
+}
 
 
 def read_json_lines(path: str, content: bytes) -> Document:
@@ -34,12 +49,12 @@ def read_json_lines(path: str, content: bytes) -> Document:
             value, end = decoder.raw_decode(text, at)
             size += _size(value)
         except (ValueError, RecursionError) as error:
-            problems.append(_problem(path, error, lines, line, column))
+            problems.append(_problem(path, error, lines, at))
             if len(problems) == _MANY:
                 message = f"Nothing after these {_MANY} mistakes was read."
                 problems.append(Problem(path, line, column, "", "", message))
                 break
-            end = lines.end_of(line)  # the next line may be sound
+            end = lines.end()  # the next line may be sound
         else:
             problems += (
                 Problem(path, line, column, keys_text((len(values), *loc)), "", message)
@@ -69,7 +84,8 @@ class _Lines:
             self._line, self._begin = self._line + 1, end + 1
         return self._line, at - self._begin + 1
 
-    def end_of(self, line: int) -> int:
+    def end(self) -> int:
+        """Give the end of the line that was last asked for."""
         end = self._text.find("\n", self._begin)
         return len(self._text) if end == -1 else end
 
@@ -113,13 +129,19 @@ def _size(value: Any) -> int:  # noqa: ANN401 - JSON
     return count
 
 
-def _problem(
-    path: str, error: ValueError | RecursionError, lines: _Lines, line: int, column: int
-) -> Problem:
+def _problem(path: str, error: ValueError | RecursionError, lines: _Lines, begin: int) -> Problem:
+    """Say what is wrong with the value that begins there."""
+    line, column = lines.place(begin)
     if isinstance(error, RecursionError):
         return Problem(path, line, column, "", "", f"Nested deeper than {MAX_DEPTH} levels.")
-    if isinstance(error, json.JSONDecodeError):
-        where = lines.place(error.pos) if error.pos >= 0 else (line, column)
-        message = f"This is no JSON: {error.msg[0].lower()}{error.msg[1:]}."
-        return Problem(path, *where, "", "", message)
-    return Problem(path, line, column, "", "", str(error))
+    if not isinstance(error, json.JSONDecodeError):
+        return Problem(path, line, column, "", "", str(error))
+    if error.pos == begin:
+        message = (
+            'This is no JSON: a row is written {"key": "value"}, and nothing stands around it.'
+        )
+        return Problem(path, line, column, "", "", message)
+    where = lines.place(max(error.pos, begin))
+    message = _PLAINLY.get(error.msg, f"{error.msg[:1].lower()}{error.msg[1:]}")
+    begun = f" The row begins in line {line}." if where[0] > line else ""
+    return Problem(path, *where, "", "", f"This is no JSON: {message}.{begun}")

@@ -87,10 +87,13 @@ class Reading:
         folder = posixpath.dirname(self.document.path)
         if posixpath.relpath(path, folder or ".").startswith("../"):
             return (
-                f"No file {path} can be read: only files in the folder of this one, and below it,"
-                " are. Copy it there."
+                f"There is no file {path} in what is imported, and above the folder of this one"
+                " nothing else is looked at. Import the folder that holds both, or send both in"
+                " one zip."
             )
-        others = self.around.attached.given.keys() - {self.document.path}
+        end = posixpath.splitext(path)[1]
+        given = self.around.attached.given.keys() - {self.document.path}
+        others = [each for each in given if each.endswith(end)]
         return f"There is no file {path}.{near(path, others)}"
 
     def text(self, loc: Loc) -> str | None:

@@ -24,7 +24,8 @@ class Known:
 
     `agents` gives each agent's driver, `tools` what agents may call beside the tools of worlds,
     `entity_types` each type's JSON Schema. `size_of` tells how
-    many bytes the stored content of a SHA-256 has; None if there is none.
+    many bytes the stored content of a SHA-256 has; None if there is none. `fixtures_of` tells
+    which fixtures the suite of a slug has.
     """
 
     agents: Mapping[str, str] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class Known:
     # Azure's address is every site's own: nobody has it from the start.
     providers: frozenset[str] = frozenset(get_args(ProviderKind)) - {"azure_openai"}
     size_of: Callable[[str], int | None] = lambda _: None
+    fixtures_of: Callable[[str], Sequence[str]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,10 @@ def _unknown(
         message = f"No scripted agent {name!r} exists, in this import or before it.{hint}"
     else:
         message = f"No {reference.kind} {name!r} exists, in this import or before it.{hint}"
+        if reference.kind == "agent":
+            message += (
+                f" Import {name}.agent.yaml along with it, or make the agent in the forms first."
+            )
     return draft.place(reference.loc, message)
 
 

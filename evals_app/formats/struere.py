@@ -108,15 +108,24 @@ class _Lint:
     covered: set[Loc] = field(default_factory=set)
 
 
-def read_suite(document: Document, *, fixtures: Sequence[str]) -> Draft:
-    """Read an eval file; the suite gets the fixtures of its project folder."""
+def read_suite(
+    document: Document, *, fixtures: Sequence[str], had: Callable[[str], Sequence[str]]
+) -> Draft:
+    """Read an eval file; the suite gets the fixtures of its project folder.
+
+    If none of these is among the files it keeps those that it `had`, by its slug: who imports one
+    changed file alone means the same data.
+    """
     data = document.data
     place = _placer(document)
+    slug = data.get("slug") if isinstance(data, dict) else None
+    kept = had(slug) if isinstance(slug, str) and not fixtures else ()
     lint = _lint_suite(document)
     written, problems = validated(_Suite, data, document)
     spec = None
     if written is not None:
-        spec, problems = validated(SuiteSpec, _suite(written, fixtures), document, place=place)
+        ours = _suite(written, fixtures or kept)
+        spec, problems = validated(SuiteSpec, ours, document, place=place)
     elif isinstance(data, dict):
         problems += _hidden(document, place, problems)
     covered = {document.problem(loc, "").keys for loc in lint.covered}
@@ -125,6 +134,12 @@ def read_suite(document: Document, *, fixtures: Sequence[str]) -> Draft:
     if isinstance(spec, SuiteSpec):
         problems += suite_warnings(spec, place)
         problems += _channel_warnings(spec, place)
+        if kept:
+            message = (
+                "No fixture of its project is among these files, so the suite keeps those that it "
+                f"has: {', '.join(kept)}."
+            )
+            problems.append(document.problem(("slug",), message, level="warning"))
     references = tuple(_references(data)) if isinstance(data, dict) else ()
     return Draft("suite", "struere", document, data, spec, references, _unique(problems), place)
 
@@ -152,7 +167,8 @@ def _hidden(
     """Find what is wrong beside what the shape of a file already says."""
     _, found = validated(SuiteSpec, _in_our_words(document.data), document, place=place)
     found += repeated_names(document, found)
-    known = {each.keys for each in said}
+    # Of a check without a type nothing else can be told.
+    known = {each.keys for each in said} | {each.keys.removesuffix(".type") for each in said}
     below = tuple(f"{keys}{sign}" for keys in known for sign in ".[")
     return (each for each in found if each.keys not in known and not each.keys.startswith(below))
 
@@ -258,6 +274,8 @@ def _assertions(data: Any) -> Iterator[tuple[Mapping[str, Any], Loc]]:  # noqa: 
 
 def _lint_suite(document: Document) -> _Lint:
     lint = _Lint()
+    if not isinstance(document.data, dict):
+        return lint
     for case, here in rows(document.data, "cases", ()):
         for turn, loc in rows(case, "turns", here):
             _lint_turn(document, turn, loc, lint)

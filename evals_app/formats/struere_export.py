@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from evals_app.engine.spec import ModelSpec
+from evals_app.engine.spec import PREFIXES, ModelSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
 from evals_app.formats.problems import Loc, Problem, keys_text
 from evals_app.formats.struere import CHANNELS, FIXTURE_KEYS, JUDGE, READS_TEXT, Type
@@ -58,6 +58,11 @@ def write_suite(
     lost = _Losses(suite_file(suite))
     _check_suite(suite, set(suite.fixtures if fixtures is None else fixtures), lost)
     cases = [_case(suite, case, ("cases", c), lost) for c, case in enumerate(suite.cases)]
+    turns = [turn for case in suite.cases for turn in case.turns]
+    for a, assertion in enumerate(suite.assertions):
+        if not any(_takes(turn, assertion) for turn in turns):
+            reason = "A Struere suite has no checks of its own, and no turn takes this one."
+            lost.add(("assertions", a), reason)
     data = {
         "suite": suite.suite,
         "slug": suite.slug,
@@ -76,9 +81,11 @@ def write_fixture(fixture: FixtureSpec) -> tuple[bytes, list[Problem]]:
     lost = _Losses(fixture_file(fixture))
     data = fixture.model_dump(mode="json", exclude_defaults=True)
     lost.others(data, {*FIXTURE_KEYS, "entity_types"}, ())
+    used = {entity.type for entity in fixture.entities}
     for n, each in enumerate(fixture.entity_types):
-        reason = f"Struere has no entity types; any data fits {each.slug!r} there."
-        lost.add(("entity_types", n), reason)
+        if each.json_schema or each.slug not in used:  # else an import makes the same type again
+            reason = f"A Struere fixture declares no entity types; {each.slug!r} is left out."
+            lost.add(("entity_types", n), reason)
     kept = {key: data[key] for key in FIXTURE_KEYS if key in data}
     return write_yaml(kept), lost.problems
 
@@ -124,7 +131,11 @@ def _check_suite(suite: SuiteSpec, fixtures: set[str], lost: _Losses) -> None:
 
 
 def _judge(suite: SuiteSpec) -> str:
-    return str(suite.judge_model) if isinstance(suite.judge_model, ModelSpec) else JUDGE
+    """Name the judge; as Struere does, without a provider, where the name alone tells it."""
+    judge = str(suite.judge_model) if isinstance(suite.judge_model, ModelSpec) else JUDGE
+    provider, _, name = judge.partition("/")
+    told = next((each for begin, each in PREFIXES.items() if name.startswith(begin)), "")
+    return name if provider == told and "/" not in name else judge
 
 
 def _case(suite: SuiteSpec, case: CaseSpec, loc: Loc, lost: _Losses) -> dict[str, Any]:
@@ -156,7 +167,9 @@ def _turn(suite: SuiteSpec, turn: TurnSpec, loc: Loc, lost: _Losses) -> dict[str
         for place, assertion in _assertions(suite, turn, loc)
         if (each := _assertion(assertion, turn, place, lost)) is not None
     ]
-    if turn.expected is not None and turn.expected not in (each.get("value") for each in written):
+    is_value = turn.expected in (each.get("value") for each in written)
+    is_shown = any(each["type"] == "llm_judge" for each in written)  # to the judge
+    if turn.expected is not None and (is_shown or not is_value):
         lost.add((*loc, "expected"), "Struere has no expected answers.")
     if written or turn.assertions == []:
         return {"user": turn.user, "assertions": written}
@@ -165,12 +178,16 @@ def _turn(suite: SuiteSpec, turn: TurnSpec, loc: Loc, lost: _Losses) -> dict[str
 
 def _assertions(suite: SuiteSpec, turn: TurnSpec, loc: Loc) -> Iterator[tuple[Loc, AssertionSpec]]:
     """Give what is graded after a turn, each with the place where it is written."""
-    if turn.assertions is None or turn.inherit:
-        for a, assertion in enumerate(suite.assertions):
-            if assertion.lacks(turn) is None:  # else it does not apply
-                yield ("assertions", a), assertion
+    for a, assertion in enumerate(suite.assertions):
+        if _takes(turn, assertion):
+            yield ("assertions", a), assertion
     for a, assertion in enumerate(turn.assertions or ()):
         yield (*loc, "assertions", a), assertion
+
+
+def _takes(turn: TurnSpec, assertion: AssertionSpec) -> bool:
+    """Whether a default of the suite is graded after a turn."""
+    return (turn.assertions is None or turn.inherit) and assertion.lacks(turn) is None
 
 
 def _final(assertion: AssertionSpec, loc: Loc, lost: _Losses) -> dict[str, Any] | None:
@@ -196,4 +213,6 @@ def _assertion(
     lost.others(data, known, loc)
     if "value" not in data and "criteria" not in data and turn is not None:
         data["value"] = turn.expected
+    if assertion.weight.is_integer() and "weight" in data:
+        data["weight"] = int(assertion.weight)  # 3, as people write it, not 3.0
     return {key: data[key] for key in ("type", "criteria", "value", "weight") if key in data}

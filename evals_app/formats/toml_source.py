@@ -11,10 +11,11 @@ from evals_app.formats.problems import FormatError, Problem
 MAX_CHARS = 1_000_000  # it tells about agents and holds no cases
 
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
-_TABLE = re.compile(r"\s*(\[{1,2})\s*(.+?)\s*\]{1,2}\s*(?:#.*)?$")
-_KEY = re.compile(
-    r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
-)
+# What was matched is never given back: a text of several lines may hold lines of any kind.
+_PART = r"""(?:[A-Za-z0-9_-]++|"[^"]*+"|'[^']*+')"""
+_PARTS = rf"({_PART}(?:\s*+\.\s*+{_PART})*+)"
+_TABLE = re.compile(rf"\s*+(\[{{1,2}}+)\s*+{_PARTS}\s*+\]")
+_KEY = re.compile(rf"\s*+{_PARTS}\s*+=")
 _STEP = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
 
 

@@ -83,9 +83,14 @@ def resolved(text: str) -> Any:  # noqa: ANN401 - a JSON scalar
 
 
 def is_surprising(raw: str, value: Any) -> bool:  # noqa: ANN401 - a JSON scalar
-    """Whether a person may have meant something else by what is read as a number or truth value."""
+    """Whether a person may have meant something else by a plain scalar than what is read.
+
+    `raw` goes on with the comment behind it, where that may be a part of the text.
+    """
+    if value is None:
+        return raw.startswith("#")
     if isinstance(value, bool):
         return raw.lower() not in {"true", "false"}
     if isinstance(value, int):
-        return raw.lstrip("+-") != str(abs(value))
-    return isinstance(value, float) and "_" in raw
+        return raw.removeprefix("-") != str(abs(value))  # the + of +5691234 would be lost
+    return raw != value if isinstance(value, str) else "_" in raw

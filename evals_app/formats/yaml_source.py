@@ -4,6 +4,7 @@ PyYAML only splits the text into events; the tree is built here. So nothing recu
 input, aliases cannot explode, keys stand once, and dates, `12:30` and `=` stay the text they are.
 """
 
+import re
 from typing import Any
 
 import yaml
@@ -14,6 +15,9 @@ from evals_app.formats.yaml_scalars import character_fault, is_surprising, resol
 
 MAX_DEPTH = 64
 
+# A comment begins with # and a blank; without the blank it may be a text, cut off: order #123.
+_PERHAPS_TEXT = re.compile(r"[ \t]+#(?![\s#]).*")
+
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # What PyYAML says, and what to do about it.
 _HINTS = {
@@ -23,12 +27,15 @@ _HINTS = {
     "could not find expected ':'": "A key needs a colon after it, and a text of several lines "
     "needs | after the colon",
     "did not find expected key": "Keys of one mapping begin in the same column; look for a wrong "
-    "indentation or an open quote",
+    "indentation, an open quote, or a text that begins with a quote or a bracket and goes on behind "
+    "the closing one: put all of it in quotes",
     "did not find expected '-' indicator": "The entries of one list begin in the same column, "
     "each with a dash",
     "unknown escape character": 'Inside "..." a backslash begins an escape: write \\\\ or use '
     "single quotes",
     "found unexpected end of stream": "A quote is opened and never closed",
+    "violates indentation": "Indent with spaces, never with tabs",
+    "while scanning an alias": "Put a text that begins with * in quotes",
     "found undefined alias": "An alias (*name) needs an anchor (&name) above it; put a text that "
     "begins with * in quotes",
 }
@@ -42,7 +49,7 @@ def read_yaml(path: str, content: bytes) -> Document:
             keys that are no text, NaN, aliases that multiply.
     """
     text = decoded(path, content)
-    builder = _Builder(path)
+    builder = _Builder(path, text)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
@@ -68,8 +75,9 @@ class _StopError(Exception):
 class _Builder:
     """Grow the tree from events, with its own stack instead of recursion."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, text: str) -> None:
         self.path = path
+        self._text = text
         self.problems: list[Problem] = []
         self.root: Node | None = None
         self._stack: list[Node] = []
@@ -135,7 +143,8 @@ class _Builder:
         tag = getattr(event, "tag", None)
         if tag is not None:
             message = (
-                "Tags are not allowed in eval files; remove what begins with an exclamation mark."
+                "Tags are not allowed in eval files; remove what begins with an exclamation mark, or "
+                "put it in quotes if it is text."
             )
             self._problem(event, message, tag)
         return node
@@ -153,7 +162,14 @@ class _Builder:
             node.scalar = resolved(text)
         except ValueError as error:
             self._problem(event, str(error), text)
+        if node.scalar is None or isinstance(node.scalar, str):
+            node.raw = (text + self._cut_off(event)).strip(" \t\r")
         return node
+
+    def _cut_off(self, event: yaml.ScalarEvent) -> str:
+        """Give the comment right behind a plain scalar if it may be meant as a part of it."""
+        comment = _PERHAPS_TEXT.match(self._text, event.end_mark.index) if event.end_mark else None
+        return comment[0] if comment else ""
 
     def _open(self, event: yaml.CollectionStartEvent) -> None:
         node = self._node(event)
@@ -213,7 +229,10 @@ class _Builder:
         if isinstance(node.scalar, str):
             return node
         if node.raw is None:
-            message, found = "A key must be text, not a list or a mapping.", ""
+            message = "A key must be text, not a list or a mapping."
+            if node.entries is not None:
+                message += " Put a text that begins with {{ in quotes."
+            found = ""
         elif node.raw:
             message = f'A key must be text: write "{node.raw}" in quotes.'
             found = node.raw

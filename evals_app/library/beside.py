@@ -1,4 +1,4 @@
-"""Find on disk what suites show, in the folders of their files and nowhere else."""
+"""Find on disk what eval files name, in what is imported and beside it, and nowhere else."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,9 +7,13 @@ from evals_app.engine.files import MAX_FILE_BYTES
 from evals_app.formats import FindFile
 
 
-def beside(files: Iterable[Path], *, root: Path = Path()) -> FindFile:
-    """Give a way to files in the folders of these files, and below; paths begin at `root`."""
-    folders = {file.resolve().parent for file in files}
+def beside(given: Iterable[Path], *, root: Path = Path()) -> FindFile:
+    """Give a way to files in these folders and in those of these files, and below.
+
+    Paths begin at `root`.
+    """
+    resolved = (path.resolve() for path in given)
+    folders = {path if path.is_dir() else path.parent for path in resolved}
 
     def find(path: str) -> bytes | None:
         # A link may lead anywhere; what counts is where it ends.

@@ -14,7 +14,7 @@ from django.db import DataError, connection, transaction
 from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.callables.references import importing_within
-from evals_app.engine.suite import near
+from evals_app.engine.suite import SuiteSpec, near
 from evals_app.formats import (
     Dialect,
     Difference,
@@ -53,12 +53,13 @@ _CODE_S = 60.0  # for all code of the operator's that an import names; somebody 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What an import did, or would do, to one object."""
+    """What an import did, or would do, to one object; `suite` is what the files say of a suite."""
 
     kind: Kind
     slug: str
     what: Saved | Literal["archived"]
     differences: tuple[Difference, ...] = ()
+    suite: SuiteSpec | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def import_files(
             while report is None:
                 # Code of the operator's is imported here, so nobody may have to wait for it.
                 known = _known()
-                compared = replace(known, size_of=_stored_sizes())
+                compared = replace(known, size_of=_stored_sizes(), fixtures_of=_fixtures_of)
                 imported = read_files(
                     files,
                     dialect=dialect,
@@ -301,6 +302,11 @@ def _known() -> Known:
     )
 
 
+def _fixtures_of(suite: str) -> list[str]:
+    slugs = Suite.objects.filter(slug=suite, fixtures__isnull=False).order_by("fixtures__slug")
+    return list(slugs.values_list("fixtures__slug", flat=True))
+
+
 def _stored_sizes() -> Callable[[str], int | None]:
     """Give a way to the sizes of stored contents, which asks the database once and if need be."""
 
@@ -349,7 +355,8 @@ def _changes(imported: Imported, sources: _Sources) -> Iterator[Change]:
         yield Change("agent", agent.spec.slug, save_agent(agent.spec))
     for suite in imported.suites:
         source = sources.source_of(suite.path)
-        yield Change("suite", suite.spec.slug, save_suite(suite.spec, source=source))
+        saved = save_suite(suite.spec, source=source)
+        yield Change("suite", suite.spec.slug, saved, suite=suite.spec)
     gone = sources.gone(imported)
     Suite.objects.filter(slug__in=gone).archive()
     yield from (Change("suite", slug, "archived") for slug in gone)

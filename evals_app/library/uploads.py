@@ -7,10 +7,18 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from evals_app.formats import EXPECTED, FormatError, Problem, SourceFile, is_eval_file, is_shown
+from evals_app.formats import (
+    EXPECTED,
+    FormatError,
+    Problem,
+    SourceFile,
+    is_eval_file,
+    is_shown,
+    is_table,
+)
 
 MAX_UNPACKED_BYTES = 50 * 1024 * 1024  # of everything that is sent together
 MAX_ENTRIES = 10_000  # of an archive
@@ -21,6 +29,10 @@ _IS_ENCRYPTED, _IS_UTF8 = 0x1, 0x800
 # Of others zipfile unpacks more at once than was asked for.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _TWICE = "Two files that are sent together have this path; send only one of them."
+_PASSED_OVER = (
+    "This table is not imported: beside eval files a table may be anything. If it holds cases, send "
+    "it by itself, or let its name end in .suite.csv or .suite.xlsx."
+)
 _DRIVE = re.compile("[A-Za-z]:")
 # What zipfile raises for archives that are cut off or made up; fuzzed in the tests.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError)
@@ -32,17 +44,25 @@ class Upload:
 
     files: list[SourceFile]
     beside: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    _named: set[str] = field(default_factory=set, repr=False)
 
     def find(self, path: str) -> bytes | None:
         """Give what stands beside the files at this path; None: nothing does."""
+        self._named.add(path)
         return self.beside.get(path)
+
+    def passed_over(self) -> list[Problem]:
+        """Warn of tables beside the files that none of them has named by now: cases, perhaps."""
+        tables = sorted(filter(is_table, self.beside.keys() - self._named))
+        return [replace(_problem(each, _PASSED_OVER), level="warning") for each in tables]
 
 
 def unpack(sent: Iterable[SourceFile]) -> Upload:
     """Unpack archives, and tell files to import from those that are only there to be named.
 
     A file that was sent by itself is meant to be imported. Of an archive that holds for eval files
-    alone: a folder of somebody's work has other files too. Hidden ones are left out.
+    alone: a folder of somebody's work has other files too. If it has tables and no eval files, the
+    tables are meant. Hidden ones are left out.
 
     Raises:
         FormatError: two files have one path, or an archive cannot be read, leads out of itself,
@@ -69,7 +89,8 @@ def unpack(sent: Iterable[SourceFile]) -> Upload:
                 room -= len(content)
         except FormatError as error:
             problems += error.problems
-    evals = [name for name in found if is_eval_file(name) and not is_shown(name)]
+    visible = [name for name in found if not is_shown(name)]
+    evals = list(filter(is_eval_file, visible)) or list(filter(is_table, visible))
     problems += [_problem(name, _TWICE) for name in found.keys() & files.keys()]
     files |= {name: SourceFile(name, found.pop(name)) for name in evals}
     if archives and not (files or problems):

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import Run
+from evals_app.reports.markdown import score_text
 from evals_app.runs.cluster import TICK_S
 
 SHOWN_FAILURES = 20
@@ -94,13 +95,18 @@ def cost_of(run: Run) -> str:
     """Say what a run has cost so far, and what it may cost; nothing where nothing is paid."""
     if run.max_cost_usd is not None:
         return f"{usd_text(run.spent_usd)} of {usd_text(run.max_cost_usd)}"
-    return usd_text(run.spent_usd) if run.spent_usd else ""
+    spent = usd_text(run.spent_usd) if run.spent_usd else ""
+    has_results = run.passed + run.failed + run.errored > 0
+    if not run.is_open and has_results and None in (run.agent_cost_usd, run.judge_cost_usd):
+        # A price or a usage is missing: what is known is not all.
+        return f"at least {spent}" if spent else "cost unknown"
+    return spent
 
 
 def print_result(run: Run, *, console: Console, site: str) -> None:
     """Print a run's verdict, and its failures with reason and link."""
     colour = {"passed": "green", "failed": "red"}.get(run.verdict, "yellow")
-    score = "" if run.score is None else f", score {run.score:.2f}"
+    score = "" if run.score is None else f", score {score_text(run.score, scale=run.score_scale)}"
     cost = f", {cost_of(run)}" if cost_of(run) else ""
     scripted = " (scripted)" if run.is_scripted else ""
     console.print(
@@ -114,9 +120,9 @@ def print_result(run: Run, *, console: Console, site: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
     for gate in run.summary.get("gates", []):
         if not gate["passed"]:
+            actual = "unknown" if gate["actual"] is None else f"{gate['actual']:g}"
             console.print(
-                f"  gate {gate['name']}: limit {gate['limit']:g}, was {gate['actual']}",
-                highlight=False,
+                f"  gate {gate['name']}: limit {gate['limit']:g}, was {actual}", highlight=False
             )
     wrong = run.executions.exclude(verdict="passed").exclude(verdict="").order_by("position")
     for row in wrong[:SHOWN_FAILURES].values_list("pk", "case", "trial", "verdict", "reason"):

@@ -30,6 +30,9 @@ def read_paths(paths: Sequence[str]) -> list[SourceFile]:
         CommandError: a path does not exist or cannot be read, or there is no eval file at all.
     """
     problems = [f"There is no file or folder {path}." for path in paths if not Path(path).exists()]
+    if not all(paths):
+        # Python takes it for the current folder; in a shell it is a variable that is not set.
+        problems.append("One of the paths is empty; write . for the current folder.")
     found: dict[Path, Path] = {}
     for file in _files(paths):
         found.setdefault(file.resolve(), file)

@@ -148,7 +148,10 @@ def check_slug(slug: str) -> None:
     try:
         _SLUG.validate_python(slug)
     except ValidationError as error:
-        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+        found = error.errors()[0]
+        reason = found["msg"].removeprefix("Value error, ")
+        if found["type"] != "value_error":
+            reason = "It has 1 to 100 characters."
         near = slug_of(slug, instead="")
         hint = f" Did you mean {near!r}?" if near else ""
         raise CommandError(f"{slug!r} is no slug. {reason}{hint}", returncode=USAGE) from error

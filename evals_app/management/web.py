@@ -6,6 +6,8 @@ import sys
 from types import TracebackType
 from typing import Self
 
+from django.conf import settings
+
 from evals_app.runs.cluster import parent_death_signal
 
 WEB_WORKERS = 1
@@ -20,6 +22,7 @@ class WebServer:
             *(sys.executable, "-m", "gunicorn", "evalsite.wsgi:application"),
             *("--bind", bind, "--workers", str(WEB_WORKERS), "--threads", str(THREADS)),
             *("--log-level", "warning"),
+            *("--pythonpath", str(settings.BASE_DIR)),  # this command may run from any folder
         ]
 
     def __enter__(self) -> Self:

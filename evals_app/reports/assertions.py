@@ -32,6 +32,9 @@ assertions:
 Assertions of a turn see that turn: its reply and its tool calls. Assertions in `final_assertions`
 see the whole conversation: all replies and all calls.
 
+Unless a suite's `pass_rule` is `score` or its `run_rule` is `gates`, a case needs at least one check
+with a verdict, or a limit: otherwise its executions end in error, because nothing was asserted.
+
 A judge may be a script, for examples and for tests without a model: `judge_model: scripted/SLUG`
 asks the agent with that slug, whose rules match the judge's prompt. Criteria and reply stand in it
 between `<CRITERIA` and `</CRITERIA`, `<SUBMISSION` and `</SUBMISSION`; prompts of metrics that ask in
@@ -58,7 +61,7 @@ COMMON: dict[str, tuple[str, str]] = {
     "weight": ("`1`", "Share in the score. 0: shown only, in neither score nor verdict."),
     "threshold": (
         "none",
-        "From 0 to 1. A check that gives no verdict of its own passes at this score or more.",
+        "A check without a verdict of its own passes at this score (0 to 1) or more; else it informs.",
     ),
     "enabled": ("`true`", "`false` keeps the check but leaves it out."),
     "fail_on_error": (
@@ -74,6 +77,9 @@ COMMON: dict[str, tuple[str, str]] = {
         "`conversation` reads all replies. Types that read text only; a judge at the end always does.",
     ),
 }
+
+# Of examples; what is right depends on the texts. Where nothing stands, 0.8.
+_THRESHOLDS = {"fuzzy_match": 0.6, "token_f1": 0.6, "bleu": 0.3, "rouge": 0.5, "meteor": 0.5}
 
 # In the order in which people look for them.
 FAMILIES: dict[str, str] = {
@@ -99,7 +105,7 @@ _MATCHERS = """\
 | a bare value | the same value, deeply: `1` equals `1.0`, `true` equals only `true`, texts are not \
 converted |
 | `{fuzzy: x}` | the same apart from case, surplus spaces, `,` and `_`; two numbers are equal within \
-1e-9, and `35%` is `0.35` |
+1e-9 whatever spaces are in them, and `35%` is `0.35` |
 | `{regex: p}` | the pattern (RE2, case-sensitive) fits the whole text form of the value |
 | `{any_of: [...]}` | one of these; each may be a value or a matcher |
 | `{contains: x}` | a list has the value, or the text form has the text in it, upper and lower case \
@@ -142,9 +148,11 @@ def reference_of(kind: str) -> Reference:
     """Describe a type from its grader."""
     grader = GRADERS[kind]
     first, _, rest = inspect.cleandoc(grader.__doc__ or "").partition("\n")
-    example = yaml.dump(
-        [{"type": kind} | grader.example], Dumper=_Readable, sort_keys=False, allow_unicode=True
-    )
+    written = {"type": kind} | grader.example
+    if not grader.model_validate(grader.example).decides(None):
+        # Copied without one, it would decide nothing.
+        written["threshold"] = _THRESHOLDS.get(kind, 0.8)
+    example = yaml.dump([written], Dumper=_Readable, sort_keys=False, allow_unicode=True)
     return Reference(kind, grader, first, rest.strip(), example, tuple(_aliases(kind)))
 
 

@@ -49,7 +49,8 @@ of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
 [promptfoo](coming-from-promptfoo.md). What they leave to their defaults is written out when they
 are imported, so that an export shows it.
 
-Assertions have a page of their own: [assertions](assertions.md)."""
+Assertions have a page of their own: [assertions](assertions.md). What an agent over HTTP, in Python or
+as a program is told, and may answer, stands in [your own agent](own-agents.md)."""
 
 # File, title, specs in the order of their sections.
 _FILES: tuple[tuple[str, str, tuple[type[BaseModel], ...]], ...] = (

@@ -89,7 +89,7 @@ def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
         ("Agent", escaped(run["agent"])),
         ("Model", escaped(run.get("model") or UNKNOWN)),
         ("Judge", escaped(run.get("judge") or UNKNOWN)),
-        ("Score", _score(run["score"], scale=scale)),
+        ("Score", score_text(run["score"], scale=scale)),
         ("Cases passed", _percent(run.get("pass_rate"))),
         ("Latency of a turn, median", _duration(run.get("median_ms"))),
         ("Latency of a turn, p95", _duration(run.get("p95_ms"))),
@@ -118,7 +118,7 @@ def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
 
         def shown(value: float | None, name: str = gate["name"]) -> str:
             if name == "min_score":
-                return _score(value, scale=scale)
+                return score_text(value, scale=scale)
             if name.endswith("_usd"):
                 return usd_text(value)
             return _percent(value) if name == "min_pass_rate" else _duration(value)
@@ -155,7 +155,7 @@ def _cases(cases: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
             escaped(case["name"]),
             _WORDS[case["verdict"] or "not_run"],
             _percent(case["pass_rate"]),
-            _score(case["score"], scale=scale),
+            score_text(case["score"], scale=scale),
         )
         for case in cases
     ]
@@ -170,7 +170,7 @@ def _executions(executions: Sequence[Mapping[str, Any]], *, scale: str) -> list[
             _link(each),
             str(each["trial"]),
             _WORDS[each["state"]],
-            _score(each["score"], scale=scale),
+            score_text(each["score"], scale=scale),
             _duration(each["duration_ms"]),
             usd_text(each["cost_usd"]) if each["verdict"] else UNKNOWN,
         )
@@ -202,7 +202,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _score(score: float | None, *, scale: str) -> str:
+def score_text(score: float | None, *, scale: str) -> str:
+    """Write a score in 0..1 on the scale of its suite."""
     if score is None:
         return UNKNOWN
     return f"{1 + 4 * score:.1f} of 5" if scale == "1-5" else f"{score:.2f}"

@@ -45,6 +45,11 @@ class Obstacles:
                 f"Agent {agent.slug} has unknown tools: {', '.join(unknown)}. Known: {known}."
             )
         if agent.driver == "model" and agent.model is not None:
+            if agent.model.provider == "scripted":
+                self._say(
+                    f"Agent {agent.slug} has {agent.model} as its model, but a script is an agent, "
+                    f"not a model: test the agent {agent.model.name} instead."
+                )
             self._reachable(agent.model, f"Agent {agent.slug}")
         asked = [(f"Agent {agent.slug}", agent.url, agent.headers)] if agent.url else []
         for tool in agent.tools:

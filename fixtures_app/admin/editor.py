@@ -85,7 +85,9 @@ def problems_of(form: forms.BaseForm, where: str, fallback: str) -> Iterator[Lis
         field = form[name] if name in form.fields else None
         is_seen = field is not None and not field.is_hidden
         label = str(field.label) if field is not None and is_seen else ""
-        place = ", ".join(filter(None, [where, label[:1].lower() + label[1:] if where else label]))
+        if where and not label[:2].isupper():  # as in "JSON Schema"
+            label = label[:1].lower() + label[1:]
+        place = ", ".join(filter(None, [where, label]))
         anchor = (field.id_for_label if field is not None and is_seen else "") or fallback
         for message in errors:
             yield Listed(place, str(message), anchor)

@@ -20,7 +20,7 @@ def read_json(text: str) -> Json:
         ValidationError: what is wrong, and in which line and column.
     """
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=_refuse, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         message = f"This is not valid JSON: line {error.lineno}, column {error.colno}: "
         raise ValidationError(message + _hint(text, error)) from None
@@ -36,6 +36,17 @@ def read_json(text: str) -> Json:
 def _refuse(constant: str) -> Json:
     message = f"JSON has no {constant}; write a number or null."
     raise ValidationError(message)
+
+
+def _once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Make an object; of two values under one key the first would be lost without a word."""
+    found: dict[str, Json] = {}
+    for key, value in pairs:
+        if key in found:
+            message = f"The key {json.dumps(key, ensure_ascii=False)} stands twice in one object."
+            raise ValidationError(message)
+        found[key] = value
+    return found
 
 
 def _hint(text: str, error: json.JSONDecodeError) -> str:

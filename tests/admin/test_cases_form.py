@@ -273,6 +273,34 @@ def test_blank_numbers_take_their_defaults(admin_client: Client) -> None:
     (saved,) = checks_of(case)
     assert (saved.options, saved.weight) == ({"value": 1}, 1.0)
     assert "Blank means 0.0." in page.text
+    assert "Blank means 0.000001." in page.text
+
+
+@pytest.mark.parametrize(
+    ("check", "badge"),
+    [
+        pytest.param({"type": "rouge", "value": "x"}, True, id="measures"),
+        pytest.param({"type": "rouge", "value": "x", "threshold": 0.5}, False, id="decides then"),
+        pytest.param({"type": "contains", "value": "x"}, False, id="decides by itself"),
+        pytest.param(
+            {"type": "geval", "criteria": "x", "strict_mode": True}, False, id="by its options"
+        ),
+    ],
+)
+def test_a_check_that_decides_nothing_says_so(
+    admin_client: Client, check: dict[str, Any], badge: object
+) -> None:
+    case = write_case(turns=[{"user": "x", "assertions": [check]}])
+
+    assert ("Score only" in page_of(admin_client, case).text) == badge
+
+
+def test_a_check_with_a_mistake_is_called_by_its_kind(admin_client: Client) -> None:
+    page = page_of(admin_client, write_case())
+
+    answer = page.post(**{f"{CHECKS}-0-type": "tool_use", f"{CHECKS}-0-opt-tool": ""})
+
+    assert "Tool was used wellNeeds fixing" in answer.text
 
 
 def test_the_page_says_what_the_suite_checks_too(admin_client: Client) -> None:

@@ -118,3 +118,50 @@ def test_problems_stand_under_their_file() -> None:
     errors = preview(FormatError(problems), {}).errors
 
     assert [(path, len(quoted)) for path, quoted in errors.files] == [("a.yaml", 1), ("b.yaml", 2)]
+
+
+# Rows of tables
+
+
+def cells_of(content: str, line: int, column: int, keys: str) -> list[tuple[str, str, bool]]:
+    problem = Problem("a.csv", line, column, keys, "", "Wrong.")
+    shown = preview(FormatError([problem]), {"a.csv": content.encode()})
+    ((_, (quoted,)),) = shown.errors.files
+    return [(each.name, each.text, each.is_marked) for each in quoted.cells]
+
+
+@pytest.mark.parametrize(
+    ("column", "keys", "cells"),
+    [
+        pytest.param(2, "B2", [("A2", "x", False), ("B2", "y", True)], id="a cell"),
+        pytest.param(
+            3, "C2", [("A2", "x", False), ("B2", "y", False), ("C2", "", True)], id="behind the row"
+        ),
+        pytest.param(1, "", [], id="the whole table"),
+    ],
+)
+def test_the_row_of_a_table_is_shown(
+    column: int, keys: str, cells: list[tuple[str, str, bool]]
+) -> None:
+    assert cells_of("user,expected\nx,y\n", 2, column, keys) == cells
+
+
+def test_of_a_wide_row_the_cells_around_the_place_are_shown() -> None:
+    row = ",".join(map(str, range(1, 41)))
+
+    cells = cells_of(f"user\n{row}\n", 2, 20, "T2")
+
+    assert [name for name, _, _ in cells] == ["Q2", "R2", "S2", "T2", "U2", "V2", "W2"]
+    assert [text for _, text, is_marked in cells if is_marked] == ["20"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("user,expected\nx,token: abc\n", id="a row with a secret"),
+        pytest.param('user,expected\n"x,y\n', id="a table that cannot be read"),
+        pytest.param("user,expected\n", id="a row that is not there"),
+    ],
+)
+def test_a_row_that_cannot_be_shown_is_not(content: str) -> None:
+    assert [text for _, text, _ in cells_of(content, 2, 1, "A2") if text] == []

@@ -8,6 +8,7 @@ import pytest
 from django.core.cache import cache
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from openpyxl import load_workbook
 
 from evals_app.admin import importing
 from evals_app.library import import_files
@@ -50,6 +51,12 @@ class Page:
         response = self._client.post(URL, {"import": self.token}, follow=True)
         return Page(self._client, response)
 
+    def choose_agent(self, slug: str) -> "Page":
+        """Answer the question which agent is asked, as the form of the page would."""
+        kept = re.search(r'name="kept" value="(\w+)"', self.html)
+        answer = {"kept": kept[1] if kept else "", "asked-agent": slug}
+        return Page(self._client, self._client.post(URL, answer))
+
 
 class _Text(HTMLParser):
     def __init__(self) -> None:
@@ -84,14 +91,14 @@ def test_checking_says_what_would_happen_and_saves_nothing(admin_client: Client)
 
     assert "nothing is saved yet" in page.text
     assert "New suite greetings" in page.text.replace("add_circle", "")
-    assert "Import these 2 objects" in page.text
+    assert "Import 1 suite and 1 agent" in page.text
     assert not Suite.objects.exists()
 
 
 def test_what_was_checked_is_imported_without_choosing_it_again(admin_client: Client) -> None:
     page = check(admin_client, BOTH).press_import()
 
-    assert "Imported: 2 objects written." in page.text
+    assert "Imported: 1 suite and 1 agent." in page.text
     suite = Suite.objects.get()
     assert suite.agent == Agent.objects.get()
     assert page.response.redirect_chain[-1][0] == f"/admin/evals_app/suite/{suite.pk}/change/"
@@ -102,7 +109,7 @@ def test_a_folder_comes_as_an_archive(admin_client: Client) -> None:
 
     page = check(admin_client, {"project.zip": zipped(files)}).press_import()
 
-    assert "Imported: 2 objects written." in page.text
+    assert "Imported: 1 suite and 1 agent." in page.text
 
 
 def test_a_file_may_be_pasted(admin_client: Client) -> None:
@@ -118,8 +125,71 @@ def test_the_agent_of_files_that_name_none_is_chosen(admin_client: Client) -> No
 
     page = check(admin_client, {"greetings.csv": TABLE}, agent="echo").press_import()
 
-    assert "Imported: 1 object written." in page.text
+    assert "Imported: 1 suite." in page.text
     assert Suite.objects.get().agent.slug == "echo"
+
+
+def test_a_table_that_names_no_agent_is_a_question_not_a_mistake(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+
+    asked = check(admin_client, {"greetings.csv": TABLE})
+
+    assert "Which agent is asked?" in asked.text
+    assert "greetings.csv does not say" in asked.text
+    assert "mistake" not in asked.text
+    assert "--agent" not in asked.text
+    assert asked.token == ""
+
+    page = asked.choose_agent("echo")
+
+    assert "New suite greetings: 1 case for the agent echo" in page.text.replace("add_circle", "")
+    assert "Imported: 1 suite." in page.press_import().text
+    assert Suite.objects.get().agent.slug == "echo"
+
+
+def test_a_table_that_names_its_agent_asks_nothing(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    table = b"case,user,contains,agent\nHello,Hi,Hello,echo\n"
+
+    assert "can be imported" in check(admin_client, {"greetings.csv": table}).text
+
+
+def test_mistakes_come_before_the_question_of_the_agent(admin_client: Client) -> None:
+    page = check(admin_client, {"greetings.csv": TABLE, "b.csv": b"user,contains,trials\nHi,x,y\n"})
+
+    assert "Nothing can be imported: 1 mistake to mend" in page.text
+    assert "Choose an agent too: b.csv, greetings.csv name none." in page.text
+    assert "--agent" not in page.text
+
+
+def test_the_only_agent_is_chosen_beforehand(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+
+    assert '<option value="echo" selected>' in check(admin_client, {"greetings.csv": TABLE}).html
+
+
+def test_without_an_agent_the_page_leads_to_one(admin_client: Client) -> None:
+    page = check(admin_client, {"greetings.csv": TABLE})
+
+    assert "There is no agent here yet." in page.text
+    assert 'href="/admin/evals_app/agent/add/"' in page.html
+
+
+@pytest.mark.parametrize("slug", ["", "ecko"])
+def test_an_answer_that_is_no_agent_is_asked_again(admin_client: Client, slug: str) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+
+    page = check(admin_client, {"greetings.csv": TABLE}).choose_agent(slug).choose_agent("echo")
+
+    assert "can be imported" in page.text
+
+
+def test_an_answer_for_files_that_are_gone_asks_for_them(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    asked = check(admin_client, {"greetings.csv": TABLE})
+    cache.clear()
+
+    assert "not kept any more" in asked.choose_agent("echo").text
 
 
 def test_two_agents_of_one_name_are_told_apart(admin_client: Client) -> None:
@@ -140,8 +210,8 @@ def test_changes_are_told_field_by_field(admin_client: Client) -> None:
 
     assert "trials added: 3" in page.text
     assert '"Hello" → to "Bye"' in page.text
-    assert "1 changed, 1 unchanged" in page.text
-    assert "Import this object" in page.text
+    assert "Changed: 1 suite; Unchanged: 1 agent" in page.text
+    assert "Import 1 suite" in page.text
 
 
 def test_a_schema_that_changes_is_told(admin_client: Client) -> None:
@@ -150,7 +220,7 @@ def test_a_schema_that_changes_is_told(admin_client: Client) -> None:
 
     page = check(admin_client, {FIXTURE.path: changed})
 
-    assert "entity type order schema.properties.total.type" in page.text
+    assert "entity type order schema, properties, total, type" in page.text
 
 
 def test_many_changes_are_folded(admin_client: Client) -> None:
@@ -185,7 +255,90 @@ def test_what_is_lost_is_told_with_its_reason(admin_client: Client) -> None:
     assert "Line 6" in page.text
 
 
+def test_tables_of_an_archive_that_are_left_out_are_told(admin_client: Client) -> None:
+    packed = zipped({"echo.agent.yaml": AGENT, "greetings.csv": TABLE})
+
+    page = check(admin_client, {"project.zip": packed})
+
+    assert "New: 1 agent; 1 warning" in page.text
+    assert "This table is not imported" in page.text
+
+
+@pytest.mark.parametrize(
+    ("files", "path"),
+    [
+        pytest.param({"echo.agent.yaml": AGENT}, "evals_app/agent", id="agents"),
+        pytest.param({FIXTURE.path: FIXTURE.content}, "evals_app/suite", id="several kinds"),
+    ],
+)
+def test_the_way_leads_to_what_was_imported(
+    admin_client: Client, files: dict[str, bytes], path: str
+) -> None:
+    page = check(admin_client, files).press_import()
+
+    assert page.response.redirect_chain[-1][0] == f"/admin/{path}/"
+
+
+def test_an_edited_cell_of_an_exported_workbook_is_all_that_changes(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    table = b"case,user,expected\nHello,Hi,Hello\nBye,See you,Bye\n"
+    check(admin_client, {"greetings.csv": table}, agent="echo").press_import()
+    suite = Suite.objects.get()
+    exported = admin_client.get(f"/admin/evals_app/suite/{suite.pk}/export-table/").content
+    book = load_workbook(io.BytesIO(exported))
+    book.worksheets[0]["C3"] = "Goodbye"
+    edited = io.BytesIO()
+    book.save(edited)
+
+    again = check(admin_client, {"greetings.xlsx": exported})
+    page = check(admin_client, {"greetings.xlsx": edited.getvalue()})
+
+    assert "Everything in these files is here already" in again.text
+    assert page.html.count("<ins>") == page.html.count("<del>") == 1
+    assert 'case “Bye”, turn 1, expected answer from "Bye" → to "Goodbye"' in page.text
+
+
+def test_the_sample_of_a_spreadsheet_is_there_to_fill_in(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    sample = admin_client.get(f"{URL}sample/")
+
+    page = check(admin_client, {"questions.xlsx": sample.content}, agent="echo")
+
+    assert sample["Content-Type"].endswith("spreadsheetml.sheet")
+    assert "New suite questions: 3 cases" in page.text.replace("add_circle", "")
+
+
+# How much is shown
+
+
+def test_of_many_cases_a_few_are_shown_and_the_rest_is_counted(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    rows = [f"Case {n},Hi,Hello {n}" for n in range(1, 1201)]
+    table = "\n".join(["case,user,expected", *rows]).encode()
+
+    page = check(admin_client, {"many.csv": table}, agent="echo")
+
+    assert "1,200 cases for the agent echo" in page.text
+    assert "and 1,197 more" in page.text
+    assert "Case 4" not in page.text
+
+    page.press_import()
+    page = check(admin_client, {"many.csv": table.replace(b"Hello", b"Bye")}, agent="echo")
+
+    assert "and 1,000 more that are not shown" in page.text
+    assert page.html.count("<ins>") == 200
+
+
 # Mistakes
+
+
+def test_the_row_of_a_mistake_in_a_table_is_shown_with_its_cell_marked(
+    admin_client: Client,
+) -> None:
+    page = check(admin_client, {"a.csv": b"case,user,contains,trials\nHello,Hi,<b>,three\n"})
+
+    assert "Row 2" in page.text
+    assert "<td>Hi</td><td>&lt;b&gt;</td><td><mark>three</mark></td>" in page.html
 
 
 @pytest.mark.parametrize(
@@ -206,6 +359,25 @@ def test_one_mistake_keeps_everything_out_and_is_told_with_its_place(
     assert told in page.text
     assert "<script>alert" not in page.html
     assert page.token == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        pytest.param("ping.yaml", b"name: ping\nturns: [{content: Hi}]\n", id="Lobu"),
+        pytest.param("agent.yaml", b"name: x\ntest_cases: [{input: Hi}]\n", id="HoloDeck"),
+        pytest.param(
+            "promptfooconfig.yaml", b"prompts: [Hi]\ntests: [{vars: {}}]\n", id="promptfoo"
+        ),
+    ],
+)
+def test_no_option_of_a_command_is_asked_for(
+    admin_client: Client, name: str, content: bytes
+) -> None:
+    page = check(admin_client, {name: content})
+
+    assert "“Agent for files that name none”" in page.text
+    assert "--agent" not in page.text
 
 
 def test_the_line_of_a_mistake_is_shown_with_its_place_marked(admin_client: Client) -> None:
@@ -326,5 +498,6 @@ def test_who_may_not_write_everything_is_refused() -> None:
     client = client_who_may("add_suite", "change_suite", "view_suite")
 
     assert client.get(URL).status_code == 403
+    assert client.get(f"{URL}sample/").status_code == 403
     assert client.post(URL, {"import": "1"}).status_code == 403
     assert "Import files" not in client.get("/admin/evals_app/suite/").content.decode()

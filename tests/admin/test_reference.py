@@ -31,6 +31,19 @@ def test_nobody_reads_it_without_signing_in(client: Client) -> None:
     assert client.get(f"{ADDRESS}contains/").status_code == 302
 
 
+@pytest.mark.django_db
+def test_fields_are_called_as_on_the_page(admin_client: Client) -> None:
+    page = admin_client.get(f"{ADDRESS}geval/").content.decode()
+
+    assert "“What the judge sees”" in page
+    assert "“Pass at or above”" in page
+    assert "<code>" not in page
+
+
+def test_labels_are_escaped() -> None:
+    assert prose("With `x`, `y`.", {"x": "<b>"}) == "<p>With “&lt;b&gt;”, <code>y</code>.</p>"
+
+
 @pytest.mark.parametrize(
     ("markdown", "html"),
     [

@@ -94,3 +94,32 @@ def test_use_is_noted_again_after_a_minute() -> None:
     token.refresh_from_db()
     assert token.last_used_at is not None
     assert token.last_used_at > old
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "status"),
+    [
+        ("/api/runs/", "text/html", 406),
+        ("/api/runs/?format=xml", "*/*", 404),
+        ("/api/schema/", "image/png", 406),
+    ],
+)
+def test_what_cannot_be_answered_as_it_is_wanted_is_a_problem(
+    path: str, accept: str, status: int
+) -> None:
+    _, text = issue()
+
+    response: Any = APIClient().get(
+        path, headers={"Accept": accept, "Authorization": f"Bearer {text}"}
+    )
+
+    assert response.status_code == status
+    assert response.headers["Content-Type"] == "application/problem+json"
+
+
+def test_the_schema_is_refused_in_json_although_it_is_yaml() -> None:
+    response: Any = APIClient().get("/api/schema/", headers={"Authorization": "Bearer ts_unknown"})
+
+    assert response.status_code == 401
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.json()["detail"] == "This token does not exist, or it has expired."

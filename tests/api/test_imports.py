@@ -7,10 +7,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from openpyxl import Workbook
 from rest_framework.test import APIClient
 
-from evals_app.api import imports
+from evals_app.api import parsers
 from evals_app.models import Agent, Suite
 from fixtures_app.models import Fixture
-from tests.api.clients import make_client, send
+from tests.api.clients import make_client, make_user, send
 from tests.library.written import AGENT, EVERYTHING, SUITE
 
 pytestmark = pytest.mark.django_db
@@ -74,12 +74,14 @@ def test_an_archive_is_unpacked_and_what_it_names_is_found_in_it(client: APIClie
         for file in EVERYTHING:
             archive.writestr(f"project/{file.path}", file.content)
         archive.writestr("project/README.md", "About")
+        archive.writestr("project/left.csv", "question,answer\n")
     upload = SimpleUploadedFile("project.zip", packed.getvalue())
 
     response = client.post("/api/import/", {"files": [upload]}, format="multipart")
 
     assert response.status_code == 200, response.json()
     assert Suite.objects.get().slug == "refunds"
+    assert [each["path"] for each in response.json()["warnings"]] == ["project/left.csv"]
 
 
 def test_an_archive_that_cannot_be_read_is_refused_in_words(client: APIClient) -> None:
@@ -194,14 +196,15 @@ def test_warnings_are_answered(client: APIClient) -> None:
 @pytest.mark.parametrize(
     ("body", "query", "expected"),
     [
-        pytest.param({}, "", "files: This key is missing", id="nothing"),
-        pytest.param({"files": []}, "", "files", id="no file"),
+        pytest.param({}, "", "The key `files` is missing", id="nothing"),
+        pytest.param({"files": []}, "", "files: At least one entry is needed", id="no file"),
+        pytest.param({"files": ["a"]}, "", "Expected keys with values", id="text for a file"),
         pytest.param({"files": [{"path": "a.yaml"}]}, "", "files[0].content", id="no content"),
         pytest.param({"file": []}, "", "Did you mean 'files'?", id="unknown key"),
         pytest.param(
             {"files": [{"path": "a", "content": "", "name": ""}]}, "", "files[0].name", id="inner"
         ),
-        pytest.param({"files": [{"path": "a.txt", "content": ""}]}, "", "no eval file", id="text"),
+        pytest.param({"files": [{"path": "a.pdf", "content": ""}]}, "", "no eval file", id="text"),
         pytest.param(IN_JSON, "?dry_run=yes", "dry_run is true or false", id="dry_run"),
         pytest.param(IN_JSON, "?dryrun=true", "Did you mean 'dry_run'?", id="unknown parameter"),
         pytest.param(IN_JSON, "?dialect=struer", "Did you mean 'struere'?", id="dialect"),
@@ -226,8 +229,36 @@ def test_a_file_without_a_name_is_refused(client: APIClient) -> None:
 
 
 def test_an_upload_of_nothing_is_refused(client: APIClient) -> None:
-    assert client.post("/api/import/", {}, format="multipart").status_code == 400
-    assert client.post("/api/import/", {"files": "text"}, format="multipart").status_code == 400
+    nothing = client.post("/api/import/", {}, format="multipart")
+    text = client.post("/api/import/", {"files": "text"}, format="multipart")
+
+    assert (nothing.status_code, text.status_code) == (400, 400)
+    assert nothing.json()["detail"] == "There is no file in this upload."
+    assert "is no file" in text.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(b'form-data; name="files"; filename="K\xe4se.agent.yaml"', id="file name"),
+        pytest.param(b'form-data; name="K\xe4se.agent.yaml"; filename="x"', id="name"),
+        pytest.param(b'form-data; filename="x.agent.yaml"', id="no name"),
+    ],
+)
+def test_a_part_that_cannot_be_read_is_not_passed_over(client: APIClient, head: bytes) -> None:
+    parts = [
+        (b'form-data; name="files"; filename="shop.agent.yaml"', AGENT.content),
+        (head, AGENT.content.replace(b"slug: shop", b"slug: other")),
+    ]
+    body = b"".join(b"--x\r\nContent-Disposition: %s\r\n\r\n%s\r\n" % part for part in parts)
+
+    response = send(
+        client, "POST", "/api/import/", body + b"--x--\r\n", "multipart/form-data; boundary=x"
+    )
+
+    assert response.status_code == 400
+    assert "write both in UTF-8" in response.json()["detail"]
+    assert not Agent.objects.exists()
 
 
 def test_an_option_among_the_files_is_refused(client: APIClient) -> None:
@@ -242,10 +273,17 @@ def test_an_option_among_the_files_is_refused(client: APIClient) -> None:
     assert not Agent.objects.exists()
 
 
+@pytest.mark.parametrize("has_session", [False, True])
 def test_files_that_are_too_large_together_are_refused(
-    client: APIClient, monkeypatch: pytest.MonkeyPatch
+    client: APIClient, monkeypatch: pytest.MonkeyPatch, *, has_session: bool
 ) -> None:
-    monkeypatch.setattr(imports, "MAX_BODY", 100)  # the true one would take seconds
+    if has_session:
+        client = APIClient(enforce_csrf_checks=True)
+        client.force_login(make_user())
+        client.get("/admin/")
+        token = client.cookies["csrftoken"].value
+        client.credentials(HTTP_X_CSRFTOKEN=token)
+    monkeypatch.setattr(parsers, "MAX_BODY", 100)  # the true one would take seconds
     uploads = [SimpleUploadedFile(f"{n}.agent.yaml", b"x" * 60) for n in range(2)]
 
     response = client.post("/api/import/", {"files": uploads}, format="multipart")

@@ -10,7 +10,10 @@ from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 from rest_framework.test import APIClient
 
+from evals_app.engine.scoring import Decision, execution_summary
+from evals_app.engine.trial import Verdict
 from evals_app.library import import_files
+from evals_app.models import Execution
 from tests.api.clients import make_client
 from tests.library.written import AGENT, EVERYTHING
 from tests.makers import make_execution, make_grade, make_run, make_trial
@@ -97,6 +100,8 @@ def test_what_is_answered_is_what_the_schema_says(schema: Any, path: str, addres
     execution = make_execution(
         run, state="failed", trial=make_trial(turns=2), grades=[make_grade(), make_grade(None)]
     )
+    summary = execution_summary(make_trial(), [], Decision(Verdict.FAILED, 0.5))
+    Execution.objects.exclude(summary={}).update(summary=summary)
 
     body = make_client().get(address.format(run=run.pk, execution=execution.pk)).json()
 
@@ -107,6 +112,13 @@ def test_what_is_answered_is_what_the_schema_says(schema: Any, path: str, addres
         for error in OAS30Validator(described).iter_errors(body)
     ]
     assert errors == []
+
+
+def test_the_summary_of_an_execution_is_described_whole(schema: Any) -> None:
+    summary = execution_summary(make_trial(), [], Decision(Verdict.PASSED, 1.0))
+
+    execution = schema["components"]["schemas"]["Execution"]["properties"]
+    assert execution["summary"]["properties"].keys() == summary.keys()
 
 
 @pytest.mark.django_db

@@ -96,7 +96,7 @@ def test_a_ceiling_is_kept_to_the_last_digit(
 @pytest.mark.parametrize(
     ("body", "status", "expected"),
     [
-        pytest.param({}, 400, "suite: This key is missing.", id="empty"),
+        pytest.param({}, 400, "suite: The key `suite` is missing.", id="empty"),
         pytest.param([], 400, "Send a JSON object.", id="list"),
         pytest.param({"suite": "talk"}, 400, "Did you mean 'talks'?", id="unknown suite"),
         pytest.param({"suite": 7}, 400, "suite", id="number for a slug"),
@@ -106,7 +106,12 @@ def test_a_ceiling_is_kept_to_the_last_digit(
         pytest.param({"suite": "talks", "trials": 10**30}, 400, "trials", id="huge"),
         pytest.param({"suite": "talks", "trials": True}, 400, "trials", id="bool"),
         pytest.param({"suite": "talks", "trials": 1.5}, 400, "trials", id="float"),
-        pytest.param({"suite": "talks", "cases": "x"}, 400, "cases", id="text for a list"),
+        pytest.param(
+            {"suite": "talks", "cases": "x"},
+            400,
+            "Expected a list, found text.",
+            id="text for a list",
+        ),
         pytest.param({"suite": "talks", "cases": [None]}, 400, "cases[0]", id="null in a list"),
         pytest.param({"suite": "talks", "cases": ["nope"]}, 422, "No case of talks", id="no case"),
         pytest.param({"suite": "talks", "model": "x/y"}, 422, "no model", id="model of a script"),
@@ -115,7 +120,7 @@ def test_a_ceiling_is_kept_to_the_last_digit(
             {"suite": "talks", "max_cost_usd": 0}, 400, "greater than 0", id="for nothing"
         ),
         pytest.param({"suite": "talks", "max_cost_usd": -1}, 400, "max_cost_usd", id="negative"),
-        pytest.param({"suite": "talks", "max_cost_usd": "5"}, 400, "max_cost_usd", id="text"),
+        pytest.param({"suite": "talks", "max_cost_usd": "5"}, 400, "remove the quotes", id="text"),
         pytest.param({"suite": "talks", "max_cost_usd": True}, 400, "max_cost_usd", id="yes"),
         pytest.param({"suite": "talks", "max_cost_usd": 1e9}, 400, "max_cost_usd", id="too much"),
     ],

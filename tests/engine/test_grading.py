@@ -379,7 +379,7 @@ async def test_without_a_judge_nothing_is_judged() -> None:
     judged, plain = await grade(make_trial(make_turn("hello")), turn(assertions=[POLITE, HELLO]))
 
     assert (judged.grade.status, judged.grade.cause) == (GradeStatus.UNGRADED, Cause.JUDGE)
-    assert judged.grade.reason == "There is no model to judge with."
+    assert judged.grade.reason.startswith("There is no model to judge with. Name one")
     assert plain.grade.passed is True
 
 

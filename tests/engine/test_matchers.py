@@ -65,6 +65,8 @@ def nested(depth: int) -> list[Any]:
         pytest.param({"fuzzy": "1,5"}, "15", True, id="fuzzy takes commas out"),
         pytest.param({"fuzzy": "1,234"}, 1234, True, id="fuzzy thousands"),
         pytest.param({"fuzzy": "1\u202f234"}, "1_234", True, id="fuzzy narrow space"),
+        pytest.param({"fuzzy": "206 588"}, 206588, True, id="fuzzy space"),
+        pytest.param({"fuzzy": 206588}, "206\u00a0588.0", True, id="fuzzy unbreakable space"),
         pytest.param({"fuzzy": "New York"}, "  new   york ", True, id="fuzzy text"),
         pytest.param({"fuzzy": "New York"}, "newyork", False, id="fuzzy keeps words"),
         pytest.param({"fuzzy": "1e400"}, HUGE, True, id="fuzzy huge"),

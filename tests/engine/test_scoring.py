@@ -241,6 +241,7 @@ def test_of_equal_causes_the_first_is_given() -> None:
 
 def test_an_error_names_the_check_that_had_it() -> None:
     assert decision(graded(UNGRADED, label="Polite")).reason == "Polite: The judge refused."
+    assert decision(graded(UNGRADED, label="Cost", family="limit")).reason == UNGRADED.reason
 
 
 def test_nothing_asserted_is_said_so() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import repeat
 from typing import Any
 
@@ -36,6 +36,16 @@ async def asking(**kwargs: Any) -> AsyncIterator[Web]:
 async def ask(web: Web, url: str, **kwargs: Any) -> Answer:
     given: dict[str, Any] = {"body": {}, "most_bytes": MOST}
     return await web.ask("POST", url, headers={}, **(given | kwargs))
+
+
+async def test_what_requests_need_is_loaded_before_anybodys_time_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded: list[bool] = []
+    monkeypatch.setattr(web_module, "_trust", lambda: loaded.append(True))
+
+    async with Web():
+        assert loaded
 
 
 async def test_a_request_goes_to_the_address_and_names_the_host() -> None:
@@ -208,6 +218,50 @@ async def test_a_connection_that_breaks_is_told() -> None:
         async with asking() as web:
             with pytest.raises(WebError, match="broke off"):
                 await ask(web, server.url)
+
+
+@pytest.mark.parametrize(("idle_s", "connections"), [(60.0, 1), (0.0, 3)])
+async def test_a_connection_on_which_a_server_may_hang_up_is_not_used_again(
+    monkeypatch: pytest.MonkeyPatch, idle_s: float, connections: int
+) -> None:
+    made: list[bool] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        made.append(True)
+        while not reader.at_eof():
+            with suppress(asyncio.IncompleteReadError):
+                await reader.readuntil(b"\r\n\r\n{}")
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\na")
+        writer.close()
+
+    monkeypatch.setattr(web_module, "_IDLE_S", idle_s)
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with asking() as web:
+            for _ in range(3):
+                await ask(web, f"http://127.0.0.1:{port}/")
+
+    assert len(made) == connections
+
+
+async def test_a_server_that_hangs_up_is_told_in_one_sentence() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with asking() as web:
+            with pytest.raises(WebError, match=r"without sending a response\.$"):
+                await ask(web, f"http://127.0.0.1:{port}/")
+
+
+async def test_the_mark_of_utf_8_is_no_part_of_an_answer() -> None:
+    with WebServer(lambda _: Sent(content=b'\xef\xbb\xbf{"output": "4"}')) as server:
+        async with asking() as web:
+            answer = await ask(web, server.url)
+
+    assert answer.text == '{"output": "4"}'
 
 
 async def test_what_cannot_be_written_as_json_is_not_sent() -> None:

@@ -66,6 +66,12 @@ def test_data_that_fits_its_schema_has_no_mismatch(data: dict[str, Any]) -> None
         pytest.param("time", "10:00", False, id="time-without-seconds"),
         pytest.param("date", "2026-02-28", True, id="date"),
         pytest.param("date", "28.02.2026", False, id="german-date"),
+        pytest.param("email", "jo@example.org", True, id="email"),
+        pytest.param("email", '"jo b"@[127.0.0.1]', True, id="email-with-a-blank"),
+        pytest.param("email", "jo@", False, id="email-to-nowhere"),
+        pytest.param("email", "@", False, id="email-at"),
+        pytest.param("email", "jo b@example.org", False, id="email-and-more"),
+        pytest.param("email", 5, True, id="email-of-a-number"),
         pytest.param("uuid", "not-a-uuid", False, id="uuid"),
         pytest.param("ipv4", "300.1.1.1", False, id="ipv4"),
         pytest.param("phone", "anything", True, id="unknown-format"),
@@ -83,10 +89,21 @@ def test_a_schema_that_never_ends_for_some_data_is_a_mismatch_not_a_crash() -> N
     assert found == ["The schema refers to itself without end for this data."]
 
 
-def test_a_number_too_large_to_divide_is_a_mismatch_not_a_crash() -> None:
-    found = mismatches({"a": 10**400}, {"properties": {"a": {"multipleOf": 0.5}}})
-
-    assert found == ["A number is too large to be divided as the schema's multipleOf asks."]
+@pytest.mark.parametrize(
+    ("number", "factor", "fits"),
+    [
+        pytest.param(19.99, 0.01, True, id="cents"),
+        pytest.param(19.995, 0.01, False, id="half-a-cent"),
+        pytest.param(10**400, 0.5, True, id="larger-than-any-float"),
+        pytest.param(10**400, 3, False, id="large-and-no-multiple"),
+        pytest.param(1e308, 1e-300, True, id="many-places"),
+        pytest.param(-7.5, 2.5, True, id="negative"),
+        pytest.param("7", 2, True, id="text"),
+        pytest.param(True, 2, True, id="true"),
+    ],
+)
+def test_multiples_are_told_exactly(number: Json, factor: float, *, fits: bool) -> None:
+    assert (mismatches(number, {"multipleOf": factor}) == []) is fits
 
 
 def test_nothing_remote_is_fetched_even_by_an_unchecked_schema() -> None:
@@ -186,6 +203,27 @@ def test_nobody_searches_with_patterns_that_hang() -> None:
     (problem,) = schema_problems(PATTERNED)
     assert "use additionalProperties" in problem.message
     assert mismatches(data, PATTERNED) == ["The schema takes too many steps for this data."]
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        pytest.param(
+            {"$ref": "#/$defs/a/items", "$defs": {"a": True}},
+            "points to nothing",
+            id="through-true",
+        ),
+        pytest.param({"$ref": "#/allOf/a", "allOf": [{}]}, "points to nothing", id="no-position"),
+        pytest.param({"$id": "http://["}, "no address", id="address"),
+        pytest.param(
+            {"$id": "https://a/", "items": {"$id": "http://["}}, "no address", id="address-inside"
+        ),
+    ],
+)
+def test_what_the_library_cannot_follow_is_refused(schema: dict[str, Any], says: str) -> None:
+    (problem,) = schema_problems(schema)
+
+    assert says in problem.message
 
 
 def test_a_schema_that_refers_to_itself_too_often_is_refused() -> None:

@@ -366,11 +366,22 @@ CONTAINS = "    turns: [{user: hi, assertions: [{type: contains, value: x}]}]\n"
             id="doubled backslash",
         ),
         pytest.param(
+            "    turns:\n      - user: hi\n        assertions:\n          - type: tool_called\n"
+            "            value: find\n            args: {id: {regexp: x}}\n",
+            "11: id: 'regexp' is no matcher",
+            id="a matcher that is none",
+        ),
+        pytest.param(
             f"    context_params: {{country: no}}\n{CONTAINS}",
             "6: YAML reads the unquoted no as false",
             id="no where text may be meant",
         ),
         pytest.param(f"    trials: 010\n{CONTAINS}", "6: YAML reads the unquoted 010", id="octal"),
+        pytest.param(
+            f"    description: refund for order #123\n{CONTAINS}",
+            '6: A # behind a blank begins a comment, so this reads "refund for order".',
+            id="text that looks like a comment",
+        ),
         pytest.param(
             "    turns:\n      - user: hi\n        expected: many\n"
             "        assertions: [{type: numeric}]\n",

@@ -278,6 +278,26 @@ def test_final_assertions_on_text_read_the_conversation(assertion: str, scope: s
     assert after_the_turn.scope is None
 
 
+def test_a_file_that_is_imported_alone_leaves_its_suite_the_fixtures_it_has() -> None:
+    known = Known(
+        agents={"support": "model"},
+        fixtures=frozenset({"shop"}),
+        fixtures_of=lambda slug: ["shop"] if slug == "minimal" else [],
+    )
+    project = [
+        SourceFile("evals/x.eval.yaml", (HEAD + REFUND_CASES).encode()),
+        SourceFile("fixtures/new.fixture.yaml", b"name: N\nslug: new\nentities: []\n"),
+    ]
+
+    alone = read_files(project[:1], known=known)
+    whole = read_files(project, known=known)
+
+    assert alone.suites[0].spec.fixtures == ["shop"]
+    assert [each.message.rpartition(" ")[2] for each in alone.warnings] == ["shop."]
+    assert whole.suites[0].spec.fixtures == ["new"]
+    assert whole.warnings == []
+
+
 def first_assertion(suite: SuiteSpec) -> AssertionSpec:
     assertions = suite.cases[0].turns[0].assertions
     assert assertions is not None
@@ -387,6 +407,29 @@ def test_a_turn_without_assertions_is_unscored() -> None:
             id="snake_case",
         ),
         pytest.param(
+            HEAD + turn_with("- value: x\n"),
+            9,
+            "cases[0].turns[0].assertions[0].type",
+            "`type` is missing",
+            id="check without a type",
+        ),
+        pytest.param(
+            HEAD + turn_with("- type: contains\n  value: x\n  weight: 1e3\n"),
+            11,
+            "cases[0].turns[0].assertions[0].weight",
+            "to YAML 1e3 is text; write 1000.",
+            id="number that YAML takes for text",
+        ),
+        pytest.param(
+            HEAD.replace("support", "zzz") + REFUND_CASES,
+            3,
+            "agent",
+            "Import zzz.agent.yaml along with it",
+            id="agent that nobody made",
+        ),
+        pytest.param("- a\n", 1, "", "found a list", id="list"),
+        pytest.param("hello\n", 1, "", "found text", id="text"),
+        pytest.param(
             HEAD + REFUND_CASES + "judgeModel: mistral/large\n",
             26,
             "judgeModel",
@@ -466,6 +509,12 @@ def test_mistakes_of_several_kinds_are_reported_together() -> None:
             id="channel",
         ),
         pytest.param(
+            HEAD + turn_with("- type: contains\n  value: |\n    refund\n"),
+            10,
+            "write |- or >-",
+            id="line break at the end",
+        ),
+        pytest.param(
             HEAD + "cases:\n  - name: c\n    turns:\n      - user: hi\n",
             5,
             "Nothing is asserted",
@@ -484,6 +533,20 @@ def test_mistakes_of_several_kinds_are_reported_together() -> None:
             6,
             "YAML reads the unquoted no",
             id="unquoted no",
+        ),
+        pytest.param(
+            HEAD
+            + "cases:\n  - name: c\n    contextParams: {phone: +569123}\n    turns:\n      - user: hi\n"
+            "        assertions: [{type: contains, value: x}]\n",
+            6,
+            "YAML reads the unquoted +569123 as 569123",
+            id="unquoted phone number",
+        ),
+        pytest.param(
+            HEAD + turn_with("- type: contains\n  value: x\n").replace("hi", "refund order #123"),
+            7,
+            'this reads "refund order"',
+            id="text that looks like a comment",
         ),
     ],
 )

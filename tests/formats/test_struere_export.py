@@ -77,6 +77,39 @@ def test_what_struere_can_say_is_the_same_after_export_and_import(
     assert read.spec == spec
 
 
+@pytest.mark.parametrize(
+    ("judge", "written"),
+    [
+        pytest.param(
+            "anthropic/claude-haiku-4-5-20251001", "claude-haiku-4-5-20251001", id="known"
+        ),
+        pytest.param("openrouter/claude-haiku", "openrouter/claude-haiku", id="other provider"),
+        pytest.param("anthropic/claude-a/b", "anthropic/claude-a/b", id="slash in the name"),
+        pytest.param("anthropic/opus", "anthropic/opus", id="name that tells no provider"),
+    ],
+)
+def test_a_judge_is_named_as_struere_does_where_that_is_enough(judge: str, written: str) -> None:
+    spec = suite(judge_model=judge)
+
+    content, losses = write_suite(spec)
+
+    assert losses == []
+    assert f"judgeModel: {written}\n" in content.decode()
+    (read,) = reread(**{suite_file(spec): content}).suites
+    assert read.spec == spec
+
+
+def test_weights_are_written_as_people_write_them() -> None:
+    weighed = [{"type": "contains", "value": "x", "weight": weight} for weight in (3.0, 0.5)]
+
+    content, _ = write_suite(suite({"user": "hi", "assertions": weighed}))
+
+    assert [line.strip() for line in content.decode().splitlines() if "weight" in line] == [
+        "weight: 3",
+        "weight: 0.5",
+    ]
+
+
 def test_defaults_of_the_suite_are_written_out_for_each_turn() -> None:
     spec = suite(
         {"user": "a"},
@@ -196,13 +229,17 @@ def test_a_fixture_keeps_entities_and_relations() -> None:
             ],
             "relations": [{"from": "a", "to": "b", "type": "knows"}],
             "chunks": [{"id": "c", "text": "t"}],
-            "entity_types": [{"slug": "person", "schema": {}}],
+            "entity_types": [
+                {"slug": "person", "schema": {}},  # an import makes it again
+                {"slug": "pet", "schema": {}},
+                {"slug": "place", "schema": {"type": "object"}},
+            ],
         }
     )
 
     written, losses = write_fixture(spec)
 
-    assert [each.keys for each in losses] == ["chunks", "entity_types[0]"]
+    assert [each.keys for each in losses] == ["chunks", "entity_types[1]", "entity_types[2]"]
     (read,) = reread(**{fixture_file(spec): written}).fixtures
     assert read.spec == spec.model_copy(update={"chunks": [], "entity_types": []})
 
@@ -212,6 +249,19 @@ def test_an_expected_text_that_no_check_looks_for_is_lost() -> None:
     spec = suite({"user": "a", "expected": "Paris", "assertions": [said_otherwise]})
 
     assert lost(spec) == [("cases[0].turns[0].expected", "Struere has no expected answers.")]
+
+
+def test_an_expected_text_that_the_judge_is_shown_is_lost() -> None:
+    assertions = [{"type": "contains"}, {"type": "llm_judge", "criteria": "Names the capital"}]
+    spec = suite({"user": "a", "expected": "Paris", "assertions": assertions})
+
+    assert [keys for keys, _ in lost(spec)] == ["cases[0].turns[0].expected"]
+
+
+def test_a_default_of_the_suite_that_no_turn_takes_is_lost() -> None:
+    spec = suite(TURN, {"user": "b", "assertions": []}, assertions=TURN["assertions"])
+
+    assert [keys for keys, _ in lost(spec)] == ["assertions[0]"]
 
 
 def test_a_default_of_the_suite_that_is_lost_is_lost_once() -> None:

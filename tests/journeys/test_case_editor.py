@@ -132,6 +132,39 @@ def test_only_the_inputs_of_the_chosen_kind_exist_and_switching_back_loses_nothi
     expect(row.get_by_label("Text to look for")).to_have_value("kept")
 
 
+def test_a_new_check_is_called_by_its_kind_and_asks_from_which_score_it_passes(
+    page: Page, open_case: Any
+) -> None:
+    open_case(write_case(turns=[{"user": "Hi", "expected": "Hello", "assertions": []}]))
+    row = add_check(turns(page).first, "Reply contains text")
+    threshold = row.get_by_label("Pass at or above")
+    expect(threshold).to_be_hidden()  # under More: it decides by itself
+
+    row.get_by_label("Kind of check").select_option(label="Reply is like a text (ROUGE)")
+    threshold.fill("0.5")
+    row.locator("summary").first.click()
+    expect(row.locator(".ts-title")).to_have_text("Reply is like a text (ROUGE)")
+    save_and_stay(page)
+
+    assert Assertion.objects.get().threshold == 0.5
+    row = checks(turns(page).first).first
+    row.locator("summary").first.click()
+    expect(row.get_by_label("Pass at or above")).to_have_value("0.5")
+
+
+def test_what_a_judge_sees_is_chosen_in_a_group_below_its_name(page: Page, open_case: Any) -> None:
+    open_case(write_case())
+    row = add_check(turns(page).first, "A judge grades by steps")
+
+    group = row.get_by_role("group", name="What the judge sees")
+    name = group.get_by_text("What the judge sees").bounding_box()
+    first = group.get_by_label("Actual output").bounding_box()
+
+    assert name is not None
+    assert first is not None
+    assert name["y"] + name["height"] <= first["y"]
+
+
 def test_a_stored_check_can_change_its_kind_and_back(page: Page, open_case: Any) -> None:
     open_case(write_case())
     row = checks(turns(page).first).first

@@ -8,7 +8,9 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from evals_app.models import Suite
+from evals_app.formats import SourceFile
+from evals_app.library import import_files
+from evals_app.models import Agent, Suite
 from tests.signed_in import sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -56,11 +58,11 @@ def test_a_mistake_is_mended_and_the_files_are_imported(import_page: Page, tmp_p
 
     choose(page, tmp_path, greetings__suite=SUITE, echo__agent=AGENT)
     page.get_by_role("button", name="Check first").click()
-    expect(page.get_by_text("2 new")).to_be_visible()
-    page.get_by_role("button", name="Import these 2 objects").click()
+    expect(page.get_by_text("New: 1 suite and 1 agent")).to_be_visible()
+    page.get_by_role("button", name="Import 1 suite and 1 agent").click()
 
     page.wait_for_url("**/evals_app/suite/*/change/")
-    expect(page.get_by_text("Imported: 2 objects written.")).to_be_visible()
+    expect(page.get_by_text("Imported: 1 suite and 1 agent.")).to_be_visible()
     assert Suite.objects.get().slug == "greetings"
 
 
@@ -76,11 +78,11 @@ def test_a_file_is_pasted_looked_at_and_imported_by_keyboard(import_page: Page) 
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="nothing is saved yet")).to_be_focused()
     page.keyboard.press("Tab")
-    expect(page.get_by_role("button", name="Import this object")).to_be_focused()
+    expect(page.get_by_role("button", name="Import 1 agent")).to_be_focused()
     page.keyboard.press("Enter")
 
-    page.wait_for_url("**/evals_app/suite/")
-    expect(page.get_by_text("Imported: 1 object written.")).to_be_visible()
+    page.wait_for_url("**/evals_app/agent/")
+    expect(page.get_by_text("Imported: 1 agent.")).to_be_visible()
 
 
 def test_nothing_scrolls_sideways_on_a_phone(import_page: Page, tmp_path: Path) -> None:
@@ -99,3 +101,104 @@ def test_nothing_scrolls_sideways_on_a_phone(import_page: Page, tmp_path: Path) 
     assert not is_too_wide(page)
     assert box is not None
     assert box["x"] + box["width"] < 390
+
+
+TABLE = "Question;Expected answer\nWhat is the capital of France?;Hello\nAnd of Spain?;Hello\n"
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    import_files([SourceFile("echo.agent.yaml", AGENT.encode())])
+    Agent.objects.create(slug="other", name="Other", driver="scripted")
+    (tmp_path / "capitals.csv").write_text(TABLE)
+    return tmp_path
+
+
+def test_a_spreadsheet_is_imported_by_keyboard_its_agent_chosen_when_asked(
+    import_page: Page, tables: Path
+) -> None:
+    page = import_page
+    page.get_by_label("Files", exact=True).set_input_files(tables / "capitals.csv")
+    page.get_by_role("button", name="Check first").press("Enter")
+    expect(page.get_by_role("heading", name="Which agent is asked?")).to_be_focused()
+
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Agent", exact=True)).to_be_focused()
+    page.keyboard.type("Echo")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="nothing is saved yet")).to_be_focused()
+    expect(page.get_by_text("2 cases for the agent echo")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Import 1 suite")).to_be_focused()
+    page.keyboard.press("Enter")
+
+    page.wait_for_url("**/evals_app/suite/*/change/")
+    expect(page.get_by_text("Imported: 1 suite.")).to_be_visible()
+    assert Suite.objects.get().agent.slug == "echo"
+
+
+def test_the_cell_of_a_mistake_is_in_sight_on_a_phone(import_page: Page, tables: Path) -> None:
+    page = import_page
+    page.set_viewport_size({"width": 390, "height": 844})
+    row = "A long name of a case,And a long question?,An answer,a,b,c,oops"
+    header = "case,user,expected,tags,channel,description,trials"
+    (tables / "wide.csv").write_text(f"{header}\n{row}\n")
+
+    page.get_by_label("Files", exact=True).set_input_files(tables / "wide.csv")
+    page.get_by_role("button", name="Check first").click()
+
+    mark = page.locator(".import-row mark")
+    expect(mark).to_have_text("oops")
+    box = mark.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] < 390
+    assert not is_too_wide(page)
+
+
+def test_the_sample_of_a_spreadsheet_is_downloaded_and_comes_back(
+    tables: Path, import_page: Page
+) -> None:
+    page = import_page
+    page.get_by_text("Spreadsheet (.xlsx, .csv)").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download this table").click()
+    download.value.save_as(tables / "questions.xlsx")
+
+    page.get_by_label("Files", exact=True).set_input_files(tables / "questions.xlsx")
+    page.get_by_label("Agent for files that name none").select_option("echo")
+    page.get_by_role("button", name="Check first").click()
+
+    expect(page.get_by_text("3 cases for the agent echo")).to_be_visible()
+
+
+def test_a_second_click_does_not_import_again(import_page: Page, tables: Path) -> None:
+    page = import_page
+    choose(page, tables, echo__agent=AGENT.replace("Hello", "Bye"))
+    page.get_by_role("button", name="Check first").click()
+    button = page.get_by_role("button", name="Import 1 agent")
+    # The page stays, as while the server works.
+    page.evaluate(
+        "window.sent = []; addEventListener('submit', (event) => {"
+        "  sent.push(!event.defaultPrevented); event.preventDefault(); })"
+    )
+
+    button.dispatch_event("click")
+    button.dispatch_event("click")
+
+    expect(page.get_by_role("status").filter(has_text="Importing…")).to_be_visible()
+    assert page.evaluate("window.sent") == [True, False]
+
+
+def test_who_comes_back_to_the_page_can_check_again(import_page: Page, tables: Path) -> None:
+    page = import_page
+    choose(page, tables, echo__agent=AGENT.replace("Hello", "Bye"))
+    page.get_by_role("button", name="Check first").click()
+    expect(page.get_by_role("button", name="Import 1 agent")).to_be_visible()
+
+    page.go_back()
+    expect(page.get_by_text("Nothing is saved yet.")).to_be_visible()
+    choose(page, tables, echo__agent=AGENT.replace("Hello", "Bye"))
+    page.get_by_role("button", name="Check first").click()
+
+    expect(page.get_by_role("button", name="Import 1 agent")).to_be_visible()

@@ -99,6 +99,17 @@ def test_only_what_lies_beside_a_file_is_found(
     assert find(path) == content
 
 
+def test_all_that_lies_in_a_folder_that_is_imported_is_found(folder: Path) -> None:
+    deep = folder / "agents" / "a"
+    deep.mkdir(parents=True)
+
+    find = beside([folder, deep / "agent.yaml"], root=folder.parent)
+
+    assert find("evals/agents/a/../../photos/a.png") == PNG
+    assert find("evals/agents/../../secret.png") is None
+    assert find("evals/link.png") is None
+
+
 ECHO = b"agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: Hello}]\n"
 
 

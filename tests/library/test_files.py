@@ -179,6 +179,16 @@ def test_a_struere_project_makes_open_types_and_keeps_stored_ones() -> None:
     assert Suite.objects.get(slug="refunds").fixtures.get().slug == "pupils"
 
 
+def test_an_eval_file_that_comes_alone_leaves_its_suite_the_data_it_has() -> None:
+    import_files(PROJECT)
+    alone = [each for each in PROJECT if "fixture" not in each.path]
+
+    report = import_files(alone)
+
+    assert set(outcomes(report).values()) == {"unchanged"}
+    assert [each.message.rpartition(" ")[2] for each in report.warnings] == ["pupils."]
+
+
 def test_a_provider_whose_prices_differ_is_updated() -> None:
     import_files([PROVIDER])
     other = SourceFile(PROVIDER.path, PROVIDER.content.replace(b"2.5", b"2.6"))

@@ -55,6 +55,31 @@ def test_an_export_comes_back_unchanged_as_an_archive() -> None:
     assert upload.beside == {"receipts.files/photos/a.png": PNG}
 
 
+@pytest.mark.parametrize(
+    ("others", "imported"),
+    [
+        pytest.param((), ["a.csv", "more/b.xlsx"], id="nothing but tables"),
+        pytest.param(("README.md",), ["a.csv", "more/b.xlsx"], id="notes"),
+        pytest.param(("x.agent.yaml",), ["x.agent.yaml"], id="eval files"),
+    ],
+)
+def test_tables_in_an_archive_are_meant_if_nothing_else_is(
+    others: tuple[str, ...], imported: list[str]
+) -> None:
+    upload = unpack([project(dict.fromkeys(("a.csv", "more/b.xlsx", *others), b""))])
+
+    assert [each.path for each in upload.files] == imported
+    left = [] if "a.csv" in imported else ["a.csv", "more/b.xlsx"]
+    assert [each.path for each in upload.passed_over()] == left
+
+
+def test_a_table_that_a_file_names_is_not_passed_over() -> None:
+    upload = unpack([project({"promptfooconfig.yaml": b"", "tests.csv": b"q"})])
+
+    assert upload.find("tests.csv") == b"q"
+    assert upload.passed_over() == []
+
+
 @pytest.mark.django_db
 def test_eval_files_find_what_stands_beside_them_and_the_rest_is_ignored() -> None:
     upload = unpack(

@@ -41,9 +41,27 @@ def test_the_cost_so_far_is_shown_where_there_is_any(
     assert cost_of(run) == said
 
 
+@pytest.mark.parametrize(
+    ("spent", "said"),
+    [
+        pytest.param("0.25", "at least $0.25", id="a part is known"),
+        pytest.param("0", "cost unknown", id="nothing is known"),
+    ],
+)
+def test_a_cost_that_is_not_known_is_not_passed_over(spent: str, said: str) -> None:
+    run = Run(spent_usd=Decimal(spent), status="finished", passed=1, judge_cost_usd=Decimal(0))
+
+    assert cost_of(run) == said
+
+
 @pytest.mark.django_db
 def test_the_bar_shows_counts_rate_and_cost() -> None:
-    run = make_run(["passed", "failed", "running"], spent_usd=Decimal("0.25"))
+    run = make_run(
+        ["passed", "failed", "running"],
+        spent_usd=Decimal("0.25"),
+        agent_cost_usd=Decimal("0.5"),
+        judge_cost_usd=Decimal(0),
+    )
     out = StringIO()
 
     def pass_another() -> None:
@@ -63,9 +81,40 @@ def test_the_bar_shows_counts_rate_and_cost() -> None:
 
 @pytest.mark.django_db
 def test_a_result_says_what_it_cost() -> None:
-    run = make_run(["passed"], spent_usd=Decimal("0.0123"), is_scripted=False)
+    run = make_run(
+        ["passed"],
+        spent_usd=Decimal("0.0123"),
+        agent_cost_usd=Decimal("0.0123"),
+        judge_cost_usd=Decimal(0),
+        is_scripted=False,
+    )
     out = StringIO()
 
     print_result(run, console=console_on(out, plain=True), site="http://site")
 
     assert out.getvalue() == "Passed Refunds: 1 passed, score 1.00, $0.0123\n"
+
+
+@pytest.mark.django_db
+def test_a_score_is_shown_on_the_scale_of_its_suite() -> None:
+    run = make_run(["passed"], is_scripted=False, score_scale="1-5")
+    out = StringIO()
+
+    print_result(run, console=console_on(out, plain=True), site="http://site")
+
+    assert "score 5.0 of 5" in out.getvalue()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("actual", "said"),
+    [pytest.param(None, "unknown", id="unknown"), pytest.param(2 / 3, "0.666667", id="a share")],
+)
+def test_a_gate_that_was_missed_says_what_was_found(actual: float | None, said: str) -> None:
+    run = make_run(["passed"])
+    run.summary["gates"] = [{"name": "g", "limit": 0.9, "actual": actual, "passed": None}]
+    out = StringIO()
+
+    print_result(run, console=console_on(out, plain=True), site="http://site")
+
+    assert f"  gate g: limit 0.9, was {said}\n" in out.getvalue()

@@ -63,13 +63,13 @@ def test_the_demo_says_so_when_an_example_ends_otherwise(
 
 
 def test_serve_answers_and_has_a_worker_until_it_is_told_to_stop(
-    child_environment: dict[str, str],
+    child_environment: dict[str, str], tmp_path: Path
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [sys.executable, "manage.py", "serve", "--bind", address]
+    command = [sys.executable, str(ROOT / "manage.py"), "serve", "--bind", address]
     process = subprocess.Popen(
-        command, cwd=ROOT, env=child_environment, text=True, stdout=subprocess.PIPE
+        command, cwd=tmp_path, env=child_environment, text=True, stdout=subprocess.PIPE
     )
     try:
         answer = _fetch(f"http://{address}/healthz")

@@ -114,6 +114,7 @@ def test_a_file_that_is_no_eval_file_is_refused_when_it_is_named(folder: Path) -
         pytest.param(["evals/.git"], None, id="a hidden folder that is named is read"),
         pytest.param(["empty"], "There is no eval file in empty", id="nothing in it"),
         pytest.param(["evals", "gone"], "There is no file or folder gone.", id="one of two"),
+        pytest.param([""], "One of the paths is empty", id="a variable that is not set"),
     ],
 )
 def test_paths_that_lead_nowhere_are_refused(
@@ -125,6 +126,23 @@ def test_paths_that_lead_nowhere_are_refused(
 
     assert (expected or "nothing was imported") in message
     assert not Agent.objects.exists()
+
+
+def test_what_files_share_is_read_from_the_whole_folder_that_is_named(tmp_path: Path) -> None:
+    agent = tmp_path / "all" / "agents" / "a" / "agent.yaml"
+    agent.parent.mkdir(parents=True)
+    agent.write_text(
+        "name: a\nmodel: {provider: openai, name: m}\ninstructions: {inline: Be brief.}\n"
+        "evaluations: {metrics: [{type: standard, metric: equality}]}\n"
+        "test_cases_file: ../../cases.yaml\n"
+    )
+    (tmp_path / "all" / "cases.yaml").write_text("- {input: Hi, ground_truth: Hello}\n")
+
+    _, err = refused(str(tmp_path / "all" / "agents"))
+    run(str(tmp_path / "all"))
+
+    assert "There is no file" in err
+    assert Suite.objects.get().cases.count() == 1
 
 
 def test_a_file_that_is_named_twice_is_read_once(folder: Path) -> None:

@@ -151,6 +151,12 @@ def test_what_is_no_slug_is_explained(folder: Path, command: str, slug: str, hin
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("slug", ["", "x" * 101])
+def test_a_slug_of_no_length_that_fits_is_explained(folder: Path, slug: str) -> None:
+    assert "It has 1 to 100 characters." in refused("new_suite", slug)
+    assert list(folder.iterdir()) == []
+
+
 def test_an_agent_that_is_no_slug_is_refused(folder: Path) -> None:
     assert "'My Agent' is no slug." in refused("new_suite", "a", "--agent", "My Agent")
     assert list(folder.iterdir()) == []

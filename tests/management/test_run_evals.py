@@ -103,6 +103,7 @@ def test_several_suites_share_one_document(
         pytest.param(["greetings", "--agent", "ecko"], "Did you mean 'echo'?", id="unknown agent"),
         pytest.param(["greetings", "--model", "gpt"], "is scripted", id="model of a script"),
         pytest.param(["--output", "nowhere/x.json"], "no folder nowhere", id="no such folder"),
+        pytest.param(["--output", "."], "is a folder; name a file", id="a folder"),
         pytest.param(["--forecast", "--case", "nope"], "no case fits", id="forecast of nothing"),
         pytest.param(["--attach", "77"], "There is no run 77.", id="unknown run"),
         pytest.param(["--cancel", "7", "8"], "There is no run 7 and no run 8.", id="two unknown"),
@@ -137,6 +138,36 @@ def test_a_number_that_cannot_be_gives_exit_code_2(child_environment: dict[str, 
 def test_a_limit_of_cost_is_an_amount_above_0(text: str) -> None:
     with pytest.raises(CommandError, match="is not an amount above 0 in USD"):
         call_command("run_evals", "--max-cost", text)
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "complaint"),
+    [
+        pytest.param("--trials", "0", "from 1 to 100", id="no trial"),
+        pytest.param("--trials", "101", "from 1 to 100", id="more trials than a suite may have"),
+        pytest.param("--concurrency", "9" * 20, "from 1 to 1,000", id="concurrency"),
+        pytest.param("--attach", "9" * 5000, "no whole number", id="number of a run"),
+        pytest.param("--timeout", "nan", "no number of seconds", id="no number"),
+        pytest.param("--timeout", "inf", "no number of seconds", id="for ever"),
+        pytest.param("--timeout", "1e300", "no number of seconds", id="nearly for ever"),
+        pytest.param("--timeout", "-5", "no number of seconds", id="before it began"),
+        pytest.param("--timeout", "0", "above 0", id="at once"),
+    ],
+)
+def test_a_number_out_of_bounds_is_refused_in_words(option: str, text: str, complaint: str) -> None:
+    make_suite(["hello"])
+
+    with pytest.raises(CommandError, match=complaint):
+        call_command("run_evals", f"{option}={text}")
+
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("command", ["worker", "serve"])
+@pytest.mark.parametrize("grace", ["-1", "nan", "soon"])
+def test_a_grace_that_is_no_time_is_refused(command: str, grace: str) -> None:
+    with pytest.raises(CommandError, match="no number of seconds"):
+        call_command(command, f"--grace={grace}")
 
 
 # Forecasts

@@ -46,6 +46,7 @@ def test_every_example_on_the_page_is_valid() -> None:
     checked = [AssertionSpec.model_validate(each) for each in written]
 
     assert {spec.type for spec in checked} == set(GRADERS)
+    assert [spec.type for spec in checked if not spec.grader.decides(spec.threshold)] == []
 
 
 def test_no_cell_breaks_its_table() -> None:

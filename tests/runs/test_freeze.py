@@ -423,6 +423,17 @@ def test_an_agent_outside_has_no_model_that_could_be_replaced() -> None:
     assert problem == "Agent outside has driver http: it has no model that could be replaced."
 
 
+def test_a_script_is_no_model_of_an_agent() -> None:
+    suite = make_suite(agent=make_agent("helper", driver="model", model="scripted/other", rules=[]))
+
+    (problem,) = why_not(suite)
+
+    assert problem == (
+        "Agent helper has scripted/other as its model, but a script is an agent, not a model: test "
+        "the agent other instead."
+    )
+
+
 def test_without_the_package_for_mcp_no_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(obstacles, "find_spec", lambda _: None)
     tools = [{"mcp": "files", "tools": ["read"]}]

@@ -49,7 +49,7 @@ class CommandSession:
                 raise ConfigurationError(str(exc)) from exc
             if problem := _failure(program, ran):
                 raise AgentError(problem)
-            reply = parse_reply(ran.output.decode(errors="replace"))
+            reply = parse_reply(ran.output.decode("utf-8-sig", "replace"))
         self._outside.heard(exchange, reply)
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from evals_app.engine.agent_spec import AgentSpec
@@ -23,7 +24,7 @@ from evals_app.engine.llm.wire import UnreadableError, complaint
 from evals_app.engine.nesting import TOO_DEEP, is_too_deep
 from evals_app.engine.quoting import shortened
 from evals_app.engine.trial import ToolCall
-from evals_app.engine.web import Web, WebError
+from evals_app.engine.web import Answer, Web, WebError
 
 
 class HttpSession:
@@ -71,7 +72,7 @@ class HttpSession:
             raise AgentError(f"The agent gave no answer. {exc}") from None
         if not answer.is_ok:
             raise AgentError(f"The agent answered with {answer.problem}")
-        return chat_reply(answer.text) if is_chat else parse_reply(answer.text)
+        return chat_reply(answer.text) if is_chat else _told_reply(answer)
 
     def _chat(self, told: Mapping[str, Any]) -> dict[str, Any]:
         messages = [*told["history"], {"role": "user", "content": told["input"]}]
@@ -79,6 +80,14 @@ class HttpSession:
             messages.insert(0, {"role": "system", "content": self._setting.system_prompt})
         model = {"model": self._agent.remote_model} if self._agent.remote_model else {}
         return {**model, "messages": messages}
+
+
+def _told_reply(answer: Answer) -> AgentReply:
+    """Read a reply; what returns a text may have sent it as JSON, between quotes."""
+    if answer.media_type == "application/json" and answer.text.lstrip().startswith('"'):
+        with suppress(ValueError):
+            return AgentReply(json.loads(answer.text))
+    return parse_reply(answer.text)
 
 
 def chat_reply(text: str) -> AgentReply:
@@ -90,10 +99,13 @@ def chat_reply(text: str) -> AgentReply:
     try:
         body = json.loads(text)
         error = error_in(body)
-        reply = None if error else to_reply(body, names=ToolNames(()))
-    except (ValueError, RecursionError, AttributeError, UnreadableError):
-        found = shortened(text)
-        raise AgentError(f"The agent's reply is no chat completion: {found}") from None
+        reply = None if error else to_reply(_ended(body), names=ToolNames(()))
+    except UnreadableError as exc:
+        raise AgentError(
+            f"The agent's reply is no chat completion, {exc}: {shortened(text)}"
+        ) from None
+    except (ValueError, RecursionError, AttributeError):
+        raise AgentError(f"The agent's reply is no chat completion: {shortened(text)}") from None
     if reply is None:
         raise AgentError(f"The agent reports an error: {complaint(body).message or error}")
     if any(is_too_deep(each.arguments) for each in reply.tool_calls):
@@ -107,3 +119,13 @@ def chat_reply(text: str) -> AgentReply:
         model=reply.model or None,
         notes=(note,) if calls else (),
     )
+
+
+def _ended(body: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Fill in why the reply ended: of a model it tells that it is whole, an agent may leave it out."""
+    match body:
+        case {"choices": [{"message": {}} as choice, *others]} if (
+            choice.get("finish_reason") is None
+        ):
+            return {**body, "choices": [{**choice, "finish_reason": "stop"}, *others]}
+    return body

@@ -10,7 +10,7 @@ Only `output` (or `result`) is needed. What is left out is unknown, which is not
 import difflib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
@@ -37,6 +37,8 @@ _KEYS = (
 )
 # Who writes one of these means the shape; the others may as well be an answer in JSON.
 _TELLING = {"output", "result", "tool_calls", "estimated_cost_usd", "retrieved", "error"}
+_TOKENS = ("input_tokens", "output_tokens")
+_ARGS_ELSEWHERE = ("arguments", "input", "parameters")  # as other APIs call `args`
 _MOST_ITEMS = 1_000
 _MOST_CHARS_OF_A_NAME = 200
 _MOST_USD = 1_000_000
@@ -117,7 +119,7 @@ def read_reply(value: Any) -> AgentReply:  # noqa: ANN401 - whatever the agent g
         cost_usd=_cost(value.get("estimated_cost_usd")),
         retrieved=_retrieved(value),
         model=_name(value["model"], "model") if value.get("model") is not None else None,
-        notes=_misspelt(value),
+        notes=(*_misspelt(value), *_uncounted(value.get("usage"))),
         reports_calls=value.get("tool_calls") is not None,
     )
 
@@ -143,8 +145,9 @@ def _call(value: Any, where: str) -> ToolCall:  # noqa: ANN401 - any JSON
     if not isinstance(value, Mapping):
         raise _wrong(where, "an object with name and args", value)
     args = value.get("args")
-    if args is None and "arguments" in value:
-        raise AgentError(f"{where} has arguments; expected args.")
+    for name in _ARGS_ELSEWHERE:
+        if args is None and name in value:
+            raise AgentError(f"{where} has {name}; expected args.")
     if not isinstance(args, Mapping | None):
         raise _wrong(f"args of {where}", "an object", args)
     error = value.get("error")
@@ -178,8 +181,9 @@ def _usage(value: Any) -> Usage:  # noqa: ANN401 - any JSON
     if value is None:
         return Usage()
     if not isinstance(value, Mapping):
-        raise _wrong("usage", "an object with input_tokens and output_tokens", value)
-    return Usage(_tokens(value, "input_tokens"), _tokens(value, "output_tokens"))
+        raise _wrong("usage", f"an object with {' and '.join(_TOKENS)}", value)
+    prompt, response = (_tokens(value, key) for key in _TOKENS)
+    return Usage(prompt, response)
 
 
 def _tokens(usage: Mapping[str, Any], key: str) -> int | None:
@@ -187,7 +191,7 @@ def _tokens(usage: Mapping[str, Any], key: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST:
-        raise _wrong(f"usage.{key}", "a whole number from 0 on", value)
+        raise _wrong(f"usage.{key}", f"a whole number from 0 to {MOST:,}", value)
     return value
 
 
@@ -241,6 +245,13 @@ def _misspelt(value: Mapping[str, Any]) -> tuple[str, ...]:
             note = f"The agent's reply has a key {shortened(str(key))!r}, which nobody reads."
             notes.append(f"{note} Did you mean {near[0]!r}?")
     return tuple(notes[: len(_KEYS)])
+
+
+def _uncounted(usage: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
+    """Say that tokens are not counted because they are called otherwise."""
+    if usage and not usage.keys() & set(_TOKENS):
+        names = shortened(", ".join(map(str, usage)))
+        yield f"usage has {names}, which nobody reads; expected {' and '.join(_TOKENS)}."
 
 
 def _wrong(where: str, expected: str, found: Any) -> AgentError:  # noqa: ANN401 - any JSON

@@ -88,9 +88,10 @@ async def open_toolbox(
     asking = [tool for tool in tools if isinstance(tool, HttpTool)]
     own: list[OwnTool] = [CannedAnswers(tool) for tool in tools if isinstance(tool, CannedTool)]
     async with AsyncExitStack() as stack:
-        secrets = secrets_of([tool.headers for tool in asking], environ=environ)
-        web = await stack.enter_async_context(Web(secrets=secrets))
-        own += [HttpRequests(tool, web=web, environ=environ) for tool in asking]
+        if asking:
+            secrets = secrets_of([tool.headers for tool in asking], environ=environ)
+            web = await stack.enter_async_context(Web(secrets=secrets))
+            own += [HttpRequests(tool, web=web, environ=environ) for tool in asking]
         for tool in tools:
             if isinstance(tool, McpTools):
                 own += await stack.enter_async_context(connect(tool))

@@ -91,6 +91,8 @@ def result_as_json(result: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a 
         message = f"passed is {given!r:.200}; expected True, False or None"
         raise TypeError(message)
     kept = min(1.0, max(0.0, float(score)))
+    if not reason and kept != score:
+        reason = f"It gave {score:g}, which counts as {kept:g}: scores go from 0 to 1."
     details = _json_object(getattr(result, "details", None))
     return {
         "score": kept,

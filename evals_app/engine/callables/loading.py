@@ -43,7 +43,7 @@ def load(reference: str, *, purpose: Purpose, modules: Sequence[str]) -> Callabl
         raise LoadError(f"The module {module_name} has no {name!r}.{_hint(name, ours)}")
     found = getattr(module, name)
     if not callable(found) or isinstance(found, type):
-        kind = "a class" if isinstance(found, type) else f"a {type(found).__name__}"
+        kind = "a class" if isinstance(found, type) else f"of type {type(found).__name__}"
         raise LoadError(f"{reference} is {kind}; expected a function.")
     # What a permitted module merely imports, os.system for example, was permitted by nobody.
     home = _home(found)
@@ -71,14 +71,18 @@ def call_agent(agent: Callable[..., Any], told: Mapping[str, Any], reference: st
 
 def alias_holodeck() -> None:
     """Let graders written for HoloDeck find the contract, unless HoloDeck itself is installed."""
-    if importlib.util.find_spec("holodeck") is not None:
+    found = importlib.util.find_spec("holodeck")
+    if found is not None and found.origin is not None:
         return
+    # A mere folder of that name, such as a project's, is not HoloDeck, and stays importable.
+    folders = list(found.submodule_search_locations or ()) if found else []
     for path, names in _HOLODECK.items():
         parts = path.split(".")
         for depth in range(1, len(parts) + 1):
             parent = ".".join(parts[:depth])
             module = sys.modules.setdefault(parent, types.ModuleType(parent))
-            module.__path__ = []  # so that modules below it are looked for
+            # Set, so that modules below it are looked for.
+            module.__path__ = folders if depth == 1 else []
         for name in names:
             setattr(sys.modules[path], name, getattr(contract, name))
 
@@ -95,7 +99,7 @@ def _module(name: str) -> types.ModuleType:
         near = _hint(last, [each.name for each in pkgutil.iter_modules(path)])
         message = f"There is no module {missing}.{near}"
         raise LoadError(
-            f"{message} It is looked for in the project folder and PYTHONPATH."
+            f"{message} It is looked for in the folder of manage.py and in those of PYTHONPATH."
         ) from exc
 
 
@@ -139,6 +143,7 @@ def _arguments(
     first: list[Any] = []
     named: dict[str, Any] = {}
     takes_input = any(each.name == "input" for each in parameters)
+    takes_rest = any(each.kind is each.VAR_KEYWORD for each in parameters)
     for position, each in enumerate(parameters):
         is_needed = each.default is each.empty
         if each.kind is each.VAR_KEYWORD:
@@ -146,11 +151,13 @@ def _arguments(
             if first:
                 named.pop("input")
         elif each.kind is each.VAR_POSITIONAL:
-            continue
+            if position == 0 and not takes_input and not takes_rest:
+                first = [told["input"]]
         elif (
             position == 0
             and each.kind is not each.KEYWORD_ONLY
-            and (each.name == "input" or (is_needed and not takes_input and each.name not in told))
+            and (each.name == "input" or (not takes_input and each.name not in told))
+            and (is_needed or not takes_rest)
         ):
             first = [told["input"]]
         elif each.name in told and each.kind is not each.POSITIONAL_ONLY:

@@ -141,7 +141,7 @@ class Process(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         # What it has started and left behind could keep its streams open for ever.
-        asyncio.get_running_loop().call_later(_LAST_WORDS_S, self.kill)
+        asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._leave)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.kill()  # what was left behind without streams
@@ -149,6 +149,10 @@ class Process(asyncio.SubprocessProtocol):
             self._guard.tell("-", self.pid)
         self._ended.set()
         self._transport.close()
+
+    def _leave(self) -> None:
+        self.kill()
+        self._transport.close()  # what has left its group is out of reach, and may hold them
 
     # What others call.
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from evals_app.engine.matchers import Matcher
 from evals_app.engine.quoting import json_text, listed, shortened, times
-from evals_app.engine.trial import Cause, Grade, ToolCall
+from evals_app.engine.trial import Cause, Grade, ToolCall, View
 
 _NAME_CHARS = 80
 _DETAILED = 20
@@ -45,8 +45,11 @@ def call_texts(calls: Sequence[ToolCall]) -> list[str]:
     return [call_text(call) for call in calls[:_DETAILED]]
 
 
-def called_instead(name: str, calls: Sequence[ToolCall]) -> str:
+def called_instead(name: str, view: View) -> str:
     """Say what was called where a tool was not."""
+    calls = view.tool_calls
+    if not calls and not view.reports_calls:
+        return "the agent does not report its tool calls."
     if not calls:
         return "the agent called no tool."
     counted = Counter(shortened(call.name, _NAME_CHARS) for call in calls)

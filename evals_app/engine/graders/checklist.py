@@ -96,7 +96,7 @@ def read_checklist(markdown: str) -> Checklist:
         ValueError: there are too many to judge.
     """
     reader = _Reader()
-    for line in _without_comments(markdown).expandtabs(4).splitlines():
+    for line in without_comments(markdown).expandtabs(4).splitlines():
         reader.read(line)
     texts = ["\n".join(lines).strip() for lines, _ in reader.items]
     if not texts or all(map(_ANCHOR.match, texts)):
@@ -108,7 +108,8 @@ def read_checklist(markdown: str) -> Checklist:
     return Checklist(tuple(items), tuple(reader.since))
 
 
-def _without_comments(markdown: str) -> str:
+def without_comments(markdown: str) -> str:
+    """Leave out what Markdown does not show."""
     return "".join(_outside(markdown.split("<!--")))
 
 

@@ -79,7 +79,7 @@ class GEval(MeasuredGrader):
     @model_validator(mode="after")
     def _can_be_asked(self) -> Self:
         if not self.criteria.strip() and not self.evaluation_steps:
-            msg = "Write criteria, or evaluation_steps, or both."
+            msg = "Write criteria, or evaluation steps, or both."
             raise ValueError(msg)
         if "actual_output" not in self.evaluation_params:
             msg = "evaluation_params must have actual_output: the answer is what is graded."

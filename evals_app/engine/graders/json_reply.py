@@ -1,10 +1,12 @@
 """Graders of replies that are JSON."""
 
+import math
 from abc import abstractmethod
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticKnownError
 
 from evals_app.engine.decimals import is_within
 from evals_app.engine.graders.base import PlainGrader, too_long
@@ -122,7 +124,15 @@ class JsonSchema(_JsonGrader):
         return schema_warnings(self.json_schema)
 
 
-Bound = Annotated[int | float | None, Field(allow_inf_nan=False)]
+def _finite(bound: float | None) -> float | None:
+    # allow_inf_nan of a union makes a float of an integer, and fails on one that is too large.
+    if isinstance(bound, float) and not math.isfinite(bound):
+        kind: Literal["finite_number"] = "finite_number"
+        raise PydanticKnownError(kind)
+    return bound
+
+
+Bound = Annotated[int | float | None, AfterValidator(_finite)]
 
 
 class JsonPath(_JsonGrader):

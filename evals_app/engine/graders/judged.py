@@ -19,7 +19,7 @@ from evals_app.engine.aids import (
     TickedItem,
 )
 from evals_app.engine.graders.base import JudgedGrader
-from evals_app.engine.graders.checklist import Checklist, read_checklist
+from evals_app.engine.graders.checklist import Checklist, read_checklist, without_comments
 from evals_app.engine.quoting import quoted, shortened
 from evals_app.engine.spec import ModelRef, ModelSpec
 from evals_app.engine.trial import Cause, Grade, View
@@ -181,8 +181,11 @@ class Rubric(VotingGrader):
     ]
 
     @model_validator(mode="after")
-    def _is_bounded(self) -> Self:
-        _ = self.checklist
+    def _can_be_judged(self) -> Self:
+        if not without_comments(self.criteria).strip():
+            msg = "A rubric needs text outside of its comments."
+            raise ValueError(msg)
+        _ = self.checklist  # its limits
         return self
 
     @cached_property

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import ClassVar, Literal
 
 from evals_app.engine.aids import Aids, Measured, RagQuestion, StepsQuestion
-from evals_app.engine.errors import JudgeError
+from evals_app.engine.errors import NO_JUDGE, JudgeError
 from evals_app.engine.graders.base import AidedGrader
 from evals_app.engine.trial import Grade, View
 
@@ -21,8 +21,7 @@ class MeasuredGrader(AidedGrader):
 
     async def grade_with(self, view: View, aids: Aids) -> Grade:
         if aids.measure is None:
-            message = "There is no model to judge with."
-            raise JudgeError(message)
+            raise JudgeError(NO_JUDGE)
         found = await aids.measure(self.question(view, key=aids.key))
         return _grade(found).but(evidence=found.evidence, details=found.details, calls=found.calls)
 

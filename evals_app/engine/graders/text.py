@@ -62,6 +62,17 @@ def _passage(view: View, reply: str, start: int, length: int) -> tuple[Evidence,
     return seen_in_reply(view, passage) if is_in_place else ()
 
 
+def _line_break(text: str | None) -> list[str]:
+    """Warn of a line break at the end: YAML's | and > leave one that no reply has there."""
+    if text is None or not text.endswith("\n"):
+        return []
+    message = (
+        "This text ends with a line break, which the reply would have to have too. In YAML write |- "
+        "or >- instead of | or >."
+    )
+    return [message]
+
+
 class Contains(TextGrader):
     """Pass when the reply contains the text.
 
@@ -96,6 +107,9 @@ class Contains(TextGrader):
     def expected_problem(self, expected: str) -> str | None:
         return None if expected else "The expected text is empty; every reply contains it."
 
+    def warnings(self) -> list[str]:
+        return _line_break(self.value)
+
     def summary(self) -> str:
         return "Reply contains " + (quoted(self.value) if self.value else "the expected text")
 
@@ -119,6 +133,9 @@ class NotContains(TextGrader):
         evidence = _passage(view, reply, start, len(self.value))
         reason = f"The reply contains {quoted(self.value)}, which must not occur."
         return Grade.miss(reason).but(evidence=evidence)
+
+    def warnings(self) -> list[str]:
+        return _line_break(self.value)
 
     def summary(self) -> str:
         return f"Reply does not contain {quoted(self.value)}"

@@ -70,7 +70,7 @@ class ToolUse(PlainGrader):
         named = [call for call in calls if call.name == self.tool]
         fitting = [call for call in named if not self._faults(call)]
         is_met = {"tool": bool(named)}
-        found = [self._about_calls(calls, named, fitting)]
+        found = [self._about_calls(view, named, fitting)]
         if self.args is not None:
             is_met["args"] = bool(fitting)
         if self.expected_output is not None:
@@ -90,10 +90,10 @@ class ToolUse(PlainGrader):
         return mismatches(self.args or {}, call.args, exact=self.args_match == "exact")
 
     def _about_calls(
-        self, calls: Sequence[ToolCall], named: Sequence[ToolCall], fitting: Sequence[ToolCall]
+        self, view: View, named: Sequence[ToolCall], fitting: Sequence[ToolCall]
     ) -> str:
         if not named:
-            return f"Expected a call of {self._wanted}; {called_instead(self.tool, calls)}"
+            return f"Expected a call of {self._wanted}; {called_instead(self.tool, view)}"
         if self.args is None:
             return f"{self.tool} was called, as expected: {call_text(named[0])}."
         if fitting:

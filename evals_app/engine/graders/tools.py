@@ -134,7 +134,7 @@ class ToolCalled(_OneCall):
         count = len(named) - len(missed)
         details = {"count": count, "expected": self.summary(), "called": call_texts(calls)}
         if count < self.min_count:
-            return Grade.miss(self._too_few(calls, missed, count), **details)
+            return Grade.miss(self._too_few(view, missed, count), **details)
         if self.max_count is not None and count > self.max_count:
             reason = (
                 f"{self._subject} was called {times(count)}{self._conditions};"
@@ -147,7 +147,7 @@ class ToolCalled(_OneCall):
             return Grade.hit(f"{self._subject} was not called{self._conditions}.", **details)
         return Grade.hit(f"{self._subject} was called {times(count)}{self._conditions}.", **details)
 
-    def _too_few(self, calls: Sequence[ToolCall], missed: Sequence[ToolCall], count: int) -> str:
+    def _too_few(self, view: View, missed: Sequence[ToolCall], count: int) -> str:
         nearest = f"; {nearest_call(missed, self._faults)}" if missed else ""
         if count:
             return (
@@ -158,7 +158,7 @@ class ToolCalled(_OneCall):
             number = times(len(missed))
             return f"{self._subject} was called {number}, but never{self._conditions}{nearest}."
         expected = f"Expected a call of {self._tool}{self._conditions}"
-        return f"{expected}; {called_instead(self.value, calls)}"
+        return f"{expected}; {called_instead(self.value, view)}"
 
     def summary(self) -> str:
         counts = ""
@@ -268,7 +268,7 @@ class ToolCalls(PlainGrader):
             "expected": [str(each) for each in self.tools],
             "called": call_texts(calls),
         }
-        problem = self._problem(calls)
+        problem = self._problem(view)
         if problem is None and self.exact and not view.reports_calls:
             return unreported_calls()
         if problem is None:
@@ -285,8 +285,9 @@ class ToolCalls(PlainGrader):
     def _actual(self, calls: Sequence[ToolCall]) -> str:
         return listed([shortened(call.name) for call in calls], nothing="no tool")
 
-    def _problem(self, calls: Sequence[ToolCall]) -> str | None:
+    def _problem(self, view: View) -> str | None:
         """Say what differs from the expected calls; None if nothing does."""
+        calls = view.tool_calls
         if self.exact and self.ordered:
             for number, (tool, call) in enumerate(zip(self.tools, calls, strict=False), 1):
                 if not tool.fits(call):
@@ -295,7 +296,7 @@ class ToolCalls(PlainGrader):
                     return f"Call {number} should be {tool}, but is {call_text(call)}{where}."
             return self._extra_or_missing(calls)
         if self.ordered:
-            return self._out_of_order(calls)
+            return self._out_of_order(view)
         partners = pair_up(
             [[p for p, call in enumerate(calls) if tool.fits(call)] for tool in self.tools]
         )
@@ -303,7 +304,7 @@ class ToolCalls(PlainGrader):
             tool for tool, partner in zip(self.tools, partners, strict=True) if partner is None
         ]
         if missing:
-            return self._missing(missing[0], calls)
+            return self._missing(missing[0], view)
         extra = [call for place, call in enumerate(calls) if place not in set(partners)]
         if self.exact and extra:
             return f"Not expected: {listed([call_text(call) for call in extra])}."
@@ -316,7 +317,8 @@ class ToolCalls(PlainGrader):
             return f"Not called: {listed([str(tool) for tool in self.tools[len(calls) :]])}."
         return None
 
-    def _out_of_order(self, calls: Sequence[ToolCall]) -> str | None:
+    def _out_of_order(self, view: View) -> str | None:
+        calls = view.tool_calls
         # The earliest fitting call leaves the most for the tools that follow.
         place = 0
         for tool in self.tools:
@@ -324,14 +326,14 @@ class ToolCalls(PlainGrader):
             if found is None:
                 if any(tool.fits(call) for call in calls[:place]):
                     return f"{tool} was called, but not after those that are listed before it."
-                return self._missing(tool, calls)
+                return self._missing(tool, view)
             place = found + 1
         return None
 
-    def _missing(self, tool: ExpectedCall, calls: Sequence[ToolCall]) -> str:
-        named = [call for call in calls if call.name == tool.name]
+    def _missing(self, tool: ExpectedCall, view: View) -> str:
+        named = [call for call in view.tool_calls if call.name == tool.name]
         if not named:
-            return f"{tool} is missing; {called_instead(tool.name, calls)}"
+            return f"{tool} is missing; {called_instead(tool.name, view)}"
         if any(tool.fits(call) for call in named):
             wanted = sum(each.name == tool.name for each in self.tools)
             return f"{tool.name} was called {times(len(named))}, expected {times(wanted)}."

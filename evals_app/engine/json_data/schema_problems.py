@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
@@ -21,6 +22,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Place = tuple[str | int, ...]
 Problem = tuple[Place, str]
 
+# Of a path that goes on behind true, a number or a text, the library says that it cannot be indexed.
+_NOWHERE = (Unresolvable, TypeError, ValueError)
 _META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 _SCHEMA = (
     *("additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"),
@@ -68,6 +71,10 @@ def _outer_problems(schema: Mapping[str, Json]) -> Iterator[Problem]:
     for error in sorted(_META.iter_errors(schema), key=lambda each: each.json_path):
         cause = best_match([error]) or error
         yield tuple(cause.absolute_path), f"Not a valid JSON Schema: {shortened(cause.message)}."
+    try:
+        urlsplit(str(schema.get("$id")))  # as the library does with it
+    except ValueError as exc:
+        yield ("$id",), f"It is no address ({exc}). Correct it, or leave $id out."
 
 
 def _parts(schema: Json, place: Place = ()) -> Iterator[tuple[Place, dict[str, Json]]]:
@@ -124,7 +131,7 @@ def _reference_problems(
                 continue
             try:
                 target = root.lookup(ref).contents
-            except Unresolvable:
+            except _NOWHERE:
                 problems.append((there, f"{shortened(ref)!r} points to nothing in this schema."))
                 continue
             if not isinstance(target, bool) and id(target) not in known:

@@ -3,16 +3,27 @@
 import difflib
 import heapq
 import re
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from evals_app.engine.judging.blocks import INVISIBLE
 from evals_app.engine.judging.transcript import Piece
 from evals_app.engine.trial import Evidence
 
 _LEAST_RATIO = 0.85
+# Models copy typographic signs as those of a keyboard, and leave out what nobody sees.
+_PLAIN = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u2032", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+    }
+)
+_CODE = re.compile(r"\\(?:u([0-9a-f]{4})|U(00[0-9a-f]{6}))")
 _SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 # Comparing is quadratic: a quote is a sentence or two, and only the likeliest passages are tried.
 _MAX_COMPARED_CHARS = 600
@@ -34,15 +45,16 @@ def check_quotes(
 ) -> tuple[Evidence, ...]:
     """Look each (quote, what it bears on) up in the pieces; the first piece that has it counts.
 
-    A quote counts as found if it stands there apart from case, width and spaces, or if it is nearly
-    one sentence, or two that follow each other.
+    A quote counts as found if it stands there apart from case, width, spaces, the kind of quotation
+    marks and dashes, and marks around it, or if it is nearly one sentence, or two that follow each
+    other.
     """
     plain = [(piece, comparable(piece.text)) for piece in pieces]
     passages: list[_Passage] | None = None
     searched = 0
     checked = []
     for quote, bears_on in quotes:
-        wanted = comparable(quote)
+        wanted = comparable(quote).strip("\"' ")
         piece = next((piece for piece, text in plain if wanted and wanted in text), None)
         is_short = 0 < len(wanted) <= _MAX_COMPARED_CHARS
         if piece is None and is_short and searched < _MAX_SEARCHED:
@@ -63,8 +75,15 @@ def check_quotes(
 
 
 def comparable(text: str) -> str:
-    """Bring a text into the form in which quotes are compared."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """Bring a text, as it was shown, into the form in which quotes are compared."""
+    plain = _CODE.sub(_seen, text).translate(_PLAIN)
+    return " ".join(unicodedata.normalize("NFKC", plain).casefold().split())
+
+
+def _seen(code: re.Match[str]) -> str:
+    """Take away the code that stands for a character that cannot be seen."""
+    point = int(code[1] or code[2], 16)
+    return "" if point <= sys.maxunicode and INVISIBLE.match(chr(point)) else code[0]
 
 
 def _passages(text: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from evals_app.engine.aids import Measured, RagQuestion
+from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import Prompt
 from evals_app.engine.judging.claims import ClaimsKept
 from evals_app.engine.judging.composing import NO_CONTEXT, item_json, measured, named, of
@@ -48,7 +49,7 @@ async def faithfulness(
     claims = await kept.of(said, inquiry)
     inquiry.injection_suspected |= claims.injection_suspected
     if not claims.claims:
-        return Measured(score=None, reason="The answer makes no factual claim.")
+        return _without_claims(inquiry.flags(question.view))
     items = numbered(claims.claims, inquiry)
     if not chunks:
         none = of(0, len(items), "claim")
@@ -75,6 +76,19 @@ async def faithfulness(
         ratios={"supported": supported, "no_contradiction": uncontradicted},
         left_out=list(claims.left_out),
     )
+
+
+def _without_claims(flags: Sequence[str]) -> Measured:
+    """Say that there is nothing to compare, unless the answer may have asked for just that.
+
+    Raises:
+        JudgeError: it speaks to its judge.
+    """
+    if "injection" in flags:
+        message = "The judge lists no claims of an answer that seems to speak to its judge."
+        raise JudgeError(message)
+    reason = "The answer makes no factual claim."
+    return Measured(score=None, reason=reason, details={"flags": list(flags)})
 
 
 async def _looked_up(

@@ -1,6 +1,9 @@
 """JSON objects as judges answer with them: their schema, and how one is found and validated."""
 
 import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -9,7 +12,9 @@ from evals_app.engine.judging.asking import UnreadableError
 
 M = TypeVar("M", bound=BaseModel)
 
-_MAX_RESCANS = 20
+_THOUGHTS = "<think>"  # in which models that are served locally try verdicts out
+_MOST_SCANS = 20  # of a text, by its length
+_BEGINS_LIKE_ONE = re.compile(r"""\{\s*+["']?\w[\w ]{0,99}+["']?\s*+:""")
 
 
 def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
@@ -23,15 +28,30 @@ def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """Read the last balanced JSON object of a reply.
+    """Read the last JSON object of a reply; what stands inside of another is part of that.
+
+    A judge may quote what it grades, and that may look like a verdict. So an object that is broken
+    hides everything, and of two objects with the same keys neither counts unless they are equal.
 
     Raises:
-        UnreadableError: there is none.
+        UnreadableError: there is none, or it is not certain which is the answer.
     """
-    data = last_object(text)
-    if data is None:
+    if text.lstrip().startswith(_THOUGHTS):
+        text = text.partition(f"</{_THOUGHTS[1:]}")[2]
+    found = list(_objects(text))
+    if not found:
         raise UnreadableError("The answer holds no JSON object.")
-    return data
+    last = found[-1]
+    if any(each.keys() == last.keys() and each != last for each in found):
+        raise UnreadableError("The answer holds several JSON objects that contradict each other.")
+    return last
+
+
+def last_object(text: str) -> dict[str, Any] | None:
+    """Read the last JSON object of a script's reply; None if it cannot be read."""
+    with suppress(UnreadableError):
+        return read_object(text)
+    return None
 
 
 def checked(model: type[M], data: dict[str, Any]) -> M:
@@ -50,25 +70,35 @@ def checked(model: type[M], data: dict[str, Any]) -> M:
         raise UnreadableError("; ".join(problems)) from None
 
 
-def last_object(text: str) -> dict[str, Any] | None:
-    """Find the last balanced JSON object in a text; None if there is none. Linear time."""
-    start = 0
-    for _ in range(_MAX_RESCANS):
-        # A brace in the prose before it may swallow the object: begin again behind that brace.
-        start = text.find("{", start)
-        if start < 0:
-            return None
-        if found := _last_object_from(text, start):
-            return found
-        start += 1
-    return None
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects that stand in a text, outside of each other. Linear time.
+
+    Raises:
+        UnreadableError: something begins like an object, and is none.
+    """
+    room = _MOST_SCANS * len(text)
+    start = text.find("{")
+    while start >= 0:
+        if room < 0:
+            raise UnreadableError("The answer holds too many braces that nothing closes.")
+        end = _end(text, start)
+        room -= (end or len(text)) - start
+        value = _object(text[start:end]) if end else None
+        if value:
+            yield value
+        elif _BEGINS_LIKE_ONE.match(text, start):
+            raise UnreadableError(
+                "The answer holds a JSON object that is broken, not complete or has a key twice."
+            )
+        # A brace of the prose may have swallowed an object.
+        start = text.find("{", end if value and end else start + 1)
 
 
-def _last_object_from(text: str, begin: int) -> dict[str, Any] | None:
-    last: dict[str, Any] | None = None
-    depth = start = 0
+def _end(text: str, start: int) -> int | None:
+    """Give the place behind the brace that closes the one at `start`; None: nothing does."""
+    depth = 0
     in_string = is_escaped = False
-    for place in range(begin, len(text)):
+    for place in range(start, len(text)):
         character = text[place]
         if in_string:
             if is_escaped:
@@ -78,15 +108,14 @@ def _last_object_from(text: str, begin: int) -> dict[str, Any] | None:
             elif character == '"':
                 in_string = False
         elif character == '"':
-            in_string = depth > 0  # outside of an object a quotation mark is prose
+            in_string = True
         elif character == "{":
-            start = start if depth else place
             depth += 1
-        elif character == "}" and depth:
+        elif character == "}":
             depth -= 1
             if not depth:
-                last = _object(text[start : place + 1]) or last
-    return last
+                return place + 1
+    return None
 
 
 def _object(text: str) -> dict[str, Any] | None:

@@ -1,9 +1,11 @@
 """Datasets: rows of JSON Lines, each a question or a conversation."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from evals_app.engine.matchers import MATCHER_KEYS
+from evals_app.engine.suite import near
 from evals_app.formats.agentura.shapes import Assistant, Row, User
 from evals_app.formats.document import Document
 from evals_app.formats.foreign import Around
@@ -62,15 +64,31 @@ def read_dataset(
 
 
 def row_problems(dataset: Dataset, kind: str) -> Iterator[Problem]:
-    """Name what rows do not have though a suite of this type needs it."""
+    """Name what a suite of this type needs and rows do not have, and what it does not look at."""
+    yield from _losses_once(_row_problems(dataset, kind))
+
+
+def _row_problems(dataset: Dataset, kind: str) -> Iterator[Problem]:
     for each in dataset.conversations:
+        if each.row.expected_tool is not None and kind in ("golden_dataset", "llm_judge"):
+            message = f"A suite of the type {kind} does not look at calls; tool_use does."
+            place = (*each.loc, "expected_tool")
+            yield dataset.document.problem(place, message, at_key=True, level="loss")
         if kind == "golden_dataset":
             message = "The key `expected` is missing: golden_dataset compares the reply with it."
             for part in each.exchanges:
                 if part.is_scored and part.expected is None:
-                    yield dataset.document.problem(part.expected_loc[:-1], message)
+                    place = part.expected_loc[:-1]
+                    instead = _misspelt(dataset.document.value(place), "expected")
+                    yield dataset.document.problem(place, f"{message}{instead}")
         elif kind == "tool_use":
             yield from _tool_problems(dataset.document, each.row, each.loc)
+
+
+def _misspelt(part: Mapping[str, Any], key: str) -> str:
+    """Name what a part has in place of a key."""
+    found = [each for each in part if each not in Row.model_fields and near(each, [key])]
+    return f" Here it is written `{found[0]}`." if found else ""
 
 
 def _tool_problems(document: Document, row: Row, loc: Loc) -> Iterator[Problem]:
@@ -79,7 +97,14 @@ def _tool_problems(document: Document, row: Row, loc: Loc) -> Iterator[Problem]:
         yield document.problem((*loc, "conversation"), message)
     elif row.expected_tool is None:
         message = "The key `expected_tool` is missing: the tool that should be called."
-        yield document.problem(loc, message)
+        instead = _misspelt(document.value(loc), "expected_tool")
+        yield document.problem(loc, f"{message}{instead}")
+    if row.expected is not None and row.conversation is None:
+        message = (
+            "In a suite of the type tool_use nothing is compared with `expected`; write what the"
+            " reply should contain as `expected_output`."
+        )
+        yield document.problem((*loc, "expected"), message, at_key=True, level="loss")
     for name, value in (row.expected_args or {}).items():
         found = value.keys() & set(MATCHER_KEYS) if isinstance(value, dict) else ()
         if found:
@@ -120,13 +145,15 @@ def _exchanges(rows: Reading, row: Row, loc: Loc) -> list[Exchange] | None:
     """Pair the messages of a row; None, and said: they do not alternate, or are not sound."""
     here = (*loc, "conversation")
     count = len(row.conversation or [])
+    if not _has_roles(rows, here, count):
+        return None
     if count == 0 or count % 2:
         message = (
             "The last message of a conversation is the assistant's, and says what is `expected`."
         )
         rows.say(here, message)
     positions = range(2, count + 1, 2)
-    for k, position in enumerate(row.eval_turns):
+    for k, position in enumerate(row.eval_turns or ()):
         if position not in positions:
             message = (
                 "eval_turns counts all messages from 1 and names those of the assistant, here"
@@ -135,7 +162,7 @@ def _exchanges(rows: Reading, row: Row, loc: Loc) -> list[Exchange] | None:
             rows.say((*loc, "eval_turns", k), message)
     scored = row.eval_turns or [count]
     pairs = [
-        (_user(rows, (*here, at)), _assistant(rows, (*here, at + 1)))
+        (rows.part(User, (*here, at)), rows.part(Assistant, (*here, at + 1)))
         for at in range(0, count - 1, 2)
     ]
     exchanges = [
@@ -152,23 +179,21 @@ def _exchanges(rows: Reading, row: Row, loc: Loc) -> list[Exchange] | None:
     return exchanges if len(exchanges) == len(pairs) else None
 
 
-def _user(rows: Reading, loc: Loc) -> User | None:
-    return rows.part(User, loc) if _has_role(rows, loc, "user") else None
+def _has_roles(rows: Reading, here: Loc, count: int) -> bool:
+    """Whether the user and the assistant take turns; the first message that is amiss is said."""
+    for at in range(count):
+        role = "assistant" if at % 2 else "user"
+        found = rows.document.value((*here, at, "role"))
+        if found != role:
+            message = f"Messages alternate, and the user begins: this one needs the role {role}."
+            if found in ("system", "developer"):
+                message = f"{message} What the agent is told beforehand is part of the agent."
+            rows.say((*here, at, "role"), message)
+            return False
+    return True
 
 
-def _assistant(rows: Reading, loc: Loc) -> Assistant | None:
-    return rows.part(Assistant, loc) if _has_role(rows, loc, "assistant") else None
-
-
-def _has_role(rows: Reading, loc: Loc, role: str) -> bool:
-    if rows.document.value((*loc, "role")) == role:
-        return True
-    message = f"Messages alternate, and the user begins: this one needs the role {role}."
-    rows.say((*loc, "role"), message)
-    return False
-
-
-def _losses_once(problems: Sequence[Problem]) -> Iterator[Problem]:
+def _losses_once(problems: Iterable[Problem]) -> Iterator[Problem]:
     """Name what all rows lose in the first of them only."""
     said: set[str] = set()
     for each in problems:

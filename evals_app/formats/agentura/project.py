@@ -4,6 +4,7 @@ The agent has the name of the project's folder, unless whoever imports names ano
 the slug of the agent, and then that of its entry.
 """
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import Around, Places, distinct_names, slug_of, suite_slug
 from evals_app.formats.problems import Loc
 from evals_app.formats.reading import Reading
+
+_FILE = re.compile(r"[\w-][\w./-]{0,200}")  # what may be the path of a file, from another one
 
 # Scorers that tell more than right and wrong.
 _GRADUAL = ("fuzzy_match", "semantic_similarity")
@@ -104,6 +107,7 @@ class _Project:
                 places.note(("url",), self.document, (*loc, "endpoint"))
             case CliAgent():
                 data |= {"driver": "command", "command": shlex.split(agent.command)}
+                self._warn_of_relative_paths(data["command"])
             case SdkAgent():
                 data |= {"driver": "python", "callable": agent.module}
                 places.note(("callable",), self.document, (*loc, "module"))
@@ -111,6 +115,17 @@ class _Project:
                 return self._unsound_agent()
         self.timeout_ms = agent.timeout_ms
         return drafted("agent", "agentura", self.document, data, place=places)
+
+    def _warn_of_relative_paths(self, words: Sequence[str]) -> None:
+        """Say that programs are not started in the folder of this file, if one counts on it."""
+        for word in words:
+            is_here = _FILE.fullmatch(word) and self.reading.around.content(self.document, word)
+            if is_here or word.startswith(("./", "../")):
+                message = (
+                    f"Programs are started in Touchstone's own folder, where {word} is something"
+                    " else or nothing. Write its whole path."
+                )
+                self.reading.say(("agent", "command"), message, level="warning")
 
     def _suite(self, loc: Loc, *, instead: str) -> Draft:
         entry = self.reading.one_of(ENTRIES, loc)
@@ -146,6 +161,8 @@ class _Project:
         """Give the dataset of an entry; None, and said: it is not there or does not fit."""
         here = (*loc, "dataset")
         written = self.document.value(here)
+        if isinstance(written, str) and not written.isprintable():
+            return None  # said where the entry is read
         path = self.reading.path(written) if isinstance(written, str) else ""
         if path not in self.datasets:
             content = self.reading.content(here)
@@ -223,3 +240,4 @@ def _note(places: Places, case: Loc, document: Document, written: Conversation) 
         call = (*turn, "assertions", 0)
         places.note((*call, "tool"), document, (*written.loc, "expected_tool"))
         places.note((*call, "args"), document, (*written.loc, "expected_args"))
+        places.note((*call, "expected_output"), document, (*written.loc, "expected_output"))

@@ -10,8 +10,28 @@ from evals_app.formats.foreign import Foreign
 
 _OPERATORS = set("();<>|&")
 
+
+def _share(share: float) -> float:
+    if not 0 <= share <= 1:
+        percent = " Write 80 percent as 0.8." if share > 1 else ""
+        msg = f"A threshold is a number from 0 to 1.{percent}"
+        raise ValueError(msg)
+    return share
+
+
+def _path(path: str) -> str:
+    if not path.isprintable():
+        msg = (
+            "Between double quotes YAML reads a backslash and the letter after it as one character:"
+            " write / in place of it, or leave the quotes out."
+        )
+        raise ValueError(msg)
+    return path
+
+
 Text = Annotated[str, Field(min_length=1)]
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, AfterValidator(_share)]
+Path = Annotated[Text, AfterValidator(_path)]
 Milliseconds = Annotated[int, Field(gt=0, le=MOST)]
 
 
@@ -86,7 +106,7 @@ class Entry(Foreign):
 
     type: str
     name: Annotated[Text, Field(description="The name of the suite.")]
-    dataset: Annotated[Text, Field(description="Path of the dataset, from this file.")]
+    dataset: Annotated[Path, Field(description="Path of the dataset, from this file.")]
     threshold: Share | None = None
 
     @property
@@ -104,7 +124,7 @@ class Golden(Entry):
 class Judged(Entry):
     """A judge scores replies from 0 to 1 by a rubric."""
 
-    rubric: Annotated[Text, Field(description="Path of the rubric, from this file.")]
+    rubric: Annotated[Path, Field(description="Path of the rubric, from this file.")]
     judge_model: Text | None = None
     runs: Literal[1, 3, 5] = 1
 
@@ -176,7 +196,7 @@ class Row(Foreign):
     expected_args: dict[str, Any] | None = None
     expected_output: str | None = None
     conversation: list[Any] | None = None
-    eval_turns: list[int] = Field(default_factory=list)
+    eval_turns: list[int] | None = None
 
 
 class User(Foreign):

@@ -67,8 +67,8 @@ def read_agent(source: Source, file: AgentFile | None, models: Models) -> Tested
         return _described(source, file, models)
     if source.around.agent is None:
         message = (
-            "This file names no agent: it has no `model` and no `instructions`. Write them, or name"
-            " an agent that exists: import_evals --agent SLUG."
+            "This file names no agent: it has no `model` and no `instructions`. Write them, or"
+            " choose an agent that exists when you import (--agent)."
         )
         source.say((), message)
     return Tested(source.around.agent)

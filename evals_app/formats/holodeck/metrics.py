@@ -126,9 +126,11 @@ def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | No
 
 
 def _type_of(name: Any) -> str | None:  # noqa: ANN401 - JSON
-    """Tell of which type the metric of a name is."""
+    """Tell of which type the metric of a name is; a type is its own."""
     if not isinstance(name, str):
         return None
+    if name in METRICS:
+        return name
     if name in _COMPARING or name in _REPLACED:
         return "standard"
     return "rag" if name in GROUPS["rag"][1] else None
@@ -137,7 +139,10 @@ def _type_of(name: Any) -> str | None:  # noqa: ANN401 - JSON
 def _instead(name: Any) -> str:  # noqa: ANN401 - JSON
     """Say how the metric of a name is written; nothing if there is none."""
     kind = _type_of(name)
-    return f" Write type: {kind}, {_NAMED_BY[kind]}: {name}." if kind else ""
+    if kind is None:
+        return ""
+    named = "" if kind == name else f", {_NAMED_BY[kind]}: {name}"
+    return f" Write type: {kind}{named}."
 
 
 def _standard(

@@ -206,7 +206,9 @@ Cases = Apart[Case]
 
 
 class CaseFile(Foreign):
-    """The mapping in a file of cases."""
+    """The mapping in a file of cases; what made the file may have left notes beside them."""
+
+    overlooks = True
 
     test_cases: Annotated[Cases, Field(description="The cases.")]
 

@@ -4,12 +4,11 @@ Source: the Lobu documentation, pages Evaluations and lobu.toml Reference.
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 
 from evals_app.formats.document import Document
 from evals_app.formats.draft import Draft
 from evals_app.formats.foreign import Around
-from evals_app.formats.lobu.agents import agent_of, read_project
+from evals_app.formats.lobu.agents import agent_of, folder_of, read_project
 from evals_app.formats.lobu.evals import read_eval
 
 __all__ = ["read"]
@@ -18,7 +17,7 @@ __all__ = ["read"]
 def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
     """Read eval files, and the lobu.toml files above them."""
     tables = [each for each in documents if each.path.endswith(".toml")]
-    folders = {PurePosixPath(each.path).parent for each in documents}
+    folders = {folder_of(each.path, around) for each in documents}
     projects = [read_project(each, around, folders) for each in tables]
     for project in projects:
         yield from project.drafts

@@ -4,6 +4,7 @@ An agent is made only where none of its slug exists: what people add to it here,
 all, is not in the file and must not vanish with the next import.
 """
 
+import posixpath
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -19,6 +20,8 @@ from evals_app.formats.reading import Reading
 
 # What an agent is told, in this order, from files in its folder.
 _PROMPTS = ("IDENTITY.md", "SOUL.md", "USER.md")
+# What says who an agent is, and nothing of how it works.
+_KNOWN_BY = {"name", "description", "dir"}
 # Its models have the names of their makers before them, which may be its own.
 _ROUTER = "openrouter"
 
@@ -67,26 +70,35 @@ class _Project(Foreign):
 
 @dataclass(slots=True)
 class Project:
-    """A lobu.toml: the folders of its agents by their ids, and what is made of it."""
+    """A lobu.toml: the folders of its agents by their ids, and what is made of it.
+
+    Folders are whole paths: an import may begin anywhere in the project.
+    """
 
     folder: PurePosixPath
     homes: dict[str, PurePosixPath] = field(default_factory=dict)
     drafts: list[Draft] = field(default_factory=list)
 
 
+def folder_of(path: str, around: Around) -> PurePosixPath:
+    """Give the folder of a file as a whole path, as far as it is known."""
+    return PurePosixPath(posixpath.normpath(posixpath.join(around.root, path))).parent
+
+
 def read_project(document: Document, around: Around, folders: Collection[PurePosixPath]) -> Project:
     """Read a lobu.toml; `folders` are those of the files that are imported."""
     reading = Reading(document, around)
     reading.part(_Project, ())
-    project = Project(PurePosixPath(document.path).parent)
+    project = Project(folder_of(document.path, around))
     written = document.value(("agents",))
     for slug in written if isinstance(written, dict) else ():
         home = document.value(("agents", slug, "dir"))
         home = home if isinstance(home, str) else f"agents/{slug}"
-        project.homes[slug] = folder = PurePosixPath(reading.path(home))
+        shown = reading.path(home)
+        project.homes[slug] = folder = folder_of(f"{shown}/evals", around)
         if folder.parent.name != "agents" and folder / "evals" not in folders:
             message = (
-                f"Evals are found by themselves in agents/*/evals only: name the files of {folder}"
+                f"Evals are found by themselves in agents/*/evals only: name the files of {shown}"
                 "/evals when you import."
             )
             reading.say(("agents", slug, "dir"), message, level="warning")
@@ -100,7 +112,7 @@ def agent_of(path: str, projects: Sequence[Project], around: Around) -> str | No
 
     Where nobody says anything it is the first agent of the lobu.toml; None: there is none.
     """
-    folder = PurePosixPath(path).parent
+    folder = folder_of(path, around)
     above = [each for each in projects if folder.is_relative_to(each.folder)]
     homes = max(above, key=lambda each: len(each.folder.parts)).homes if above else {}
     if folder.name == "evals":
@@ -116,7 +128,8 @@ def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
     loc: Loc = ("agents", slug)
     document = reading.document
     if slug in reading.around.agents:
-        if document.value((*loc, "providers")):
+        written = document.value(loc)
+        if isinstance(written, dict) and written.keys() - _KNOWN_BY:
             message = f"There is an agent {slug}, and it stays as it is; this one is left out."
             reading.say(loc, message, at_key=True, level="loss")
         return
@@ -130,7 +143,8 @@ def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
             "No `model` is named in its providers, so no agent is made of this; name one, or write"
             f" {slug}.agent.yaml."
         )
-        reading.say(loc, message, at_key=True, level="loss")
+        # Shown with errors, too: an eval of it finds no agent.
+        reading.say(loc, message, at_key=True, level="warning")
         return
     places = Places(document, loc)
     here = (*loc, "providers", position)

@@ -82,7 +82,10 @@ def read_eval(document: Document, around: Around, *, agent: str | None) -> Itera
     """Read an eval file that tests an agent; None: nobody says which, which is a mistake."""
     reading = Reading(document, around)
     if agent is None:
-        message = "No agent is named: move the file to agents/<id>/evals/, or import with --agent."
+        message = (
+            "No agent is named: move the file to agents/<id>/evals/, or name one when you import "
+            "(--agent)."
+        )
         reading.say((), message)
         yield replace(_suite(reading, "unnamed"), references=())
     elif not _is_slug(agent):

@@ -58,11 +58,12 @@ class Setting:
 
 def read_checks(spot: Spot, setting: Setting, share: float = 1.0) -> list[tuple[Json, Spot]]:
     """Give the checks that an assertion means, each with its place; report what is lost."""
-    spot = _referred(spot, setting)
-    written = spot.part(Assertion)
-    if written is None:
+    followed = _referred(spot, setting)
+    written = followed.part(Assertion) if followed else None
+    if followed is None or written is None:
         return []
-    weight = (1.0 if written.weight is None else written.weight) * share
+    spot = followed
+    weight = _weight(written.weight, metric_only=written.metric_only) * share
     if written.type == _SET or written.assertions is not None:
         return _set(spot, written, setting, weight)
     if written.type is None:
@@ -83,8 +84,13 @@ def read_checks(spot: Spot, setting: Setting, share: float = 1.0) -> list[tuple[
     ]
 
 
-def _referred(spot: Spot, setting: Setting) -> Spot:
-    """Follow a reference to another place of the configuration."""
+def _weight(written: float | None, *, metric_only: bool) -> float:
+    # What is only measured is shown, as everything of weight 0 is.
+    return 0.0 if metric_only else 1.0 if written is None else written
+
+
+def _referred(spot: Spot, setting: Setting) -> Spot | None:
+    """Follow a reference to another place of the configuration; None, and said: it is not there."""
     written = spot.value
     reference = written.get("$ref") if isinstance(written, dict) else None
     if not isinstance(reference, str):
@@ -93,7 +99,9 @@ def _referred(spot: Spot, setting: Setting) -> Spot:
     if found.value is None or found.value is written:
         hint = near(reference, [f"#/assertionTemplates/{name}" for name in setting.templates])
         spot.say(f"There is nothing at {reference} in this configuration.{hint}")
-        return spot.at("$ref", "nowhere")
+        return None
+    for key in written.keys() - {"$ref"}:
+        spot.at(key).lose(f"Nothing counts beside a $ref here. Write it at {reference}.")
     return found
 
 
@@ -111,8 +119,11 @@ def _set(
 
 
 def _weight_of(spot: Spot) -> float:
-    written = spot.value.get("weight", 1) if isinstance(spot.value, dict) else 0
-    return written if isinstance(written, int | float) else 0
+    if not isinstance(spot.value, dict):
+        return 0
+    written = spot.value.get("weight")
+    weight = written if isinstance(written, int | float) else None
+    return _weight(weight, metric_only=spot.value.get("metricOnly") is True)
 
 
 def _checks(spot: Spot, written: Assertion, setting: Setting) -> list[Json]:
@@ -146,27 +157,30 @@ def _value(spot: Spot, values: Vars) -> Any:  # noqa: ANN401 - JSON
     here = spot.at("value")
     written = here.value
     if not is_file(written):
-        return _filled(written, values)
+        return _filled(written, values, here)
     if is_program(written):
         raise LostError(CODE)
     for path in here.files(written)[:1]:
         if is_data(path) and (document := here.project.document(here, path)):
             return document.data
         if not is_data(path) and (text := here.project.text(here, path)) is not None:
-            return _filled(text.strip(), values)
+            return _filled(text.strip(), values, here)
     raise _UnreadError
 
 
-def _filled(value: Any, values: Vars) -> Any:  # noqa: ANN401 - JSON
+def _filled(value: Any, values: Vars, here: Spot) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, str):
         template = Template(value)
         if template.problem:
             raise LostError(f"{template.problem}.")
+        for name in template.missing(values):
+            message = f"A test that asserts this does not set {{{{{name}}}}}: it is empty."
+            here.say(message, level="warning")
         return template.fill(values)
     if isinstance(value, list):
-        return [_filled(each, values) for each in value]
+        return [_filled(each, values, here) for each in value]
     if isinstance(value, dict):
-        return {key: _filled(each, values) for key, each in value.items()}
+        return {key: _filled(each, values, here) for key, each in value.items()}
     return value
 
 

@@ -82,8 +82,12 @@ class Case:
 
     def asks(self, key: str, labels: Sequence[str]) -> bool:
         """Whether it is for a prompt or a provider with one of these labels."""
-        wanted = self._last(key)
+        wanted = self.wanted(key)
         return wanted is None or is_meant(wanted, labels)
+
+    def wanted(self, key: str) -> Sequence[str] | None:
+        """Give the names of the prompts or providers that it is for; None: of all."""
+        return self._last(key)  # type: ignore[no-any-return]
 
     def _last(self, key: str) -> Any:  # noqa: ANN401 - a value of a test
         values = (getattr(each.says, key) for each in reversed(self.layers))

@@ -7,12 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from evals_app.engine.patterns import MAX_PATTERN_CHARS
 from evals_app.formats.promptfoo.templates import Vars, text_of
 
 Json = dict[str, Any]
 
 # The whole reply is JSON; without it, a block of code among words would do.
 _ALL_JSON = r"\A\s*(?:\{[\s\S]*\}|\[[\s\S]*\]|\"[\s\S]*\"|-?[0-9][0-9.eE+-]*|true|false|null)\s*\z"
+
+# A text between commas; one that holds commas itself stands in quotation marks.
+_FIELD = re.compile(r'\s*(?:"((?:[^"\\]|""|\\.)*)"\s*(?=,|\Z)|([^,]*))(?:,|\Z)', re.DOTALL)
+_MARK = re.compile(r'""|\\(["\\])')
 
 NO_CODE = "Code does not run on import."
 CODE = (
@@ -113,10 +118,10 @@ class Asserted:
         Raises:
             LostError, WrongError: there is none.
         """
-        whole = self.value if isinstance(self.value, list) else self.text().split(",")
-        found = [
-            text_of(each).strip() if whole is not self.value else text_of(each) for each in whole
-        ]
+        if isinstance(self.value, list):
+            found = [text_of(each) for each in self.value]
+        else:
+            found = list(filter(None, map(_field, _FIELD.finditer(self.text()))))
         if not all(found) or not found:
             msg = f"{self.kind} needs a list of texts as its `value`."
             raise WrongError(msg)
@@ -156,6 +161,12 @@ class Asserted:
         return {"response_path": self.place} if self.place else {}
 
 
+def _field(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return found[2].strip()
+    return _MARK.sub(lambda mark: mark[1] or '"', found[1])
+
+
 Says = Callable[[Asserted], list[Json]]
 
 
@@ -183,6 +194,34 @@ def _of_whole(says: Says) -> Says:
     return checked
 
 
+def _of_whole_judged(says: Says) -> Says:
+    """Refuse to look at a part of a JSON reply where a judge reads all of it."""
+
+    def checked(a: Asserted) -> list[Json]:
+        if a.place:
+            msg = f"A judge reads the whole reply. Name {a.place} in the criteria: llm_judge."
+            raise LostError(msg)
+        return says(a)
+
+    return checked
+
+
+def _texts(a: Asserted, *texts: str, begin: str = "", end: str = "", **options: bool) -> list[Json]:
+    """Look for texts where there is no check of their own for it.
+
+    Raises:
+        LostError: they are too long for a pattern.
+    """
+    pattern = f"{begin}{'|'.join(map(re.escape, texts))}{end}"
+    if len(pattern) > MAX_PATTERN_CHARS:
+        msg = (
+            f"As a pattern, which it would be, it has {len(pattern):,} characters, and up to "
+            f"{MAX_PATTERN_CHARS:,} are possible. Look for less, or write several checks."
+        )
+        raise LostError(msg)
+    return _pattern(a, pattern, **options)
+
+
 def _pattern(a: Asserted, pattern: str, *, case_sensitive: bool = True) -> list[Json]:
     kind = "not_matches" if a.inverse else "matches"
     return [{"type": kind, "value": pattern, "case_sensitive": case_sensitive}]
@@ -203,7 +242,7 @@ def _contains_all(a: Asserted) -> list[Json]:
 
 def _contains_any(a: Asserted) -> list[Json]:
     sensitive = not a.kind.startswith("i")
-    return _pattern(a, "|".join(map(re.escape, a.texts())), case_sensitive=sensitive)
+    return _texts(a, *a.texts(), case_sensitive=sensitive)
 
 
 def _equals(a: Asserted) -> list[Json]:
@@ -216,16 +255,16 @@ def _equals(a: Asserted) -> list[Json]:
         return [{"type": "json_schema", "schema": {"const": a.value}}]
     text = a.json_text()
     if a.inverse or not text:
-        return _of_whole(lambda a: _pattern(a, rf"\A{re.escape(text)}\z"))(a)
+        return _of_whole(lambda a: _texts(a, text, begin=r"\A", end=r"\z"))(a)
     return [{"type": "exact_match", "value": text, **a.part()}]
 
 
 def _starts_with(a: Asserted) -> list[Json]:
-    return _pattern(a, rf"\A{re.escape(a.text())}")
+    return _texts(a, a.text(), begin=r"\A")
 
 
 def _ends_with(a: Asserted) -> list[Json]:
-    return _pattern(a, rf"{re.escape(a.text())}\z")
+    return _texts(a, a.text(), end=r"\z")
 
 
 def _regex(a: Asserted) -> list[Json]:
@@ -293,7 +332,7 @@ def _judged(criteria: str, opposite: str) -> Says:
             return [{"type": "llm_judge", "criteria": asked, "scale": "pass_fail"}]
         return [{"type": "llm_judge", "criteria": asked, "scale": "0-1", "threshold": a.threshold}]
 
-    return says
+    return _of_whole_judged(says)
 
 
 def _g_eval(a: Asserted) -> list[Json]:
@@ -326,7 +365,7 @@ def _rag(kind: str, usual: float) -> Says:
                 raise LostError(msg)
         return [{"type": kind, "threshold": usual if a.threshold is None else a.threshold}]
 
-    return _as_it_is(says)
+    return _as_it_is(_of_whole_judged(says))
 
 
 # Tool calls.
@@ -419,7 +458,7 @@ SAID: dict[str, Says] = {
     "ends-with": _of_whole(_ends_with),
     "equals": _equals,
     "factuality": _FACTS,
-    "g-eval": _as_it_is(_g_eval),
+    "g-eval": _as_it_is(_of_whole_judged(_g_eval)),
     "icontains": _of_whole(_contains),
     "icontains-all": _as_it_is(_of_whole(_contains_all)),
     "icontains-any": _of_whole(_contains_any),

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from evals_app.engine.suite import near
 from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import Places, distinct_names, slug_of
 from evals_app.formats.promptfoo.assertions import Setting, read_checks
-from evals_app.formats.promptfoo.cases import Case, read_cases
+from evals_app.formats.promptfoo.cases import Case, is_meant, read_cases
 from evals_app.formats.promptfoo.prompts import Prompt, Said, read_prompts
 from evals_app.formats.promptfoo.providers import Target, read_targets
 from evals_app.formats.promptfoo.shapes import Config, EvaluateOptions
@@ -18,6 +19,8 @@ Json = dict[str, Any]
 
 _NAME_CHARS = 200
 _SLUG_CHARS = 100
+_REASONS = 3  # that an error repeats
+_ASKED = ("prompts", "providers", "targets", "tests", "scenarios", "defaultTest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class _Suite:
     # Whether the system prompt of the agent is filled in case by case.
     has_parameters: bool
     threshold: float | None
+    # Tells it from others of this prompt and agent, by the threshold; empty if it is alone.
+    rule: str
     cases: Sequence[tuple[Case, Said]]
 
 
@@ -44,8 +49,9 @@ class Evaluation:
         self._targets = read_targets(root)
         self._prompts = read_prompts(root.at("prompts"))
         self._cases = read_cases(root)
-        self._base = _base_name(root.document.path, config.description)
+        self._base = _base_name(root, config.description)
         self._agents: dict[str, Draft] = {}
+        self._unsaid: set[int] = set()  # cases that were reported
 
     def drafts(self) -> list[Draft]:
         """Give the agents and suites; what is wrong is reported to the project."""
@@ -53,17 +59,47 @@ class Evaluation:
         if self._root.at("tests").value is None and self._root.at("scenarios").value is None:
             self._root.say("There are no tests here, and no scenarios: there is nothing to run.")
         elif not self._cases and is_sound:
-            self._root.say("None of these tests can be read, so there is no suite.")
+            self._root.say(f"None of these tests can be read, so there is no suite.{self._why()}")
         if not self._prompts and is_sound:
-            self._root.at("prompts").say("None of these prompts can be read, so there is no suite.")
+            message = f"None of these prompts can be read, so there is no suite.{self._why()}"
+            self._root.at("prompts").say(message)
+        if not self._targets and is_sound:
+            self._root.say("There are no providers here: nobody is asked.")
         suites = [
-            self._drafted(suite)
+            suite
             for target in self._targets
             for prompt in self._prompts
             if target.takes(prompt.labels)
             for suite in self._suites(target, prompt)
         ]
-        return [*self._agents.values(), *suites]
+        if self._targets and self._prompts:
+            self._tell_unasked(suites)
+        if not suites and self._root.project.base.is_sound:
+            self._root.say(f"None of these tests can be asked, so there is no suite.{self._why()}")
+        return [*self._agents.values(), *map(self._drafted, suites)]
+
+    def _why(self) -> str:
+        """Repeat what was lost, where all is: with errors, losses are not shown."""
+        reasons = (
+            each.message
+            for each in self._root.project.base.problems
+            if each.level == "loss"
+            and (each.keys.startswith(_ASKED) or each.path != self._root.document.path)
+        )
+        return "".join(f" {each}" for each in list(dict.fromkeys(reasons))[:_REASONS])
+
+    def _tell_unasked(self, suites: Sequence[_Suite]) -> None:
+        """Report names in filters that are nobody's, and tests that no suite has."""
+        prompts = [each.labels for each in self._prompts]
+        providers = [each.labels for each in self._targets]
+        for target in self._targets:
+            _tell_unknown(target.spot, "prompts", target.prompts, prompts)
+        asked = self._unsaid | {id(case) for suite in suites for case, _ in suite.cases}
+        for case in self._cases:
+            _tell_unknown(case.spot, "prompts", case.wanted("prompts"), prompts)
+            _tell_unknown(case.spot, "providers", case.wanted("providers"), providers)
+            if id(case) not in asked:
+                case.spot.lose("No provider is asked any prompt for this test. It is left out.")
 
     def _suites(self, target: Target, prompt: Prompt) -> Iterator[_Suite]:
         """Give a suite, or one for each threshold, for a suite has one rule of passing."""
@@ -76,24 +112,24 @@ class Evaluation:
         system = _system_prompt([said for cases in chosen.values() for _, said in cases])
         agent = self._agent(target, prompt, system) if chosen else ""
         for threshold, cases in chosen.items():
+            rule = "" if threshold is None or len(chosen) == 1 else f"score {threshold:g}"
             slug = _slug(
                 self._base,
                 prompt.slug if len(self._prompts) > 1 else "",
                 target.slug if len(self._targets) > 1 else "",
-                slug_of(f"score {threshold:g}")
-                if threshold is not None and len(chosen) > 1
-                else "",
+                slug_of(rule, instead=""),
             )
             has_parameters = target.agent is None and "{{" in system
-            yield _Suite(target, prompt, slug, agent, has_parameters, threshold, cases)
+            yield _Suite(target, prompt, slug, agent, has_parameters, threshold, rule, cases)
 
     def _said(self, case: Case, prompt: Prompt) -> Said | None:
         said = prompt.say(case.values)
         if said is None:
-            case.spot.lose(
-                f"In the prompt {prompt.name!r} it is not the user who speaks first and last, so "
-                "nothing can be asked. This test is left out."
-            )
+            why = "it is not the user who speaks first and last, so nothing can be asked."
+            if not prompt.text.fill(case.values).strip():
+                why = "nothing is said with the variables of this test."
+            case.spot.lose(f"In the prompt {prompt.name!r} {why} This test is left out.")
+            self._unsaid.add(id(case))
             return None
         for name in prompt.text.missing(case.values):
             message = (
@@ -131,6 +167,7 @@ class Evaluation:
         title = [self._config.description or self._base]
         title += [suite.prompt.name] if len(self._prompts) > 1 else []
         title += [suite.target.name] if len(self._targets) > 1 else []
+        title += [suite.rule] if suite.rule else []
         names = [case.name or f"row-{n:04}" for n, (case, _) in enumerate(suite.cases, 1)]
         cases = [self._case(suite, n, places) for n in range(len(suite.cases))]
         data: Json = {
@@ -184,14 +221,24 @@ class Evaluation:
         }
 
 
-def _base_name(path: str, description: str | None) -> str:
+def _tell_unknown(
+    spot: Spot, key: str, wanted: Sequence[str] | None, known: Sequence[Sequence[str]]
+) -> None:
+    """Report those names of a filter that mean none of what is here, by its labels."""
+    for name in wanted or ():
+        if not any(is_meant([name], labels) for labels in known):
+            hint = near(name, [each for labels in known for each in labels])
+            spot.lose(f"Of its {key}, {name!r} is not here.{hint}")
+
+
+def _base_name(root: Spot, description: str | None) -> str:
     """Name what a configuration is about: its file or folder, else its description."""
-    file = PurePosixPath(path)
-    stem = file.name.split(".")[0]
+    stem = PurePosixPath(root.document.path).name.split(".")[0]
     if stem != "promptfooconfig":
         return slug_of(stem)
-    folder = file.parent.name
-    return slug_of(folder if folder not in ("", "..") else description or "promptfoo")
+    # The same wherever the import begins: else the next one would make other suites.
+    folder = root.project.base.around.folder(root.document)
+    return slug_of(folder or description or "promptfoo")
 
 
 def _slug(*parts: str) -> str:

@@ -59,6 +59,13 @@ class Target:
         """Whether it is asked a prompt with one of these labels."""
         return self.prompts is None or is_meant(self.prompts, labels)
 
+    def joined(self, other: "Target") -> "Target":
+        """Give one that is asked whatever this or another is asked."""
+        prompts = None
+        if self.prompts is not None and other.prompts is not None:
+            prompts = (*self.prompts, *other.prompts)
+        return replace(self, labels=(*self.labels, *other.labels), prompts=prompts)
+
 
 def read_targets(config: Spot) -> list[Target]:
     """Read what is tested; a provider without an equal is the agent that the person named."""
@@ -67,7 +74,9 @@ def read_targets(config: Spot) -> list[Target]:
     agent = config.project.base.around.agent
     if config.at(key).value is None:
         if agent is None:
-            config.say("There are no providers here. Name the agent that is tested with --agent.")
+            config.say(
+                "There are no providers here. Name the agent that is tested when you import (--agent)."
+            )
             return []
         return [Target(agent, agent, (), config, agent)]
     return _distinct(found)
@@ -77,8 +86,11 @@ def _distinct(targets: Sequence[Target]) -> list[Target]:
     """Take several that are the same agent here for one, and tell all others apart."""
     kept: list[Target] = []
     for target in targets:
-        if target.agent is None or all(target.agent != each.agent for each in kept):
+        same = (n for n, each in enumerate(kept) if target.agent and target.agent == each.agent)
+        if (n := next(same, None)) is None:
             kept.append(target)
+        else:
+            kept[n] = kept[n].joined(target)
     slugs = map(slug_of, distinct_names([each.slug for each in kept]))
     return [replace(each, slug=slug) for each, slug in zip(kept, slugs, strict=True)]
 
@@ -130,8 +142,8 @@ def _target(spot: Spot) -> Target | None:
     written_at = spot.at("id") if spot.at("id").value is not None else spot
     if around.agent is None:
         written_at.say(
-            "This has no equal here. Make an agent that asks the same; name it with --agent, or give "
-            "this provider its slug as a label."
+            "This has no equal here. Make an agent that asks the same; name it when you import "
+            "(--agent), or give this provider its slug as a label."
         )
         return None
     written_at.lose(f"This has no equal here. The agent {around.agent} is asked instead.")
@@ -209,11 +221,13 @@ def judge_of(spot: Spot) -> Any:  # noqa: ANN401 - a name or mapping of a model
     provider = None if written is None else _read(spot)
     if provider is None or provider.id is None:
         return None
-    slugs = (slug_of(each) for each in (provider.label, provider.id) if each)
+    model = _model(provider)
+    # An agent may be called like a model; who means it gives the judge its label.
+    names = [provider.label] if model else [provider.label, provider.id]
+    slugs = (slug_of(each) for each in names if each)
     here = next((slug for slug in slugs if slug in spot.project.base.around.agents), None)
     if here is not None:
         return f"scripted/{here}"
-    model = _model(provider)
     if model is None:
         spot.lose("This cannot judge here. The suite's judge does, or the site's.")
         return None

@@ -14,7 +14,6 @@ _COMPACT = re.compile(
     r"(?:\((?P<threshold>\d+(?:\.\d+)?)\))?(?::(?P<value>.*))?",
     re.DOTALL,
 )
-_LISTS = ("contains-all", "contains-any", "icontains-all", "icontains-any")
 # What has to be reached where a cell does not say it.
 _USUAL_THRESHOLDS = {
     "similar": 0.8,
@@ -67,8 +66,7 @@ def as_assertion(cell: str) -> dict[str, Any]:
     kind = _SHORT.get(found["type"], found["type"])
     assertion: dict[str, Any] = {"type": f"{found['inverse'] or ''}{kind}"}
     if found["value"] is not None:
-        value = found["value"].strip()
-        assertion["value"] = _listed(value) if kind in _LISTS else value
+        assertion["value"] = found["value"].strip()
     threshold = found["threshold"] or _USUAL_THRESHOLDS.get(kind)
     return assertion if threshold is None else {**assertion, "threshold": float(threshold)}
 

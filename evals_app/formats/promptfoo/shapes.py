@@ -10,6 +10,7 @@ from pydantic import Field
 from evals_app.formats.foreign import Foreign
 
 _OF_COMMAND = "This is an option of promptfoo's command and says nothing about the evals."
+_OF_RUN = "Say which cases are held when you run the suite: run_evals --case, --tag."
 _NO_CODE = "Code does not run on import."
 _NO_PROGRAM = "Write what it gives into the file, for programs do not run on import."
 
@@ -36,6 +37,28 @@ class EvaluateOptions(Written):
     }
 
 
+class CommandLineOptions(Written):
+    """What the command would be called with."""
+
+    lost = {
+        **dict.fromkeys(("cache", "config", "description", "envPath", "generateSuggestions"), _OF_COMMAND),
+        **dict.fromkeys(("output", "progressBar", "share", "table", "tableCellMaxLength"), _OF_COMMAND),
+        **dict.fromkeys(("verbose", "watch", "write"), _OF_COMMAND),
+        **dict.fromkeys(
+            ("filterErrorsOnly", "filterFailing", "filterFirstN", "filterMetadata", "filterPattern"),
+            _OF_RUN,
+        ),
+        **dict.fromkeys(("filterProviders", "filterSample", "filterTargets"), _OF_RUN),
+        **dict.fromkeys(("prompts", "providers", "tests"), "Write it into the configuration."),
+        **dict.fromkeys(("assertions", "var", "vars"), "Write it into defaultTest."),
+        **dict.fromkeys(("maxConcurrency", "repeat"), "Write it into evaluateOptions."),
+        **dict.fromkeys(("promptPrefix", "promptSuffix"), "Write it into the prompts."),
+        "delay": "Set requests_per_minute on the provider instead.",
+        "grader": "Write it into defaultTest, as options.provider.",
+        "modelOutputs": "Give the agent a scripted twin that replies this.",
+    }  # fmt: skip
+
+
 class Config(Written):
     """A configuration file."""
 
@@ -47,13 +70,15 @@ class Config(Written):
     tests: Any = None
     default_test: Annotated[Any, Field(alias="defaultTest")] = None
     scenarios: Any = None
+    command_line_options: Annotated[
+        CommandLineOptions | None, Field(alias="commandLineOptions")
+    ] = None
     evaluate_options: Annotated[EvaluateOptions | None, Field(alias="evaluateOptions")] = None
     assertion_templates: dict[str, Any] = Field(alias="assertionTemplates", default_factory=dict)
 
     lost = {
         "$schema": "It helps editors only.",
         "assertionAliases": _NO_CODE,
-        "commandLineOptions": _OF_COMMAND,
         "derivedMetrics": "Calculate them from the results: run_evals --output writes all scores.",
         "env": "Set these variables where the workers run; nothing of them is kept here.",
         "extensions": _NO_CODE + " What a world has to hold before a case belongs into a fixture.",
@@ -127,7 +152,7 @@ class Test(Written):
     description: str | None = None
     vars: Any = None
     assertions: list[Any] = Field(alias="assert", default_factory=list)
-    threshold: Annotated[float | None, Field(ge=0)] = None
+    threshold: Annotated[float | None, Field(ge=0, le=1)] = None
     options: Options = Options()
     metadata: dict[str, Any] = Field(default_factory=dict)
     prompts: list[str] | None = None
@@ -157,6 +182,7 @@ class Assertion(Written):
     threshold: float | None = None
     weight: Annotated[float | None, Field(ge=0)] = None
     metric: str | None = None
+    metric_only: Annotated[bool, Field(alias="metricOnly")] = False
     provider: Any = None
     transform: Any = None
     context_transform: Annotated[Any, Field(alias="contextTransform")] = None
@@ -166,6 +192,8 @@ class Assertion(Written):
     lost = {
         "config": "It is for code, which does not run on import.",
         "description": "Give the check a metric: it is its name.",
+        "fallback": "No check stands in for another: this one must pass, and the next one too.",
+        "normalizeUnicode": "Texts are compared in the form NFC.",
         "options": "A judge says pass or fail here.",
         "rubricPrompt": "Say in the suite's judge_prompt what the judge is to look at.",
     }

@@ -4,7 +4,8 @@ import csv
 import io
 import posixpath
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -26,6 +27,12 @@ _WORKBOOK = re.compile(r"\.xlsx?(?:#.*)?$")
 _ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*://")
 _MOST_FILES = 500
 _MOST_DEPTH = 5
+_TOO_MANY = "\0"  # the name of cells that stand in no column; no file holds it
+_SAME_NAME = "Two columns have this name. Several assertions are __expected1, __expected2 ..."
+_COMMA = (
+    "This row has more cells than the first one. A cell that holds a comma stands in quotation "
+    "marks."
+)
 
 
 @dataclass(slots=True)
@@ -86,6 +93,8 @@ class Project:
         if content is None:
             found = self.base.path(path)
             hint = near(found, self.base.around.attached.given)
+            if path.startswith(("/", "../")):
+                hint = " Only files in the folder of the configuration, and below it, are read."
             spot.say(f"There is no file {found}.{hint}")
         return content
 
@@ -151,7 +160,10 @@ class Spot:
             return [path]
         found = [each for each in self._beside() if _matches(path, each)]
         if not found:
-            self.say("No file of this import has such a path. Import them too, or name each.")
+            self.say(
+                "No file of this import has such a path. Choose these files as well when you import "
+                f"(import_evals promptfooconfig.yaml {path}), or name each of them here."
+            )
         return found[:_MOST_FILES]
 
     def _beside(self) -> list[str]:
@@ -208,12 +220,26 @@ def _read(path: str, content: bytes) -> Document:
 
 def _read_csv(path: str, content: bytes) -> Document:
     """Read a table into one mapping for each row."""
-    reader = csv.DictReader(io.StringIO(decoded(path, content), newline=""), restkey="", restval="")
+    text = io.StringIO(decoded(path, content), newline="")
+    reader = csv.DictReader(text, restkey=_TOO_MANY, restval="")
     rows, nodes = [], []
+    problems = [
+        Problem(path, 1, 1, "", name, _SAME_NAME)
+        for name in _twice(filter(None, reader.fieldnames or ()))
+    ]
     for row in reader:
-        rows.append({key.strip(): value for key, value in row.items() if isinstance(value, str)})
+        if any(row.pop(_TOO_MANY, ())):
+            problems.append(Problem(path, reader.line_num, 1, "", "", _COMMA))
+        rows.append({key.strip(): value for key, value in row.items()})
         nodes.append(Node(reader.line_num, 1))
+    if problems:
+        raise FormatError(problems)
     return Document(path, rows, Node(1, 1, items=nodes))
+
+
+def _twice(names: Iterable[str]) -> list[str]:
+    counts = Counter(map(str.strip, names))
+    return [name for name, count in counts.items() if count > 1]
 
 
 def _as_promptfoo(document: Document) -> Document:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_EXPRESSION = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
+# None begins in another, so that a text is read once however many braces are never closed.
+_EXPRESSION = re.compile(r"\{\{((?:[^{}]|\{(?!\{)|\}(?!\}))*+)\}\}")
 _LOGIC = re.compile(r"\{%.*?(?:%\}|\Z)|\{#.*?(?:#\}|\Z)", re.DOTALL)
 _NAME = r"[A-Za-z_]\w*"
 _STEP = rf"\.(?:{_NAME}|\d+)|\[\d+\]|\['[^']*'\]|\[\"[^\"]*\"\]"
@@ -61,11 +62,11 @@ class Template:
 
     def expressions(self) -> Iterator[str]:
         """Give what stands in double braces."""
-        return (found[1] for found in _EXPRESSION.finditer(self.text))
+        return map(_inside, _EXPRESSION.finditer(self.text))
 
     def fill(self, values: Vars) -> str:
         """Give the text; a variable without a value is empty."""
-        return _EXPRESSION.sub(lambda found: text_of(value_of(found[1], values)), self.text)
+        return _EXPRESSION.sub(lambda found: text_of(value_of(_inside(found), values)), self.text)
 
     def missing(self, values: Vars) -> list[str]:
         """Name the variables that have no value."""
@@ -78,7 +79,14 @@ class Template:
 
     def with_parameters(self) -> str:
         """Give the text with parameters of a case in place of its variables."""
-        return _EXPRESSION.sub(lambda found: f"{{{{threadContext.params.{found[1]}}}}}", self.text)
+        return _EXPRESSION.sub(
+            lambda found: f"{{{{threadContext.params.{_inside(found)}}}}}", self.text
+        )
+
+
+def _inside(braces: re.Match[str]) -> str:
+    # With a dash the space before or after them would be left out.
+    return braces[1].removeprefix("-").removesuffix("-").strip()
 
 
 def _cannot(expression: str) -> bool:

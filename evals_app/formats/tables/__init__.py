@@ -4,13 +4,23 @@
 `values` how a value stands in a cell; `reading` makes suites of sheets, `writing` sheets of suites.
 """
 
+from evals_app.formats.tables.other_tables import instead_of
 from evals_app.formats.tables.reading import read
 from evals_app.formats.tables.separated import read_csv
-from evals_app.formats.tables.table import Table
-from evals_app.formats.tables.workbook import read_xlsx
+from evals_app.formats.tables.table import NoAgent, Table
+from evals_app.formats.tables.workbook import read_xlsx, write_workbook
 from evals_app.formats.tables.writing import write_csv, write_xlsx
 
-__all__ = ["read", "read_table", "write_csv", "write_xlsx"]
+__all__ = [
+    "NoAgent",
+    "Table",
+    "instead_of",
+    "read",
+    "read_table",
+    "write_csv",
+    "write_workbook",
+    "write_xlsx",
+]
 
 
 def read_table(path: str, content: bytes) -> Table:

@@ -13,11 +13,18 @@ from evals_app.formats.tables.cases import read_cases
 from evals_app.formats.tables.columns import USUAL
 from evals_app.formats.tables.sheet import SMALLEST, Sheet, sheets_of
 from evals_app.formats.tables.suites import is_about_suites, read_about, read_settings
-from evals_app.formats.tables.table import Table
+from evals_app.formats.tables.table import NoAgent, Table
 
 Json = dict[str, Any]
 
 _NOBODY = "nobody"  # stands for an agent that is not named, so that all other mistakes are found
+_ONE_COLUMN = (
+    " Everything stands in one column here: in a CSV file commas, semicolons, tabs or bars are "
+    "between the cells."
+)
+_NO_AGENT = (
+    "Nobody says which agent is tested. Name it with --agent, or by its slug in a column agent."
+)
 
 
 def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
@@ -74,7 +81,8 @@ def _others(table: Table, others: Sequence[Sheet], cases: Sequence[Sheet]) -> It
             yield table.problem((sheet.name,), message, value="", level="warning")
             continue
         sheet.check_headers()
-        sheet.complain(f"There is no column of messages. {SMALLEST}")
+        hint = _ONE_COLUMN if max(map(len, sheet.rows)) == 1 else ""
+        sheet.complain(f"There is no column of messages. {SMALLEST}{hint}")
         yield from sheet.problems
 
 
@@ -88,12 +96,13 @@ def _suite(sheet: Sheet, named: Json, settings: Json, around: Around) -> Draft:
     agent = settings.get("agent", around.agent)
     data = {**named, **settings, "agent": agent or _NOBODY, "cases": cases}
     draft = drafted("suite", "table", sheet.table, data, place=sheet.place)
+    if sheet.problems:
+        # What follows from a mistake is no mistake of its own.
+        told = {each.keys for each in sheet.problems}
+        errors = (each for each in draft.without_spec().problems if each.keys not in told)
+        draft = replace(draft, problems=tuple(errors))
     if agent is None:
-        message = (
-            "Nobody says which agent is tested. Name it with --agent, or by its slug in a column "
-            "agent."
-        )
-        sheet.complain(message)
+        sheet.problems.append(NoAgent(sheet.table.path, 1, 1, sheet.name, "", _NO_AGENT))
         others = tuple(each for each in draft.references if each.kind != "agent")
         draft = replace(draft, spec=None, references=others)
     return replace(draft, problems=(*draft.problems, *sheet.problems))

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
+from typing import Any
 
 from evals_app.formats.document import MAX_BYTES, Node, decoded
-from evals_app.formats.problems import FormatError, Problem
+from evals_app.formats.problems import FormatError, Problem, shown
 from evals_app.formats.tables.columns import is_known
 from evals_app.formats.tables.table import MAX_COLUMNS, MAX_ROWS, NO_NAME, TITLES, Table
 from evals_app.formats.tables.texts import from_csv, in_csv
@@ -35,20 +36,22 @@ def read_csv(path: str, content: bytes) -> Table:
         separator, text = found[1], text[found.end() :]
     rows: list[list[str]] = []
     reader = _reader(text, separator or _separator(text))
+    begin = 0  # of a row, in lines
     try:
         for row in reader:
+            begin = reader.line_num
             rows.append([from_csv(cell) for cell in row])
             if len(rows) > MAX_ROWS or len(row) > MAX_COLUMNS:
                 message = f"A table has at most {MAX_ROWS:,} rows and {MAX_COLUMNS:,} columns."
                 raise FormatError([Problem(path, len(rows), 1, "", "", message)])
     except csv.Error as error:
         message = (
-            f"This row is no CSV: {error}. A quote opens or closes a whole cell; inside of one it "
-            "is written twice."
+            f"The quotes of this row do not match: {error}. A quote opens or closes a whole cell; "
+            "inside of one it is written twice."
         )
-        raise FormatError(
-            [Problem(path, len(rows) + 1, 1, f"A{len(rows) + 1}", "", message)]
-        ) from None
+        row = len(rows) + 1
+        line = next(islice(_lines(text), begin, None)).rstrip("\r\n")
+        raise FormatError([Problem(path, row, 1, f"A{row}", shown(line), message)]) from None
     return Table(path, {NO_NAME: rows}, Node(1, 1))
 
 
@@ -71,13 +74,32 @@ def _text(path: str, content: bytes) -> str:
         except UnicodeError:
             message = "The file begins like UTF-16 and is not; save it as CSV UTF-8."
             raise FormatError([Problem(path, 0, 0, "", "", message)]) from None
+    elif len(content) <= MAX_BYTES:
+        _check_letters(path, content)
     return decoded(path, content)
 
 
-def _reader(text: str, separator: str) -> Iterable[list[str]]:
+def _check_letters(path: str, content: bytes) -> None:
+    """Refuse a file that is no UTF-8, and say how a spreadsheet program writes it."""
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        found = content.split(b"\n")[line - 1].decode(errors="replace").strip()
+        message = (
+            "Letters of this line cannot be read. In Excel save the file as “CSV UTF-8”, or as a "
+            "workbook (.xlsx); other programs ask for the encoding: choose UTF-8."
+        )
+        raise FormatError([Problem(path, line, 1, f"A{line}", shown(found), message)]) from None
+
+
+def _lines(text: str) -> Iterable[str]:
+    return io.StringIO(text, newline="")
+
+
+def _reader(text: str, separator: str) -> Any:  # noqa: ANN401 - its class has no public name
     # A blank after a separator belongs to nobody; one that matters stands in quotes.
-    lines = io.StringIO(text, newline="")
-    return csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    return csv.reader(_lines(text), delimiter=separator, skipinitialspace=True, strict=True)
 
 
 def _separator(text: str) -> str:

@@ -21,7 +21,10 @@ from evals_app.formats.tables.columns import (
 from evals_app.formats.tables.table import TITLES, Table, cell_name
 from evals_app.formats.tables.texts import from_cell
 
-SMALLEST = "The smallest table has the headers user and expected, and a row for each case."
+SMALLEST = (
+    "The smallest table has a header user (or question) and a header expected (or answer), and a row "
+    "for each case."
+)
 
 
 @dataclass(slots=True)

@@ -14,6 +14,12 @@ TITLES = 10  # rows that may stand above the header
 MAX_ROWS = 200_000
 MAX_COLUMNS = 1_000
 
+
+@dataclass(frozen=True, slots=True)
+class NoAgent(Problem):
+    """Nobody says which agent is tested: whoever imports the file may choose one."""
+
+
 # By name of the sheet; the first row is row 1 of the sheet, whatever stands in it.
 Sheets = dict[str, list[list[str]]]
 

@@ -30,6 +30,15 @@ _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
 _WRITTEN_AT = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
 _ERROR = "This cell shows the error {}; correct its formula, or write what is meant."
+_BROKEN = (
+    "This is no workbook that can be read: it is empty, damaged, or something else under this name. "
+    "Open it in a spreadsheet program and save it as XLSX."
+)
+_OLE = b"\xd0\xcf\x11\xe0"  # begins old workbooks, and those that are encrypted
+_OLD = (
+    "This workbook has a password, or is one of the old kind (.xls) under a new name. Open it in "
+    "Excel, take the password away, and save it as “Excel Workbook (.xlsx)”."
+)
 _NO_VALUE = (
     "This formula has no value: nobody has calculated it. Open the file in a spreadsheet program and "
     "save it."
@@ -65,8 +74,8 @@ def read_xlsx(path: str, content: bytes) -> Table:
         raise FormatError([Problem(path, 0, 0, "", "", str(error))]) from None
     except Exception as error:
         # Archives and XML break in more ways than their readers name.
-        message = "This is no workbook that can be read; save it as XLSX in a spreadsheet program."
-        raise FormatError([Problem(path, 0, 0, "", type(error).__name__, message)]) from error
+        message = _OLD if content.startswith(_OLE) else _BROKEN
+        raise FormatError([Problem(path, 0, 0, "", "", message)]) from error
 
 
 def _parts(content: bytes) -> dict[str, bytes]:

@@ -106,7 +106,7 @@ class Command(BaseCommand):
                 files,
                 dry_run=options["dry_run"],
                 dialect=options["dialect"],
-                find=over(beside(Path(file.path) for file in files)),
+                find=over(beside(map(Path, [*paths, *(file.path for file in files)]))),
                 agent=options["agent"],
                 environment=os.environ,  # whoever calls this command may see it
                 root=Path.cwd().as_posix(),

@@ -19,6 +19,7 @@ from evals_app.engine.forecast import Forecast
 from evals_app.engine.suite import near
 from evals_app.management.console import console_on, print_result, run_link, watch
 from evals_app.management.crew import Crew
+from evals_app.management.numbers import seconds, whole
 from evals_app.models import Agent, Run, Suite
 from evals_app.models.money import PLACES
 from evals_app.reports.forecasts import forecast_json, in_words
@@ -30,6 +31,7 @@ from evals_app.runs.resume import resume_run
 
 USAGE, FAILED, INCONCLUSIVE, INTERRUPTED = 2, 1, 3, 130
 MOST_USD = 1_000_000
+run_number = whole(most=2**63 - 1)  # what a database can look for
 
 # What says how a run is to be started; one that was started has all of it.
 _OF_A_START = ["case", "tag", "agent", "model", "trials", "concurrency", "timeout", "forecast"]
@@ -47,15 +49,17 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "suites", nargs="*", metavar="SUITE", help="Slugs; none: all of --agent."
+            "suites", nargs="*", metavar="SUITE", help="Slugs; none: all, or those of --agent."
         )
-        parser.add_argument("--case", action="append", default=[], help="Part of a case's name.")
+        parser.add_argument(
+            "--case", action="append", default=[], metavar="TEXT", help="Part of a case's name."
+        )
         parser.add_argument("--tag", action="append", default=[], help="A tag of case or suite.")
         parser.add_argument("--agent", default="", help="Slug of the agent to test instead.")
         parser.add_argument("--model", default="", help="provider/model to use instead.")
-        parser.add_argument("--trials", type=positive, help="How often each case is held.")
-        parser.add_argument("--concurrency", type=positive, help="Conversations at once.")
-        parser.add_argument("--timeout", type=float, help="Seconds after which runs are stopped.")
+        parser.add_argument("--trials", type=whole(most=100), help="How often each case is held.")
+        parser.add_argument("--concurrency", type=whole(most=1000), help="Conversations at once.")
+        parser.add_argument("--timeout", type=seconds, help="Seconds after which runs are stopped.")
         parser.add_argument(
             "--max-cost", type=usd, metavar="USD", help="Each run stops before it would cost more."
         )
@@ -64,13 +68,17 @@ class Command(BaseCommand):
         )
         started = parser.add_mutually_exclusive_group()
         started.add_argument(
-            "--attach", type=positive, nargs="+", metavar="RUN", help="Watch runs that go on."
+            "--attach", type=run_number, nargs="+", metavar="RUN", help="Watch runs that go on."
         )
         started.add_argument(
-            "--resume", type=positive, metavar="RUN", help="Let a run go on that was stopped."
+            "--resume", type=run_number, metavar="RUN", help="Let a run go on that was stopped."
         )
         started.add_argument(
-            "--cancel", type=positive, nargs="+", metavar="RUN", help="Stop runs, and that is all."
+            "--cancel",
+            type=run_number,
+            nargs="+",
+            metavar="RUN",
+            help="Stop runs, and that is all.",
         )
         parser.add_argument("--ci", action="store_true", help="No colour, JSON on stdout.")
         parser.add_argument("--output", type=Path, metavar="FILE", help="Write the JSON to a file.")
@@ -126,14 +134,18 @@ class Command(BaseCommand):
                 self._interrupted(runs, stop, options["site"], has_own_workers=crew.is_own)
         return runs
 
-    def _write(self, whole: Callable[[], Any], options: dict[str, Any]) -> None:
+    def _write(self, document: Callable[[], Any], options: dict[str, Any]) -> None:
         """Write JSON where it is wanted, piece by piece, for it holds everything."""
         if options["output"]:
-            with options["output"].open("w", encoding="utf-8") as file:
-                file.writelines(written(whole()))
-                file.write("\n")
+            try:
+                with options["output"].open("w", encoding="utf-8") as file:
+                    file.writelines(written(document()))
+                    file.write("\n")
+            except OSError as error:
+                message = f"{options['output']} cannot be written: {error.strerror}."
+                raise CommandError(message, returncode=USAGE) from error
         if options["ci"]:
-            for piece in written(whole()):
+            for piece in written(document()):
                 self.stdout.write(piece, ending="")
             self.stdout.write()
 
@@ -174,15 +186,6 @@ class Command(BaseCommand):
         sys.exit(INTERRUPTED)
 
 
-def positive(text: str) -> int:
-    """Read a whole number above 0."""
-    value = int(text)
-    if value < 1:
-        message = "must be at least 1"
-        raise ValueError(message)
-    return value
-
-
 def usd(text: str) -> Decimal:
     """Read an amount of money above 0."""
     try:
@@ -199,6 +202,9 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
     """Refuse options that would be passed over in silence, and a file that cannot be written."""
     if options["output"] and not options["output"].absolute().parent.is_dir():
         message = f"--output: there is no folder {options['output'].parent}."
+        raise CommandError(message, returncode=USAGE)
+    if options["output"] and options["output"].is_dir():
+        message = f"--output: {options['output']} is a folder; name a file."
         raise CommandError(message, returncode=USAGE)
     for option in ("attach", "resume", "cancel"):
         if not options[option]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from evals_app.management.numbers import duration
 from evals_app.management.web import WebServer
 from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
 
@@ -16,7 +17,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--bind", default="127.0.0.1:8000", help="Address and port.")
-        parser.add_argument("--grace", type=float, default=20.0, help="See `worker`.")
+        parser.add_argument("--grace", type=duration, default=20.0, help="See `worker`.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

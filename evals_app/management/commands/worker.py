@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from evals_app.management.numbers import duration
 from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
 from evals_app.runs.patience import AWAY
 from evals_app.runs.workers import somebody_works_here
@@ -23,7 +24,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--grace",
-            type=float,
+            type=duration,
             default=20.0,
             help="Seconds that conversations may still take when told to stop (default 20).",
         )

@@ -82,4 +82,25 @@
   document.addEventListener("htmx:afterSettle", (event) => {
     if (event.target.id === "dialog-form") event.target.querySelector("[aria-invalid=true]")?.focus();
   });
+
+  // What takes its time says so, and a second click does not begin it again.
+
+  document.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    if (!button?.dataset.busy) return;
+    // Not disabled: then its value would not be sent.
+    if (button.ariaDisabled === "true") event.preventDefault();
+    button.ariaDisabled = "true";
+    const note = document.getElementById(button.getAttribute("aria-describedby"));
+    note.dataset.before ??= note.textContent;
+    note.textContent = button.dataset.busy;
+  });
+  window.addEventListener("pageshow", () => {
+    // Somebody came back to the page as it was left.
+    for (const button of document.querySelectorAll("[data-busy][aria-disabled]")) {
+      button.ariaDisabled = null;
+      const note = document.getElementById(button.getAttribute("aria-describedby"));
+      note.textContent = note.dataset.before;
+    }
+  });
 })();

@@ -16,12 +16,18 @@
       aside[box.dataset.options] = inputs;
     }
     const kind = select.value;
+    // Until it is saved nobody can say in a sentence what it checks.
+    row.querySelector(".ts-title").textContent = kind ? select.selectedOptions[0].text : "New check";
     box.dataset.options = kind;
     const template = document.querySelector(`template[data-options-for="${CSS.escape(kind)}"]`);
     for (const part of row.querySelectorAll("[data-only]")) {
       part.hidden = !template || !(part.dataset.only in template.dataset);
     }
     if (!template) return;
+    // Without a threshold some kinds decide nothing: there it is in sight, else it is under More.
+    const place = "measured" in template.dataset ? "measured" : "other";
+    const threshold = row.querySelector("[data-threshold] > .ts-field");
+    row.querySelector(`[data-threshold="${place}"]`).append(threshold);
     const prefix = `${row.dataset.prefix}-opt`;
     box.append(aside[kind] ?? window.touchstoneRows.fill(template, { __options__: prefix }));
   }

@@ -70,6 +70,16 @@ async def test_it_reads_the_message_and_writes_its_reply(
     assert turn.usage.prompt_tokens is None
 
 
+async def test_the_mark_of_utf_8_is_no_part_of_its_reply(
+    callables: Callables, program: Path
+) -> None:
+    write(program, r"""printf '\357\273\277{"output": "4"}'""")
+
+    trial = await hold(callables, [str(program)], "2 + 2")
+
+    assert trial.turns[0].reply == "4"
+
+
 async def test_it_may_write_what_it_did_as_json(callables: Callables) -> None:
     trial = await hold(
         callables, OUR_COMMAND.split(), "And in 2007?", "And in 2005?", "What is the change?"
@@ -158,6 +168,16 @@ async def test_a_turn_that_takes_too_long_ends_all_that_was_started(
 
     assert trial.turns[0].error == "The agent did not answer within 0.3 s."
     assert not (tmp_path / "survived").exists()
+
+
+async def test_what_left_its_group_cannot_hold_up_a_reply(
+    callables: Callables, program: Path
+) -> None:
+    write(program, "echo Hello; setsid sleep 30 &")
+
+    trial = await hold(callables, [str(program)], "hello", turn_timeout_s=20)
+
+    assert trial.turns[0].reply == "Hello"
 
 
 async def test_it_sees_no_secret_that_is_not_permitted(

@@ -150,6 +150,29 @@ async def test_plain_text_is_a_reply_of_unknown_cost() -> None:
 
 
 @pytest.mark.parametrize(
+    ("sent", "reply"),
+    [
+        pytest.param(Sent.json("Grüße\n"), "Grüße\n", id="JSON"),
+        pytest.param(Sent.text('"Grüße"'), '"Grüße"', id="text in quotes"),
+        pytest.param(
+            Sent.text('"Yes" and "no"', headers={"content-type": "application/json"}),
+            '"Yes" and "no"',
+            id="no JSON after all",
+        ),
+        pytest.param(Sent.json(["Hi."]), '["Hi."]', id="a list"),
+    ],
+)
+async def test_a_text_that_was_sent_as_json_stands_without_its_quotes(
+    sent: Sent, reply: str
+) -> None:
+    with WebServer(lambda _: sent) as server:
+        async with talking(server) as session:
+            exchange = await say(session, "Hi")
+
+    assert exchange.reply == reply
+
+
+@pytest.mark.parametrize(
     ("sent", "words"),
     [
         pytest.param(Sent.text("Oops", status=500), "status 500 Internal Server Error: Oops"),
@@ -328,10 +351,17 @@ def test_a_completion_without_usage_is_of_unknown_cost() -> None:
     assert chat_reply(_text(body)).usage == Usage()
 
 
+def test_a_completion_that_does_not_say_why_it_ended_is_whole() -> None:
+    reply = chat_reply('{"choices": [{"message": {"content": "Hi."}}]}')
+
+    assert reply.text == "Hi."
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("Good morning.", "is no chat completion: Good morning."),
+        ('{"choices": [{"text": "Hi."}]}', "is no chat completion, its choice has no message: {"),
         ("[]", "is no chat completion"),
         ("{}", "is no chat completion"),
         ('{"choices": []}', "is no chat completion"),

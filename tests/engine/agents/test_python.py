@@ -177,6 +177,23 @@ async def test_a_turn_that_takes_too_long_is_broken_off(
     assert trial.turns[1].reply == "fine"
 
 
+async def test_a_copy_of_its_process_answers_nobody(
+    callables: Callables, operator_code: OperatorCode
+) -> None:
+    reference = operator_code.function(
+        """
+        import os
+        def it(message):
+            os.fork()
+            return message
+        """
+    )
+
+    trial = await hold(callables, reference, "one", "two", "three")
+
+    assert [turn.reply for turn in trial.turns] == ["one", "two", "three"]
+
+
 async def test_importing_is_not_the_agents_time(
     callables: Callables, operator_code: OperatorCode
 ) -> None:

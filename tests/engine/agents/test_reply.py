@@ -11,6 +11,8 @@ from evals_app.engine.errors import AgentError
 from evals_app.engine.trial import Chunk, ToolCall, TurnRecord, Usage, View
 from tests.engine.graders.makers import make_trial
 
+OTHERWISE = "usage has prompt_tokens, completion_tokens, which nobody reads"
+
 
 def noted(reply: AgentReply) -> TurnRecord:
     exchange = Exchange(1, "hello", 60)
@@ -102,6 +104,11 @@ def test_what_is_left_out_is_unknown_and_not_0() -> None:
             id="args by another name",
         ),
         pytest.param(
+            {"output": "", "tool_calls": [{"name": "x", "input": {}}]},
+            "tool_calls 1 has input; expected args",
+            id="args by a third name",
+        ),
+        pytest.param(
             {"output": "", "tool_calls": [{"name": "x"}] * 1001}, "tool_calls has 1,001 entries"
         ),
         pytest.param(
@@ -110,6 +117,11 @@ def test_what_is_left_out_is_unknown_and_not_0() -> None:
             id="tokens as text",
         ),
         pytest.param({"output": "", "usage": {"output_tokens": -1}}, "usage.output_tokens is -1"),
+        pytest.param(
+            {"output": "", "usage": {"input_tokens": 10**18}},
+            "expected a whole number from 0 to [0-9,]+[.]",
+            id="too many tokens",
+        ),
         pytest.param({"output": "", "usage": {"output_tokens": True}}, "output_tokens is true"),
         pytest.param({"output": "", "estimated_cost_usd": float("nan")}, "estimated_cost_usd"),
         pytest.param({"output": "", "estimated_cost_usd": -0.1}, "a number from 0 on"),
@@ -143,6 +155,23 @@ def test_a_misspelt_key_is_noted() -> None:
     assert reply.notes == (
         "The agent's reply has a key 'toolcalls', which nobody reads. Did you mean 'tool_calls'?",
     )
+
+
+@pytest.mark.parametrize(
+    ("usage", "notes"),
+    [
+        pytest.param(
+            {"prompt_tokens": 12, "completion_tokens": 7},
+            (f"{OTHERWISE}; expected input_tokens and output_tokens.",),
+            id="called otherwise",
+        ),
+        pytest.param({"output_tokens": 7, "seconds": 2}, (), id="one of them"),
+        pytest.param({}, (), id="nothing"),
+        pytest.param(None, (), id="null"),
+    ],
+)
+def test_tokens_that_are_called_otherwise_are_noted(usage: Any, notes: tuple[str, ...]) -> None:
+    assert read_reply({"output": "Hello.", "usage": usage}).notes == notes
 
 
 @pytest.mark.parametrize(

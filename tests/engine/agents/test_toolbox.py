@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from evals_app.engine import web
 from evals_app.engine.agents.toolbox import Toolbox, open_toolbox, result_text
 from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.permits import FROZEN, permitting
@@ -36,6 +37,16 @@ def test_a_tool_that_the_world_does_not_have_is_refused_with_the_known_ones() ->
         ConfigurationError, match=r"No such tool: mail\.send\. Known: entity\.query"
     ):
         make_toolbox("entity.get", "mail.send")
+
+
+async def test_where_no_tool_asks_a_server_nothing_is_loaded_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded: list[bool] = []
+    monkeypatch.setattr(web, "_trust", lambda: loaded.append(True))
+
+    async with open_toolbox(["entity.get"], world=make_world()):
+        assert not loaded
 
 
 async def test_a_call_is_noted_with_its_result() -> None:

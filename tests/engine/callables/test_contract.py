@@ -35,10 +35,18 @@ class Half:
         pytest.param(1, written(1.0), id="a whole number is a score"),
         pytest.param(Decimal("0.25"), written(0.25), id="a decimal"),
         pytest.param(Half(), written(0.5), id="a number of numpy's"),
-        pytest.param(7, written(1.0, details={"clamped_from": 7.0}), id="above the scale"),
         pytest.param(
-            GraderResult(-0.5, details={"n": 1}),
-            written(0.0, details={"n": 1, "clamped_from": -0.5}),
+            1.5,
+            written(
+                1.0,
+                reason="It gave 1.5, which counts as 1: scores go from 0 to 1.",
+                details={"clamped_from": 1.5},
+            ),
+            id="above the scale",
+        ),
+        pytest.param(
+            GraderResult(-0.5, reason="Worse.", details={"n": 1}),
+            written(0.0, reason="Worse.", details={"n": 1, "clamped_from": -0.5}),
             id="below the scale",
         ),
         pytest.param(GraderResult(0.4), written(0.4), id="a result that leaves the verdict open"),

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,7 +87,7 @@ def test_what_can_be_called_with_a_context_is_a_grader(
     ("code", "message"),
     [
         pytest.param("def itt(context): ...", "has no 'it'. Did you mean 'itt'?", id="misspelt"),
-        pytest.param("it = 5", "is a int; expected a function", id="a number"),
+        pytest.param("it = 5", "is of type int; expected a function", id="a number"),
         pytest.param("class it: ...", "is a class; expected a function", id="a class"),
         pytest.param("def it(): ...", "must take one argument, the context", id="no argument"),
         pytest.param("def it(context, other): ...", "missing a required argument: 'other'"),
@@ -151,6 +152,13 @@ def test_a_module_that_needs_a_missing_one_raises_as_it_is(operator_code: Operat
             ["Hello", *sorted(set(AGENT_FIELDS) - {"input"})],
             id="the message, and the rest by name",
         ),
+        pytest.param("def it(message=''): return message", "Hello", id="with a default"),
+        pytest.param("def it(*words): return words", ("Hello",), id="any number of them"),
+        pytest.param(
+            "def it(client=None, **told): return [client, told['input']]",
+            [None, "Hello"],
+            id="an option before all the rest",
+        ),
         pytest.param("def it(): return 1", 1, id="nothing"),
         pytest.param(
             "def it(input, temperature=0.5): return temperature", 0.5, id="an option of its own"
@@ -196,11 +204,37 @@ def test_an_agent_with_a_parameter_that_nobody_fills_is_refused(
         load_from(operator_code, operator_code.function(code), "agent")
 
 
-def test_a_grader_written_for_holodeck_finds_the_contract(
-    operator_code: OperatorCode, monkeypatch: pytest.MonkeyPatch
+def forget_holodeck() -> None:
+    for name in [each for each in sys.modules if each.split(".")[0] == "holodeck"]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def without_holodeck() -> Iterator[None]:
+    forget_holodeck()
+    yield
+    forget_holodeck()
+
+
+@pytest.mark.usefixtures("without_holodeck")
+def test_a_folder_called_holodeck_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("holodeck", "holodeck.lib", "holodeck.lib.test_runner", "holodeck.models"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    (tmp_path / "holodeck").mkdir()
+    (tmp_path / "holodeck" / "grading_of_ours.py").write_text(
+        "from holodeck.lib.test_runner.code_grader import GraderResult\n"
+        "def it(ctx): return GraderResult(score=1.0)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    alias_holodeck()
+
+    found = load("holodeck.grading_of_ours:it", purpose="grader", modules=["holodeck"])
+
+    assert found(None).score == 1.0
+
+
+@pytest.mark.usefixtures("without_holodeck")
+def test_a_grader_written_for_holodeck_finds_the_contract(operator_code: OperatorCode) -> None:
     alias_holodeck()
     reference = operator_code.function(
         """

@@ -43,8 +43,8 @@ def test_only_the_answer_is_shown_unless_more_is_chosen() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        pytest.param({}, "Write criteria, or evaluation_steps", id="neither"),
-        pytest.param({"criteria": " "}, "Write criteria, or evaluation_steps", id="blank"),
+        pytest.param({}, "Write criteria, or evaluation steps", id="neither"),
+        pytest.param({"criteria": " "}, "Write criteria, or evaluation steps", id="blank"),
         pytest.param({"evaluation_steps": [""]}, "at least 1 character", id="a blank step"),
         pytest.param(
             {"criteria": "x", "evaluation_params": ["input"]},

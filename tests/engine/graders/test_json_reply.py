@@ -1,5 +1,6 @@
 """Replies that are JSON: whether they are, whether they fit, and what stands where."""
 
+import math
 from typing import Any
 
 import pytest
@@ -197,6 +198,7 @@ def test_a_misspelt_key_of_a_schema_check_names_the_right_one() -> None:
         pytest.param({"path": "total", "minimum": 60.95}, False, id="at least, less"),
         pytest.param({"path": "total", "minimum": 1, "maximum": 60.94}, True, id="between"),
         pytest.param({"path": "total", "maximum": 60.93}, False, id="more"),
+        pytest.param({"path": "total", "maximum": 10**400}, True, id="at most, beyond any float"),
         pytest.param({"path": "status", "minimum": 1}, False, id="a text has no bounds"),
         pytest.param({"path": "paid", "minimum": 1}, False, id="true has no bounds"),
         pytest.param({"path": "stat", "maximum": 1}, False, id="absent has no bounds"),
@@ -272,6 +274,7 @@ def test_a_miss_shows_expected_beside_actual(options: dict[str, Any], reason: st
         pytest.param(
             {"path": "a", "minimum": 2, "maximum": 1}, "maximum", "less than minimum", id="range"
         ),
+        pytest.param({"path": "a", "minimum": math.inf}, "minimum", "finite", id="no end"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(

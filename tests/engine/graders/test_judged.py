@@ -423,6 +423,11 @@ def test_the_closed_row_of_a_rubric_says_what_it_holds(markdown: str, summary: s
     assert Rubric(criteria=markdown).summary() == summary
 
 
+def test_a_rubric_of_nothing_but_comments_is_refused() -> None:
+    with pytest.raises(ValidationError, match="outside of its comments"):
+        Rubric(criteria="<!-- agents/my-agent/evals/x.rubric.md -->\n")
+
+
 def test_a_rubric_without_a_threshold_decides_nothing() -> None:
     assert Rubric(criteria="- a").decides(0.0)
     assert not Rubric(criteria="- a").decides(None)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from evals_app.engine.graders.base import PlainGrader
-from evals_app.engine.graders.tools import ToolCalled, ToolCalls, ToolNotCalled
+from evals_app.engine.graders.tools import ExpectedCall, ToolCalled, ToolCalls, ToolNotCalled
 from evals_app.engine.trial import ToolCall, View
 from tests.engine.graders.makers import make_call, make_trial, make_turn, view_of
 
@@ -475,6 +475,7 @@ def test_doubled_backslashes_in_arguments_warn() -> None:
         pytest.param(ToolNotCalled(value="a"), [make_call("a")], "ok", id="called all the same"),
         pytest.param(ToolCalled(value="a"), [make_call("a")], "ok", id="called"),
         pytest.param(ToolCalled(value="a"), [], "ok", id="missing"),
+        pytest.param(ToolCalls(tools=[ExpectedCall(name="a")]), [], "ok", id="missing of several"),
     ],
 )
 def test_silence_about_calls_is_not_that_there_were_none(
@@ -485,3 +486,4 @@ def test_silence_about_calls_is_not_that_there_were_none(
     found = grader.grade(View(make_trial(turn), turn))
 
     assert found.status == status
+    assert ("does not report its tool calls" in found.reason) is not bool(calls)

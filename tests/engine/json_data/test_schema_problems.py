@@ -35,6 +35,16 @@ from evals_app.engine.json_data.schema_problems import schema_problems, schema_w
         pytest.param(
             {"x": {"a": 1}, "$ref": "#/x"}, ("$ref",), "no schema", id="reference to a value"
         ),
+        pytest.param(
+            {"$ref": "#/$defs/a/items", "$defs": {"a": True}},
+            ("$ref",),
+            "points to nothing",
+            id="reference through true",
+        ),
+        pytest.param(
+            {"$ref": "#/allOf/a", "allOf": [{}]}, ("$ref",), "points to nothing", id="no position"
+        ),
+        pytest.param({"$id": "http://["}, ("$id",), "no address", id="address"),
         pytest.param({"$ref": "#"}, (), "without end", id="endless"),
         pytest.param({"allOf": [{"$ref": "#"}]}, (), "without end", id="endless in a part"),
         pytest.param(

@@ -74,6 +74,8 @@ TREE = {"$defs": {"node": {"items": {"$ref": "#/$defs/node"}}}, "$ref": "#/$defs
         pytest.param({"format": "regex"}, '"(a+)+$"', True, id="pattern as a value"),
         pytest.param({"format": "regex"}, '"("', False, id="no pattern"),
         pytest.param({"format": "email"}, '"nobody"', False, id="no address"),
+        pytest.param({"format": "email"}, '"@"', False, id="an at alone"),
+        pytest.param({"format": "email"}, '"jo@example.org"', True, id="address"),
         pytest.param({"format": "date"}, "5", True, id="a format speaks of texts"),
         pytest.param({"unevaluatedProperties": False}, '{"a": 1}', False, id="unevaluated"),
         pytest.param(

@@ -10,6 +10,11 @@ PIECES = (
     Piece(2, "tool result entity.get", '{"status": "packed"}'),
     Piece(1, "user", "When does my order ship?"),
     Piece(None, "user, before the conversation", "Good morning"),
+    Piece(
+        3,
+        "assistant",
+        "We\u2019ll call it \u201cblue\u201d \u2013 un\\u00adseen, of 3\u00a0kg and 2\u22124 m",
+    ),
 )
 
 
@@ -29,6 +34,15 @@ PIECES = (
             True,
             id="nearly two sentences",
         ),
+        pytest.param('We\'ll call it "blue"', 3, True, id="quotation marks of a keyboard"),
+        pytest.param(
+            "\u201eblue\u201c -", 3, True, id="quotation marks of another language, a dash"
+        ),
+        pytest.param("\u201cWe'll call it\u201d", 3, True, id="marks around it"),
+        pytest.param("unseen, of 3 kg and 2-4", 3, True, id="what cannot be seen, a hard space"),
+        pytest.param("un\\u00adseen", 3, True, id="what cannot be seen, as shown"),
+        pytest.param("\" '", None, False, id="marks around nothing"),
+        pytest.param("\\u00e4seen", None, False, id="a code of what can be seen"),
         pytest.param("Your order was lost on Monday.", None, False, id="made up"),
         pytest.param("ships on Sunday", None, False, id="a part, changed"),
         pytest.param("", None, False, id="empty"),

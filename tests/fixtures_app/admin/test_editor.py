@@ -1,7 +1,8 @@
 import pytest
+from django import forms
 from django.http import QueryDict
 
-from fixtures_app.admin.editor import with_plain_newlines
+from fixtures_app.admin.editor import problems_of, with_plain_newlines
 from fixtures_app.admin.rows import read_position
 
 
@@ -21,6 +22,19 @@ from fixtures_app.admin.rows import read_position
 )
 def test_a_position_is_read_whatever_was_posted(posted: object, position: int) -> None:
     assert read_position(posted) == position
+
+
+@pytest.mark.parametrize(
+    ("label", "place"),
+    [("Type", "Entity 1, type"), ("JSON Schema", "Entity 1, JSON Schema")],
+)
+def test_a_field_is_named_within_a_sentence(label: str, place: str) -> None:
+    class Row(forms.Form):
+        value = forms.CharField(label=label)
+
+    (found,) = problems_of(Row({}), "Entity 1", "top")
+
+    assert found.where == place
 
 
 def test_lines_end_as_in_files() -> None:

@@ -18,6 +18,7 @@ from fixtures_app.admin.json_field import JsonTextField, read_json, write_json
         ("{} {}", "this stands after the end of the JSON."),
         ("{a: 1}", 'a key stands in double quotes: "key".'),
         ('{"a": NaN}', "JSON has no NaN; write a number or null."),
+        ('{"b": {"a": 1, "a": 2}}', 'The key "a" stands twice'),
         ('{"a": "\\u0000"}', "a: The text contains a NUL character."),
         ("1" * 5000, "a number that is too long"),
         ("[" * 100_000, "nested too deeply"),

@@ -40,6 +40,29 @@ def test_a_program_is_called_without_a_shell() -> None:
     assert (found.driver, found.command) == ("command", ["node", "my agent.js", "--json"])
 
 
+@pytest.mark.parametrize(
+    ("command", "warned"),
+    [
+        pytest.param("node agent.js --json", "agent.js is", id="file beside"),
+        pytest.param("node ./other.js", "./other.js is", id="here"),
+        pytest.param("node /srv/agent.js", None, id="whole path"),
+        pytest.param("node other.js", None, id="no file beside"),
+    ],
+)
+def test_a_program_that_counts_on_its_folder_is_told_where_it_starts(
+    command: str, warned: str | None
+) -> None:
+    config = f"evals:\n{ACCURACY}agent: {{type: cli, command: {command}}}\n"
+
+    with permitting(commands=("node",)):
+        found = read(config, {"agent.js": "answer()"}, agent=None)
+
+    assert [(each.line, each.keys) for each in found.warnings] == (
+        [(7, "agent.command")] if warned else []
+    )
+    assert all(str(warned) in each.message for each in found.warnings)
+
+
 def test_a_function_is_one_of_python() -> None:
     found = agent('{type: sdk, module: "evals_app.engine.examples.agents:analyst"}')
 

@@ -71,6 +71,9 @@ SEATS = {
         pytest.param(', "eval_turns": [2, 4]', [STORAGE, SEATS], id="both"),
         pytest.param("", [STORAGE | {"assertions": []}, SEATS], id="left out: the last"),
         pytest.param(', "eval_turns": []', [STORAGE | {"assertions": []}, SEATS], id="none: last"),
+        pytest.param(
+            ', "eval_turns": null', [STORAGE | {"assertions": []}, SEATS], id="null: last"
+        ),
         pytest.param(', "eval_turns": [2]', [STORAGE, SEATS | {"assertions": []}], id="the first"),
     ],
 )
@@ -138,6 +141,14 @@ def test_a_missing_dataset_is_looked_for_among_the_files_of_the_import() -> None
         pytest.param(
             ACCURACY,
             "accuracy",
+            {"input": "x", "Expected": "y"},
+            "[1]",
+            "Here it is written `Expected`.",
+            id="misspelt expected",
+        ),
+        pytest.param(
+            ACCURACY,
+            "accuracy",
             {"input": "x", "expected": 4},
             "[1].expected",
             "Expected text, found a number",
@@ -161,6 +172,30 @@ def test_a_missing_dataset_is_looked_for_among_the_files_of_the_import() -> None
             "[1].expected_args",
             "Expected keys with values, found a list",
             id="args",
+        ),
+        pytest.param(
+            ACCURACY,
+            "accuracy",
+            {"conversation": TALK, "eval_turns": 2},
+            "[1].eval_turns",
+            "Expected a list, found a number.",
+            id="eval_turns",
+        ),
+        pytest.param(
+            TOOL_ROUTING,
+            "tools",
+            {"input": "x", "expectedTool": "t"},
+            "[1]",
+            "Here it is written `expectedTool`.",
+            id="misspelt tool",
+        ),
+        pytest.param(
+            TOOL_ROUTING,
+            "tools",
+            {"input": "x", "expected_tool": "t", "expected_output": ""},
+            "[1].expected_output",
+            "must not be empty",
+            id="empty output",
         ),
         pytest.param(
             TOOL_ROUTING,
@@ -193,6 +228,14 @@ def test_a_missing_dataset_is_looked_for_among_the_files_of_the_import() -> None
             "[1].conversation[1].role",
             "this one needs the role assistant",
             id="twice the user",
+        ),
+        pytest.param(
+            CONVERSATION,
+            "conversation",
+            {"conversation": [{"role": "system", "content": "Be kind."}, *TALK]},
+            "[1].conversation[0].role",
+            "told beforehand is part of the agent",
+            id="message of the system",
         ),
         pytest.param(
             CONVERSATION,
@@ -236,6 +279,57 @@ def test_a_dataset_that_is_no_json_is_reported_once_however_many_use_it() -> Non
     (found,) = problems(ACCURACY + SPEED, {"evals/accuracy.jsonl": '{"input": "x"\n'})
 
     assert (found.path, found.line) == ("evals/accuracy.jsonl", 2)
+
+
+@pytest.mark.parametrize(
+    ("row", "line", "column", "message"),
+    [
+        pytest.param('{"input": "x", "expected": }', 2, 28, "a value is missing", id="no value"),
+        pytest.param("{'input': 'x'}", 2, 2, "a key in double quotes", id="single quotes"),
+        pytest.param('{"input": "x",}', 2, 15, "stands no comma", id="comma at the end"),
+        pytest.param('{"input": "x"', 3, 1, "The row begins in line 2.", id="not closed"),
+        pytest.param('{"input": "x}', 2, 14, "in the line in which it begins", id="open text"),
+        pytest.param('{"input" "x"}', 2, 10, "a colon is missing", id="no colon"),
+        pytest.param(r'{"input": "C:\Users"}', 2, 14, "a backslash in a text twice", id="path"),
+        pytest.param("# a remark", 2, 1, "a row is written {", id="remark"),
+    ],
+)
+def test_what_is_no_json_is_said_in_plain_words(
+    row: str, line: int, column: int, message: str
+) -> None:
+    sound = '{"input": "x", "expected": "y"}\n'
+
+    (found,) = problems(ACCURACY, {"evals/accuracy.jsonl": f"{sound}{row}\n{sound}"})
+
+    assert (found.line, found.column) == (line, column)
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    ("config", "path", "row", "keys"),
+    [
+        pytest.param(
+            TOOL_ROUTING,
+            "evals/tools.jsonl",
+            '{"input": "x", "expected_tool": "t", "expected": "y"}\n',
+            "[0].expected",
+            id="the reply, for tool_use",
+        ),
+        pytest.param(
+            ACCURACY,
+            "evals/accuracy.jsonl",
+            '{"input": "x", "expected": "y", "expected_tool": "t"}\n',
+            "[0].expected_tool",
+            id="the tool, for golden_dataset",
+        ),
+    ],
+)
+def test_what_a_type_does_not_look_at_is_told_once(
+    config: str, path: str, row: str, keys: str
+) -> None:
+    found = read(config, {path: row * 3})
+
+    assert [(each.path, each.keys) for each in found.losses] == [(path, keys)]
 
 
 def test_a_mistake_in_one_row_hides_none_in_another_and_none_in_the_suite() -> None:
@@ -315,7 +409,7 @@ def test_a_dataset_outside_of_the_folder_is_refused_with_the_reason() -> None:
     (found,) = problems(ACCURACY.replace("./evals", "../evals"))
 
     assert found.keys == "[0].dataset"
-    assert "only files in the folder of this one" in found.message
+    assert "above the folder of this one" in found.message
 
 
 def test_what_an_assistant_said_before_needs_no_expectation() -> None:

@@ -184,7 +184,7 @@ def test_long_names_give_a_slug_that_is_not_too_long() -> None:
             id="scorer",
         ),
         pytest.param(
-            ACCURACY.replace("0.8", "80"), 5, "[0].threshold", "less than or equal to 1", id="80 %"
+            ACCURACY.replace("0.8", "80"), 5, "[0].threshold", "80 percent as 0.8", id="80 %"
         ),
         pytest.param(
             ACCURACY.replace("0.8", '"0.8"'), 5, "[0].threshold", "remove the quotes", id="quoted"
@@ -227,6 +227,13 @@ def test_long_names_give_a_slug_that_is_not_too_long() -> None:
         ),
         pytest.param(
             SPEED + "  latency_threshold_ms: 3000\n", 1, "[0]", "the old name of", id="twice"
+        ),
+        pytest.param(
+            ACCURACY.replace("./evals/accuracy.jsonl", r'"evals\accuracy.jsonl"'),
+            3,
+            "[0].dataset",
+            "write / in place of it",
+            id="backslash between double quotes",
         ),
         pytest.param(
             ACCURACY + ACCURACY, 6, "[1].name", "already in agentura.yaml:1", id="one name"

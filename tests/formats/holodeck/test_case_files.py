@@ -34,6 +34,15 @@ def test_cases_may_stand_in_a_file_of_their_own(cases: str) -> None:
     assert (case.name, case.turns[0].user, case.turns[0].expected) == ("a", "Hello", "1")
 
 
+def test_notes_beside_the_cases_are_left_out_and_said() -> None:
+    cases = "made_by: convert.py\ntest_cases: [{input: a, ground_truth: '1'}]\n"
+
+    found = read(CASES_ELSEWHERE, beside={"data/convfinqa_subset.yaml": cases})
+
+    assert len(found.suites[0].spec.cases) == 1
+    assert [(each.keys, each.line) for each in found.losses] == [("made_by", 1)]
+
+
 EXACTLY = "evaluations: {metrics: [{type: standard, metric: equality}]}\n"
 
 
@@ -54,6 +63,28 @@ def test_a_mistake_in_cases_that_two_agents_share_is_said_once() -> None:
         read_files(sources, known=KNOWN, agent="desk", find=lambda _: b"- {inputt: x}\n")
 
     assert [each.keys for each in caught.value.problems] == ["[0]", "[0].inputt"]
+
+
+def test_agents_in_folders_of_their_own_share_a_file_above_them() -> None:
+    sources = [
+        SourceFile(
+            f"agents/{name}/agent.yaml",
+            f"name: {name}\n{EXACTLY}test_cases_file: ../../cases.yaml\n".encode(),
+        )
+        for name in ("one", "two")
+    ]
+    beside = {"cases.yaml": b"- {name: a, input: Hello, ground_truth: Hi}\n"}
+
+    found = read_files(sources, known=KNOWN, agent="desk", find=beside.get)
+
+    assert {each.spec.slug: len(each.spec.cases) for each in found.suites} == {"one": 1, "two": 1}
+
+
+def test_a_file_above_that_is_not_imported_along_is_told_how_to_be() -> None:
+    (found,) = problems(f"{EXACTLY}test_cases_file: ../cases.yaml\n")
+
+    assert (found.line, found.keys) == (2, "test_cases_file")
+    assert "Import the folder that holds both" in found.message
 
 
 def test_mistakes_in_a_file_of_cases_are_shown_there() -> None:

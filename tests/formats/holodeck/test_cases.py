@@ -186,6 +186,7 @@ def test_a_turn_shows_ten_files_at_most() -> None:
     (found,) = problems(with_turn(f"files:\n{files}"))
 
     assert (found.line, found.keys) == (4, "test_cases[0].files")
+    assert found.message == "At most 10 entries are possible; this list has 11."
 
 
 @pytest.mark.parametrize(

@@ -284,6 +284,12 @@ def test_a_metric_of_the_suite_passes_over_turns_without_a_truth() -> None:
             id="a rag metric as standard",
         ),
         pytest.param(
+            "- {metric: geval, name: n, criteria: c}\n",
+            ".metric",
+            "This is no standard metric. Write type: geval.",
+            id="a type as standard metric",
+        ),
+        pytest.param(
             "- {type: rag, metric_type: bleu}\n",
             ".metric_type",
             "Write type: standard, metric: bleu.",

@@ -140,8 +140,8 @@ def test_an_agent_of_its_own_wins_over_the_one_that_the_person_names() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        pytest.param(QUICK_START, 2, "import_evals --agent SLUG", id="no agent at all"),
-        pytest.param("name: x\n", 1, "import_evals --agent SLUG", id="nothing but a name"),
+        pytest.param(QUICK_START, 2, "when you import (--agent)", id="no agent at all"),
+        pytest.param("name: x\n", 1, "when you import (--agent)", id="nothing but a name"),
         pytest.param(
             "name: x\nmodel: {provider: openai, name: m}\ntest_cases: [{input: hi}]\n",
             1,

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from evals_app.formats import FormatError, Known, SourceData
+from evals_app.formats import FormatError, Known, SourceData, SourceFile, read_files
 from tests.formats.anywhere import changed
-from tests.formats.lobu.projects import EVALS, PING, problems, read, tried
+from tests.formats.lobu.projects import EVALS, KNOWN, PING, problems, read, tried
 
 TOML = """\
 [agents.support]
@@ -87,6 +87,28 @@ def test_what_cannot_run_here_is_a_loss_and_no_key_is_repeated() -> None:
     assert "abc123" not in "".join(map(str, losses))
 
 
+@pytest.mark.parametrize("line", ["[" + " " * 100_000 + "x", "[a" + " " * 100_000 + "b"])
+def test_a_line_in_a_text_that_is_no_table_is_read_in_bounded_time(line: str) -> None:
+    toml = f"[agents.b]\ndescription = '''\n{line}\n'''\n[memory]\nx = 1\n"
+
+    assert [(each.line, each.keys) for each in read({"lobu.toml": toml}).losses] == [(5, "memory")]
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        pytest.param(" [ memory ] # a remark", 1, id="spaces and a remark"),
+        pytest.param("['memory']", 1, id="in quotes"),
+        pytest.param("[memory.deep]", 1, id="one below"),
+        pytest.param("memory . x = 1", 1, id="a key below"),
+    ],
+)
+def test_the_line_of_a_table_is_known_however_it_is_written(table: str, line: int) -> None:
+    losses = read({"lobu.toml": f"{table}\n"}).losses
+
+    assert [each.line for each in losses if each.keys == "memory"] == [line]
+
+
 def test_an_agent_that_exists_stays_as_it_is() -> None:
     known = Known(agents={"support": "scripted", "night": "model"})
 
@@ -113,12 +135,25 @@ def test_an_agent_without_a_model_is_not_made() -> None:
     toml = '[agents.my-agent]\nname = "my-agent"\n[[agents.my-agent.providers]]\nid = "gemini"\n'
 
     found = problems({"lobu.toml": toml, f"{EVALS}ping.yaml": PING}, known=Known())
-    lost = read({"lobu.toml": toml}, known=Known()).losses
+    warned = read({"lobu.toml": toml}, known=Known()).warnings
 
     assert [(each.path, each.line) for each in found] == [(f"{EVALS}ping.yaml", 2)]
     assert "No agent 'my-agent' exists" in found[0].message
-    assert [(each.line, each.keys) for each in lost] == [(1, "agents.my-agent")]
-    assert "my-agent.agent.yaml" in lost[0].message
+    assert [(each.line, each.keys) for each in warned] == [(1, "agents.my-agent")]
+    assert "my-agent.agent.yaml" in warned[0].message
+
+
+@pytest.mark.parametrize(
+    ("more", "lost"),
+    [
+        pytest.param('name = "N"\ndescription = "D"\ndir = "agents/my-agent"', [], id="who it is"),
+        pytest.param("[agents.my-agent.network]\nallowed = []", ["agents.my-agent"], id="how it works"),
+    ],
+)  # fmt: skip
+def test_of_an_agent_that_exists_what_it_can_do_is_lost(more: str, lost: list[str]) -> None:
+    found = read({"lobu.toml": f"[agents.my-agent]\n{more}\n"})
+
+    assert [each.keys for each in found.losses] == lost
 
 
 @pytest.mark.parametrize(
@@ -141,6 +176,23 @@ def test_the_agent_of_an_eval_is_told_by_its_folder_then_by_a_person(
 
     assert found.suites[0].spec.agent == agent
     assert found.suites[0].spec.slug == f"{agent}-ping"
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        pytest.param("/home/me/p", "agents/my-agent/evals/ping.yaml", id="in the project"),
+        pytest.param("/home/me/p/agents", "my-agent/evals/ping.yaml", id="in agents"),
+        pytest.param("/home/me/p/agents/my-agent/evals", "ping.yaml", id="beside it"),
+        pytest.param("/home/me/p/agents/other/evals", "../../my-agent/evals/ping.yaml", id="else"),
+    ],
+)
+def test_the_agent_is_told_by_the_folder_wherever_the_import_begins(root: str, path: str) -> None:
+    source = SourceFile(path, PING.encode())
+
+    found = read_files([source], known=KNOWN, root=root)
+
+    assert found.suites[0].spec.agent == "my-agent"
 
 
 def test_an_eval_without_an_agent_needs_one() -> None:

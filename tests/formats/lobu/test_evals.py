@@ -401,7 +401,10 @@ turns:
     ]
 
 
-def test_a_missing_rubric_is_not_looked_for_in_the_eval_file_itself() -> None:
-    (found,) = problems({f"{EVALS}ping.yaml": PING + "rubric: ping.md\n"})
+def test_a_missing_rubric_is_not_looked_for_among_eval_files() -> None:
+    other = PING.replace("name: ping", "name: pong")
+    (found,) = problems(
+        {f"{EVALS}ping.yaml": PING + "rubric: ping.md\n", f"{EVALS}pong.yaml": other}
+    )
 
     assert found.message == f"There is no file {EVALS}ping.md."

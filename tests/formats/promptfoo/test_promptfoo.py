@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from evals_app.formats import FormatError, Imported, Known, Problem, SourceFile, read_files
 
 CONFIG = "demo/promptfooconfig.yaml"
-KNOWN = Known(agents={"phrase-book": "scripted", "desk": "http"})
+KNOWN = Known(agents={"phrase-book": "scripted", "desk": "http", "openai-gpt-5-mini": "model"})
 
 
 def read(
@@ -172,6 +172,14 @@ def test_a_suite_is_known_by_the_folder_or_the_file(path: str, description: str,
     (found,) = read_files([SourceFile(path, config.encode())], dialect="promptfoo").suites
 
     assert found.spec.slug == slug
+
+
+def test_a_suite_has_one_slug_wherever_the_import_begins() -> None:
+    source = SourceFile("promptfooconfig.yaml", f"description: It\n{QUICK_START}".encode())
+
+    found = read_files([source], root="/home/me/demo")
+
+    assert [each.spec.slug for each in found.suites] == ["demo"]
 
 
 def test_what_describes_the_evaluation_describes_the_suite() -> None:
@@ -349,6 +357,14 @@ def test_a_prompt_that_cannot_be_filled_in_is_lost_and_others_stay(prompt: str, 
     assert users(found) == ["Say hi"]
     assert [each.keys for each in found.losses] == ["prompts[0]"]
     assert words in found.losses[0].message
+
+
+def test_a_prompt_that_says_nothing_is_lost_with_its_test() -> None:
+    found = said("['{{nobody}}', 'Say {{what}}']")
+
+    assert [each.spec.slug for each in found.suites] == ["demo-prompt-2"]
+    assert [each.keys for each in found.losses] == ["tests[0]"]
+    assert "nothing is said with the variables of this test" in found.losses[0].message
 
 
 def test_without_any_prompt_that_can_be_read_nothing_is_imported() -> None:
@@ -733,6 +749,10 @@ def test_a_row_of_a_table_says_what_a_test_says() -> None:
         ("note: Paris", {"type": "exact_match", "value": "note: Paris"}),
         ("equals: 4", {"type": "exact_match", "value": "4"}),
         ("contains-any: a, b", {"type": "matches", "value": "a|b", "case_sensitive": True}),
+        (
+            'contains-any: "a, b" , c,, "say ""d""", "\\"e\\\\"',
+            {"type": "matches", "value": r'a,\ b|c|say\ "d"|"e\\', "case_sensitive": True},
+        ),
         ("starts-with:The", {"type": "matches", "value": r"\AThe", "case_sensitive": True}),
         ("not-contains:x", {"type": "not_contains", "value": "x", "case_sensitive": True}),
         ("contains-json", {"type": "json_valid"}),
@@ -746,6 +766,26 @@ def test_an_assertion_may_be_one_text(cell: str, check: Any) -> None:
     (turn,) = turns(f"{HEAD}tests: t.csv\n", {"t.csv": f'what,__expected\nhi,"{quoted}"\n'})
 
     assert turn["assertions"] == [check]
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "words"),
+    [
+        pytest.param("a,__expected\n1,x\n2,contains-all: a, b\n", 3, "quotation marks", id="cell"),
+        pytest.param("a,__expected,__expected\n1,x,y\n", 1, "__expected1", id="column"),
+    ],
+)
+def test_a_table_in_which_a_cell_would_be_overlooked_is_refused(
+    table: str, line: int, words: str
+) -> None:
+    (found,) = problems(f"{HEAD}tests: t.csv\n", {"t.csv": table})
+
+    assert (found.path, found.line) == ("demo/t.csv", line)
+    assert words in found.message
+
+
+def test_empty_cells_at_the_end_of_a_row_are_none() -> None:
+    assert len(turns(f"{HEAD}tests: t.csv\n", {"t.csv": "what,__expected,\na,x,,\n"})) == 1
 
 
 def test_tests_may_be_for_some_prompts_and_providers() -> None:
@@ -767,6 +807,53 @@ tests:
     }
 
 
+@pytest.mark.parametrize(
+    ("head", "test", "losses"),
+    [
+        pytest.param(
+            HEAD,
+            "prompts: [p-1]",
+            [("tests[0]", "Of its prompts, 'p-1' is not here."), ("tests[0]", "left out")],
+            id="a prompt",
+        ),
+        pytest.param(
+            HEAD,
+            "providers: [ecko, echo]",
+            [("tests[0]", "Did you mean 'echo'?")],
+            id="one provider of two",
+        ),
+        pytest.param(
+            "prompts: [{label: a, raw: A}]\nproviders: [echo, {id: openai:gpt-5, prompts: [b]}]\n",
+            "providers: [openai:gpt-5]",
+            [("providers[1]", "Of its prompts, 'b' is not here."), ("tests[0]", "left out")],
+            id="a provider without prompts",
+        ),
+    ],
+)
+def test_a_test_that_nobody_is_asked_is_lost_with_the_reason(
+    head: str, test: str, losses: list[tuple[str, str]]
+) -> None:
+    rows = f"  - {{vars: {{what: a}}, {test}}}\n  - {{vars: {{what: b}}}}\n"
+
+    found = read(with_tests(rows, head)).losses
+
+    assert [each.keys for each in found] == [keys for keys, _ in losses]
+    assert all(words in each.message for each, (_, words) in zip(found, losses, strict=True))
+
+
+def test_providers_that_are_one_agent_here_are_asked_what_either_is() -> None:
+    head = (
+        "prompts: [{label: a, raw: A}, {label: b, raw: B}]\nproviders:\n"
+        "  - {id: 'https://one.example', label: one, prompts: [a]}\n"
+        "  - {id: 'https://two.example', label: two, prompts: [b]}\n"
+    )
+    rows = "  - {vars: {x: 1}, providers: [two]}\n"
+
+    found = read(with_tests(rows, head), agent="desk")
+
+    assert [each.spec.slug for each in found.suites] == ["demo-a", "demo-b"]
+
+
 def test_a_threshold_lets_the_score_decide_and_makes_a_suite_of_its_own() -> None:
     config = with_tests(
         """\
@@ -781,6 +868,7 @@ def test_a_threshold_lets_the_score_decide_and_makes_a_suite_of_its_own() -> Non
         ("demo", "all", 1),
         ("demo-score-0-5", "score", 1),
     ]
+    assert [each.suite for each in found] == ["demo", "demo - score 0.5"]
     assert found[1].pass_threshold == 0.5
 
 
@@ -1084,6 +1172,7 @@ def test_templates_of_assertions_are_followed() -> None:
     ("grader", "model"),
     [
         ("openai:gpt-5", "openai/gpt-5"),
+        ("openai:gpt-5-mini", "openai/gpt-5-mini"),  # there is an agent openai-gpt-5-mini
         ("{id: openai:gpt-5, config: {temperature: 0}}", {"provider": "openai", "name": "gpt-5", "temperature": 0.0}),
         ("{text: {id: anthropic:messages:claude-opus-4-6}, embedding: openai:embedding:x}", "anthropic/claude-opus-4-6"),
         ("{id: echo, label: Phrase book}", "scripted/phrase-book"),
@@ -1161,6 +1250,52 @@ def test_a_second_ground_truth_is_lost() -> None:
     assert [each.keys for each in read(config).losses] == ["tests[0].assert[1]"]
 
 
+@pytest.mark.parametrize("kind", ["llm-rubric", "factuality", "g-eval", "context-recall"])
+def test_a_judge_does_not_read_a_part_of_the_reply_as_if_it_were_all(kind: str) -> None:
+    assert "A judge reads the whole reply" in lost(
+        f"{{type: {kind}, value: x, transform: output.answer}}"
+    )
+
+
+@pytest.mark.parametrize("kind", ["contains-any", "not-icontains-any", "not-equals", "starts-with"])
+def test_texts_that_are_too_long_for_a_pattern_are_lost(kind: str) -> None:
+    assert "up to 1,000 are possible" in lost(f"{{type: {kind}, value: {'long ' * 250}}}")
+
+
+def test_a_variable_of_an_assertion_that_a_test_does_not_set_is_warned_of() -> None:
+    found = read(with_assertion("{type: llm-rubric, value: 'Says {{what}} to {{who}}'}"))
+
+    assert [(each.line, each.keys) for each in found.warnings] == [(6, "tests[0].assert[0].value")]
+    assert "{{who}}" in found.warnings[0].message
+
+
+def test_what_stands_beside_a_reference_is_lost() -> None:
+    config = with_assertion("{$ref: '#/assertionTemplates/t', weight: 3}")
+    template = "assertionTemplates: {t: {type: icontains, value: x}}\n"
+
+    (found,) = read(config + template).losses
+
+    assert (found.keys, "Nothing counts beside" in found.message) == (
+        "tests[0].assert[0].weight",
+        True,
+    )
+
+
+def test_a_reference_to_nothing_is_told_once() -> None:
+    assert len(problems(with_assertion("{$ref: '#/assertionTemplates/t'}"))) == 1
+
+
+def test_what_is_only_measured_weighs_nothing() -> None:
+    metric = "{type: icontains, value: m, metricOnly: true}"
+    inner = f"[{metric}, {{type: icontains, value: a}}, {{type: icontains, value: b}}]"
+
+    assert [each.get("weight", 1) for each in checks(f"{{type: assert-set, assert: {inner}}}")] == [
+        0,
+        0.5,
+        0.5,
+    ]
+
+
 def test_a_reply_that_code_changes_is_not_checked_as_if_it_were_not() -> None:
     config = with_tests(
         """\
@@ -1227,6 +1362,11 @@ def test_a_wrong_assertion_is_told_with_its_place(assertion: str, keys: str, wor
     [
         ("prompts: [Hi]\nproviders: [echo]\n", (1, ""), "no tests"),
         ("prompts: [Hi]\nproviders: [echo]\ntests: []\n", (1, ""), "None of these tests"),
+        ("prompts: [Hi]\nproviders: [echo]\ntests: file://make.js\nsharing: true\n", (1, ""), "so there is no suite. This is a program"),
+        ("prompts: [Hi]\nproviders: [echo]\ntests: [{prompts: [Ho]}]\n", (1, ""), "so there is no suite. Of its prompts"),
+        ("prompts: [Hi]\nproviders: []\ntests: [{vars: {}}]\n", (1, ""), "no providers here"),
+        ("prompts: [file://../up.txt]\nproviders: [echo]\ntests: [{vars: {}}]\n", (1, "prompts[0]"), "Only files in the folder"),
+        ("prompts: [Hi]\nproviders: [echo]\ntests: [{threshold: 2}]\n", (3, "tests[0].threshold"), "less than"),
         ("prompts: [3]\nproviders: [echo]\ntests: [{vars: {}}]\n", (1, "prompts[0]"), "a prompt"),
         ("prompts: [file://no.txt]\nproviders: [echo]\ntests: [{vars: {}}]\n", (1, "prompts[0]"), "no file"),
         ("prompts: [Hi]\nproviders: [{label: x}]\ntests: [{vars: {}}]\n", (2, "providers[0]"), "`id`"),
@@ -1266,6 +1406,18 @@ def test_what_is_lost_of_something_common_to_all_is_told_once() -> None:
     )
 
     assert [each.keys for each in read(config).losses] == ["defaultTest.assert[0].config"]
+
+
+def test_options_of_the_command_are_lost_with_where_to_write_them() -> None:
+    options = "commandLineOptions: {verbose: true, grader: openai:gpt-5, var: {a: b}}\n"
+
+    found = read(with_tests("  - {vars: {what: a}}\n") + options).losses
+
+    assert [(each.keys.partition(".")[2], each.message) for each in found] == [
+        ("verbose", "This is an option of promptfoo's command and says nothing about the evals."),
+        ("grader", "Write it into defaultTest, as options.provider."),
+        ("var", "Write it into defaultTest."),
+    ]
 
 
 def test_unknown_keys_are_lost_with_the_nearest_name() -> None:

@@ -53,6 +53,19 @@ def test_what_calculates_is_told(text: str) -> None:
     assert "calculates" in (Template(text).problem or "")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("{{" * 50_000, id="braces that nobody closes"),
+        pytest.param("{{" + " " * 100_000 + "x", id="spaces behind them"),
+    ],
+)
+def test_a_hostile_text_is_read_in_bounded_time(text: str) -> None:
+    template = Template(text)
+
+    assert (template.problem, template.missing({}), template.fill({})) == (None, [], text)
+
+
 def test_variables_without_a_value_are_named() -> None:
     assert Template("{{name}} {{who}} {{who.name}} {{what}}").missing(VALUES) == ["what", "who"]
 

@@ -9,6 +9,7 @@ from openpyxl import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
 from evals_app.formats import FormatError, Imported, Known, Problem, SourceFile, read_files
+from evals_app.formats.tables import NoAgent
 from evals_app.formats.tables.columns import HEADERS
 
 KNOWN = Known(agents={"desk": "model"}, fixtures=frozenset({"shop"}))
@@ -350,7 +351,7 @@ ERRORS = [
     ),
     pytest.param(
         "case,user,contains\na,x,x\nb,x,x\na,x,x\n",
-        [(4, 1, "A4"), (4, 1, "A4")],
+        [(4, 1, "A4")],
         "begins in A2",
         id="a case in two places",
     ),
@@ -408,7 +409,32 @@ def test_an_agent_that_nobody_names_is_told_beside_all_other_mistakes() -> None:
     found = problems("user,trials\na,x\n", agent=None)
 
     assert told(found) == [(1, 1, ""), (2, 2, "B2")]
+    assert [isinstance(each, NoAgent) for each in found] == [True, False]
     assert "--agent" in found[0].message
+
+
+def test_what_follows_from_a_mistake_is_not_told() -> None:
+    # Without the column of what is expected nothing is asserted, either.
+    (found,) = problems("user,expectd\na,x\n")
+
+    assert "Did you mean 'expected'?" in found.message
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        pytest.param("cases.XLS", "save it as “Excel Workbook (.xlsx)”", id="old Excel"),
+        pytest.param("cases.ods", "LibreOffice", id="LibreOffice"),
+        pytest.param("cases.numbers", "Export To > Excel", id="Numbers"),
+        pytest.param("cases.tsv", "end in .csv", id="tabs"),
+        pytest.param("cases.pdf", "This is no eval file", id="no table at all"),
+    ],
+)
+def test_a_table_of_another_kind_is_refused_with_the_way_out(name: str, words: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        read_files([SourceFile(name, b"")])
+
+    assert words in caught.value.problems[0].message
 
 
 def test_a_case_that_asserts_nothing_is_warned_of() -> None:

@@ -51,9 +51,9 @@ def test_a_cell_may_hold_line_breaks_and_quotes_and_counts_as_one_row() -> None:
 @pytest.mark.parametrize(
     ("content", "row", "message"),
     [
-        pytest.param(b'user\n"a', 2, "This row is no CSV", id="a quote never closed"),
-        pytest.param(b'user\na\n"b"c\n', 3, "This row is no CSV", id="letters behind a quote"),
-        pytest.param(b"user\n\xe9", 2, "The file is not UTF-8", id="another encoding"),
+        pytest.param(b'user\n"a', 2, "quotes of this row", id="a quote never closed"),
+        pytest.param(b'user\na\n"b"c\n', 3, "quotes of this row", id="letters behind a quote"),
+        pytest.param(b"user\n\xe9", 2, "CSV UTF-8", id="another encoding"),
         pytest.param(codecs.BOM_UTF16_LE + b"a", 0, "begins like UTF-16", id="half of UTF-16"),
         pytest.param(b"user\n" + b"," * 1000, 2, "at most", id="too many columns"),
         pytest.param(b"user\n" + b"a\n" * 200_000, 200_001, "at most", id="too many rows"),
@@ -68,6 +68,20 @@ def test_what_is_no_table_is_refused_with_its_row(content: bytes, row: int, mess
     (found,) = caught.value.problems
     assert (found.path, found.line) == ("a.csv", row)
     assert message in found.message
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        pytest.param(b'user\n"a\nb"\nc "d\n"e,f\ng,h\n', '"\\"e,f"', id="the quotes of a line"),
+        pytest.param(b"user\nG\xf6\xdfe;x\n", '"G\ufffd\ufffde;x"', id="the letters of a line"),
+    ],
+)
+def test_the_line_that_cannot_be_read_is_told(content: bytes, found: str) -> None:
+    with pytest.raises(FormatError) as caught:
+        read_csv("a.csv", content)
+
+    assert caught.value.problems[0].value == found
 
 
 def test_a_long_cell_is_no_mistake() -> None:

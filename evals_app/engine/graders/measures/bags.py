@@ -3,14 +3,15 @@
 import re
 import string
 import unicodedata
-from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 _Item = TypeVar("_Item", bound=Hashable)
 
 _WORD = re.compile(r"[^\W_]+")
+_STYLES = frozenset(map(chr, range(0xFE00, 0xFE10)))  # of the sign before: 1\ufe0f\u20e3 is a 1
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = frozenset({"a", "an", "the"})
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
@@ -45,7 +46,19 @@ def unicode_words(text: str) -> list[str]:
 
     Scripts that put no blanks between words give one long word.
     """
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    text = unicodedata.normalize("NFKC", text).casefold()
+    return (_WORD if text.isascii() else _marked_word()).findall(text)
+
+
+@lru_cache(maxsize=1)
+def _marked_word() -> re.Pattern[str]:
+    """Give a word whose letters may carry marks, as the vowels of Hindi and Thai are written."""
+    marks = "".join(
+        sign
+        for sign in map(chr, range(0x300, 0x20000))
+        if unicodedata.category(sign) in {"Mn", "Mc"} and sign not in _STYLES
+    )
+    return re.compile(f"[^\\W_]+(?:[{marks}]+[^\\W_]*)*")
 
 
 def answer_words(text: str) -> list[str]:
@@ -66,25 +79,32 @@ def answer_words(text: str) -> list[str]:
 
 def overlap(reply: Sequence[str], expected: Sequence[str], *, run: int = 1) -> Overlap:
     """Count the runs of so many neighbouring words that both have."""
-    known = set(_runs(expected, run))
-    shared = list(filter(known.__contains__, _runs(reply, run)))
-    count = len(shared)
-    if len(set(shared)) < count:
-        # Most runs stand once; only where one comes again the expected ones have to be counted.
-        free = Counter(_runs(expected, run))
-        count -= sum([n - free[each] for each, n in Counter(shared).items() if n > free[each]])
-    return Overlap(count, max(0, len(reply) - run + 1), max(0, len(expected) - run + 1))
+    free = _counted(_runs(expected, run))
+    shared = 0
+    for each in _runs(reply, run):
+        if count := free.get(each):
+            free[each] = count - 1
+            shared += 1
+    return Overlap(shared, max(0, len(reply) - run + 1), max(0, len(expected) - run + 1))
 
 
 def _runs(words: Sequence[str], run: int) -> Iterable[Hashable]:
     if run == 1:
         return words
-    return zip(*(words[start:] for start in range(run)), strict=False)
+    return zip(*[words[start:] for start in range(run)], strict=False)
+
+
+def _counted(items: Iterable[_Item]) -> dict[_Item, int]:
+    """Count them; a Counter is slower to fill with texts of usual size, and to change."""
+    counts: dict[_Item, int] = {}
+    for item in items:
+        counts[item] = counts.get(item, 0) + 1
+    return counts
 
 
 def difference(words: Iterable[_Item], others: Iterable[_Item]) -> list[_Item]:
     """Give what the others do not have, or not as often."""
-    free = Counter(others)
+    free = _counted(others)
     rest = []
     for word in words:
         if count := free.get(word):

@@ -11,13 +11,11 @@ import re
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from evals_app.engine.graders.measures.bags import Overlap, overlap
+from evals_app.engine.graders.measures.remembered import remembered
 
 _LONGEST_RUN = 4
-_REMEMBERED = 16_384
-_REMEMBERED_CHARS = 24  # longer pieces are rare, and would let the cache grow
 
 _ALONE = str.maketrans({sign: f" {sign} " for sign in set(string.punctuation) - set("'-,.")})
 _BEHIND_NO_DIGIT = re.compile(r"([^0-9])([.,])")
@@ -45,17 +43,15 @@ def words(text: str) -> list[str]:
         if piece.isalnum():
             tokens.append(piece)
         else:
-            tokens += _cut(piece) if len(piece) > _REMEMBERED_CHARS else _remembered(piece)
+            tokens += _cut(piece)
     return tokens
 
 
+@remembered
 def _cut(piece: str) -> list[str]:
     piece = _BEHIND_NO_DIGIT.sub(r"\1 \2 ", f" {piece} ".translate(_ALONE))
     piece = _BEFORE_NO_DIGIT.sub(r" \1 \2", piece)
     return _DASH.sub(r"\1 - ", piece).split()
-
-
-_remembered = lru_cache(maxsize=_REMEMBERED)(_cut)
 
 
 def bleu(reply: str, expected: str) -> Bleu:

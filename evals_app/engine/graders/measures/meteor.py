@@ -18,6 +18,7 @@ _PENALTY_POWER = 3.0
 
 Synonyms = Callable[[str], frozenset[str]]
 _Placed = list[tuple[int, str]]
+_Places = dict[str, list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,41 +63,23 @@ def meteor(reply: str, expected: str, *, synonyms: Synonyms | None = None) -> Al
     """Match a reply with the expected text; the order matters."""
     given, wanted = words(reply), words(expected)
     pairs: dict[int, int] = {}
-    rest, missing = _match(enumerate(given), enumerate(wanted), pairs)
+    places = _places_by_word(wanted)
+    # NLTK pairs words from the end on; what is left over stays in this order.
+    rest = _match(reversed(list(enumerate(given))), places, pairs)
     same = len(pairs)
-    if rest and missing:
-        rest, missing = _match(_stems(rest), _stems(missing), pairs)
+    places = _places_by_stem(places)
+    rest = _match([(place, stem(word)) for place, word in rest], places, pairs)
     by_stem = len(pairs) - same
-    if synonyms is not None and missing:
-        _match_synonyms(rest, missing, pairs, synonyms)
+    if synonyms is not None:
+        _match_synonyms(rest, places, pairs, synonyms)
     by_synonym = len(pairs) - same - by_stem
-    runs = sum(pairs.get(place - 1) != other - 1 for place, other in pairs.items())
+    runs = sum([pairs.get(place - 1) != other - 1 for place, other in pairs.items()])
     return Alignment(same, by_stem, by_synonym, runs, len(given), len(wanted))
 
 
-def _stems(placed: _Placed) -> _Placed:
-    return [(place, stem(word)) for place, word in placed]
-
-
-def _match(
-    given: Iterable[tuple[int, str]], wanted: Iterable[tuple[int, str]], pairs: dict[int, int]
-) -> tuple[_Placed, _Placed]:
-    """Pair equal words from the end on, each with the last that is free; give those left over."""
-    places = _by_word(wanted)
-    rest = []
-    for each in reversed(list(given)):
-        if free := places.get(each[1]):
-            pairs[each[0]] = free.pop()
-        else:
-            rest.append(each)
-    rest.reverse()
-    missing = [(place, word) for word, free in places.items() for place in free]
-    return rest, sorted(missing)
-
-
-def _by_word(placed: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = {}
-    for place, word in placed:
+def _places_by_word(wanted: Iterable[str]) -> _Places:
+    places: _Places = {}
+    for place, word in enumerate(wanted):
         if word in places:
             places[word].append(place)
         else:
@@ -104,16 +87,37 @@ def _by_word(placed: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
     return places
 
 
+def _places_by_stem(by_word: _Places) -> _Places:
+    """Bring the places that are still free together, those of different words in order."""
+    places: _Places = {}
+    for word, free in by_word.items():
+        if free:
+            root = stem(word)
+            places[root] = sorted(places[root] + free) if root in places else free
+    return places
+
+
+def _match(given: Iterable[tuple[int, str]], places: _Places, pairs: dict[int, int]) -> _Placed:
+    """Pair each word with the last place of it that is free; give those left over."""
+    rest = []
+    for place, word in given:
+        if free := places.get(word):
+            pairs[place] = free.pop()
+        else:
+            rest.append((place, word))
+    return rest
+
+
 def _match_synonyms(
-    given: _Placed, wanted: _Placed, pairs: dict[int, int], synonyms: Synonyms
+    given: _Placed, places: _Places, pairs: dict[int, int], synonyms: Synonyms
 ) -> None:
-    """Pair a word, from the end on, with the last free one among its synonyms."""
-    places = _by_word(wanted)
-    for place, word in reversed(given):
+    """Pair each word with the last free one among its synonyms."""
+    left = {word: free for word, free in places.items() if free}
+    for place, word in given:
         names = synonyms(word)
         # Most words have none of them; asking that first is twice as fast.
-        if not places.keys().isdisjoint(names):
-            pairs[place], name = max((places[name][-1], name) for name in places.keys() & names)
-            places[name].pop()
-            if not places[name]:
-                del places[name]
+        if not left.keys().isdisjoint(names):
+            pairs[place], name = max((left[name][-1], name) for name in left.keys() & names)
+            left[name].pop()
+            if not left[name]:
+                del left[name]

@@ -8,10 +8,8 @@ Source: Porter, An algorithm for suffix stripping, Program 14.3 (1980), 130-137.
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
-_REMEMBERED = 16_384
-_REMEMBERED_CHARS = 24  # longer ones are rare, and would let the cache grow
+from evals_app.engine.graders.measures.remembered import remembered
 
 # Words that the rules would get wrong.
 _IRREGULAR = {
@@ -71,12 +69,9 @@ _ENDING_4 = re.compile(
 )
 
 
+@remembered
 def stem(word: str) -> str:
     """Give the stem of a word in lower case."""
-    return _stem(word) if len(word) > _REMEMBERED_CHARS else _remembered(word)
-
-
-def _stem(word: str) -> str:
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     if len(word) <= 2:  # noqa: PLR2004 - nothing to take away
@@ -94,9 +89,6 @@ def _stem(word: str) -> str:
         if measure > 1 or (measure == 1 and not _ends_short(word[:-1])):
             word = word[:-1]
     return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
-
-
-_remembered = lru_cache(maxsize=_REMEMBERED)(_stem)
 
 
 def _without_plural(word: str) -> str:

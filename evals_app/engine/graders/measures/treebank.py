@@ -7,16 +7,18 @@ and remembered, so that a text costs about what its new words cost.
 """
 
 import re
-from functools import lru_cache
 
-_REMEMBERED = 16_384
-_REMEMBERED_CHARS = 24  # longer pieces are rare, and would let the cache grow
+from evals_app.engine.graders.measures.remembered import remembered
 
 _CLOSING = "])}>\"'»”\u2019 "
 
+# Where there are quotes, the blanks and ends of sentences around tell which of them open.
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_QUOTE = re.compile(r"\"|'(?!\w)")
+_WITH_BLANKS = re.compile(r"(?=(\s?\S+\s?))\s?\S+")
+
 # Words that are two, if nothing but blanks stands around them.
-_DOUBLE = frozenset({"cannot", "gimme", "gonna", "gotta", "lemme", "wanna"})
-_DOUBLE_INSIDE = re.compile(
+_DOUBLE = re.compile(
     r"\b(?:(can)(not)|(d)('ye)|(gim)(me)|(gon)(na)|(got)(ta)|(lem)(me)|(more)('n)|(wan)(na)(?=\s))\b",
     re.IGNORECASE,
 )
@@ -46,39 +48,25 @@ def words(text: str) -> list[str]:
         # The period that ends the text may stand inside brackets and quotes.
         text = f"{spoken[:-1]} .{text[len(spoken) :]}"
     tokens: list[str] = []
-    place = 0
-    is_first = True
-    for piece in text.split():
-        if piece.isalnum():
-            lower = piece.lower()
-            if lower.isascii() and lower not in _DOUBLE:
-                tokens.append(lower)
-            else:
-                tokens += _pieces(" ", piece, " ")
-            is_first = False
-            continue
-        # Only pieces without any sign were passed over, so this is not found inside of them.
-        place = text.index(piece, place)
-        before = "" if is_first else text[place - 1]
-        place += len(piece)
-        is_first = piece[-1] in ".!?"
-        after = "" if is_first else text[place : place + 1]
-        tokens += _pieces(before, piece, after)
+    for piece in _pieces(text):
+        tokens += _cut(piece)
     return tokens
 
 
-def _pieces(before: str, piece: str, after: str) -> list[str]:
-    cut = _cut if len(piece) > _REMEMBERED_CHARS else _remembered
-    return cut(before, piece, after)
+def _pieces(text: str) -> list[str]:
+    """Divide a text at its blanks; where there are quotes, each piece keeps those around it."""
+    if not _QUOTE.search(text):
+        return text.split()
+    return [piece for each in _SENTENCE_END.split(text) for piece in _WITH_BLANKS.findall(each)]
 
 
-def _cut(before: str, piece: str, after: str) -> list[str]:
-    """Cut a piece, given the blanks around it; none where its sentence begins or ends."""
-    if not after and piece.endswith(".") and not piece.endswith("..") and len(piece) > 1:
-        return [*_cut(before, piece[:-1], " "), "."]
-    text = _OPENING_SIGNS.sub(r" \1 ", before + piece + after)
+@remembered
+def _cut(piece: str) -> list[str]:
+    if piece.endswith(".") and not piece.endswith(".."):
+        return [*_cut(f"{piece[:-1]} "), "."]
+    text = _OPENING_SIGNS.sub(r" \1 ", piece)
     if '"' in text or "''" in text or "`" in text:
-        if text[0] == '"':
+        if text.startswith('"'):
             text = f"``{text[1:]}"
         text = _OPENING_QUOTE.sub(r"\1 `` ", text.replace("``", " `` "))
     text = _OPENING_APOSTROPHE.sub("' ", text)
@@ -91,11 +79,8 @@ def _cut(before: str, piece: str, after: str) -> list[str]:
     if "'" in text:
         text = _SHORT_ENDING.sub(r"\1 \2 ", text)
         text = _LONG_ENDING.sub(r"\1 \2 ", text)
-    return _DOUBLE_INSIDE.sub(_apart, text).lower().split()
+    return _DOUBLE.sub(_apart, text).lower().split()
 
 
 def _apart(double: re.Match[str]) -> str:
     return f" {' '.join(filter(None, double.groups()))} "
-
-
-_remembered = lru_cache(maxsize=_REMEMBERED)(_cut)

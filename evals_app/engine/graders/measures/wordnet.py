@@ -13,6 +13,8 @@ from bisect import bisect_left
 from functools import lru_cache
 from pathlib import Path
 
+from evals_app.engine.graders.measures.remembered import remembered
+
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 
 # Endings of inflected words, and what they stand for in the word that the index has.
@@ -42,8 +44,6 @@ _ENDINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "adv": (),
 }
 _VERSION = re.compile(rb"WordNet (\d+\.\d+)")
-_REMEMBERED = 16_384
-_REMEMBERED_CHARS = 40  # longer words are rare, and would let the cache grow
 
 _folder = DEBIAN_FOLDER
 
@@ -77,13 +77,10 @@ class WordNet:
         self._parts = [_Part(folder, name, endings) for name, endings in _ENDINGS.items()]
         found = self._parts[0].version
         self.variant = f"wordnet{found}" if found else "wordnet"
-        self._remembered = lru_cache(maxsize=_REMEMBERED)(self._synonyms)
-
-    def synonyms(self, word: str) -> frozenset[str]:
-        """Give the single words that share a meaning with a word, or with its base form."""
-        return self._synonyms(word) if len(word) > _REMEMBERED_CHARS else self._remembered(word)
+        self.synonyms = remembered(self._synonyms)
 
     def _synonyms(self, word: str) -> frozenset[str]:
+        """Give the single words that share a meaning with a word, or with its base form."""
         return frozenset(other for part in self._parts for other in part.synonyms(word))
 
 

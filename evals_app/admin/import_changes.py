@@ -1,0 +1,140 @@
+"""What an import would write, in words: places as people call them, the first cases of a suite."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sized
+from dataclasses import dataclass
+
+from django.utils.text import Truncator, get_text_list
+
+from evals_app.admin.presentation import plural
+from evals_app.engine.suite import CaseSpec, SuiteSpec, TurnSpec
+from evals_app.formats import Difference
+from evals_app.library import Change
+
+MOST_CASES = 3  # of a new suite
+MOST_DIFFERENCES = 200  # of a changed object
+_OPEN = 5  # differences that are not folded
+_LONGEST = 200  # characters of a message
+
+_STEP = re.compile(r'\[(?P<n>\d+)\]|\[(?P<text>"(?:[^"\\]|\\.)*")\]|\.?(?P<key>[^.\[]+)')
+# Lists, and what one of their entries is called.
+_ENTRIES = {
+    "cases": "case",
+    "turns": "turn",
+    "assertions": "check",
+    "final_assertions": "final check",
+    "history": "earlier message",
+    "entities": "entity",
+    "relations": "relation",
+    "chunks": "chunk",
+    "rules": "rule",
+    "tools": "tool",
+    "calls": "call",
+    "prices": "price",
+}
+_WORDS = {
+    "expected": "expected answer",
+    "user": "message",
+    "assertions": "checks",
+    "final_assertions": "final checks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CaseShown:
+    """A case in short: what the user says first, and what is checked then."""
+
+    name: str
+    says: str
+    turns: str
+    expected: str
+    checks: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place whose value changes; a part that comes or goes as a whole shows no value."""
+
+    where: str
+    before: str
+    after: str
+    word: str
+
+
+class Written:
+    """An object that would be written."""
+
+    def __init__(self, change: Change) -> None:
+        self.kind = change.kind
+        self.slug = change.slug
+        places = list(map(_place, change.differences[:MOST_DIFFERENCES]))
+        self.places, self.folded = places[:_OPEN], places[_OPEN:]
+        self.all_folded = f"{len(change.differences) - len(self.places):,}"
+        self.more_places = _more(change.differences, MOST_DIFFERENCES)
+        suite = change.suite
+        self.agent = suite.agent if suite else ""
+        self.size = plural(len(suite.cases), "case") if suite else ""
+        self.cases = [_case(suite, each) for each in suite.cases[:MOST_CASES]] if suite else []
+        self.more_cases = _more(suite.cases, MOST_CASES) if suite else ""
+
+
+def _more(things: Sized, shown: int) -> str:
+    return f"{len(things) - shown:,}" if len(things) > shown else ""
+
+
+def counted(changes: Iterable[Change]) -> str:
+    """Say how many objects of which kind: 2 suites and 1 agent."""
+    counts = Counter(each.kind for each in changes)
+    kinds = sorted(counts, key=lambda kind: (kind != "suite", kind))
+    nouns = {"entity type": "entity types"}
+    return get_text_list([plural(counts[each], each, nouns.get(each, "")) for each in kinds], "and")
+
+
+def _case(suite: SuiteSpec, case: CaseSpec) -> CaseShown:
+    first = case.turns[0]
+    return CaseShown(
+        case.name,
+        _short(first.user),
+        plural(len(case.turns), "turn") if len(case.turns) > 1 else "",
+        _short(first.expected or ""),
+        _short("; ".join(_checks(suite, first))),
+    )
+
+
+def _checks(suite: SuiteSpec, turn: TurnSpec) -> Iterator[str]:
+    # A check that needs what the turn does not have is passed over.
+    return (each.label for each in suite.assertions_for(turn) if each.lacks(turn) is None)
+
+
+def _short(text: str) -> str:
+    return Truncator(text).chars(_LONGEST)
+
+
+def _place(difference: Difference) -> Place:
+    before, after = difference.before, difference.after
+    word = "" if before and after else "removed" if before else "added"
+    # In brackets stands how much there is in a part; a value is in quotes, or has no brackets.
+    before, after = ("" if each.startswith("(") else each for each in (before, after))
+    return Place(place_words(difference.keys), before, after, word)
+
+
+def place_words(keys: str) -> str:
+    """Say where something stands: `cases.France.turns[0].user` is case France, turn 1, message."""
+    steps = [_step(found) for found in _STEP.finditer(keys)]
+    words = []
+    while steps:
+        step = steps.pop(0)
+        if step in _ENTRIES and steps:
+            entry = steps.pop(0)
+            words.append(f"{_ENTRIES[step]} {entry if entry.isdecimal() else f'“{entry}”'}")
+        else:
+            words.append(_WORDS.get(step, step.replace("_", " ")))
+    return ", ".join(words)
+
+
+def _step(found: re.Match[str]) -> str:
+    if found["n"]:
+        return str(int(found["n"]) + 1)  # people count from 1
+    return str(json.loads(found["text"])) if found["text"] else found["key"]

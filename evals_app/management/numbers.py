@@ -1,0 +1,42 @@
+"""Numbers on the command line, within the bounds that forms and REST have too."""
+
+import math
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+
+MOST_SECONDS = 10_000_000  # four months
+
+
+def whole(*, most: int, least: int = 1) -> Callable[[str], int]:
+    """Give what reads a whole number between two bounds."""
+
+    def read(text: str) -> int:
+        # Python itself refuses to read a number of thousands of digits.
+        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+        if not is_number or not least <= int(text) <= most:
+            message = f"{text!r} is no whole number from {least} to {most:,}"
+            raise ArgumentTypeError(message)
+        return int(text)
+
+    return read
+
+
+def seconds(text: str) -> float:
+    """Read a duration above 0."""
+    value = duration(text)
+    if not value:
+        message = f"{text!r} is no time; write seconds above 0, for example 600"
+        raise ArgumentTypeError(message)
+    return value
+
+
+def duration(text: str) -> float:
+    """Read a duration in seconds that may be 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= MOST_SECONDS:
+        message = f"{text!r} is no number of seconds from 0 to {MOST_SECONDS:,}"
+        raise ArgumentTypeError(message)
+    return value
