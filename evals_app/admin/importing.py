@@ -159,8 +159,13 @@ class Checked:
         return self._import(before=self.before)
 
     def _import(self, **options: Any) -> ImportReport:
-        files, find = self.upload.files, self.upload.find
-        report = import_files(files, find=find, agent=self.agent, **options)
+        report = import_files(
+            self.upload.files,
+            find=self.upload.find,
+            find_paths=self.upload.find_paths,
+            agent=self.agent,
+            **options,
+        )
         return replace(report, warnings=[*report.warnings, *self.upload.passed_over()])
 
     @property

@@ -88,6 +88,7 @@ class Import(Endpoint):
             dry_run=dry_run,
             dialect=one_of(request, "dialect", DIALECTS),
             find=upload.find,
+            find_paths=upload.find_paths,
             agent=request.query_params.get("agent"),
             approve=lambda report: require_changes(request, report),
         )

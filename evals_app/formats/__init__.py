@@ -5,7 +5,14 @@ lets its dialect make a draft of it (`native`, `struere`), and compares the draf
 and with what exists (`references`). `write_native` is the way out.
 """
 
-from evals_app.formats.attached import FindFile, files_of, is_shown, nothing_beside
+from evals_app.formats.attached import (
+    FindFile,
+    FindPaths,
+    files_of,
+    fitting,
+    is_shown,
+    nothing_beside,
+)
 from evals_app.formats.detect import EXPECTED, is_eval_file, is_table
 from evals_app.formats.differences import Difference, differences
 from evals_app.formats.document import MAX_BYTES
@@ -22,6 +29,7 @@ __all__ = [
     "Dialect",
     "Difference",
     "FindFile",
+    "FindPaths",
     "FormatError",
     "Imported",
     "Known",
@@ -32,6 +40,7 @@ __all__ = [
     "differences",
     "file_name",
     "files_of",
+    "fitting",
     "is_eval_file",
     "is_shown",
     "is_table",

@@ -1,6 +1,7 @@
 """Files that turns show: found beside the suite that names them, and known by their content."""
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -16,9 +17,20 @@ MAX_BYTES = 200_000_000  # of all files of one import
 FindFile = Callable[[str], bytes | None]
 
 
+# Gives the paths of the files that fit a pattern; ** crosses folders, * does not.
+FindPaths = Callable[[str], Iterable[str]]
+
+
 def nothing_beside(path: str) -> bytes | None:  # noqa: ARG001 - see FindFile
     """Find nothing."""
     return None
+
+
+def fitting(pattern: str, paths: Iterable[str]) -> list[str]:
+    """Choose the paths that fit a pattern."""
+    regex = re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*")
+    fits = re.compile(regex.replace(r"\?", "[^/]")).fullmatch
+    return [path for path in paths if fits(path)]
 
 
 def own_folder(slug: str) -> str:
@@ -35,11 +47,12 @@ def is_shown(path: str) -> bool:
 class Attached:
     """Finds contents, among the files of an import and by `find`, and collects them by SHA-256.
 
-    `size_of` tells what is stored already. `claimed` are the files that some suite names.
+    `find_paths` tells which there are, beside those of the import. `size_of` tells what is stored already. `claimed` are the files that some suite names.
     """
 
     given: dict[str, bytes]
     find: FindFile = nothing_beside
+    find_paths: FindPaths = lambda _: ()
     size_of: Callable[[str], int | None] = lambda _: None
     contents: dict[str, bytes] = field(default_factory=dict)
     claimed: set[str] = field(default_factory=set)
@@ -52,6 +65,13 @@ class Attached:
             self.claimed.add(place)
             return self.given[place]
         return self.find(place)
+
+    def paths_beside(self, path: str, pattern: str) -> list[str]:
+        """Give the paths, from the file at `path`, of all that fit a pattern from there."""
+        folder = posixpath.dirname(path)
+        wanted = posixpath.normpath(posixpath.join(folder, pattern))
+        found = {*fitting(wanted, self.given), *self.find_paths(wanted)} - {path}
+        return sorted(posixpath.relpath(each, folder or ".") for each in found)
 
     def attach(self, draft: Draft) -> Draft:
         """Give the files of a suite their content; what is wrong joins the draft's problems."""

@@ -108,23 +108,35 @@ def surprises(document: Document, model: type[BaseModel]) -> list[Problem]:
     Where only text is meant such words are errors already; where true or false is meant `yes` is
     right.
     """
-    problems = []
+    problems = cut_texts(document)
     for each in document.surprises:
-        written, read = shortened(each.raw, each.loc), shown(each.value, each.loc)
-        if each.value is None or isinstance(each.value, str):
-            message = (
-                f"A # behind a blank begins a comment, so this reads {read}. Put all of it in quotes "
-                "if it is text, else write a blank behind the #."
-            )
-        elif _is_doubtful(each, annotation_at(model, each.loc, document.data)):
+        if not _may_be_cut(each) and _is_doubtful(
+            each, annotation_at(model, each.loc, document.data)
+        ):
+            written, read = shortened(each.raw, each.loc), shown(each.value, each.loc)
             message = (
                 f'YAML reads the unquoted {written} as {read}; write "{written}" in quotes if text '
                 f"is meant, else {read}."
             )
-        else:
-            continue
+            problems.append(document.problem(each.loc, message, value=written, level="warning"))
+    return problems
+
+
+def cut_texts(document: Document) -> list[Problem]:
+    """Warn of texts that perhaps go on behind what YAML takes for the beginning of a comment."""
+    problems = []
+    for each in filter(_may_be_cut, document.surprises):
+        message = (
+            f"A # behind a blank begins a comment, so this reads {shown(each.value, each.loc)}. Put "
+            "all of it in quotes if it is text, else write a blank behind the #."
+        )
+        written = shortened(each.raw, each.loc)
         problems.append(document.problem(each.loc, message, value=written, level="warning"))
     return problems
+
+
+def _may_be_cut(surprise: Surprise) -> bool:
+    return surprise.value is None or isinstance(surprise.value, str)
 
 
 def _is_doubtful(surprise: Surprise, annotation: Any) -> bool:  # noqa: ANN401 - a type

@@ -12,7 +12,7 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import agentura, holodeck, lobu, promptfoo, struere, tables
-from evals_app.formats.attached import Attached, FindFile, is_shown, nothing_beside
+from evals_app.formats.attached import Attached, FindFile, FindPaths, is_shown, nothing_beside
 from evals_app.formats.detect import (
     EVAL_SUFFIXES,
     EXPECTED,
@@ -111,13 +111,15 @@ def read_files(
     dialect: Dialect | None = None,
     known: Known | None = None,
     find: FindFile = nothing_beside,
+    find_paths: FindPaths = lambda _: (),
     agent: str | None = None,
     environment: Mapping[str, str] = MappingProxyType({}),
     root: str = "",
 ) -> Imported:
     """Read files into specs; `known` is what exists already and may be referred to.
 
-    What files name beside themselves is among the files, or `find` finds it by its path. `agent` is
+    What files name beside themselves is among the files, or `find` finds it by its path, and
+    `find_paths` those that fit a pattern. `agent` is
     the slug of the agent for foreign files that name none; `environment` stands for `${NAME}` in
     dialects that know it: empty, unless whoever imports may see it. `root` is the folder, as a
     whole path, in which the paths of the files begin.
@@ -129,7 +131,7 @@ def read_files(
     problems: list[Problem] = []
     unread: dict[Kind, list[str]] = {}
     given = {each.path: each.content for each in files if isinstance(each, SourceFile)}
-    attached = Attached(given, find, known.size_of)
+    attached = Attached(given, find, find_paths, known.size_of)
     read = _classified(files, dialect, problems, unread)
     agents = frozenset({*known.agents, *_native_agents(read), *unread.get("agent", ())})
     around = Around(attached, agent, environment, agents, root)

@@ -1,6 +1,6 @@
 """Specs <-> rows: save them, import files in one transaction, export everything again."""
 
-from evals_app.library.beside import beside
+from evals_app.library.beside import Beside
 from evals_app.library.exporting import FORMS, Export, Form, export_files
 from evals_app.library.files import Change, ChangedSinceError, ImportReport, import_files
 from evals_app.library.saving import save_agent, save_provider, save_suite
@@ -8,13 +8,13 @@ from fixtures_app.library import Saved, save_fixture
 
 __all__ = [
     "FORMS",
+    "Beside",
     "Change",
     "ChangedSinceError",
     "Export",
     "Form",
     "ImportReport",
     "Saved",
-    "beside",
     "export_files",
     "import_files",
     "save_agent",

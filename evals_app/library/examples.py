@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from evals_app.formats import SourceFile, is_eval_file, is_shown
-from evals_app.library.beside import beside
+from evals_app.library.beside import Beside
 from evals_app.library.files import ImportReport, import_files
 
 EXAMPLES = settings.BASE_DIR / "examples"
@@ -18,4 +18,5 @@ def import_examples() -> ImportReport:
     found = sorted(path for path in EXAMPLES.rglob("*") if is_eval_file(path.as_posix()))
     paths = [path for path in found if not is_shown(path.relative_to(EXAMPLES).as_posix())]
     files = [SourceFile(path.relative_to(EXAMPLES).as_posix(), path.read_bytes()) for path in paths]
-    return import_files(files, find=beside(paths, root=EXAMPLES))
+    beside = Beside.of(paths, root=EXAMPLES)
+    return import_files(files, find=beside.find, find_paths=beside.find_paths)

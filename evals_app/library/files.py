@@ -19,6 +19,7 @@ from evals_app.formats import (
     Dialect,
     Difference,
     FindFile,
+    FindPaths,
     FormatError,
     Imported,
     Known,
@@ -85,6 +86,7 @@ def import_files(
     dry_run: bool = False,
     dialect: Dialect | None = None,
     find: FindFile = nothing_beside,
+    find_paths: FindPaths = lambda _: (),
     agent: str | None = None,
     environment: Mapping[str, str] = MappingProxyType({}),
     root: str = "",
@@ -95,7 +97,8 @@ def import_files(
     """Save everything that the files hold in one transaction; with `dry_run` save nothing.
 
     A dry run tells in detail what would be different. `find` gives what files name beside
-    themselves and is not among them, by its path; `agent` is the slug of the agent for files of
+    themselves and is not among them, by its path, and `find_paths` the paths of all that fit a
+    pattern; `agent` is the slug of the agent for files of
     other systems that name none, `environment` what stands for `${NAME}` in them. `root` is the
     folder, as a whole path, in which their paths begin: with one, suites remember their file.
     Suites whose file was in a folder of `prune` and is gone, or does not hold them any more, are
@@ -119,6 +122,7 @@ def import_files(
                     dialect=dialect,
                     known=compared,
                     find=find,
+                    find_paths=find_paths,
                     agent=agent,
                     environment=environment,
                     root=root,

@@ -15,6 +15,7 @@ from evals_app.formats import (
     FormatError,
     Problem,
     SourceFile,
+    fitting,
     is_eval_file,
     is_shown,
     is_table,
@@ -50,6 +51,10 @@ class Upload:
         """Give what stands beside the files at this path; None: nothing does."""
         self._named.add(path)
         return self.beside.get(path)
+
+    def find_paths(self, pattern: str) -> list[str]:
+        """Give the paths of what stands beside the files and fits a pattern."""
+        return fitting(pattern, self.beside)
 
     def passed_over(self) -> list[Problem]:
         """Warn of tables beside the files that none of them has named by now: cases, perhaps."""

@@ -582,3 +582,66 @@ def test_a_dialect_that_is_named_leaves_native_files_beside_it_as_they_are() -> 
     )
 
     assert {each.spec.slug for each in found.suites} == {"support-ping", "refunds"}
+
+
+CUT = "refund for order #7"
+
+
+@pytest.mark.parametrize(
+    ("path", "files"),
+    [
+        pytest.param(
+            "agents/support/evals/x.yaml",
+            {
+                "agents/support/evals/x.yaml": "name: x\nturns:\n  - content: hi\n    assert:\n"
+                f"      - type: contains\n        value: {CUT}\n"
+            },
+            id="Lobu",
+        ),
+        pytest.param(
+            "support/agentura.yaml",
+            {
+                "support/agentura.yaml": f"evals:\n- name: {CUT}\n  type: performance\n"
+                "  dataset: a.jsonl\n  max_p95_ms: 9\n",
+                "support/a.jsonl": '{"input": "hi"}\n',
+            },
+            id="Agentura",
+        ),
+        pytest.param(
+            "x/agent.yaml",
+            {
+                "x/agent.yaml": "name: x\nmodel: {provider: openai, name: m}\n"
+                "instructions: {inline: Be kind.}\ntest_cases:\n"
+                f"- input: hi\n  ground_truth: {CUT}\n"
+                "evaluations: {metrics: [{type: standard, metric: equality}]}\n"
+            },
+            id="HoloDeck",
+        ),
+        pytest.param(
+            "x/promptfooconfig.yaml",
+            {
+                "x/promptfooconfig.yaml": "prompts: [hi]\nproviders: [openai:gpt-5]\ntests:\n"
+                f"- assert:\n  - type: contains\n    value: {CUT}\n"
+            },
+            id="promptfoo",
+        ),
+        pytest.param(
+            "x/tests.yaml",
+            {
+                "x/promptfooconfig.yaml": "prompts: [hi]\nproviders: [openai:gpt-5]\n"
+                "tests: file://tests.yaml\n",
+                "x/tests.yaml": f"- assert:\n  - type: contains\n    value: {CUT}\n",
+            },
+            id="tests of promptfoo",
+        ),
+    ],
+)
+def test_a_text_that_yaml_cuts_off_is_warned_of(path: str, files: dict[str, str]) -> None:
+    main, *others = files.items()
+    beside = {name: text.encode() for name, text in others}
+    source = SourceFile(main[0], main[1].encode())
+
+    found = read_files([source], known=Known(agents={"support": "model"}), find=beside.get)
+
+    said = [each for each in found.warnings if "A # behind a blank" in each.message]
+    assert [(each.path, "refund for order" in each.message) for each in said] == [(path, True)]

@@ -5,7 +5,7 @@ import pytest
 from evals_app.engine.files import sha256_of
 from evals_app.formats import SourceFile
 from evals_app.library import export_files, import_files
-from evals_app.library.beside import beside
+from evals_app.library.beside import Beside
 from evals_app.models import Agent, Attachment, Suite
 from tests.library.written import AGENT
 
@@ -94,7 +94,7 @@ def folder(tmp_path: Path) -> Path:
 def test_only_what_lies_beside_a_file_is_found(
     folder: Path, path: str, content: bytes | None
 ) -> None:
-    find = beside([folder / "x.suite.yaml"], root=folder.parent)
+    find = Beside.of([folder / "x.suite.yaml"], root=folder.parent).find
 
     assert find(path) == content
 
@@ -103,11 +103,28 @@ def test_all_that_lies_in_a_folder_that_is_imported_is_found(folder: Path) -> No
     deep = folder / "agents" / "a"
     deep.mkdir(parents=True)
 
-    find = beside([folder, deep / "agent.yaml"], root=folder.parent)
+    find = Beside.of([folder, deep / "agent.yaml"], root=folder.parent).find
 
     assert find("evals/agents/a/../../photos/a.png") == PNG
     assert find("evals/agents/../../secret.png") is None
     assert find("evals/link.png") is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "paths"),
+    [
+        ("evals/photos/*.png", ["evals/photos/a.png"]),
+        ("evals/**/*.png", ["evals/photos/a.png"]),
+        ("*.png", []),
+        ("evals/../*.png", []),
+        ("/**/*.png", []),
+        ("a\0*", []),
+    ],
+)
+def test_patterns_lead_to_the_same_files(folder: Path, pattern: str, paths: list[str]) -> None:
+    beside = Beside.of([folder / "x.suite.yaml"], root=folder.parent)
+
+    assert beside.find_paths(pattern) == paths
 
 
 ECHO = b"agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: Hello}]\n"

@@ -81,6 +81,18 @@ def test_a_table_that_a_file_names_is_not_passed_over() -> None:
 
 
 @pytest.mark.django_db
+def test_a_pattern_finds_what_is_in_the_archive() -> None:
+    config = b"prompts: ['Say {{a}}']\nproviders: [openai:gpt-5]\ntests: file://tests/*.yaml\n"
+    test = b"- {vars: {a: hello}, assert: [{type: contains, value: hello}]}\n"
+    files = {"promptfooconfig.yaml": config, "tests/a.yaml": test, "tests/b.yaml": test}
+    upload = unpack([project(files)])
+
+    import_files(upload.files, find=upload.find, find_paths=upload.find_paths)
+
+    assert Suite.objects.get().cases.count() == 2
+
+
+@pytest.mark.django_db
 def test_eval_files_find_what_stands_beside_them_and_the_rest_is_ignored() -> None:
     upload = unpack(
         [

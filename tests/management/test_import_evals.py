@@ -145,6 +145,21 @@ def test_what_files_share_is_read_from_the_whole_folder_that_is_named(tmp_path: 
     assert Suite.objects.get().cases.count() == 1
 
 
+def test_what_a_pattern_means_is_read_from_the_folder_of_the_file(folder: Path) -> None:
+    (folder / "promptfooconfig.yaml").write_text(
+        "prompts: ['Say {{a}}']\nproviders: [openai:gpt-5]\ntests: file://tests/*.yaml\n"
+    )
+    (folder / "tests").mkdir()
+    for name in ("a", "b"):
+        (folder / "tests" / f"{name}.yaml").write_text(
+            "- {vars: {a: hello}, assert: [{type: contains, value: hello}]}\n"
+        )
+
+    run("evals/promptfooconfig.yaml")
+
+    assert Suite.objects.get().cases.count() == 2
+
+
 def test_a_file_that_is_named_twice_is_read_once(folder: Path) -> None:
     paths = [file.path for file in read_paths(["evals", "evals/deep", "evals/refunds.suite.yaml"])]
 

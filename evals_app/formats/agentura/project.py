@@ -31,7 +31,7 @@ from evals_app.formats.agentura.shapes import (
     ToolUse,
 )
 from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft, drafted
+from evals_app.formats.draft import Draft, cut_texts, drafted
 from evals_app.formats.foreign import Around, Places, distinct_names, slug_of, suite_slug
 from evals_app.formats.problems import Loc
 from evals_app.formats.reading import Reading
@@ -45,7 +45,7 @@ _GRADUAL = ("fuzzy_match", "semantic_similarity")
 def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
     """Read agentura.yaml files, with the datasets and rubrics that they name."""
     for document in documents:
-        yield from _Project(Reading(document, around)).drafts()
+        yield from _Project(Reading(document, around, cut_texts(document))).drafts()
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from evals_app.engine.spec import Slug
 from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft, drafted
+from evals_app.formats.draft import Draft, cut_texts, drafted
 from evals_app.formats.foreign import Around, Foreign, Places, slug_of, suite_slug
 from evals_app.formats.problems import Loc
 from evals_app.formats.reading import Reading
@@ -80,7 +80,7 @@ class _Eval(Foreign):
 
 def read_eval(document: Document, around: Around, *, agent: str | None) -> Iterator[Draft]:
     """Read an eval file that tests an agent; None: nobody says which, which is a mistake."""
-    reading = Reading(document, around)
+    reading = Reading(document, around, cut_texts(document))
     if agent is None:
         message = (
             "No agent is named: move the file to agents/<id>/evals/, or name one when you import "

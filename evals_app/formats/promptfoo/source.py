@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from evals_app.engine.suite import near
 from evals_app.formats.document import Document, Node, decoded
+from evals_app.formats.draft import cut_texts
 from evals_app.formats.foreign import Around, Foreign
 from evals_app.formats.json_lines import read_json_lines
 from evals_app.formats.problems import FormatError, Level, Loc, Problem, holds
@@ -46,7 +47,7 @@ class Project:
 
     @classmethod
     def of(cls, document: Document, around: Around) -> "Project":
-        return cls(Reading(_as_promptfoo(document), around))
+        return cls(Reading(_as_promptfoo(document), around, cut_texts(document)))
 
     @property
     def root(self) -> "Spot":
@@ -73,7 +74,8 @@ class Project:
             self._documents[path] = None
             if content is not None:
                 try:
-                    self._documents[path] = _read(self.base.path(path), content)
+                    found = self._documents[path] = _read(self.base.path(path), content)
+                    self.base.problems += cut_texts(found)
                 except FormatError as error:
                     self.base.problems += error.problems
         return self._documents[path]
@@ -158,18 +160,11 @@ class Spot:
             return []
         if not any(sign in path for sign in "*?["):
             return [path]
-        found = [each for each in self._beside() if _matches(path, each)]
+        base = self.project.base
+        found = base.around.attached.paths_beside(base.document.path, path)
         if not found:
-            self.say(
-                "No file of this import has such a path. Choose these files as well when you import "
-                f"(import_evals promptfooconfig.yaml {path}), or name each of them here."
-            )
+            self.say("There is no file with such a path, here or below this folder.")
         return found[:_MOST_FILES]
-
-    def _beside(self) -> list[str]:
-        folder = posixpath.dirname(self.project.base.document.path)
-        given = self.project.base.around.attached.given
-        return sorted(posixpath.relpath(each, folder or ".") for each in given)
 
     def loaded(self, written: str) -> Iterator["Spot"]:
         """Give the files of data that a reference means."""
@@ -197,12 +192,6 @@ def is_program(path: str) -> bool:
 def is_data(path: str) -> bool:
     """Whether a file holds data that is not text, by its name."""
     return path.lower().endswith(_DATA)
-
-
-def _matches(pattern: str, path: str) -> bool:
-    # ** crosses folders, * does not.
-    regex = re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*")
-    return re.fullmatch(regex.replace(r"\?", "[^/]"), path) is not None
 
 
 def _read(path: str, content: bytes) -> Document:
@@ -248,7 +237,7 @@ def _as_promptfoo(document: Document) -> Document:
     for each in document.surprises:
         if isinstance(each.value, bool):
             data = _with(data, each.loc, each.raw)
-    return replace(document, data=data, surprises=())
+    return replace(document, data=data)
 
 
 def _with(data: Any, loc: Loc, value: Any) -> Any:  # noqa: ANN401 - JSON

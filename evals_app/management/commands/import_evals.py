@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
 from evals_app.formats import DIALECTS, FindFile, FormatError
-from evals_app.library import Change, ImportReport, beside, import_files
+from evals_app.library import Beside, Change, ImportReport, import_files
 from evals_app.management.eval_files import USAGE, Lookout, read_paths
 from evals_app.management.problems import tell
 
@@ -101,12 +101,14 @@ class Command(BaseCommand):
         """Import once; `over` sees what is looked for beside the files."""
         paths = options["paths"]
         files = read_paths(paths)
+        beside = Beside.of(map(Path, [*paths, *(file.path for file in files)]))
         try:
             return import_files(
                 files,
                 dry_run=options["dry_run"],
                 dialect=options["dialect"],
-                find=over(beside(map(Path, [*paths, *(file.path for file in files)]))),
+                find=over(beside.find),
+                find_paths=beside.find_paths,
                 agent=options["agent"],
                 environment=os.environ,  # whoever calls this command may see it
                 root=Path.cwd().as_posix(),

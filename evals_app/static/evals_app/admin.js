@@ -36,8 +36,10 @@
       dialog.setAttribute("aria-labelledby", title?.id ?? "");
     }
     const first = isOurs ? dialog : dialog.querySelector(INPUTS) ?? dialog.querySelector("button[type=submit]");
-    // Nothing hidden can be focused.
-    once(shownDialog, () => (dialog.querySelector("[aria-invalid=true]") ?? first)?.focus());
+    // Nothing hidden can be focused, and whoever is in it by then stays where they are.
+    once(shownDialog, () => {
+      if (!dialog.contains(document.activeElement)) (dialog.querySelector("[aria-invalid=true]") ?? first)?.focus();
+    });
   }
 
   function keepInside(event, dialog) {

@@ -1372,7 +1372,7 @@ def test_a_wrong_assertion_is_told_with_its_place(assertion: str, keys: str, wor
         ("prompts: [Hi]\nproviders: [{label: x}]\ntests: [{vars: {}}]\n", (2, "providers[0]"), "`id`"),
         ("prompts: [Hi]\nproviders: [echo]\ntests: [{vars: 3}]\n", (3, "tests[0].vars"), "keys with"),
         ("prompts: [Hi]\nproviders: [echo]\ntests: [{assert: {type: contains}}]\n", (3, "tests[0].assert"), "a list"),
-        ("prompts: [Hi]\nproviders: [echo]\ntests: file://no/*.yaml\n", (3, "tests"), "has such a path"),
+        ("prompts: [Hi]\nproviders: [echo]\ntests: file://no/*.yaml\n", (3, "tests"), "no file with such a path"),
         ("prompts: [Hi]\nproviders: [echo]\nscenarios: [{tests: []}]\n", (3, "scenarios[0]"), "`config` is missing"),
         ("prompts: [Hi]\nproviders: [echo]\ntests: [{vars: {}}]\nevaluateOptions: {repeat: 0}\n", (4, "evaluateOptions.repeat"), "greater"),
     ],
