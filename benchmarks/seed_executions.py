@@ -162,6 +162,11 @@ def _suite(number: int, suites: int, largest: int, rng: random.Random) -> Writte
     )
     save_agent(agent)
     save_suite(spec)
+    row = Suite.objects.get(slug=spec.slug)
+    return Written(row, spec, agent, _snapshot(spec, agent), pass_rate=rng.uniform(0.7, 0.99))
+
+
+def _snapshot(spec: SuiteSpec, agent: AgentSpec) -> Snapshot:
     head = spec.model_copy(update={"cases": []})
     content = SnapshotSpec(suite=head, agent=agent, judge=agent.model).canonical()
     contents = [canonical_case(case) for case in spec.cases]
@@ -177,8 +182,7 @@ def _suite(number: int, suites: int, largest: int, rng: random.Random) -> Writte
             ],
             batch_size=2000,
         )
-    row = Suite.objects.get(slug=spec.slug)
-    return Written(row, spec, agent, snapshot, pass_rate=rng.uniform(0.7, 0.99))
+    return snapshot
 
 
 def _plans(suites: Sequence[Written], executions: int, rng: random.Random) -> list[Plan]:

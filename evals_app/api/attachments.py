@@ -1,6 +1,5 @@
 """Files that users show to agents: stored by their content, named by suites."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.http import Http404, HttpResponse
@@ -8,32 +7,17 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from pydantic import ValidationError
 from rest_framework import serializers
-from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.endpoint import Endpoint, answers
-from evals_app.api.parsers import read_bounded
+from evals_app.api.parsers import BytesParser
 from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import RefusedError, error_at
 from evals_app.api.shapes import Shape
 from evals_app.engine.files import FileSpec, content_problem, media_type, sha256_of
 from evals_app.formats.problems import shortened
 from evals_app.models import Attachment
-
-
-class BytesParser(BaseParser):
-    """Whatever it is, as it is."""
-
-    media_type = "*/*"
-
-    def parse(
-        self,
-        stream: Any,  # noqa: ANN401 - a file
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - bytes, which the type of the base does not foresee
-        return read_bounded(stream)
 
 
 class AttachmentShape(Shape):

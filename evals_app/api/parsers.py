@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.http import parse_header_parameters
@@ -10,6 +10,7 @@ from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser, MultiPartParser
 
 from evals_app.api.problems import RefusedError, error_at
+from evals_app.formats.json_lines import object_once, refuse_constant
 from evals_app.formats.problems import keys_text
 from fixtures_app.json_data import json_problems
 
@@ -38,25 +39,25 @@ class JsonParser(BaseParser):
         try:
             data = json.loads(
                 raw.decode("utf-8-sig"),
-                parse_constant=_refuse_constant,
-                object_pairs_hook=_object,
+                parse_constant=refuse_constant,
+                object_pairs_hook=object_once,
             )
         except RecursionError:
             raise ParseError("The JSON is nested too deeply.") from None
         except UnicodeDecodeError:
             raise ParseError("The body is not UTF-8.") from None
         except ValueError as error:
-            raise ParseError(f"The body is not JSON: {error}.") from error
+            raise ParseError(f"The body is not JSON: {str(error).rstrip('.')}.") from error
         errors = [error_at(keys_text(each.loc), each.message) for each in json_problems(data)]
         if errors:
             raise RefusedError("The body holds what cannot be stored.", errors=errors)
         return data
 
 
-class YamlParser(BaseParser):
-    """YAML, given on as bytes: the readers of files know the lines."""
+class BytesParser(BaseParser):
+    """Whatever it is, as it is."""
 
-    media_type = "application/yaml"
+    media_type = "*/*"
 
     def parse(
         self,
@@ -65,6 +66,12 @@ class YamlParser(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:  # noqa: ANN401 - bytes, which the type of the base does not foresee
         return read_bounded(stream)
+
+
+class YamlParser(BytesParser):
+    """YAML, given on as bytes: the readers of files know the lines."""
+
+    media_type = "application/yaml"
 
 
 class XYamlParser(YamlParser):
@@ -116,18 +123,3 @@ def read_bounded(stream: Any) -> bytes:  # noqa: ANN401 - a file
     if len(raw) > MAX_BODY:
         raise TooLargeError
     return raw
-
-
-def _refuse_constant(name: str) -> None:
-    msg = f"there is no {name} in JSON; write a number or null"
-    raise ValueError(msg)
-
-
-def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            msg = f"the key {key!r} stands twice in one object"
-            raise ValueError(msg)
-        found[key] = value
-    return found

@@ -47,8 +47,6 @@ TITLES = {
 
 Error = dict[str, Any]
 
-_DASH = "; begin each entry with a dash"
-
 
 class RefusedError(APIException):
     """A request that is understood and refused; `errors` say why, each with its place."""
@@ -142,8 +140,7 @@ def file_error(found: Problem) -> Error:
 def refused_data(found: Iterable[Problem], *, kind: str = INVALID_REQUEST) -> RefusedError:
     """Refuse JSON for what is wrong with it."""
     errors = [
-        # How lists are written in YAML helps nobody who sends JSON.
-        error_at(each.keys, each.message.replace(_DASH, ""), each.value or None)
+        error_at(each.keys, each.message, each.value or None)
         for each in found
         if each.level == "error"
     ]

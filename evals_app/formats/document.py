@@ -62,6 +62,11 @@ class Document:
     root: Node = field(repr=False)
     surprises: tuple[Surprise, ...] = ()
 
+    @property
+    def is_yaml(self) -> bool:
+        """Whether somebody wrote it as YAML; what a program sent has no lines."""
+        return self.root.line > 0 and self.path.endswith((".yaml", ".yml"))
+
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
         """Give line and column of a value (or its key); of what holds it if it does not exist."""
         node = mark = self.root

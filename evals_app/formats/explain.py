@@ -121,7 +121,7 @@ def _sentences(
         return
     raw = None if is_secret(loc) else document.raw(loc)
     message = _wrong_type(expected, value, raw)
-    if expected == ["a list"] and document.path.endswith((".yaml", ".yml")):
+    if expected == ["a list"] and document.is_yaml:
         message = f"{message.removesuffix('.')}; begin each entry with a dash."
     yield message, False
 

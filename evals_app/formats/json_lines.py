@@ -1,7 +1,8 @@
 """Read JSON values that follow one another, one a line or spread over several."""
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from evals_app.formats.document import MAX_NODES, Document, Node, decoded, faults
 from evals_app.formats.problems import FormatError, Problem, keys_text
@@ -36,7 +37,7 @@ def read_json_lines(path: str, content: bytes) -> Document:
     """
     text = decoded(path, content)
     decoder = json.JSONDecoder(
-        object_pairs_hook=_once, parse_constant=_refuse, parse_int=whole_number
+        object_pairs_hook=object_once, parse_constant=refuse_constant, parse_int=whole_number
     )
     values: list[Any] = []
     nodes: list[Node] = []
@@ -96,7 +97,12 @@ def _skip(text: str, at: int) -> int:
     return at
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of JSON; of two values under one key the first would be lost.
+
+    Raises:
+        ValueError: a key stands twice.
+    """
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
@@ -106,8 +112,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse(constant: str) -> Any:  # noqa: ANN401 - never returns
-    msg = f"{constant} is no number of JSON."
+def refuse_constant(constant: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python would read.
+
+    Raises:
+        ValueError: always.
+    """
+    msg = f"There is no {constant} in JSON; write a number or null."
     raise ValueError(msg)
 
 

@@ -28,7 +28,24 @@ class RagGrader(MeasuredGrader):
     ] = True
 
     def question(self, view: View, *, key: str) -> RagQuestion:
-        return RagQuestion(metric=self.metric, view=view, key=key, is_explained=self.include_reason)
+        return RagQuestion(
+            metric=self.metric,
+            view=view,
+            key=key,
+            is_explained=self.include_reason,
+            forgives_silence=self.forgives_silence,
+            forgives_refusal=self.forgives_refusal,
+        )
+
+    @property
+    def forgives_silence(self) -> bool:
+        """Whether claims of which the context says nothing do no harm."""
+        return False
+
+    @property
+    def forgives_refusal(self) -> bool:
+        """Whether an answer that declines is graded like any other."""
+        return False
 
 
 class Faithfulness(RagGrader):
@@ -56,14 +73,9 @@ class Faithfulness(RagGrader):
         ),
     ] = "supported"
 
-    def question(self, view: View, *, key: str) -> RagQuestion:
-        return RagQuestion(
-            metric=self.metric,
-            view=view,
-            key=key,
-            is_explained=self.include_reason,
-            forgives_silence=self.mode == "no_contradiction",
-        )
+    @property
+    def forgives_silence(self) -> bool:
+        return self.mode == "no_contradiction"
 
     def asks(self) -> int:
         return 2
@@ -91,14 +103,9 @@ class AnswerRelevancy(RagGrader):
         ),
     ] = "zero"
 
-    def question(self, view: View, *, key: str) -> RagQuestion:
-        return RagQuestion(
-            metric=self.metric,
-            view=view,
-            key=key,
-            is_explained=self.include_reason,
-            forgives_refusal=self.noncommittal == "ignore",
-        )
+    @property
+    def forgives_refusal(self) -> bool:
+        return self.noncommittal == "ignore"
 
 
 class ContextualRelevancy(RagGrader):

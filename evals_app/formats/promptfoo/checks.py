@@ -182,28 +182,24 @@ def _as_it_is(says: Says) -> Says:
     return checked
 
 
-def _of_whole(says: Says) -> Says:
-    """Refuse to look at a part of a JSON reply where checks read all of it."""
+def _of_whole(
+    says: Says,
+    refusal: str = "This check reads the whole reply. Look at {place} with json_path instead.",
+) -> Says:
+    """Refuse to look at a part of a JSON reply where a check reads all of it."""
 
     def checked(a: Asserted) -> list[Json]:
         if a.place:
-            msg = f"This check reads the whole reply. Look at {a.place} with json_path instead."
-            raise LostError(msg)
+            raise LostError(refusal.format(place=a.place))
         return says(a)
 
     return checked
 
 
 def _of_whole_judged(says: Says) -> Says:
-    """Refuse to look at a part of a JSON reply where a judge reads all of it."""
-
-    def checked(a: Asserted) -> list[Json]:
-        if a.place:
-            msg = f"A judge reads the whole reply. Name {a.place} in the criteria: llm_judge."
-            raise LostError(msg)
-        return says(a)
-
-    return checked
+    return _of_whole(
+        says, "A judge reads the whole reply. Name {place} in the criteria: llm_judge."
+    )
 
 
 def _texts(a: Asserted, *texts: str, begin: str = "", end: str = "", **options: bool) -> list[Json]:

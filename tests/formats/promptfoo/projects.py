@@ -1,0 +1,102 @@
+"""Configurations of promptfoo, and how tests read them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from evals_app.formats import FormatError, Imported, Known, Problem, SourceFile, read_files
+
+CONFIG = "demo/promptfooconfig.yaml"
+KNOWN = Known(agents={"phrase-book": "scripted", "desk": "http", "openai-gpt-5-mini": "model"})
+
+QUICK_START = """\
+# Define your prompts
+prompts:
+  - 'Translate to {{language}}: {{text}}'
+providers: [openai:gpt-5-mini]
+# Configure test cases
+tests:
+  - vars:
+      language: French
+      text: Hello world
+    assert:
+      - type: contains
+        value: Bonjour
+"""
+
+CHAT = """[
+  {"role": "system", "content": "You are a pirate."},
+  {"role": "user", "content": "Who are you?"},
+  {"role": "assistant", "content": "Arr."},
+  {"role": "user", "content": "Say {{what}}"}
+]"""
+
+
+def read(
+    config: str,
+    files: dict[str, str | bytes] | None = None,
+    *,
+    agent: str | None = None,
+    path: str = CONFIG,
+) -> Imported:
+    beside = {
+        f"demo/{name}": text if isinstance(text, bytes) else text.encode()
+        for name, text in (files or {}).items()
+    }
+    source = SourceFile(path, config.encode())
+    return read_files([source], known=KNOWN, find=beside.get, agent=agent)
+
+
+def dumped(spec: Any) -> Any:
+    return spec.model_dump(mode="json", exclude_defaults=True)
+
+
+def suite(config: str, files: dict[str, str | bytes] | None = None, **options: Any) -> Any:
+    (found,) = read(config, files, **options).suites
+    return dumped(found.spec)
+
+
+def turns(config: str, files: dict[str, str | bytes] | None = None) -> list[Any]:
+    """Give the only turn of each case of the only suite."""
+    return [case["turns"][0] for case in suite(config, files)["cases"]]
+
+
+def problems(
+    config: str, files: dict[str, str | bytes] | None = None, **options: Any
+) -> list[Problem]:
+    with pytest.raises(FormatError) as caught:
+        read(config, files, **options)
+    return [each for each in caught.value.problems if each.level == "error"]
+
+
+def told(found: list[Problem]) -> list[tuple[int, str]]:
+    return [(each.line, each.keys) for each in found]
+
+
+# A configuration to which tests or assertions are added.
+HEAD = "prompts: ['Say {{what}}']\nproviders: [echo]\n"
+
+
+def with_tests(tests: str, head: str = HEAD) -> str:
+    return f"{head}tests:\n{tests}"
+
+
+def with_assertion(assertion: str, **variables: Any) -> str:
+    values = json.dumps({"what": "hi", **variables})
+    return with_tests(f"  - vars: {values}\n    assert:\n      - {assertion}\n")
+
+
+def checks(assertion: str, files: dict[str, str | bytes] | None = None, **variables: Any) -> Any:
+    """Give the checks that one assertion becomes."""
+    return turns(with_assertion(assertion, **variables), files)[0].get("assertions", [])
+
+
+def lost(assertion: str, **variables: Any) -> str:
+    """Give what is said of an assertion that is left out."""
+    found = read(with_assertion(assertion, **variables))
+    assert found.suites[0].spec.cases[0].turns[0].assertions == []
+    first, second = found.losses
+    assert (second.line, second.keys) == (6, "tests[0].assert[0]")
+    assert (first.keys, "asserts nothing" in first.message) == ("tests[0]", True)
+    return second.message

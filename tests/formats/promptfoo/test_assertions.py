@@ -1,0 +1,436 @@
+from typing import Any
+
+import pytest
+
+from tests.formats.promptfoo.projects import (
+    checks,
+    lost,
+    problems,
+    read,
+    turns,
+    with_assertion,
+    with_tests,
+)
+
+JUDGED = {"type": "llm_judge", "scale": "pass_fail"}
+
+
+@pytest.mark.parametrize(
+    ("assertion", "found"),
+    [
+        ("{type: equals, value: Paris}", [{"type": "exact_match", "value": "Paris"}]),
+        ("{type: equals, value: 4}", [{"type": "exact_match", "value": "4"}]),
+        ("{type: equals, value: {a: 1}}", [{"type": "json_schema", "schema": {"const": {"a": 1}}}]),
+        (
+            "{type: equals, value: ''}",
+            [{"type": "matches", "value": r"\A\z", "case_sensitive": True}],
+        ),
+        (
+            "{type: not-equals, value: a.b}",
+            [{"type": "not_matches", "value": r"\Aa\.b\z", "case_sensitive": True}],
+        ),
+        (
+            "{type: contains, value: x}",
+            [{"type": "contains", "value": "x", "case_sensitive": True}],
+        ),
+        (
+            "{type: contains, value: 0}",
+            [{"type": "contains", "value": "0", "case_sensitive": True}],
+        ),
+        ("{type: icontains, value: x}", [{"type": "contains", "value": "x"}]),
+        (
+            "{type: not-contains, value: x}",
+            [{"type": "not_contains", "value": "x", "case_sensitive": True}],
+        ),
+        ("{type: not-icontains, value: x}", [{"type": "not_contains", "value": "x"}]),
+        (
+            "{type: contains-all, value: [a, b]}",
+            [
+                {"type": "contains", "value": "a", "case_sensitive": True, "weight": 0.5},
+                {"type": "contains", "value": "b", "case_sensitive": True, "weight": 0.5},
+            ],
+        ),
+        (
+            "{type: icontains-all, value: 'a, b'}",
+            [
+                {"type": "contains", "value": "a", "weight": 0.5},
+                {"type": "contains", "value": "b", "weight": 0.5},
+            ],
+        ),
+        (
+            "{type: contains-any, value: ['1.5', b]}",
+            [{"type": "matches", "value": r"1\.5|b", "case_sensitive": True}],
+        ),
+        ("{type: icontains-any, value: [a]}", [{"type": "matches", "value": "a"}]),
+        ("{type: not-icontains-any, value: [a]}", [{"type": "not_matches", "value": "a"}]),
+        (
+            r"{type: regex, value: '\d{4}'}",
+            [{"type": "matches", "value": r"\d{4}", "case_sensitive": True}],
+        ),
+        (
+            "{type: not-regex, value: x+}",
+            [{"type": "not_matches", "value": "x+", "case_sensitive": True}],
+        ),
+        (
+            "{type: starts-with, value: 'Yes.'}",
+            [{"type": "matches", "value": r"\AYes\.", "case_sensitive": True}],
+        ),
+        (
+            "{type: ends-with, value: '!'}",
+            [{"type": "matches", "value": r"!\z", "case_sensitive": True}],
+        ),
+        ("{type: contains-json}", [{"type": "json_valid"}]),
+        (
+            "{type: contains-json, value: {type: object}}",
+            [{"type": "json_schema", "schema": {"type": "object"}}],
+        ),
+        ("{type: latency, threshold: 1500.5}", [{"type": "latency", "max_ms": 1500}]),
+        ("{type: cost, threshold: 0.001}", [{"type": "cost", "max_usd": 0.001}]),
+        (
+            "{type: similar, value: x}",
+            [{"type": "semantic_similarity", "value": "x", "threshold": 0.75}],
+        ),
+        (
+            "{type: 'similar:cosine', value: [x], threshold: 0.8}",
+            [{"type": "semantic_similarity", "value": "x", "threshold": 0.8}],
+        ),
+        (
+            "{type: rouge-n, value: x}",
+            [{"type": "rouge", "value": "x", "variant": "rouge1", "threshold": 0.75}],
+        ),
+        ("{type: rouge-l, value: x}", [{"type": "rouge", "value": "x", "threshold": 0.75}]),
+        ("{type: bleu, value: x}", [{"type": "bleu", "value": "x", "threshold": 0.5}]),
+        (
+            "{type: meteor, value: x, threshold: 0.7}",
+            [{"type": "meteor", "value": "x", "threshold": 0.7}],
+        ),
+        ("{type: llm-rubric, value: Is kind}", [{**JUDGED, "criteria": "Is kind"}]),
+        (
+            "{type: not-llm-rubric, value: Is rude}",
+            [{**JUDGED, "criteria": "The reply does not meet this: Is rude"}],
+        ),
+        (
+            "{type: llm-rubric, value: Is kind, threshold: 0.8}",
+            [{"type": "llm_judge", "criteria": "Is kind", "scale": "0-1", "threshold": 0.8}],
+        ),
+        ("{type: model-graded-closedqa, value: Is kind}", [{**JUDGED, "criteria": "Is kind"}]),
+        (
+            "{type: factuality, value: Rome is in Italy}",
+            [
+                {
+                    **JUDGED,
+                    "criteria": "Nothing in the reply contradicts this; it may say less, or more: "
+                    "Rome is in Italy",
+                }
+            ],
+        ),
+        (
+            "{type: 'trajectory:goal-success', value: Refunded}",
+            [
+                {
+                    **JUDGED,
+                    "criteria": "With its replies and tool calls the agent achieved this: Refunded",
+                }
+            ],
+        ),
+        (
+            "{type: g-eval, value: Is clear}",
+            [
+                {
+                    "type": "geval",
+                    "criteria": "Is clear",
+                    "evaluation_params": ["input", "actual_output"],
+                    "threshold": 0.7,
+                }
+            ],
+        ),
+        ("{type: answer-relevance}", [{"type": "answer_relevancy", "threshold": 0.7}]),
+        (
+            "{type: 'trajectory:tool-used', value: search_orders}",
+            [{"type": "tool_called", "value": "search_orders"}],
+        ),
+        (
+            "{type: 'trajectory:tool-used', value: [a, b]}",
+            [
+                {"type": "tool_called", "value": "a", "weight": 0.5},
+                {"type": "tool_called", "value": "b", "weight": 0.5},
+            ],
+        ),
+        (
+            "{type: 'trajectory:tool-used', value: {pattern: '*search*', min: 2, max: 3}}",
+            [
+                {
+                    "type": "tool_called",
+                    "value": "search",
+                    "name_match": "contains",
+                    "min_count": 2,
+                    "max_count": 3,
+                }
+            ],
+        ),
+        (
+            "{type: 'not-trajectory:tool-used', value: delete}",
+            [{"type": "tool_not_called", "value": "delete"}],
+        ),
+        (
+            "{type: 'trajectory:tool-args-match', value: {name: find, args: {id: '{{what}}'}}}",
+            [{"type": "tool_called", "value": "find", "args": {"id": "hi"}}],
+        ),
+        (
+            "{type: 'trajectory:tool-args-match', value: {name: find, mode: exact, arguments: {n: 1}}}",
+            [{"type": "tool_called", "value": "find", "args": {"n": 1}, "args_match": "exact"}],
+        ),
+        (
+            "{type: 'trajectory:tool-sequence', value: {steps: [a, b]}}",
+            [{"type": "tool_calls", "tools": ["a", "b"], "ordered": True}],
+        ),
+        (
+            "{type: 'trajectory:tool-sequence', value: {mode: exact, steps: [a, b]}}",
+            [{"type": "tool_calls", "tools": ["a", "b"], "exact": True, "ordered": True}],
+        ),
+        (
+            "{type: tool-call-f1, value: 'a, b'}",
+            [{"type": "tool_calls", "tools": ["a", "b"], "exact": True}],
+        ),
+        (
+            "{type: contains, value: '{{what}}', weight: 2, metric: 'Says {{what}}'}",
+            [
+                {
+                    "type": "contains",
+                    "name": "Says hi",
+                    "value": "hi",
+                    "case_sensitive": True,
+                    "weight": 2.0,
+                }
+            ],
+        ),
+        (
+            "{type: equals, value: x, transform: output.category}",
+            [{"type": "exact_match", "value": "x", "response_path": "category"}],
+        ),
+        (
+            "{type: equals, value: [1], transform: 'JSON.parse(output).order.items[0]'}",
+            [{"type": "json_path", "path": "order.items[0]", "value": [1]}],
+        ),
+    ],
+)
+def test_an_assertion_is_said_in_our_words(assertion: str, found: list[Any]) -> None:
+    assert checks(assertion) == found
+
+
+def test_the_whole_reply_must_be_json_where_it_is_said() -> None:
+    valid, alone = checks('{type: is-json, value: \'{"type": "array"}\'}')
+
+    assert valid == {"type": "json_schema", "schema": {"type": "array"}, "weight": 0.5}
+    assert (alone["type"], alone["name"], alone["weight"]) == ("matches", "Nothing but JSON", 0.5)
+
+
+def test_values_stand_in_files_too() -> None:
+    files: dict[str, str | bytes] = {"s.json": '{"type": "object"}', "t.txt": "Say {{what}}\n"}
+
+    assert checks("{type: contains-json, value: file://s.json}", files) == [
+        {"type": "json_schema", "schema": {"type": "object"}}
+    ]
+    assert checks("{type: icontains, value: file://t.txt}", files) == [
+        {"type": "contains", "value": "Say hi"}
+    ]
+
+
+def test_context_is_what_the_reply_is_to_rest_on() -> None:
+    config = with_assertion("{type: context-faithfulness, threshold: 0.9}", context="It is open.")
+
+    (turn,) = turns(
+        config.replace(
+            "threshold: 0.9}", "threshold: 0.9}\n      - {type: context-recall, value: 'Open'}"
+        )
+    )
+
+    assert turn["retrieval_context"] == ["It is open."]
+    assert turn["expected"] == "Open"
+    assert turn["assertions"] == [
+        {"type": "faithfulness", "threshold": 0.9},
+        {"type": "contextual_recall", "threshold": 0.5},
+    ]
+
+
+def test_a_set_shares_its_weight_among_its_assertions() -> None:
+    found = checks(
+        "{type: assert-set, weight: 4, assert: [{type: cost, threshold: 1}, {type: latency, threshold: 9, weight: 3}]}"
+    )
+
+    assert [(each["type"], each.get("weight", 1)) for each in found] == [
+        ("cost", 1),
+        ("latency", 3),
+    ]
+
+
+def test_of_a_set_with_a_threshold_all_must_pass_which_is_told() -> None:
+    found = read(
+        with_assertion("{type: assert-set, threshold: 0.5, assert: [{type: cost, threshold: 1}]}")
+    )
+
+    assert [each.keys for each in found.losses] == ["tests[0].assert[0].threshold"]
+    assert len(found.suites[0].spec.cases[0].turns[0].assertions or []) == 1
+
+
+def test_templates_of_assertions_are_followed() -> None:
+    config = with_assertion("{$ref: '#/assertionTemplates/kind'}")
+
+    (turn,) = turns(
+        f"{config}assertionTemplates: {{kind: {{type: icontains, value: '{{{{what}}}}'}}}}\n"
+    )
+
+    assert turn["assertions"] == [{"type": "contains", "value": "hi"}]
+
+
+@pytest.mark.parametrize(
+    ("grader", "model"),
+    [
+        ("openai:gpt-5", "openai/gpt-5"),
+        ("openai:gpt-5-mini", "openai/gpt-5-mini"),  # there is an agent openai-gpt-5-mini
+        ("{id: openai:gpt-5, config: {temperature: 0}}", {"provider": "openai", "name": "gpt-5", "temperature": 0.0}),
+        ("{text: {id: anthropic:messages:claude-opus-4-6}, embedding: openai:embedding:x}", "anthropic/claude-opus-4-6"),
+        ("{id: echo, label: Phrase book}", "scripted/phrase-book"),
+    ],
+)  # fmt: skip
+def test_a_grader_judges_where_a_judge_is_asked(grader: str, model: Any) -> None:
+    own = checks(f"{{type: llm-rubric, value: x, provider: {grader}}}")
+    config = (
+        with_assertion("{type: llm-rubric, value: x}")
+        + f"defaultTest: {{options: {{provider: {grader}}}}}\n"
+    )
+
+    assert own[0]["model"] == model
+    assert turns(config)[0]["assertions"][0]["model"] == model
+    assert "model" not in checks("{type: icontains, value: x}")[0]
+
+
+def test_a_grader_may_name_the_model_of_embeddings() -> None:
+    provider = "{embedding: {id: 'openai:embedding:text-embedding-3-small'}}"
+
+    assert checks(f"{{type: similar, value: x, provider: {provider}}}")[0]["embedding_model"] == (
+        "openai/text-embedding-3-small"
+    )
+
+
+def test_a_grader_that_is_nothing_here_is_lost() -> None:
+    found = read(with_assertion("{type: llm-rubric, value: x, provider: file://judge.py}"))
+
+    assert [each.keys for each in found.losses] == ["tests[0].assert[0].provider"]
+
+
+@pytest.mark.parametrize(
+    ("assertion", "words"),
+    [
+        ("{type: javascript, value: output.length < 10}", "does not run on import"),
+        ("{type: python, value: file://check.py}", "`code`"),
+        ("{type: webhook, value: 'https://example.com'}", "code"),
+        ("{type: select-best, value: funniest}", "not compared"),
+        ("{type: not-is-sql}", "matches"),
+        ("{type: levenshtein, value: x, threshold: 5}", "fuzzy_match"),
+        ("{type: is-valid-openai-tools-call}", "succeeded: true"),
+        ("{type: perplexity, threshold: 1.5}", "how sure"),
+        ("{type: 'trace-span-count', value: {pattern: '*', min: 1}}", "tool_called"),
+        ("{type: 'promptfoo:redteam:pii'}", "judge"),
+        ("{type: cost}", "measured anyway"),
+        ("{type: not-similar, value: x}", "no opposite of similar"),
+        ("{type: not-contains-all, value: [a, b]}", "no opposite"),
+        ("{type: not-factuality, value: x}", "no opposite"),
+        ("{type: not-equals, value: {a: 1}}", "no opposite"),
+        ("{type: not-llm-rubric, value: x, threshold: 0.5}", "opposite of a score"),
+        ("{type: bleu, value: [a, b]}", "one text"),
+        ("{type: contains, value: file://x.js}", "code"),
+        ("{type: contains, value: '{{ what | capitalize }}'}", "calculates"),
+        ("{type: contains, value: x, transform: output.trim()}", "transform"),
+        ("{type: contains, value: x, transform: output.name}", "json_path"),
+        ("{type: equals, value: x, transform: output.length}", "transform"),
+        ("{type: 'trajectory:tool-used', value: 'find*'}", "*part*"),
+        ("{type: 'trajectory:tool-used', value: 'a*b'}", "part of it"),
+        ("{type: 'trajectory:tool-sequence', value: {steps: ['*a*']}}", "whole names"),
+        ("{type: 'trajectory:tool-args-match', value: {name: a, ignore: [id]}}", "ignore"),
+        ("{type: tool-call-f1, value: [a], threshold: 0.5}", "called or not"),
+    ],
+)
+def test_an_assertion_without_an_equal_is_lost_with_what_to_do_instead(
+    assertion: str, words: str
+) -> None:
+    assert words in lost(assertion)
+
+
+def test_a_second_ground_truth_is_lost() -> None:
+    config = with_assertion(
+        "{type: context-recall, value: a}\n      - {type: context-recall, value: b}"
+    )
+
+    assert [each.keys for each in read(config).losses] == ["tests[0].assert[1]"]
+
+
+@pytest.mark.parametrize("kind", ["llm-rubric", "factuality", "g-eval", "context-recall"])
+def test_a_judge_does_not_read_a_part_of_the_reply_as_if_it_were_all(kind: str) -> None:
+    assert "A judge reads the whole reply" in lost(
+        f"{{type: {kind}, value: x, transform: output.answer}}"
+    )
+
+
+@pytest.mark.parametrize("kind", ["contains-any", "not-icontains-any", "not-equals", "starts-with"])
+def test_texts_that_are_too_long_for_a_pattern_are_lost(kind: str) -> None:
+    assert "up to 1,000 are possible" in lost(f"{{type: {kind}, value: {'long ' * 250}}}")
+
+
+def test_a_variable_of_an_assertion_that_a_test_does_not_set_is_warned_of() -> None:
+    found = read(with_assertion("{type: llm-rubric, value: 'Says {{what}} to {{who}}'}"))
+
+    assert [(each.line, each.keys) for each in found.warnings] == [(6, "tests[0].assert[0].value")]
+    assert "{{who}}" in found.warnings[0].message
+
+
+def test_what_stands_beside_a_reference_is_lost() -> None:
+    config = with_assertion("{$ref: '#/assertionTemplates/t', weight: 3}")
+    template = "assertionTemplates: {t: {type: icontains, value: x}}\n"
+
+    (found,) = read(config + template).losses
+
+    assert (found.keys, "Nothing counts beside" in found.message) == (
+        "tests[0].assert[0].weight",
+        True,
+    )
+
+
+def test_a_reference_to_nothing_is_told_once() -> None:
+    assert len(problems(with_assertion("{$ref: '#/assertionTemplates/t'}"))) == 1
+
+
+def test_what_is_only_measured_weighs_nothing() -> None:
+    metric = "{type: icontains, value: m, metricOnly: true}"
+    inner = f"[{metric}, {{type: icontains, value: a}}, {{type: icontains, value: b}}]"
+
+    assert [each.get("weight", 1) for each in checks(f"{{type: assert-set, assert: {inner}}}")] == [
+        0,
+        0.5,
+        0.5,
+    ]
+
+
+def test_a_reply_that_code_changes_is_not_checked_as_if_it_were_not() -> None:
+    config = with_tests(
+        """\
+  - vars: {what: hi}
+    options: {transform: output.toUpperCase()}
+    assert: [{type: contains, value: HI}, {type: latency, threshold: 100}]
+"""
+    )
+
+    found = read(config)
+
+    assert [each.keys for each in found.losses] == ["tests[0].assert[0]"]
+    assert [each.type for each in found.suites[0].spec.cases[0].turns[0].assertions or []] == [
+        "latency"
+    ]
+
+
+def test_parts_that_count_one_by_one_are_told_where_a_score_decides() -> None:
+    config = with_tests(
+        "  - {vars: {what: a}, threshold: 0.5, assert: [{type: contains-all, value: [a, b]}]}\n"
+    )
+
+    assert [each.keys for each in read(config).losses] == ["tests[0].assert[0]"]

@@ -1,0 +1,174 @@
+import json
+from typing import Any
+
+import pytest
+
+from evals_app.formats import Imported
+from tests.formats.promptfoo.projects import (
+    CHAT,
+    dumped,
+    problems,
+    read,
+    told,
+    turns,
+    with_tests,
+)
+
+
+def said(prompts: str, files: dict[str, str | bytes] | None = None, **variables: Any) -> Imported:
+    values = json.dumps({"what": "hi", **variables})
+    return read(
+        f"prompts: {prompts}\nproviders: [openai:gpt-5]\ntests: [{{vars: {values}}}]\n", files
+    )
+
+
+def users(found: Imported) -> list[str]:
+    return [each.spec.cases[0].turns[0].user for each in found.suites]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "files", "user"),
+    [
+        ("'Say {{what}}'", {}, ["Say hi"]),
+        ("['A {{what}}', 'B {{what}}']", {}, ["A hi", "B hi"]),
+        ("file://p.txt", {"p.txt": "P {{what}}\n"}, ["P hi"]),
+        ("p.txt", {"p.txt": "P {{what}}"}, ["P hi"]),
+        ("[file://p.txt]", {"p.txt": "A {{what}}\n---\nB {{what}}\n"}, ["A hi", "B hi"]),
+        ("[file://p.md]", {"p.md": "# {{what}}"}, ["# hi"]),
+        ("[{raw: 'R {{what}}', label: r}]", {}, ["R hi"]),
+        ("[{id: file://p.txt, label: r}]", {"p.txt": "P {{what}}"}, ["P hi"]),
+        (
+            "[file://p.csv]",
+            {"p.csv": 'prompt,label\nA {{what}},a\n"B, {{what}}",b\n'},
+            ["A hi", "B, hi"],
+        ),
+        ("file://all.yaml", {"all.yaml": "- 'A {{what}}'\n- file://p.txt\n", "p.txt": "P"}, ["A hi", "P"]),
+    ],
+)  # fmt: skip
+def test_prompts_are_written_here_or_in_files(
+    prompts: str, files: dict[str, str | bytes], user: list[str]
+) -> None:
+    assert users(said(prompts, files)) == user
+
+
+def test_without_prompts_the_variable_prompt_is_said() -> None:
+    config = "providers: [echo]\ntests: [{vars: {prompt: Hello}}]\n"
+
+    assert turns(config)[0]["user"] == "Hello"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"chat.json": CHAT},
+        {"chat.json": CHAT.replace('"system"', '"developer"')},
+        {
+            "chat.json": "- role: system\n  content: You are a pirate.\n- role: user\n  content: Who "
+            "are you?\n- {role: assistant, content: Arr.}\n- role: user\n  content: Say {{what}}\n"
+        },
+        {"chat.json": CHAT.replace('"Say {{what}}"', '[{"type": "text", "text": "Say {{what}}"}]')},
+        {"chat.json": "{{ messages | dump }}"},
+    ],
+)
+def test_a_chat_is_a_system_prompt_a_history_and_a_message(files: dict[str, str | bytes]) -> None:
+    messages = json.loads(CHAT.replace("{{what}}", "hi"))
+
+    found = said("file://chat.json", files, messages=messages)
+
+    assert found.agents[0].spec.system_prompt == "You are a pirate."
+    assert dumped(found.suites[0].spec.cases[0])["history"] == [
+        {"role": "user", "content": "Who are you?"},
+        {"role": "assistant", "content": "Arr."},
+    ]
+    assert users(found) == ["Say hi"]
+
+
+def test_a_system_prompt_that_differs_from_test_to_test_takes_parameters() -> None:
+    config = """\
+prompts: ['[{"role": "system", "content": "You are {{who.name}}."}, {"role": "user", "content": "{{q}}"}]']
+providers: [openai:gpt-5]
+tests:
+  - vars: {who: {name: Ana}, q: Hi "there"}
+  - vars: {who: {name: Ben}, q: Ho}
+"""
+
+    found = read(config)
+    cases = found.suites[0].spec.cases
+
+    assert found.agents[0].spec.system_prompt == "You are {{threadContext.params.who.name}}."
+    assert [case.context_params for case in cases] == [{"who.name": "Ana"}, {"who.name": "Ben"}]
+    assert [case.turns[0].user for case in cases] == ['Hi "there"', "Ho"]
+
+
+def test_system_prompts_of_several_prompts_make_several_agents() -> None:
+    found = said(
+        "[file://a.json, file://b.json, plain]",
+        {"a.json": CHAT, "b.json": CHAT.replace("a pirate", "a poet")},
+    )
+
+    assert [(each.spec.slug, each.spec.system_prompt) for each in found.agents] == [
+        ("demo-gpt-5-a", "You are a pirate."),
+        ("demo-gpt-5-b", "You are a poet."),
+        ("demo-gpt-5", ""),
+    ]
+    assert [each.spec.agent for each in found.suites] == [
+        "demo-gpt-5-a",
+        "demo-gpt-5-b",
+        "demo-gpt-5",
+    ]
+
+
+def test_messages_of_one_speaker_in_a_row_are_one() -> None:
+    chat = '[{"role": "user", "content": "One."}, {"role": "user", "content": "Two."}]'
+
+    assert users(said(json.dumps([chat]))) == ["One.\n\nTwo."]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [
+        ("{% if x %}a{% endif %}", "calculates"),
+        ("Hi {{ name | capitalize }}", "calculates"),
+        ("{{ env.SECRET }}", "calculates"),
+        ("file://make.py:prompt", "program"),
+        ("exec:./make.sh", "program"),
+        ("langfuse://my-prompt@production", "program or a server"),
+        ('[{"role": "tool", "content": "x"}]', "Only system, user and assistant"),
+    ],
+)
+def test_a_prompt_that_cannot_be_filled_in_is_lost_and_others_stay(prompt: str, words: str) -> None:
+    found = said(json.dumps([prompt, "Say {{what}}"]))
+
+    assert users(found) == ["Say hi"]
+    assert [each.keys for each in found.losses] == ["prompts[0]"]
+    assert words in found.losses[0].message
+
+
+def test_a_prompt_that_says_nothing_is_lost_with_its_test() -> None:
+    found = said("['{{nobody}}', 'Say {{what}}']")
+
+    assert [each.spec.slug for each in found.suites] == ["demo-prompt-2"]
+    assert [each.keys for each in found.losses] == ["tests[0]"]
+    assert "nothing is said with the variables of this test" in found.losses[0].message
+
+
+def test_without_any_prompt_that_can_be_read_nothing_is_imported() -> None:
+    found = problems("prompts: ['{% x %}']\nproviders: [echo]\ntests: [{vars: {a: b}}]\n")
+
+    assert told(found) == [(1, "prompts")]
+
+
+def test_a_chat_in_which_the_agent_speaks_last_asks_nothing() -> None:
+    chat = '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]'
+
+    found = said(json.dumps([chat, "Say {{what}}"]))
+
+    assert [each.spec.slug for each in found.suites] == ["demo-prompt-2"]
+    assert "it is not the user who speaks" in found.losses[0].message
+
+
+def test_a_variable_that_a_test_does_not_set_is_warned_of() -> None:
+    found = read(with_tests("  - {vars: {other: 1}, assert: [{type: equals, value: x}]}\n"))
+
+    assert [(each.line, each.keys) for each in found.warnings] == [(4, "tests[0]")]
+    assert "{{what}}" in found.warnings[0].message

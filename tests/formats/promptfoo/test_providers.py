@@ -1,0 +1,193 @@
+import json
+from typing import Any
+
+import pytest
+
+from tests.formats.promptfoo.projects import (
+    CHAT,
+    CONFIG,
+    HEAD,
+    QUICK_START,
+    dumped,
+    problems,
+    read,
+    suite,
+    with_tests,
+)
+
+
+def agent(provider: str, **options: Any) -> Any:
+    """Give the agent that a provider becomes."""
+    config = f"prompts: [Hi]\nproviders: [{provider}]\ntests: [{{vars: {{}}}}]\n"
+    found = read(config, **options)
+    return dumped(found.agents[0].spec) if found.agents else found.suites[0].spec.agent
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"),
+    [
+        ("openai:gpt-5", "openai/gpt-5"),
+        ("openai:chat:gpt-5", "openai/gpt-5"),
+        ("openai:responses:gpt-5", "openai/gpt-5"),
+        ("openai:chat:ft:gpt-4.1:acme::ID", "openai/ft:gpt-4.1:acme::ID"),
+        ("anthropic:messages:claude-opus-4-6", "anthropic/claude-opus-4-6"),
+        ("anthropic:claude-sonnet-4-6", "anthropic/claude-sonnet-4-6"),
+        ("google:gemini-2.5-pro", "gemini/gemini-2.5-pro"),
+        ("groq:openai/gpt-oss-120b", "groq/openai/gpt-oss-120b"),
+        ("openrouter:openai/gpt-5.4", "openrouter/openai/gpt-5.4"),
+        ("ollama:chat:llama3.3", "ollama/llama3.3"),
+    ],
+)
+def test_a_model_is_named_in_our_words(provider: str, model: str) -> None:
+    assert agent(provider)["model"] == model
+
+
+def test_settings_of_a_model_are_kept() -> None:
+    config = "{temperature: 0, top_p: 0.5, max_completion_tokens: 100}"
+
+    assert agent(f"{{id: openai:gpt-5, label: Five, config: {config}}}") == {
+        "agent": "Five",
+        "slug": "demo-five",
+        "model": {
+            "provider": "openai",
+            "name": "gpt-5",
+            "temperature": 0.0,
+            "top_p": 0.5,
+            "max_tokens": 100,
+        },
+    }
+
+
+def test_a_provider_may_be_the_key_of_its_settings() -> None:
+    assert agent("{openai:gpt-5: {config: {temperature: 1}}}")["model"]["temperature"] == 1
+
+
+def test_a_provider_may_stand_in_a_file() -> None:
+    file = "id: openai:gpt-5\nlabel: Foo bar\nconfig: {temperature: 0.9}\n"
+
+    found = agent("file://p.yaml", files={"p.yaml": file})
+
+    assert (found["slug"], found["model"]["temperature"]) == ("demo-foo-bar", 0.9)
+
+
+def test_targets_are_providers() -> None:
+    assert suite(with_tests("  - {vars: {what: hi}}\n", HEAD.replace("providers", "targets")))[
+        "agent"
+    ] == ("demo-echo")
+
+
+def test_echo_is_an_agent_that_repeats_what_it_hears() -> None:
+    assert agent("echo") == {
+        "agent": "echo",
+        "slug": "demo-echo",
+        "driver": "scripted",
+        "rules": [{"reply": "{{input}}"}],
+    }
+
+
+def test_one_model_with_two_settings_is_two_agents() -> None:
+    config = QUICK_START.replace(
+        "[openai:gpt-5-mini]",
+        "[{id: openai:gpt-5, config: {temperature: 0}}, {id: openai:gpt-5, config: {temperature: 1}}]",
+    )
+
+    found = read(config)
+
+    assert [each.spec.slug for each in found.agents] == ["demo-gpt-5", "demo-gpt-5-2"]
+    assert [each.spec.slug for each in found.suites] == ["demo-gpt-5", "demo-gpt-5-2"]
+
+
+@pytest.mark.parametrize(
+    "provider", ["{id: file://book.py, label: phrase-book}", "{id: echo, label: Phrase book}"]
+)
+def test_a_provider_with_the_name_of_an_agent_that_is_here_is_that_agent(provider: str) -> None:
+    assert agent(provider) == "phrase-book"
+
+
+@pytest.mark.parametrize(
+    "provider",
+    [
+        "file://custom.py",
+        "'exec: python chain.py'",
+        "https://example.com/generate",
+        "{id: https, config: {url: 'https://example.com'}}",
+        "vertex:gemini-2.5-pro",
+        "openai:embedding:text-embedding-3-small",
+        "openai:chat",
+        "anthropic:claude-agent-sdk",
+        "{id: openai:chat:local, config: {apiBaseUrl: 'http://localhost:8000/v1'}}",
+    ],
+)
+def test_what_has_no_equal_is_the_agent_that_the_person_names(provider: str) -> None:
+    config = f"prompts: [Hi]\nproviders: [{provider}]\ntests: [{{vars: {{}}}}]\n"
+
+    (error,) = problems(config)
+    found = read(config, agent="desk")
+
+    assert "--agent" in error.message
+    assert (error.line, error.keys.startswith("providers[0]")) == (2, True)
+    assert (found.agents, found.suites[0].spec.agent) == ([], "desk")
+    assert "The agent desk is asked instead." in found.losses[0].message
+
+
+def test_without_providers_the_agent_is_the_one_that_the_person_names() -> None:
+    config = "prompts: [Hi]\ntests: [{vars: {}}]\n"
+
+    assert "--agent" in problems(config)[0].message
+    assert suite(config, agent="desk")["agent"] == "desk"
+
+
+def test_an_agent_that_is_here_keeps_its_system_prompt() -> None:
+    config = f"prompts: [{json.dumps(CHAT)}]\nproviders: [{{id: echo, label: desk}}]\ntests: [{{vars: {{what: x}}}}]\n"
+
+    found = read(config)
+
+    assert found.agents == []
+    assert "has a system prompt of its own" in found.losses[0].message
+
+
+def test_a_key_is_never_kept_nor_shown() -> None:
+    found = read(
+        QUICK_START.replace(
+            "[openai:gpt-5-mini]", "[{id: openai:gpt-5, config: {apiKey: sk-secret}}]"
+        )
+    )
+
+    assert "sk-secret" not in repr(found)
+    assert [each.keys for each in found.losses] == ["providers[0].config.apiKey"]
+
+
+def test_what_stands_in_an_address_is_not_repeated() -> None:
+    config = "prompts: [Hi]\nproviders: ['https://ana:secret@example.com/x']\ntests: [{vars: {}}]\n"
+
+    assert "secret" not in str(problems(config)) + str(read(config, agent="desk").losses)
+
+
+TOOLS = """\
+- type: function
+  function:
+    name: get_weather
+    description: Get weather
+    parameters: {type: object, properties: {city: {type: string}}}
+- {name: book, input_schema: {type: object}}
+- {type: mcp}
+"""
+
+
+def test_tools_are_kept_without_answers() -> None:
+    config = QUICK_START.replace(
+        "[openai:gpt-5-mini]", "[{id: openai:gpt-5, config: {tools: file://tools.yaml}}]"
+    )
+
+    found = read(config, {"tools.yaml": TOOLS})
+    tools = dumped(found.agents[0].spec)["tools"]
+
+    assert [(tool["name"], tool["rules"]) for tool in tools] == [
+        ("get_weather", [{"error": "No answer is written for this tool yet."}]),
+        ("book", [{"error": "No answer is written for this tool yet."}]),
+    ]
+    assert tools[0]["parameters"]["properties"] == {"city": {"type": "string"}}
+    assert [(each.path, each.keys) for each in found.losses] == [
+        (CONFIG, "providers[0].config.tools"),
+        ("demo/tools.yaml", "[2]"),
+    ]
