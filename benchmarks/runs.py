@@ -128,9 +128,9 @@ class Measured:
 
 
 @contextmanager
-def model_server(latency_ms: float) -> Iterator[str]:
-    """Serve model calls from a process of its own; gives its address."""
-    options = ["benchmarks/model_server.py", "--latency-ms", str(latency_ms)]
+def model_server(latency_ms: float, *more: str) -> Iterator[str]:
+    """Serve model calls from a process of its own, with `more` options; gives its address."""
+    options = ["benchmarks/model_server.py", "--latency-ms", str(latency_ms), *more]
     with subprocess.Popen(  # noqa: S603 - a script of ours
         [sys.executable, *options], cwd=ROOT, text=True, stdout=subprocess.PIPE
     ) as process:

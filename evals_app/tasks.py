@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from evals_app.runs.drain import drain as drain_run
 from evals_app.runs.retention import prune_as_scheduled
+from evals_app.runs.shift import work
 
 
-def drain(*, run_id: int, **_: Any) -> dict[str, int]:  # later tickets may carry more
-    """Work on a run until nothing is left, somebody wants it to end, or the time box is full."""
-    return drain_run(run_id)
+def drain(**_: Any) -> dict[str, int]:  # tickets of other versions carry more
+    """Work on the runs that wait."""
+    return work()
 
 
 def prune_transcripts(**_: Any) -> dict[str, int]:

@@ -115,7 +115,7 @@ def progress(run: Run) -> dict[str, Any]:
 
 def _idle_since(run: Run, leases: Mapping[UUID, Lease]) -> datetime:
     ends = [lease.until for lease in leases.values()]
-    return max(ends) if ends else run.ticketed_at or run.started_at or run.created_at
+    return max(ends) if ends else run.waiting_since
 
 
 def _retried(held: Iterable[HeldRows], *, now: datetime) -> str:

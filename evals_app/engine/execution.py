@@ -36,8 +36,13 @@ UNRECORDED = 2 * BATCH  # then slots wait
 NEWS_AFTER_S = 0.05  # many calls are told the same at the same moment
 
 
-async def execute(plan: Plan, desk: Desk, *, slots: int, pulse_s: float = 1.0) -> None:
-    """Carry out jobs, `slots` at a time, until none is left or the desk wants it to end."""
+async def execute(
+    plan: Plan, desk: Desk, *, slots: int, pulse_s: Callable[[], float] = lambda: 1.0
+) -> None:
+    """Carry out jobs, `slots` at a time, until none is left or the desk wants it to end.
+
+    The desk is asked for orders every `pulse_s()` seconds.
+    """
     purse = Purse(desk.bank, is_limited=plan.has_ceiling)
     async with (
         Models(plan.providers, purse=purse, book=desk.book) as models,
@@ -189,7 +194,7 @@ class _Crew:
         self._held: dict[int, _Holding] = {}
         self._begun: dict[int, Begun] = {}
 
-    async def work(self, slots: int, *, pulse_s: float) -> None:
+    async def work(self, slots: int, *, pulse_s: Callable[[], float]) -> None:
         await self._pulse()  # limits are known before the first call
         async with asyncio.TaskGroup() as group:
             helpers = [
@@ -341,10 +346,10 @@ class _Crew:
 
     # Heeding and handing over.
 
-    async def _heed(self, pulse_s: float) -> None:
+    async def _heed(self, pulse_s: Callable[[], float]) -> None:
         while self._signal is not Signal.LOST:
             try:
-                async with asyncio.timeout(pulse_s):
+                async with asyncio.timeout(pulse_s()):
                     # Others must hear soon that a provider wants to be left alone.
                     await self._models.news.wait()
                     await asyncio.sleep(NEWS_AFTER_S)

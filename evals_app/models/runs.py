@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from evals_app.models.money import UsdField
+from evals_app.models.providers import ProviderState
 from evals_app.models.suites import Suite
 
 
@@ -117,7 +118,9 @@ class Run(models.Model):
     is_pinned = models.BooleanField(default=False)  # its transcripts are never pruned
     pruned_at = models.DateTimeField(null=True)  # when its transcripts were removed
     deadline_at = models.DateTimeField(null=True)
-    ticketed_at = models.DateTimeField(null=True)
+    waiting_since = models.DateTimeField(db_default=Now())  # unless a process works on it
+    # Of the models that it calls: while one of them asks to be left alone, nobody begins the run.
+    providers = models.ManyToManyField(ProviderState, related_name="runs")
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

@@ -18,15 +18,15 @@ from django.db import ProgrammingError, connection, connections
 from django_q import cluster as q_cluster
 
 from evals_app.engine.llm.models import preload
-from evals_app.runs.drain import GRACE
 from evals_app.runs.patience import AWAY
 from evals_app.runs.providers import kinds_in_use
 from evals_app.runs.queues import Flag
 from evals_app.runs.reap import reap
 from evals_app.runs.retention import ensure_schedule
 from evals_app.runs.sentinel import Sentinel
+from evals_app.runs.shift import GRACE
 from evals_app.runs.watchdog import SILENT_S, Restarts, Watchdog, is_work_waiting
-from evals_app.runs.workers import announce, lose_tickets, retire
+from evals_app.runs.workers import announce, retire
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,6 @@ class LocalCluster:
         self._start_at: float | None = None  # None: not to be started (again)
         self._chores_at = 0.0
         self._is_cut_off = False
-        self._has_lost_tickets = False
         self._is_idle_too_long = False
 
     def __enter__(self) -> Self:
@@ -141,7 +140,7 @@ class LocalCluster:
             self._told.set()
             self._sign_off(lambda: announce(processes=settings.WORKERS, is_draining=True))
             self._await_end(self._sentinel, give_up=give_up)
-        for each in (lose_tickets, reap, retire):
+        for each in (reap, retire):
             self._sign_off(each)
 
     def _start(self) -> None:
@@ -151,7 +150,7 @@ class LocalCluster:
         self._watchdog = Watchdog(
             # On SQLite its scheduler may have to wait for another transaction.
             silent_s=SILENT_S + (connection.settings_dict["OPTIONS"].get("timeout") or 0),
-            # Two rounds of tickets: the reaper issues them again after a lease's time.
+            # Two lease times: reapers issue tickets more often than that.
             idle_s=2 * settings.EVALS_LEASE_S + settings.EVALS_REAP_S,
         )
         self._sentinel = q_cluster.get_mp_context().Process(
@@ -162,9 +161,6 @@ class LocalCluster:
     def _do_chores(self) -> float:
         """Reap, say that we are alive; give the seconds until it is due again."""
         try:
-            if self._has_lost_tickets:
-                lose_tickets()
-                self._has_lost_tickets = False
             reap()
             announce(processes=settings.WORKERS)
             is_waiting = is_work_waiting()
@@ -198,7 +194,6 @@ class LocalCluster:
     def _bury(self, problem: str) -> None:
         """Kill what is left, and plan a new start unless there were too many."""
         self._kill()
-        self._has_lost_tickets = True
         self._chores_at = 0.0  # what they held is given back at once
         pause = self._restarts.next_pause(now=time.monotonic())
         if pause is None:

@@ -1,12 +1,12 @@
-"""Drain a run: hold its conversations in this process until there is a reason to stop."""
+"""Drain a run: work on its conversations in this process until there is a reason to stop."""
 
-import multiprocessing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from ctypes import c_double
 from decimal import Decimal
 from functools import lru_cache
 from typing import ParamSpec, TypeVar
 
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.utils.crypto import salted_hmac
 
@@ -18,40 +18,14 @@ from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Attachment, Run
 from evals_app.runs.budget import settle_and_reserve
 from evals_app.runs.heart import Heart
-from evals_app.runs.lease import HeldLease, hold_lease
-from evals_app.runs.limits import limited_memory, standing_still_kills
+from evals_app.runs.lease import HeldLease
 from evals_app.runs.patience import patiently
 from evals_app.runs.providers import book_calls, know
 from evals_app.runs.steps import keep_steps
 from fixtures_app.tools import open_world
 
-# Seconds that conversations may still take once the worker is told to stop; negative: not told.
-# Made by the worker command before it forks. A RawValue has no lock that a death could keep.
-GRACE = multiprocessing.RawValue("d", -1.0)
-
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-def drain(run_id: int) -> dict[str, int]:
-    """Work on a run for as long as there is something to do here; gives a few counts."""
-    if GRACE.value >= 0:
-        return {}  # this worker is on its way out: the reaper of the next one asks again
-    with hold_lease(run_id) as lease:
-        if lease is None:
-            return {}
-        run = Run.objects.select_related("snapshot").get(pk=run_id)
-        plan = plan_of(run)
-        know(provider.slug for provider in plan.providers)
-        with limited_memory(settings.EVALS_MEMORY_MB):
-            async_to_sync(_execute)(plan, DrainDesk(lease, plan), slots=lease.slots)
-        return lease.counts
-
-
-async def _execute(plan: Plan, desk: "DrainDesk", *, slots: int) -> None:
-    # Past a lease time without a sign of life others have its rows, and it would only be in the way.
-    async with standing_still_kills(after_s=settings.EVALS_LEASE_S):
-        await execute(plan, desk, slots=slots, pulse_s=settings.EVALS_PULSE_S)
 
 
 def plan_of(run: Run) -> Plan:
@@ -74,6 +48,25 @@ def plan_of(run: Run) -> Plan:
     )
 
 
+async def drain(
+    lease: HeldLease,
+    *,
+    grace: c_double,
+    is_closing: Callable[[], bool],
+    pulse_s: Callable[[], float],
+) -> None:
+    """Work on the run of a lease; `grace` and `is_closing` are those of its heart."""
+    plan = await sync_to_async(_plan_of_run)(lease.run_id)
+    heart = Heart(lease, plan.providers, grace=grace, is_closing=is_closing)
+    await execute(plan, DrainDesk(lease, plan, heart), slots=lease.slots, pulse_s=pulse_s)
+
+
+def _plan_of_run(run_id: int) -> Plan:
+    plan = plan_of(Run.objects.select_related("snapshot").get(pk=run_id))
+    know(provider.slug for provider in plan.providers)
+    return plan
+
+
 # A file is shown by many executions at about the same time.
 _read_content = lru_cache(maxsize=8)(Attachment.objects.read)
 
@@ -85,10 +78,10 @@ class DrainDesk:
     and again on a new connection while the database is away and the lease lasts.
     """
 
-    def __init__(self, lease: HeldLease, plan: Plan) -> None:
+    def __init__(self, lease: HeldLease, plan: Plan, heart: Heart) -> None:
         self._lease = lease
         self._providers = {provider.slug: provider for provider in plan.providers}
-        self._heart = Heart(lease, plan.providers, grace=GRACE)
+        self._heart = heart
 
     async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
         return await self._here(self._lease.claim, [])(count, free=free, in_hand=in_hand)

@@ -14,17 +14,18 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import (
+    CharField,
     Count,
-    Exists,
     F,
     Func,
     IntegerField,
     OuterRef,
-    Q,
     QuerySet,
     Subquery,
+    Value,
 )
-from django.db.models.functions import Now
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast, Concat, Now
 from django.utils import timezone
 
 from evals_app.engine.statistics import percentile
@@ -33,12 +34,14 @@ from evals_app.models import Execution, Lease, Run
 from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.finish import close_if_over
 from evals_app.runs.reap import reap_lease
-from evals_app.runs.tickets import ask_for_drainers
+from evals_app.runs.tickets import call_workers
+from evals_app.runs.waiting import waiting_runs
 from evals_app.runs.workers import live_workers
 
 ROUNDS = 2  # of reapers, or of tickets: one may have been missed
 ENOUGH = 20  # conversations that tell how long one takes
 SAMPLE = 200
+PROCESS = Concat("host", Value(":"), Cast("pid", CharField()))  # of a lease
 
 
 class StuckKind(StrEnum):
@@ -122,37 +125,31 @@ def stuck_while_held(held: Sequence[HeldRows]) -> dict[int, list[Stuck]]:
 
 
 def stuck_in_queue(runs: QuerySet[Run]) -> dict[int, Stuck]:
-    """Name runs that wait though worker processes are free: their tickets did not arrive."""
-    queued = Execution.objects.filter(run=OuterRef("pk"), status=Execution.Status.QUEUED)
-    held = Lease.objects.filter(until__gt=Now())
-    long_ago = Now() - ROUNDS * timedelta(seconds=settings.EVALS_LEASE_S)
-    # Reapers issue tickets again each lease time. An old one means that nobody does, none that
-    # the broker is away; a run that has long not begun shows that they go astray.
-    overdue = Q(ticketed_at__isnull=True) | Q(ticketed_at__lt=long_ago) | Q(started_at__isnull=True)
-    waiting = runs.annotate(
-        processes=_total(live_workers(), "SUM", "processes"), busy=_total(held, "COUNT", "pk")
-    ).filter(
-        overdue,
-        Exists(queued),
-        ~Exists(held.filter(run=OuterRef("pk"))),
-        status__in=Run.OPEN,
-        stop_reason="",
-        created_at__lt=long_ago,
-        processes__gt=F("busy"),
+    """Name runs that wait though worker processes are free: nobody has looked for long."""
+    long = ROUNDS * timedelta(seconds=settings.EVALS_LEASE_S)
+    in_force = Lease.objects.filter(until__gt=Now())
+    waiting = (
+        waiting_runs(blocked_since=long)
+        .annotate(
+            processes=_total(live_workers(), "SUM(%(expressions)s)", F("processes")),
+            busy=_total(in_force, "COUNT(DISTINCT %(expressions)s)", PROCESS),
+        )
+        .filter(
+            pk__in=runs.values("pk"),
+            drainers=0,
+            waiting_since__lt=Now() - long,
+            processes__gt=F("busy"),
+        )
     )
     return {
-        run.pk: Stuck(
-            StuckKind.NOT_TAKEN_UP,
-            run.not_run,
-            run.created_at if run.started_at is None else run.ticketed_at,
-        )
-        for run in waiting.only("not_run", "created_at", "started_at", "ticketed_at")
+        run.pk: Stuck(StuckKind.NOT_TAKEN_UP, run.not_run, run.waiting_since)
+        for run in waiting.only("not_run", "waiting_since")
     }
 
 
-def _total(rows: QuerySet[Any], function: str, column: str) -> Subquery:
-    """Give an aggregate of whole rows as part of another query; SUM of none is null."""
-    total = Func(F(column), function=function, output_field=IntegerField())
+def _total(rows: QuerySet[Any], template: str, of: Combinable) -> Subquery:
+    """Return an aggregate of whole rows as part of another query; SUM of none is null."""
+    total = Func(of, template=template, output_field=IntegerField())
     return Subquery(rows.order_by().annotate(total=total).values("total"))
 
 
@@ -174,7 +171,7 @@ def requeue(run: Run) -> int:
     )
     cancel_queued(run.pk)
     if not close_if_over(run.pk):
-        _ask_for_workers(run)
+        call_workers()
     return moved
 
 
@@ -192,13 +189,6 @@ def _tokens_of_nobody(run: Run) -> list[uuid.UUID]:
     return sorted(
         tokens.difference(Lease.objects.filter(pk__in=tokens).values_list("pk", flat=True))
     )
-
-
-def _ask_for_workers(run: Run) -> None:
-    queued = Execution.objects.filter(run=run, status=Execution.Status.QUEUED)
-    waiting = Run.objects.filter(Exists(queued), pk=run.pk, status__in=Run.OPEN, stop_reason="")
-    if waiting.update(ticketed_at=Now()):
-        ask_for_drainers(run.pk, concurrency=run.concurrency, executions=run.not_run)
 
 
 def usual_s(run: Run) -> float | None:

@@ -1,7 +1,7 @@
 """The heart of a drainer: keeps its lease alive and says, each pulse, what is wanted of it."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import c_double
 from dataclasses import dataclass, field, replace
 
@@ -10,7 +10,7 @@ from django.conf import settings
 from evals_app.engine.desk import Orders, Report, Signal
 from evals_app.engine.llm.models import Standing
 from evals_app.engine.spec import ProviderSpec
-from evals_app.models import Execution, Run
+from evals_app.models import Run
 from evals_app.runs.lease import HeldLease
 from evals_app.runs.providers import blocks, leave_alone, share_places
 
@@ -20,12 +20,13 @@ class Heart:
     """Beats once a pulse.
 
     `grace` holds the seconds that conversations may still take; negative: nobody told us to stop.
+    `is_closing` says whether this process is to begin nothing more.
     """
 
     lease: HeldLease
     providers: Sequence[ProviderSpec]
     grace: c_double
-    started: float = field(default_factory=time.monotonic)
+    is_closing: Callable[[], bool] = lambda: False
     renewed: float = field(default_factory=time.monotonic)
     told_to_stop: float | None = None
     places: dict[str, int] = field(default_factory=dict)
@@ -77,17 +78,4 @@ class Heart:
             return Signal.CANCEL
         if reason:
             return Signal.RELEASE
-        if now - self.started >= self._time_box():
-            return Signal.FINISH
-        return Signal.GO
-
-    def _time_box(self) -> float:
-        """Give way sooner to a run that waits and has nobody."""
-        elapsed = time.monotonic() - self.started
-        if elapsed < settings.EVALS_TIME_BOX_SHARED_S:
-            return settings.EVALS_TIME_BOX_S
-        waiting = Run.objects.filter(status__in=Run.OPEN, stop_reason="", leases__isnull=True)
-        others = waiting.exclude(pk=self.lease.run_id)
-        if others.filter(executions__status=Execution.Status.QUEUED).exists():
-            return settings.EVALS_TIME_BOX_SHARED_S
-        return settings.EVALS_TIME_BOX_S
+        return Signal.FINISH if self.is_closing() else Signal.GO

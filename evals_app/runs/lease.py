@@ -8,8 +8,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 
@@ -28,7 +27,8 @@ from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.finish import close_if_over
 from evals_app.runs.patience import patiently
 from evals_app.runs.record import record_outcomes, storable
-from evals_app.runs.tickets import drainers_for, issue_tickets, processes, slots_for
+from evals_app.runs.sharing import drainers_for, slots_for
+from evals_app.runs.workers import processes
 
 SUSPECTS_AT_ONCE = 8  # executions whose worker died once; those of two deaths are held alone
 
@@ -37,16 +37,26 @@ class HeldLease:
     """A lease in the hands of this process.
 
     Every method may be repeated when nobody knows whether it arrived: `patiently` does so.
+    `is_alone` says whether this process works on nothing else.
     """
 
-    def __init__(self, *, run_id: int, token: uuid.UUID, slots: int, others: int) -> None:
+    def __init__(
+        self,
+        *,
+        run_id: int,
+        token: uuid.UUID,
+        slots: int,
+        others: int,
+        is_alone: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.run_id = run_id
         self.token = token
         self.slots = slots
         self._others = others  # slots of the run's other drainers
+        self._is_alone = is_alone
         self.counts = {"claimed": 0, "recorded": 0, "refused": 0}
         self.valid_until = time.monotonic() + settings.EVALS_LEASE_S
-        self._holds_suspects = False
+        self.holds_suspects = False
 
     def claim(self, count: int, *, free: int, in_hand: int) -> list[Job] | None:
         """Take up to `count` queued executions of the run; none if it is stopped or done.
@@ -55,7 +65,7 @@ class HeldLease:
         there is no more of that, or what is left has seen its worker die. Suspects are held in
         small company or alone, to find out which of them it was: when nothing else is in hand.
         """
-        if self._holds_suspects and in_hand:
+        if self.holds_suspects and in_hand:
             return None
         queued = Execution.objects.filter(
             run_id=self.run_id, status=Execution.Status.QUEUED, run__stop_reason=""
@@ -78,6 +88,8 @@ class HeldLease:
             if not found:
                 return []
             attempts = found[0][-1]
+            if attempts and not self._is_alone():
+                return []  # they wait for a process that has nothing else to lose
             if attempts and in_hand:
                 return None
             chosen = [row for row in found if row[-1] == attempts][: _company(attempts)]
@@ -87,7 +99,7 @@ class HeldLease:
             Run.objects.filter(pk=self.run_id, status=Run.Status.QUEUED).update(
                 status=Run.Status.RUNNING, started_at=Now()
             )
-        self._holds_suspects = attempts > 0
+        self.holds_suspects = attempts > 0
         self.counts["claimed"] += len(chosen)
         begun = _begun([row[0] for row in chosen])
         cases = cases_of(self.run_id, {position for _, position, _, _ in chosen})
@@ -149,6 +161,7 @@ class HeldLease:
             self._mine().update(status=Execution.Status.QUEUED, lease_token=None)
             leave_unsettled(lease)
             Lease.objects.filter(pk=self.token).delete()
+            Run.objects.filter(pk=self.run_id).update(waiting_since=Now())
 
     def _mine(self) -> QuerySet[Execution]:
         return Execution.objects.filter(
@@ -181,7 +194,7 @@ def _end_of_lease() -> Combinable:
     return Now() + timedelta(seconds=settings.EVALS_LEASE_S)
 
 
-def open_lease(run_id: int) -> HeldLease | None:
+def open_lease(run_id: int, *, is_alone: Callable[[], bool] = lambda: True) -> HeldLease | None:
     """Take a share of a run's slots; None if there is nothing to take."""
     with transaction.atomic():
         run = Run.objects.select_for_update().filter(pk=run_id, status__in=Run.OPEN).first()
@@ -201,41 +214,17 @@ def open_lease(run_id: int) -> HeldLease | None:
             until=_end_of_lease(),
         )
     others = min(share * (drainers - 1), run.concurrency - slots)
-    return HeldLease(run_id=run_id, token=lease.token, slots=slots, others=others)
+    return HeldLease(
+        run_id=run_id, token=lease.token, slots=slots, others=others, is_alone=is_alone
+    )
 
 
-@contextmanager
-def hold_lease(run_id: int) -> Iterator[HeldLease | None]:
-    """Hold a lease for as long as the block lasts; afterwards close the run or pass it on."""
-    lease = open_lease(run_id)
-    if lease is None:
-        cancel_queued(run_id)
-        close_if_over(run_id)
-        yield None
-        return
-    try:
-        yield lease
-    except BaseException:
-        # It would fail again at once: the reaper asks for somebody, in its own time.
-        _end(lease)
-        raise
-    _end(lease)
-    patiently(settle, until=lambda: lease.valid_until, lost=None)(run_id)
-
-
-def _end(lease: HeldLease) -> None:
-    # Where the database stays away, the reaper does it when the lease has run out.
+def end_lease(lease: HeldLease) -> None:
+    """Hand back what is left, as far as the database lets us in time; else the reaper does."""
     patiently(lease.release, until=lambda: lease.valid_until, lost=None)()
 
 
 def settle(run_id: int) -> None:
-    """After a lease has gone: cancel, close, or ask for somebody else, as the run needs."""
+    """After a lease has gone: cancel or close the run, if there is nothing else to do."""
     cancel_queued(run_id)
-    if close_if_over(run_id):
-        return
-    waits = Execution.objects.filter(
-        run_id=run_id, status=Execution.Status.QUEUED, run__stop_reason=""
-    )
-    if waits.exists():
-        Run.objects.filter(pk=run_id).update(ticketed_at=Now())
-        issue_tickets(run_id, 1)
+    close_if_over(run_id)

@@ -130,11 +130,10 @@ def _is_named(slug: str) -> bool:
     )
 
 
-def know(slugs: Iterable[str]) -> None:
-    """See to it that there is a row to lock for each provider."""
-    ProviderState.objects.bulk_create(
-        [ProviderState(slug=slug) for slug in sorted(slugs)], ignore_conflicts=True
-    )
+def know(slugs: Iterable[str]) -> list[ProviderState]:
+    """Return the row of each provider, which is written if there was none."""
+    states = [ProviderState(slug=slug) for slug in sorted(slugs)]
+    return ProviderState.objects.bulk_create(states, ignore_conflicts=True)
 
 
 def _lock(slugs: Iterable[str]) -> list[ProviderState]:

@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from asgiref.sync import async_to_sync
-from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Q
 from django.db.models.functions import Now
 from django_q.models import Failure
 
@@ -26,7 +25,7 @@ from evals_app.runs.finish import close_if_over
 from evals_app.runs.lease import cases_of
 from evals_app.runs.patience import AWAY
 from evals_app.runs.record import write_outcomes
-from evals_app.runs.tickets import drainers_for, issue_tickets, processes
+from evals_app.runs.tickets import call_workers
 from evals_app.runs.workers import is_process
 
 log = logging.getLogger(__name__)
@@ -55,7 +54,7 @@ def reap() -> int:
             cancel_queued(run.pk)
             close_if_over(run.pk)
     _forget_workers(here)
-    _issue_missing_tickets()
+    call_workers()
     Failure.objects.filter(stopped__lt=Now() - KEEP_FAILURES).delete()
     return reaped
 
@@ -91,8 +90,7 @@ def reap_lease(lease: Lease) -> bool:
         )
         leave_unsettled(still_dead.get())
         Lease.objects.filter(pk=lease.pk).delete()
-        # Its tickets went with the worker: new ones are due at once.
-        Run.objects.filter(pk=lease.run_id).update(ticketed_at=None)
+        Run.objects.filter(pk=lease.run_id).update(waiting_since=Now())
         Tally.add(Tally.LEASES_REAPED, 1)
     return True
 
@@ -111,25 +109,6 @@ def _write_off(rows: list[Execution], *, lease: Lease) -> None:
 
 
 def _forget_workers(here: str) -> None:
-    """Drop the rows of workers that are gone; tickets they had pulled into memory went with them."""
+    """Drop the rows of workers that are gone."""
     died = [row.pk for row in Worker.objects.filter(host=here) if not is_process(row.pid)]
-    gone = Worker.objects.filter(Q(pk__in=died) | Q(seen_at__lt=Now() - FORGET_WORKERS))
-    if gone.delete()[0]:
-        Run.objects.filter(status__in=Run.OPEN).update(ticketed_at=None)
-
-
-def _issue_missing_tickets() -> None:
-    """Ask again for open runs with too few drainers: tickets, or drainers, may have been lost."""
-    waits = Execution.objects.filter(run=OuterRef("pk"), status=Execution.Status.QUEUED)
-    overdue = Q(ticketed_at__isnull=True) | Q(
-        ticketed_at__lt=Now() - timedelta(seconds=settings.EVALS_LEASE_S)
-    )
-    waiting = Run.objects.filter(overdue, Exists(waits), status__in=Run.OPEN, stop_reason="")
-    at_work = Count("leases", filter=Q(leases__until__gt=Now()))
-    for run in waiting.annotate(at_work=at_work).defer("summary").order_by("pk"):
-        wanted = drainers_for(run.concurrency, executions=run.not_run, processes=processes())
-        missing = wanted - run.at_work
-        # One UPDATE: of several reapers one issues the tickets, once per lease time.
-        is_mine = missing > 0 and Run.objects.filter(overdue, pk=run.pk).update(ticketed_at=Now())
-        if is_mine and not issue_tickets(run.pk, missing):
-            return  # the broker is away: asking it for each run would take its time
+    Worker.objects.filter(Q(pk__in=died) | Q(seen_at__lt=Now() - FORGET_WORKERS)).delete()

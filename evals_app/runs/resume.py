@@ -1,7 +1,6 @@
 """Go on with a run that was stopped: out of budget, out of time, or cancelled."""
 
 from decimal import Decimal
-from functools import partial
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -11,7 +10,7 @@ from evals_app.models import Execution, GradeResult, Run, Transcript
 from evals_app.runs.cancel import AT_ONCE
 from evals_app.runs.finish import TOTALS
 from evals_app.runs.freeze import CannotStartError
-from evals_app.runs.tickets import ask_for_drainers
+from evals_app.runs.tickets import call_workers
 
 
 def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
@@ -35,18 +34,11 @@ def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
             setattr(locked, total, None)
         locked.not_run += locked.cancelled
         locked.cancelled = 0
-        locked.ticketed_at = Now()
+        locked.waiting_since = Now()
         locked.case_results.all().delete()  # they are summed up anew
         _requeue_cancelled(locked)
         locked.save()
-        transaction.on_commit(
-            partial(
-                ask_for_drainers,
-                locked.pk,
-                concurrency=locked.concurrency,
-                executions=locked.not_run,
-            )
-        )
+        transaction.on_commit(call_workers)
     run.refresh_from_db()
 
 

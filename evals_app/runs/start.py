@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -15,8 +14,9 @@ from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Agent, Execution, Run, Snapshot, Suite
 from evals_app.reports.judges import judges_text
 from evals_app.runs.freeze import CannotStartError, create_many, freeze
+from evals_app.runs.providers import know
 from evals_app.runs.select import Part
-from evals_app.runs.tickets import ask_for_drainers
+from evals_app.runs.tickets import call_workers
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -91,7 +91,6 @@ def create_run(
             total=total,
             not_run=total,
             deadline_at=Now() + timedelta(seconds=timeout_s) if timeout_s else None,
-            ticketed_at=Now(),
             **_columns(head),
             **columns,
         )
@@ -102,9 +101,8 @@ def create_run(
                 for case, position, trial in plan
             ),
         )
-        transaction.on_commit(
-            partial(ask_for_drainers, run.pk, concurrency=concurrency, executions=total)
-        )
+        run.providers.set(know(provider.slug for provider in head.providers))
+        transaction.on_commit(call_workers)
     return Run.objects.get(pk=run.pk)
 
 

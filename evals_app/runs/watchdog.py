@@ -4,10 +4,10 @@ import socket
 from collections import deque
 from dataclasses import dataclass, field
 
-from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 
-from evals_app.models import Execution, Lease, Run
+from evals_app.models import Lease
+from evals_app.runs.waiting import waiting_runs
 
 SILENT_S = 10.0
 MOST_RESTARTS = 5
@@ -65,14 +65,6 @@ class Restarts:
 
 def is_work_waiting() -> bool:
     """Whether a run waits with nobody at work on it, though this machine's processes are idle."""
-    held = Lease.objects.filter(until__gt=Now())
-    if held.filter(host=socket.gethostname()).exists():
+    if Lease.objects.filter(until__gt=Now(), host=socket.gethostname()).exists():
         return False
-    queued = Execution.objects.filter(run=OuterRef("pk"), status=Execution.Status.QUEUED)
-    waiting = Run.objects.filter(
-        Exists(queued),
-        ~Exists(held.filter(run=OuterRef("pk"))),
-        status__in=Run.OPEN,
-        stop_reason="",
-    )
-    return waiting.exists()
+    return waiting_runs().filter(drainers=0).exists()

@@ -5,11 +5,12 @@ import socket
 from datetime import timedelta
 from pathlib import Path
 
-from django.db.models import QuerySet
+from django.conf import settings
+from django.db.models import QuerySet, Sum
 from django.db.models.functions import Now
 
 from evals_app import __version__
-from evals_app.models import Run, Worker
+from evals_app.models import Worker
 
 FRESH = timedelta(seconds=30)
 
@@ -17,6 +18,12 @@ FRESH = timedelta(seconds=30)
 def live_workers() -> QuerySet[Worker]:
     """Give the worker commands that were seen lately and are not on their way out."""
     return Worker.objects.filter(seen_at__gt=Now() - FRESH, is_draining=False)
+
+
+def processes() -> int:
+    """Count the processes of all workers that are alive; none yet: those that one would have."""
+    alive = live_workers().aggregate(processes=Sum("processes"))["processes"]
+    return int(alive or settings.WORKERS)
 
 
 def somebody_works() -> bool:
@@ -68,8 +75,3 @@ def announce(*, processes: int, is_draining: bool = False) -> None:
 def retire() -> None:
     """Take this process's row away."""
     Worker.objects.filter(host=socket.gethostname(), pid=os.getpid()).delete()
-
-
-def lose_tickets() -> None:
-    """Have new tickets issued at once: those that a cluster had pulled went with it."""
-    Run.objects.filter(status__in=Run.OPEN).update(ticketed_at=None)

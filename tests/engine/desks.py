@@ -120,7 +120,7 @@ class Desk:
 
     async def run(self, *, slots: int = 4, pulse_s: float = 0.005) -> None:
         async with asyncio.timeout(30):  # a test that hangs says so
-            await execute(self.plan, self, slots=slots, pulse_s=pulse_s)
+            await execute(self.plan, self, slots=slots, pulse_s=lambda: pulse_s)
 
     @property
     def outcomes(self) -> list[Outcome]:

@@ -12,7 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 from evals_app.engine.trial import JudgeCall
 from evals_app.models import Execution, Run
 from evals_app.runs import start_run
-from evals_app.runs.drain import drain
+from evals_app.runs.shift import work
 from tests.elsewhere import elsewhere
 from tests.makers import make_execution, make_grade, make_run, make_trial
 from tests.runs.suites import make_suite
@@ -63,7 +63,7 @@ def test_the_result_comes_by_itself_and_leaves_the_focus_alone(page: Page, site:
     link = page.get_by_role("link", name="All executions")
     link.focus()
 
-    elsewhere(lambda: drain(run.pk))
+    elsewhere(work)
 
     expect(page.get_by_role("heading", name="What went wrong")).to_be_visible()
     expect(page.get_by_text("1 of 2 cases failed.")).to_be_visible()
@@ -76,7 +76,7 @@ def test_the_result_comes_by_itself_and_leaves_the_focus_alone(page: Page, site:
 
 def test_from_a_failure_to_its_reason_and_a_rerun_by_keyboard(page: Page, site: str) -> None:
     run = elsewhere(lambda: start_run(make_suite(["hello", "bye"])))
-    elsewhere(lambda: drain(run.pk))
+    elsewhere(work)
     open_run(page, site, run)
 
     page.locator(".review-cause").get_by_role("link", name="case 2").press("Enter")
@@ -220,7 +220,7 @@ def test_an_execution_that_ends_shows_its_result_by_itself(page: Page, site: str
     open_execution(page, site, elsewhere(run.executions.get))
     expect(page.get_by_text("This conversation has not begun.")).to_be_visible()
 
-    elsewhere(lambda: drain(run.pk))
+    elsewhere(work)
 
     expect(page.locator(".bubble.is-agent")).to_contain_text("You said: hello")
 

@@ -12,8 +12,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from evals_app.models import Execution, Run
 from evals_app.runs import start_run
-from evals_app.runs.drain import drain
 from evals_app.runs.retention import prune_run
+from evals_app.runs.shift import work
 from tests.elsewhere import elsewhere
 from tests.makers import make_run
 from tests.runs.suites import make_suite
@@ -80,7 +80,7 @@ def test_a_run_at_its_ceiling_goes_on_under_a_higher_one(
     browser_page.keyboard.press("Enter")
     expect(browser_page.get_by_text(f"Run {run.pk} goes on.")).to_be_visible()
     expect(browser_page.get_by_text("Spent so far: $0.97 of at most $2.50.")).to_be_visible()
-    elsewhere(lambda: drain(run.pk))
+    elsewhere(work)
     expect(browser_page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
 
 
@@ -104,7 +104,7 @@ def test_what_nobody_holds_is_put_back_on_a_phone(
 
     expect(browser_page.get_by_text("1 conversation put back in the queue.")).to_be_visible()
     expect(browser_page.get_by_text("Something is stuck.")).to_have_count(0)
-    elsewhere(lambda: drain(run.pk))
+    elsewhere(work)
     expect(browser_page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
 
 

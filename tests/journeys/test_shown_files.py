@@ -8,7 +8,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from evals_app.models import Attachment, Case, Execution, Turn
 from evals_app.runs import start_run
-from evals_app.runs.drain import drain
+from evals_app.runs.shift import work
 from tests.authored import write_case
 from tests.elsewhere import elsewhere
 from tests.signed_in import sign_in
@@ -48,7 +48,7 @@ def test_files_are_shown_taken_away_and_read_on_the_review_page(
 
     def run() -> Execution:
         run = start_run(case.suite)
-        drain(run.pk)
+        work()
         return run.executions.get()
 
     execution = elsewhere(run)

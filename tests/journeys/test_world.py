@@ -13,7 +13,7 @@ from evals_app.engine.suite import SuiteSpec
 from evals_app.library import save_agent, save_fixture, save_suite
 from evals_app.models import Assertion, Case, Execution, GradeResult, Run
 from evals_app.runs import start_run
-from evals_app.runs.drain import drain
+from evals_app.runs.shift import work
 from fixtures_app.library import save_entity_types
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 from tests.authored import a_case, write_case
@@ -65,7 +65,7 @@ def hold() -> Execution:
 
     def run() -> Run:
         started = start_run(Case.objects.select_related("suite").get().suite)
-        drain(started.pk)
+        work()
         return started
 
     return elsewhere(run).executions.get()

@@ -11,7 +11,7 @@ from evals_app.documents import run_details
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import CaseResult, Run, Snapshot, SnapshotCase
 from evals_app.runs import start_run
-from evals_app.runs.drain import drain
+from evals_app.runs.shift import work
 from tests.makers import make_run, make_snapshot
 from tests.runs.suites import make_suite
 
@@ -28,7 +28,7 @@ def test_a_run_on_an_older_snapshot_can_be_held() -> None:
     (older,) = Snapshot.objects.all()
 
     migration.split_snapshots(apps, None)
-    drain(run.pk)
+    work()
 
     assert [case["name"] for case in json.loads(older.content)["suite"]["cases"]] == [
         *("case 1", "case 2"),

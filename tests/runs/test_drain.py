@@ -16,10 +16,10 @@ from evals_app.engine.scoring import Decision
 from evals_app.engine.trial import Grade, GradedAssertion, Trial, TurnRecord, Verdict
 from evals_app.models import GradeResult, Lease, Run, Snapshot, SnapshotCase, Transcript, Worker
 from evals_app.runs import CannotStartError, cancel_run, rerun, start_run
-from evals_app.runs.drain import drain
 from evals_app.runs.heart import Heart
 from evals_app.runs.lease import HeldLease, open_lease
 from evals_app.runs.reap import reap
+from evals_app.runs.shift import work
 from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +45,7 @@ def counters(run: Run) -> dict[str, int]:
 def test_a_run_ends_with_one_result_per_execution() -> None:
     run = start(make_suite(["hello", "bye", "crash"]))
 
-    drain(run.pk)
+    work()
 
     assert counters(run) == {"total": 3, "passed": 1, "failed": 2}
     assert (run.status, run.verdict) == ("finished", "failed")
@@ -62,7 +62,7 @@ def test_a_run_ends_with_one_result_per_execution() -> None:
 def test_trials_are_counted_from_one_and_summed_up_per_case() -> None:
     run = start(make_suite(["hello"], trials=3))
 
-    drain(run.pk)
+    work()
 
     assert counters(run) == {"total": 3, "passed": 3}
     assert sorted(run.executions.values_list("trial", flat=True)) == [1, 2, 3]
@@ -71,25 +71,12 @@ def test_trials_are_counted_from_one_and_summed_up_per_case() -> None:
     assert case["pass_hat_k"] == [1.0, 1.0, 1.0]
 
 
-def test_starting_issues_a_ticket_for_each_drainer_and_leaves_one_process_free() -> None:
-    run = start(make_suite(cases=20))
-
-    assert run.status == "queued"
-    assert OrmQ.objects.count() == 2  # of three workers
-
-
-def test_a_run_of_concurrency_one_has_one_drainer() -> None:
-    start(make_suite(concurrency=1))
-
-    assert OrmQ.objects.count() == 1
-
-
 def test_a_later_edit_does_not_reach_a_run() -> None:
     suite = make_suite(["hello"])
     run = start(suite)
     suite.cases.get().turns.update(user="bye")
 
-    drain(run.pk)
+    work()
 
     assert counters(run) == {"total": 1, "passed": 1}
 
@@ -192,9 +179,9 @@ def test_a_beginning_that_is_told_twice_counts_once() -> None:
 
 
 def test_a_drainer_that_fails_asks_for_no_other_to_fail_in_its_place(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    run = start(make_suite(cases=2))
+    start(make_suite(cases=2))
     OrmQ.objects.all().delete()
 
     def fail(run: Run) -> None:
@@ -203,9 +190,9 @@ def test_a_drainer_that_fails_asks_for_no_other_to_fail_in_its_place(
 
     # A snapshot of a later version cannot be had otherwise.
     monkeypatch.setattr("evals_app.runs.drain.plan_of", fail)
-    with pytest.raises(LookupError):
-        drain(run.pk)
+    work()
 
+    assert "cannot be worked on" in caplog.text
     assert not OrmQ.objects.exists()
     assert not Lease.objects.exists()
 
@@ -300,7 +287,7 @@ def test_a_drainer_stops_what_is_being_said_when_the_run_is_cancelled(
 
     # The click has to come while the conversations are held, in this very thread.
     monkeypatch.setattr("evals_app.runs.drain.Heart", SomebodyClicks)
-    drain(run.pk)
+    work()
 
     assert counters(run) == {"total": 2, "passed": 1, "cancelled": 1}
     assert (run.status, run.verdict) == ("cancelled", "inconclusive")
@@ -308,11 +295,11 @@ def test_a_drainer_stops_what_is_being_said_when_the_run_is_cancelled(
     assert [turn["user"] for turn in stopped.transcript.trial["turns"]] == ["very late"]
 
 
-def test_a_ticket_for_a_cancelled_run_ends_it() -> None:
+def test_a_reaper_ends_a_run_that_was_cancelled_while_nobody_worked_on_it() -> None:
     run = start(make_suite())
     run.cancel()
 
-    drain(run.pk)
+    reap()
 
     assert counters(run) == {"total": 3, "cancelled": 3}
 
@@ -329,7 +316,7 @@ def test_a_deadline_leaves_the_rest_not_run() -> None:
 
 def test_rerun_takes_the_failed_cases_with_all_their_trials() -> None:
     run = start(make_suite(["hello", "bye"], trials=2))
-    drain(run.pk)
+    work()
 
     with TestCase.captureOnCommitCallbacks(execute=True):
         again = rerun(run, only="failed")
@@ -341,7 +328,7 @@ def test_rerun_takes_the_failed_cases_with_all_their_trials() -> None:
 
 def test_nothing_failed_means_nothing_to_rerun() -> None:
     run = start(make_suite(["hello"]))
-    drain(run.pk)
+    work()
 
     with pytest.raises(CannotStartError, match="no failed executions"):
         rerun(run, only="failed")
@@ -370,11 +357,11 @@ def test_what_a_dead_worker_held_is_held_again() -> None:
 
     assert set(run.executions.values_list("status", "attempts")) == {("queued", 1)}
     assert OrmQ.objects.exists()  # asked for again at once
-    drain(run.pk)
+    work()
     assert counters(run) == {"total": 3, "passed": 3}
 
 
-def test_tickets_in_the_memory_of_a_dead_worker_are_issued_again_at_once() -> None:
+def test_a_worker_that_died_is_forgotten_and_what_waits_is_asked_for_again() -> None:
     start(make_suite())
     OrmQ.objects.all().delete()
     nobody = subprocess.Popen([sys.executable, "-c", ""])
@@ -439,7 +426,7 @@ def test_a_late_worker_writes_nothing() -> None:
     held.begin([job.id])
     Lease.objects.filter(pk=held.token).update(until=Now() - timedelta(seconds=1))
     reap()
-    drain(run.pk)
+    work()
     verdict = run.executions.values_list("finished_at", flat=True).get()
 
     assert held.begin([job.id]) == set()
@@ -492,7 +479,7 @@ def test_a_snapshot_of_another_version_is_not_run_again(
     part: type[Snapshot | SnapshotCase],
 ) -> None:
     run = start(make_suite(["bye"]))
-    drain(run.pk)
+    work()
     part._default_manager.update(content='{"schema_version": 0}')  # noqa: SLF001 - Django's name for it
     run.refresh_from_db()
 

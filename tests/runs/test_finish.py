@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from evals_app.models import Execution, Run
 from evals_app.runs import cancel_run, finish, resume_run, start_run
-from evals_app.runs.drain import drain
 from evals_app.runs.finish import close_if_over
+from evals_app.runs.shift import work
 from tests.runs.suites import make_suite
 
 pytestmark = pytest.mark.django_db
@@ -66,7 +66,7 @@ def test_gates_are_held_against_the_cost_of_the_run(
 
 def test_each_case_has_a_row_when_the_run_has_ended() -> None:
     run = start_run(make_suite(["hello", "bye", "hello"], trials=2))
-    drain(run.pk)
+    work()
 
     rows = run.case_results.order_by("position")
 
@@ -87,7 +87,7 @@ def test_many_cases_are_written_in_parts(
     monkeypatch.setattr(finish, "CHUNK", 2)
     run = start_run(make_suite(cases=5))
 
-    drain(run.pk)
+    work()
 
     assert list(run.case_results.order_by("position").values_list("name", flat=True)) == [
         f"case {number}" for number in range(1, 6)
@@ -110,7 +110,7 @@ def test_an_open_run_has_no_results_and_a_resumed_one_is_summed_up_anew() -> Non
 
     resume_run(run)
     open_rows = run.case_results.count()
-    drain(run.pk)
+    work()
 
     assert cancelled == ["", ""]
     assert open_rows == 0

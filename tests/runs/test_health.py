@@ -9,9 +9,9 @@ from django_q.models import OrmQ
 
 from evals_app.models import Execution, Lease, Run, Worker
 from evals_app.runs import cancel_run, start_run
-from evals_app.runs.drain import drain
 from evals_app.runs.health import StuckKind, requeue, stuck, stuck_among, usual_s
 from evals_app.runs.lease import HeldLease, open_lease
+from evals_app.runs.shift import work
 from tests.makers import make_execution, make_run
 from tests.runs.suites import make_suite
 
@@ -104,23 +104,17 @@ def test_rows_under_a_lease_that_does_not_exist_are_held_by_nobody() -> None:
     ("run", "worker", "expected"),
     [
         pytest.param({}, {}, [StuckKind.NOT_TAKEN_UP], id="never begun"),
-        pytest.param({"created_at": 60}, {}, [], id="just started"),
+        pytest.param({"waiting_since": 60}, {}, [], id="just started"),
         pytest.param({}, {"seen_at": 60}, [], id="no worker is alive"),
         pytest.param({}, {"is_draining": True}, [], id="the worker is stopping"),
         pytest.param({}, {"processes": 1}, [], id="every process is busy"),
         pytest.param({"stop_reason": "deadline"}, {}, [], id="stopped"),
-        pytest.param({"started_at": 500, "ticketed_at": 20}, {}, [], id="tickets are issued again"),
+        pytest.param({"started_at": 500, "waiting_since": 20}, {}, [], id="worked on lately"),
         pytest.param(
-            {"started_at": 500, "ticketed_at": 100},
+            {"started_at": 500, "waiting_since": 100},
             {},
             [StuckKind.NOT_TAKEN_UP],
-            id="tickets are not issued again",
-        ),
-        pytest.param(
-            {"started_at": 500, "ticketed_at": None},
-            {},
-            [StuckKind.NOT_TAKEN_UP],
-            id="tickets cannot be issued",
+            id="left alone since",
         ),
     ],
 )
@@ -132,7 +126,9 @@ def test_a_waiting_run_is_stuck_if_a_free_worker_does_not_take_it_up(
     Lease.objects.create(
         token=busy.executions.get().lease_token, run=busy, host="a", pid=1, slots=1, until=ago(-30)
     )
-    waiting = make_run(["queued", "queued"], **_moments({"created_at": 600} | run))
+    waiting = make_run(
+        ["queued", "queued"], **_moments({"created_at": 600, "waiting_since": 600} | run)
+    )
 
     assert kinds(waiting) == expected
 
@@ -140,7 +136,7 @@ def test_a_waiting_run_is_stuck_if_a_free_worker_does_not_take_it_up(
 def _moments(columns: dict[str, Any]) -> dict[str, Any]:
     """Read seconds ago as moments: counted now, not when the tests were collected."""
     return {
-        name: ago(value) if name.endswith("_at") and value is not None else value
+        name: ago(value) if name.endswith(("_at", "_since")) and value is not None else value
         for name, value in columns.items()
     }
 
@@ -158,7 +154,7 @@ def test_many_runs_take_as_many_queries_as_one(
 ) -> None:
     make_worker()
     for _ in range(runs):
-        make_run(["running", "queued"], created_at=ago(600))
+        make_run(["running", "queued"], waiting_since=ago(600))
 
     with django_assert_num_queries(2):  # running rows, waiting runs
         found = stuck_among(Run.objects.filter(status__in=Run.OPEN))
@@ -177,7 +173,7 @@ def test_what_a_dead_worker_held_goes_back_and_is_held_again() -> None:
 
     assert moved == 2
     assert states(run) == ["queued", "queued"]
-    drain(run.pk)
+    work()
     run.refresh_from_db()
     assert (run.status, run.passed, run.failed, run.not_run) == ("finished", 1, 1, 0)
 
@@ -217,14 +213,10 @@ def test_rows_of_other_runs_are_left_alone() -> None:
 def test_workers_are_asked_at_once() -> None:
     run = start(make_suite(cases=5))
     OrmQ.objects.all().delete()  # lost with a broker, say
-    Run.objects.update(ticketed_at=ago(600))
 
     requeue(run)
 
     assert OrmQ.objects.count() == 2
-    run.refresh_from_db()
-    assert run.ticketed_at is not None
-    assert run.ticketed_at > ago(60)
 
 
 def test_a_cancelled_run_that_hung_ends() -> None:

@@ -8,7 +8,7 @@ from django.test import Client, TestCase
 from evals_app.engine.permits import permitting
 from evals_app.models import Assertion, Run, Turn
 from evals_app.runs import start_run
-from evals_app.runs.drain import drain
+from evals_app.runs.shift import work
 from tests.agent_server import Asked, Sent, WebServer
 from tests.runs.suites import make_agent, make_suite
 
@@ -40,7 +40,7 @@ def hold(server: WebServer, messages: list[str], **columns: Any) -> Run:
     with permitting(hosts=(server.host,)):
         with TestCase.captureOnCommitCallbacks(execute=True):
             run = start_run(suite)
-        drain(run.pk)
+        work()
     run.refresh_from_db()
     return run
 
@@ -73,7 +73,7 @@ def test_an_address_that_may_not_be_called_any_more_is_an_error_and_no_failure()
         suite = make_suite(["Where is 7"], agent=agent)
         with permitting(hosts=(server.host,)), TestCase.captureOnCommitCallbacks(execute=True):
             run = start_run(suite)
-        drain(run.pk)
+        work()
 
     execution = run.executions.get()
     assert (execution.verdict, execution.cause) == ("errored", "harness")
@@ -103,7 +103,7 @@ def test_a_turn_that_is_silent_ends_by_its_own_timeout() -> None:
         with permitting(hosts=(server.host,)):
             with TestCase.captureOnCommitCallbacks(execute=True):
                 run = start_run(suite)
-            drain(run.pk)
+            work()
 
     execution = run.executions.get()
     assert (execution.verdict, execution.cause) == ("failed", "agent")

@@ -14,7 +14,7 @@ from evals_app.engine.files import sha256_of
 from evals_app.engine.trial import Trial
 from evals_app.models import Assertion, Attachment, ModelPrice, Provider, Run
 from evals_app.runs import CannotStartError, start_run
-from evals_app.runs.drain import drain
+from evals_app.runs.shift import work
 from fixtures_app.models import Entity, EntityType, Fixture
 from tests.chat_api import tool_messages
 from tests.messages_api import Json
@@ -104,7 +104,7 @@ def test_a_model_uses_the_world_and_a_model_judges_it(server: ModelServer) -> No
     server.answers(play)
     run = make_run()
 
-    drain(run.pk)
+    work()
 
     run.refresh_from_db()
     execution = run.executions.get()
@@ -135,7 +135,7 @@ def test_models_of_every_kind_are_run_and_judge(server: ModelServer, kind: str) 
     Provider.objects.filter(slug="local").update(kind=kind, base_url=f"{server.url}/openai/v1/")
     run = make_run()
 
-    drain(run.pk)
+    work()
 
     run.refresh_from_db()
     execution = run.executions.get()
@@ -173,7 +173,7 @@ def test_a_model_ticks_off_the_rubric_of_the_suite(server: ModelServer) -> None:
     server.answers(tick_off)
     run = make_run(rubric=RUBRIC, rubric_weight=0.25, pass_threshold=0.6)
 
-    drain(run.pk)
+    work()
 
     run.refresh_from_db()
     execution = run.executions.get()
@@ -215,7 +215,7 @@ def test_agent_and_judge_have_a_cost_where_their_models_have_a_price(server: Mod
     price("judge-1", 1)
     run = make_run(max_cost_usd="0.0001")
 
-    drain(run.pk)
+    work()
 
     run.refresh_from_db()
     execution = run.executions.get()
@@ -233,7 +233,7 @@ def test_without_a_price_a_limit_on_cost_cannot_be_graded(server: ModelServer) -
     price("judge-1", 1)
     run = make_run(max_cost_usd="0.0001")
 
-    drain(run.pk)
+    work()
 
     run.refresh_from_db()
     execution = run.executions.get()
@@ -246,7 +246,7 @@ def test_no_key_is_in_what_is_stored(server: ModelServer) -> None:
     server.answers(play)
     run = make_run()
 
-    drain(run.pk)
+    work()
 
     execution = run.executions.get()
     stored = [
@@ -264,7 +264,7 @@ def test_a_provider_that_refuses_makes_the_execution_errored_not_failed(
     server.answers(lambda _: Failure(401))
     run = make_run()
 
-    drain(run.pk)
+    work()
 
     run.refresh_from_db()
     execution = run.executions.get()
@@ -304,7 +304,7 @@ def test_the_model_sees_pictures_as_they_are_and_documents_as_text(server: Model
     with TestCase.captureOnCommitCallbacks(execute=True):
         run = start_run(suite)
 
-    drain(run.pk)
+    work()
 
     (request,) = server.requests
     (message,) = request.body["messages"]

@@ -12,8 +12,8 @@ from evals_app.engine.desk import Orders, Report
 from evals_app.engine.permits import OUR_COMMAND, permitting
 from evals_app.models import Agent, Assertion, Case, Run, Suite, Turn
 from evals_app.runs import CannotStartError, start_run
-from evals_app.runs.drain import drain
 from evals_app.runs.heart import Heart
+from evals_app.runs.shift import work
 from evals_app.runs.workers import is_process
 from tests.engine.operator_code import OperatorCode, operator_code_in
 from tests.runs.suites import make_agent, make_suite
@@ -62,7 +62,7 @@ def test_functions_grade_turns_and_whole_conversations(operator_code: OperatorCo
     )
     run = start(graded_suite(reference))
 
-    drain(run.pk)
+    work()
 
     assert grades(run) == [("ok", 0.5, True, "hello, 0"), ("ok", 0.5, True, "said, None")]
     run.refresh_from_db()
@@ -82,7 +82,7 @@ def test_a_function_that_takes_more_memory_than_it_may_is_an_error_of_the_check(
     )
     run = start(graded_suite(reference))
 
-    drain(run.pk)
+    work()
 
     execution = run.executions.get()
     assert (execution.verdict, execution.cause) == ("errored", "case")
@@ -108,7 +108,7 @@ def test_a_function_that_is_not_permitted_any_more_does_not_run(
     run = start(graded_suite(reference))
 
     with permitting(modules=()):
-        drain(run.pk)
+        work()
 
     assert [status for status, *_ in grades(run)] == ["error", "error"]
     assert not touched.exists()
@@ -140,7 +140,7 @@ def test_a_cancelled_run_leaves_no_process_behind(
 
     # The click has to come while functions run, in this very thread.
     monkeypatch.setattr("evals_app.runs.drain.Heart", SomebodyClicks)
-    drain(run.pk)
+    work()
 
     run.refresh_from_db()
     assert run.status == "cancelled"
@@ -162,7 +162,7 @@ def test_functions_and_programs_are_agents(written: dict[str, Any]) -> None:
     agent = Agent.objects.create(slug="analyst", name="Analyst", **written)
     run = start(make_suite(["What was it in 2007?"] * 4, agent=agent, contains="60.94"))
 
-    drain(run.pk)
+    work()
 
     run.refresh_from_db()
     assert (run.passed, run.verdict) == (4, "passed")
@@ -193,7 +193,7 @@ def test_what_an_agent_says_that_it_costs_counts_for_the_ceiling(
     with TestCase.captureOnCommitCallbacks(execute=True):
         run = start_run(suite, max_cost_usd=Decimal(ceiling) if ceiling else None)
 
-    drain(run.pk)
+    work()
 
     run.refresh_from_db()
     assert run.stop_reason == stop_reason

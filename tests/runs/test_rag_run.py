@@ -8,7 +8,7 @@ from django.test import TestCase
 
 from evals_app.models import Assertion, GradeResult, Provider, Run
 from evals_app.runs import start_run
-from evals_app.runs.drain import drain
+from evals_app.runs.shift import work
 from fixtures_app.models import Fixture, KnowledgeChunk
 from tests.messages_api import Json, last_text
 from tests.model_server import KEY, Answer, ModelServer, Reply
@@ -77,7 +77,7 @@ def make_run() -> Run:
 
 
 def grades_of(run: Run) -> list[GradeResult]:
-    drain(run.pk)
+    work()
     return list(run.executions.get().grades.order_by("position"))
 
 

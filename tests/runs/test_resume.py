@@ -18,7 +18,8 @@ from evals_app.models import (
     Transcript,
 )
 from evals_app.runs import CannotStartError, cancel_run, resume_run, start_run
-from evals_app.runs.drain import drain
+from evals_app.runs.reap import reap
+from evals_app.runs.shift import work
 from tests.model_server import KEY, ModelServer, Reply, last_text
 from tests.runs.suites import make_agent, make_suite
 
@@ -68,13 +69,13 @@ def test_a_run_stops_at_its_ceiling_and_goes_on_without_repeating_a_paid_call(
     model_server.answers(one_cent)
     run = start_run(priced_suite, max_cost_usd=Decimal("0.105"))
 
-    drain(run.pk)
+    work()
     run.refresh_from_db()
     stopped = (run.status, run.verdict, run.stop_reason, run.spent_usd, run.reserved_usd)
     paid = len(model_server.requests)
     done = run.passed
     resume(run, max_cost_usd=Decimal("5.00"))
-    drain(run.pk)
+    work()
 
     assert stopped[:3] == ("finished", "inconclusive", "budget")
     assert stopped[3] == Decimal("0.01") * paid
@@ -99,7 +100,7 @@ def test_going_on_needs_a_higher_ceiling(
     settings.EVALS_PULSE_S = 0.05
     model_server.answers(one_cent)
     run = start_run(priced_suite, max_cost_usd=Decimal("0.05"))
-    drain(run.pk)
+    work()
     run.refresh_from_db()
 
     with pytest.raises(CannotStartError, match=r"needs a ceiling above \$0\.05 to go on"):
@@ -116,7 +117,7 @@ def test_a_cancelled_run_goes_on_with_what_was_not_held() -> None:
 
     resume(run)
     waiting = set(run.executions.values_list("status", "attempts", "cost_usd"))
-    drain(run.pk)
+    work()
 
     run.refresh_from_db()
     assert waiting == {("queued", 0, None)}  # nobody died
@@ -127,13 +128,12 @@ def test_a_cancelled_run_goes_on_with_what_was_not_held() -> None:
 def test_a_run_that_was_out_of_time_has_time_again() -> None:
     run = start_run(make_suite(cases=2))
     Run.objects.filter(pk=run.pk).update(deadline_at=Now() - timedelta(seconds=1))
-    run.pass_deadline()
-    drain(run.pk)
+    reap()
     run.refresh_from_db()
     was = (run.status, run.stop_reason, run.not_run)
 
     resume(run)
-    drain(run.pk)
+    work()
 
     run.refresh_from_db()
     assert was == ("finished", "deadline", 2)
@@ -151,7 +151,7 @@ def test_a_run_without_a_ceiling_gets_none_later() -> None:
 
 def test_a_complete_run_has_nothing_to_go_on_with() -> None:
     run = start_run(make_suite(cases=1))
-    drain(run.pk)
+    work()
     run.refresh_from_db()
 
     with pytest.raises(CannotStartError, match="is complete"):

@@ -16,7 +16,6 @@ from django_q.scheduler import scheduler
 from evals_app.documents import run_document
 from evals_app.models import Execution, GradeResult, PaidCalls, Run, Transcript
 from evals_app.runs import cancel_run, rerun, retention, start_run
-from evals_app.runs.drain import drain
 from evals_app.runs.resume import resume_run
 from evals_app.runs.retention import (
     Pruned,
@@ -26,6 +25,7 @@ from evals_app.runs.retention import (
     prune_as_scheduled,
     prune_run,
 )
+from evals_app.runs.shift import work
 from tests import makers
 from tests.runs.suites import make_suite
 
@@ -226,7 +226,7 @@ def after_batch(
 def finished(messages: list[str]) -> Run:
     with TestCase.captureOnCommitCallbacks(execute=True):
         run = start_run(make_suite(messages))
-    drain(run.pk)
+    work()
     run.refresh_from_db()
     return run
 
@@ -237,7 +237,7 @@ def test_a_pruned_run_can_be_run_again() -> None:
 
     with TestCase.captureOnCommitCallbacks(execute=True):
         again = rerun(Run.objects.get(pk=run.pk), only="failed")
-    drain(again.pk)
+    work()
 
     again.refresh_from_db()
     assert (again.total, again.failed) == (1, 1)
@@ -256,7 +256,7 @@ def test_a_pruned_run_that_was_stopped_can_go_on() -> None:
 
     with TestCase.captureOnCommitCallbacks(execute=True):
         resume_run(run)
-    drain(run.pk)
+    work()
 
     run.refresh_from_db()
     assert (run.status, run.passed) == ("finished", 2)

@@ -7,8 +7,8 @@ from django.test import TestCase
 
 from evals_app.models import Run, Suite
 from evals_app.runs import CannotStartError, start_run
-from evals_app.runs.drain import drain
 from evals_app.runs.rerun import rerun
+from evals_app.runs.shift import work
 from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def test_a_run_names_all_who_judge(checks: list[dict[str, Any]], judge: str) -> 
         suite.default_assertions.create(position=position, **check)
     with TestCase.captureOnCommitCallbacks(execute=True):
         run = start_run(suite)
-        drain(run.pk)
+        work()
         again = rerun(run, only="all")
 
     assert run.judge == judge

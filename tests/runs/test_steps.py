@@ -9,7 +9,7 @@ from django.test import TestCase
 
 from evals_app.models import Assertion, EvaluationSteps, Provider, Run, Suite
 from evals_app.runs import start_run
-from evals_app.runs.drain import drain
+from evals_app.runs.shift import work
 from tests.messages_api import Json, last_text
 from tests.model_server import KEY, ModelServer, Reply
 from tests.runs.suites import make_suite
@@ -67,7 +67,7 @@ def steps_suite(*, cases: int = 2, **options: Any) -> Suite:
 def run(suite: Suite) -> Run:
     with TestCase.captureOnCommitCallbacks(execute=True):
         started = start_run(suite)
-    drain(started.pk)
+    work()
     started.refresh_from_db()
     return started
 
@@ -115,8 +115,8 @@ def test_an_edit_does_not_reach_a_run_that_has_begun(server: ModelServer) -> Non
         between = start_run(suite)
     EvaluationSteps.objects.update(steps=["Edited."])
 
-    drain(before.pk)
-    drain(between.pk)
+    work()
+    work()
 
     # One began before there were any, the other froze them.
     assert steps_of(before) == steps_of(between) == [WRITTEN]

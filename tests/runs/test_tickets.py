@@ -1,76 +1,85 @@
-"""How many drainers a run asks for, and the tickets themselves."""
+"""The tickets that wake worker processes."""
 
 import importlib
 from typing import Any
 
 import pytest
+from django.test import TestCase
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 from redis import RedisError
 
+from evals_app.models import Run, Worker
 from evals_app.runs import start_run
-from evals_app.runs.tickets import MOST_SLOTS, drainers_for, issue_tickets, slots_for
-from tests.runs.suites import make_suite
+from evals_app.runs.tickets import call_workers
+from tests.runs.suites import make_agent, make_suite
+
+pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize(
-    ("workers", "concurrency", "executions", "drainers"),
-    [
-        pytest.param(9, 1, 100, 1, id="one at a time: one"),
-        pytest.param(9, 2, 100, 2, id="at least two"),
-        pytest.param(9, 64, 100, 2, id="also where one could hold all"),
-        pytest.param(9, 128, 1000, 2, id="two are full"),
-        pytest.param(9, 129, 1000, 3, id="one more"),
-        pytest.param(9, 1000, 10_000, 8, id="one process stays free"),
-        pytest.param(3, 1000, 10_000, 2, id="of three, two"),
-        pytest.param(2, 1000, 10_000, 1, id="of two, one"),
-        pytest.param(1, 1000, 10_000, 1, id="but one there must be"),
-        pytest.param(9, 10, 1, 1, id="no more than there is to do"),
-        pytest.param(9, 1000, 3, 3, id="three for three"),
-        pytest.param(9, 10, 0, 1, id="nothing to do: somebody must say so"),
-    ],
-)
-def test_how_many_drainers_a_run_wants(
-    workers: int, concurrency: int, executions: int, drainers: int
-) -> None:
-    assert drainers_for(concurrency, executions=executions, processes=workers) == drainers
+def start(slug: str = "greetings", **options: Any) -> Run:
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        return start_run(make_suite(slug=slug, agent=make_agent(slug), **options))
 
 
-@pytest.mark.parametrize(
-    ("concurrency", "drainers", "slots"),
-    [
-        pytest.param(1, 1, 1, id="one at a time"),
-        pytest.param(10, 2, 5, id="two share ten"),
-        pytest.param(5, 2, 3, id="rounded up"),
-        pytest.param(129, 3, 43, id="three share"),
-        pytest.param(1000, 1, MOST_SLOTS, id="never more than a drainer holds"),
-        pytest.param(10, 1, 10, id="one drainer has all"),
-    ],
-)
-def test_the_drainers_share_what_may_be_held_at_once(
-    concurrency: int, drainers: int, slots: int
-) -> None:
-    assert slots_for(concurrency, drainers=drainers) == slots
+def test_a_start_wakes_as_many_processes_as_the_run_can_use_and_leaves_one_free() -> None:
+    start(cases=20)
+
+    assert OrmQ.objects.count() == 2  # of three
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_tickets_name_the_run_and_the_task_that_serves_it(count: int) -> None:
-    issue_tickets(7, count)
+def test_a_run_of_one_conversation_at_a_time_wakes_one() -> None:
+    start(concurrency=1)
 
-    tasks = [row.task for row in OrmQ.objects.all()]
-    assert len(tasks) == count
-    for task in tasks:
-        assert (task["kwargs"], task["args"]) == ({"run_id": 7}, ())
-        module, _, name = task["func"].rpartition(".")
-        assert callable(getattr(importlib.import_module(module), name))
+    assert OrmQ.objects.count() == 1
 
 
-@pytest.mark.django_db
-def test_tickets_that_cannot_be_issued_are_left_to_the_next_reaper(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run = start_run(make_suite())
+def test_a_ticket_calls_the_task_that_works() -> None:
+    start(cases=1)
+
+    task = OrmQ.objects.get().task
+    module, _, name = task["func"].rpartition(".")
+    assert callable(getattr(importlib.import_module(module), name))
+    assert (task["kwargs"], task["args"]) == ({}, ())
+
+
+def test_the_queue_never_holds_more_tickets_than_there_are_processes() -> None:
+    for number in range(5):
+        start(f"suite-{number}", cases=20)
+    call_workers()
+
+    assert OrmQ.objects.count() == 3
+
+
+def test_tickets_that_were_lost_are_issued_again() -> None:
+    start(cases=1)
+    OrmQ.objects.all().delete()
+
+    call_workers()
+
+    assert OrmQ.objects.count() == 1
+
+
+def test_nobody_is_called_where_nothing_waits() -> None:
+    run = start(cases=1)
+    OrmQ.objects.all().delete()
+    run.cancel()
+
+    call_workers()
+
+    assert not OrmQ.objects.exists()
+
+
+def test_a_larger_crew_is_called_in_larger_numbers() -> None:
+    Worker.objects.create(host="elsewhere", pid=1, version="0", processes=9)
+
+    start(cases=500, concurrency=1000)
+
+    assert OrmQ.objects.count() == 8
+
+
+def test_tickets_are_issued_together_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    start_run(make_suite(cases=20))
     issued = []
 
     def break_at_the_second(*args: Any, **kwargs: Any) -> str:
@@ -82,9 +91,7 @@ def test_tickets_that_cannot_be_issued_are_left_to_the_next_reaper(
 
     # A queue that breaks midway cannot be had otherwise.
     monkeypatch.setattr("evals_app.runs.tickets.async_task", break_at_the_second)
-    issue_tickets(run.pk, 3)
+    call_workers()
 
-    run.refresh_from_db()
     assert len(issued) == 2
-    assert not OrmQ.objects.exists()  # together or not at all
-    assert run.ticketed_at is None
+    assert not OrmQ.objects.exists()

@@ -7,16 +7,14 @@ import time
 
 import pytest
 
-from evals_app.models import Run, Worker
+from evals_app.models import Worker
 from evals_app.runs.workers import (
     announce,
     is_process,
     live_workers,
-    lose_tickets,
     retire,
     somebody_works_here,
 )
-from tests.makers import make_run
 
 
 def test_this_process_is_one() -> None:
@@ -58,14 +56,3 @@ def test_a_worker_on_its_way_out_does_not_count() -> None:
 
     assert Worker.objects.count() == 1
     assert not live_workers().exists()
-
-
-@pytest.mark.django_db
-def test_lost_tickets_are_due_at_once_for_runs_that_go_on() -> None:
-    waiting, over = make_run(["queued"]), make_run(["passed"])
-    Run.objects.update(ticketed_at=waiting.created_at)
-
-    lose_tickets()
-
-    assert Run.objects.get(pk=waiting.pk).ticketed_at is None
-    assert Run.objects.get(pk=over.pk).ticketed_at is not None

@@ -1,0 +1,116 @@
+"""A shift: one process works on the runs that wait, on several at once.
+
+Most of what a conversation does is waiting: for a reply, or for a provider that asked to be left
+alone. Meanwhile its process adopts other runs, so that none of them has to wait for it.
+"""
+
+import asyncio
+import logging
+import multiprocessing
+import resource
+from collections import Counter
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
+
+from evals_app.runs.drain import drain
+from evals_app.runs.lease import HeldLease, end_lease, open_lease, settle
+from evals_app.runs.limits import limited_memory, standing_still_kills
+from evals_app.runs.patience import AWAY, patiently
+from evals_app.runs.tickets import call_workers
+from evals_app.runs.waiting import next_run
+
+log = logging.getLogger(__name__)
+
+MOST_RUNS = 100  # of one process
+LOOK_S = 0.25  # how often a busy process looks for a run that nobody has taken
+PULSE_S_A_RUN = 0.05  # so that the pulses of many runs leave the database its peace
+
+# Seconds that conversations may still take once the worker is asked to stop; negative: it is not.
+# Made by the worker command before it forks. A RawValue has no lock that a death could keep.
+GRACE = multiprocessing.RawValue("d", -1.0)
+
+
+def work() -> dict[str, int]:
+    """Work until no run waits for this process; gives a few counts."""
+    shift = Shift()
+    with limited_memory(settings.EVALS_MEMORY_MB):
+        async_to_sync(shift.work)()
+    if shift.is_closing:
+        call_workers()  # what it left goes to others
+    return dict(shift.counts)
+
+
+class Shift:
+    """The runs that this process works on."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._leases: list[HeldLease] = []
+        self._broken: set[int] = set()  # runs that cannot be worked on here
+
+    async def work(self) -> None:
+        # Past a lease time without a sign of life others have the rows, and this process would only be
+        # in their way.
+        async with (
+            standing_still_kills(after_s=settings.EVALS_LEASE_S),
+            asyncio.TaskGroup() as group,
+        ):
+            at_work: set[asyncio.Task[None]] = set()
+            while True:
+                if lease := await sync_to_async(self._take_next)():
+                    at_work.add(group.create_task(self._drain(lease)))
+                if not at_work:
+                    return
+                _, at_work = await asyncio.wait(
+                    at_work, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED
+                )
+
+    # Leases are opened, asked for suspects and ended in the one thread that has the database.
+
+    def _take_next(self) -> HeldLease | None:
+        if self.is_closing or len(self._leases) >= MOST_RUNS:
+            return None
+        if any(lease.holds_suspects for lease in self._leases):
+            return None  # who dies of one must not take another run along
+        mine = {lease.run_id for lease in self._leases}
+        not_these = mine | self._broken
+        try:
+            while (run_id := next_run(is_busy=bool(mine), except_for=not_these)) is not None:
+                if lease := open_lease(run_id, is_alone=self._is_alone):
+                    self._leases.append(lease)
+                    return lease
+                not_these.add(run_id)  # another process was faster
+        except AWAY as error:
+            log.warning("The database did not answer while looking for runs. (%s)", error)
+        return None
+
+    def _is_alone(self) -> bool:
+        return len(self._leases) == 1
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether this process is to begin nothing more: it has to stop, or has grown too large."""
+        largest_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        is_too_large: bool = largest_kb >= settings.Q_CLUSTER["max_rss"]
+        return GRACE.value >= 0 or is_too_large
+
+    def _pulse_s(self) -> float:
+        return max(float(settings.EVALS_PULSE_S), PULSE_S_A_RUN * len(self._leases))
+
+    async def _drain(self, lease: HeldLease) -> None:
+        try:
+            await drain(
+                lease, grace=GRACE, is_closing=lambda: self.is_closing, pulse_s=self._pulse_s
+            )
+        except Exception:
+            log.exception("Run %d cannot be worked on.", lease.run_id)
+            self._broken.add(lease.run_id)
+        await sync_to_async(self._end)(lease)
+
+    def _end(self, lease: HeldLease) -> None:
+        end_lease(lease)
+        self._leases.remove(lease)
+        self.counts.update(lease.counts)
+        if lease.run_id not in self._broken:
+            patiently(settle, until=lambda: lease.valid_until, lost=None)(lease.run_id)
