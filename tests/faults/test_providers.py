@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from evals_app.models import Execution, Provider, Run
-from evals_app.runs import start_run
-from tests.faults.crew import check_run, crew, eventually, is_over
+from evals_app.models import Assertion, Execution, Provider, Run
+from evals_app.runs import cancel_run, start_run
+from tests.faults.crew import WORKERS, check_run, crew, eventually, is_over
 from tests.messages_api import Json
 from tests.model_server import (
     KEY,
@@ -126,6 +126,47 @@ def test_all_workers_leave_a_provider_alone_for_as_long_as_it_asks(
     assert max(waited_s) >= RATE_LIMIT_S - 0.5
     assert sum(each > 1 for each in waited_s) == CONCURRENCY
     assert not run.executions.filter(time_ms__gte=TURN_S * 1000).exists()
+
+
+# One provider that is sick, and runs that never ask it
+
+HEALTHY_WITHIN_S = 30.0  # of a busy machine; alone it takes less than a second
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param(Failure(429, headers={"retry-after": "60"}), id="refuses every call"),
+        pytest.param(Hang(), id="never answers"),
+    ],
+)
+def test_runs_that_wait_for_a_sick_provider_hold_up_no_other(
+    environment: dict[str, str], server: ModelServer, tmp_path: Path, trouble: Answer
+) -> None:
+    server.answers(lambda _: trouble)
+    sick = [
+        make_suite(
+            slug=f"sick-{number}",
+            agent=make_agent(f"sick-{number}"),
+            cases=1,
+            judge_model="local/claude-haiku-5-5",
+        )
+        for number in range(WORKERS + 3)
+    ]
+    Assertion.objects.update(type="llm_judge", options={"criteria": "It greets."})
+    healthy = make_suite(slug="healthy", agent=make_agent("healthy"), cases=1)
+
+    with crew(environment, tmp_path):
+        waiting = [start_run(suite, environ=environment) for suite in sick]
+        eventually(lambda: len(server.requests) > 0, "a call of the sick provider")
+        run = start_run(healthy)
+        eventually(lambda: is_over(run), "the healthy run's end", within_s=HEALTHY_WITHIN_S)
+        assert not any(is_over(each) for each in waiting)
+        for each in waiting:
+            cancel_run(each)
+        eventually(lambda: all(map(is_over, waiting)), "the end of the others")
+
+    check_run(run)
 
 
 # Errors of the server
