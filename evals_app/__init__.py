@@ -12,7 +12,7 @@ Layers; each imports only from those below it (contracts in pyproject.toml):
     formats | reports                   bytes to specs and back; summaries to documents
     engine                              hold conversations and grade them; knows no Django
 
-The path of one run: admin/suites.py, runs/start.py, tasks.py, runs/drain.py, engine/execution.py,
+The path of one run: admin/suites.py, runs/start.py, tasks.py, runs/shift.py, runs/drain.py, engine/execution.py,
 engine/conversation.py, engine/grading.py; the review screens read rows.
 """
 

@@ -1,12 +1,12 @@
 """System checks: settings under which runs could be lost are refused before anything starts.
 
-The order that must hold: an execution ends before the drainer's own deadline, that lies before the
-queue's timeout, that before the queue's retry. Otherwise django-q2 kills drainers that still work,
-or hands a ticket out a second time. Where each number comes from:
+The order that must hold: a shift and the last execution in it end before the queue's timeout, that
+lies before the queue's retry. Otherwise django-q2 kills processes that still work, or hands a
+ticket out a second time. Where each number comes from:
 
-* `timeout` 2100: an alarm of the queue, a backstop that is never reached (claims end after 300 s,
-  one execution takes at most 1500 s).
-* `retry` 4800: counted from the moment a ticket is pulled into memory, where it may wait for as
+* `timeout` 90,000: an alarm of the queue, a backstop that is never reached (a shift takes nothing new
+  after a day, one execution takes at most 1500 s).
+* `retry` 190,000: counted from the moment a ticket is pulled into memory, where it may wait for as
   many busy workers as the queue's limit allows.
 * `max_attempts` 1 and `ack_failures`: the rows say what is to be done again, never the queue.
 * a lease outlives a heartbeat, which falls on a pulse, and the longest wait for a locked SQLite
@@ -34,11 +34,11 @@ REQUIRED = {
 def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
     """Refuse queue and lease settings whose deadlines are out of order."""
     queue = settings.Q_CLUSTER
-    own = settings.EVALS_CLAIM_S + settings.EVALS_EXECUTION_S
+    own = settings.EVALS_SHIFT_S + settings.EVALS_EXECUTION_S
     timeout, retry = queue["timeout"], queue["retry"]
     if not own < timeout:
         yield Error(
-            f"The queue's timeout ({timeout} s) must lie above EVALS_CLAIM_S + EVALS_EXECUTION_S "
+            f"The queue's timeout ({timeout} s) must lie above EVALS_SHIFT_S + EVALS_EXECUTION_S "
             f"({own:g} s), or drainers are killed at work.",
             id="evals_app.E001",
         )

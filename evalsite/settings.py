@@ -132,8 +132,8 @@ STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns about a directory that is missing
 WHITENOISE_USE_FINDERS = True  # straight from the packages: no collectstatic before the first start
 
-# Queue. A task only says that a run wants work, so it is tried once and may be lost: leases bring
-# the work back. EVALS_CLAIM_S + EVALS_EXECUTION_S < timeout < retry, or tasks would be cut or doubled.
+# Queue. A task only wakes a process, so it is tried once and may be lost: leases bring the work
+# back. EVALS_SHIFT_S + EVALS_EXECUTION_S < timeout < retry, or processes would be cut short.
 
 WORKERS = environment.count(
     "TOUCHSTONE_WORKERS", 3 if IS_SQLITE else max(3, (os.cpu_count() or 1) + 1)
@@ -142,8 +142,8 @@ Q_CLUSTER: dict[str, Any] = {
     "name": "touchstone",
     "workers": WORKERS,
     "queue_limit": WORKERS,
-    "timeout": 2100,
-    "retry": 4800,
+    "timeout": 90_000,
+    "retry": 190_000,
     "max_attempts": 1,
     "ack_failures": True,
     "bulk": 1,
@@ -164,11 +164,10 @@ else:
 EVALS_LEASE_S = environment.seconds("EVALS_LEASE_S", 45)
 EVALS_HEARTBEAT_S = environment.seconds("EVALS_HEARTBEAT_S", 10)
 EVALS_REAP_S = environment.seconds("EVALS_REAP_S", 10)
-EVALS_TIME_BOX_S = environment.seconds("EVALS_TIME_BOX_S", 300)
-EVALS_TIME_BOX_SHARED_S = environment.seconds("EVALS_TIME_BOX_SHARED_S", 10)
-EVALS_CLAIM_S = environment.seconds("EVALS_CLAIM_S", 300)
+EVALS_SHIFT_S = environment.seconds("EVALS_SHIFT_S", 24 * 3600)
 EVALS_EXECUTION_S = environment.seconds("EVALS_EXECUTION_S", 1500)
 EVALS_PULSE_S = environment.seconds("EVALS_PULSE_S", 1.0)
+EVALS_MAX_EXECUTIONS = environment.count("EVALS_MAX_EXECUTIONS", 100_000)  # of one run
 # 0: what was said is kept for ever.
 EVALS_KEEP_TRANSCRIPTS_DAYS = environment.count("EVALS_KEEP_TRANSCRIPTS_DAYS", 0, least=0)
 METRICS = environment.flag("TOUCHSTONE_METRICS")  # /metrics, for holders of a token

@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.validators import MinValueValidator
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from unfold.forms import BaseDialogForm
@@ -120,18 +119,16 @@ def try_start(
 ) -> Run | None:
     """Start a run, or tell the person in words why it cannot start."""
     try:
-        # A savepoint: the page that asks may be saving something of its own.
-        with transaction.atomic():
-            return start_run(
-                suite,
-                by=request.user if request.user.is_authenticated else None,
-                cases=cases,
-                tags=tags,
-                names=names,
-                trials=trials,
-                max_cost_usd=max_cost_usd,
-                is_tryout=is_tryout,
-            )
+        return start_run(
+            suite,
+            by=request.user if request.user.is_authenticated else None,
+            cases=cases,
+            tags=tags,
+            names=names,
+            trials=trials,
+            max_cost_usd=max_cost_usd,
+            is_tryout=is_tryout,
+        )
     except CannotStartError as error:
         for problem in error.problems:
             messages.error(request, f"The run did not start. {problem}")

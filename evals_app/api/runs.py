@@ -139,9 +139,13 @@ def _started_before(key: str) -> Run | None:
         RefusedError: the key started something else.
     """
     name = key.rpartition(":")[0] + ":"
-    run = Run.objects.filter(idempotency_key__startswith=name).only("idempotency_key").first()
+    runs = Run.everything.filter(idempotency_key__startswith=name)
+    run = runs.only("idempotency_key", "status").first()
     if run is not None and run.idempotency_key != key:
         message = f"This Idempotency-Key started run {run.pk} with another body; take a new key."
+        raise RefusedError(message, status=409, kind=KEY_REUSED)
+    if run is not None and run.status == Run.PREPARING:
+        message = f"Run {run.pk} of this Idempotency-Key is being prepared; ask again in a moment."
         raise RefusedError(message, status=409, kind=KEY_REUSED)
     return run
 

@@ -21,6 +21,8 @@ class Snapshot(models.Model):
     sha256 = models.CharField(max_length=64, primary_key=True)
     schema_version = models.PositiveSmallIntegerField()
     content = models.TextField()
+    # While its cases are being written; whoever needs the same content meanwhile completes them.
+    is_complete = models.BooleanField(db_default=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
@@ -42,6 +44,13 @@ class SnapshotCase(models.Model):
 
     def __str__(self) -> str:
         return f"Case {self.position} of {self.snapshot_id[:12]}"
+
+
+class VisibleRuns(models.Manager["Run"]):
+    """The runs that exist for everybody: all of their executions are written."""
+
+    def get_queryset(self) -> models.QuerySet["Run"]:
+        return super().get_queryset().exclude(status=Run.PREPARING)
 
 
 class Run(models.Model):
@@ -72,6 +81,7 @@ class Run(models.Model):
         BUDGET = "budget", "Out of budget"
 
     OPEN = (Status.QUEUED, Status.RUNNING)
+    PREPARING = "preparing"  # its executions are being written; nobody sees it yet
 
     snapshot = models.ForeignKey(Snapshot, models.PROTECT, related_name="runs")
     suite = models.ForeignKey(Suite, models.SET_NULL, null=True, related_name="runs")
@@ -125,6 +135,9 @@ class Run(models.Model):
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
+    objects = VisibleRuns()
+    everything = models.Manager["Run"]()  # those that are being prepared included
+
     class Meta:
         constraints = [
             models.CheckConstraint(
@@ -135,7 +148,7 @@ class Run(models.Model):
             ),
             models.CheckConstraint(
                 name="run_verdict_when_ended",
-                condition=Q(status__in=["queued", "running"], verdict="")
+                condition=Q(status__in=["preparing", "queued", "running"], verdict="")
                 | (Q(status__in=["finished", "cancelled"]) & ~Q(verdict="")),
             ),
         ]

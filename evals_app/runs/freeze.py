@@ -9,6 +9,7 @@ from itertools import islice
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple, Self, TypeVar
 
+from django.conf import settings
 from django.db.models import Model
 from django.utils import timezone
 from pydantic import ValidationError
@@ -101,26 +102,34 @@ class Frozen:
             if case.trials:
                 yield read_case(case.content), case.trials
 
-    def store(self) -> Snapshot:
-        """Give the row of this content, which is written only if it is new."""
+    def snapshot(self) -> Snapshot:
+        """Return the row of this content, which is written only if it is new."""
         head = self.head.canonical()
-        snapshot, is_new = Snapshot.objects.get_or_create(
+        snapshot, _ = Snapshot.objects.get_or_create(
             sha256=self._name.of(head),
-            defaults={"schema_version": SCHEMA_VERSION, "content": head},
+            defaults={"schema_version": SCHEMA_VERSION, "content": head, "is_complete": False},
         )
-        if is_new:
-            rows = (
-                SnapshotCase(snapshot=snapshot, position=position, content=case.content)
-                for position, case in enumerate(self)
-            )
-            create_many(SnapshotCase, rows)
         return snapshot
 
+    def complete(self, snapshot: Snapshot) -> None:
+        """Write the cases of the row of this content, unless they are there."""
+        if snapshot.is_complete:
+            return
+        rows = (
+            SnapshotCase(snapshot=snapshot, position=position, content=case.content)
+            for position, case in enumerate(self)
+        )
+        for part in in_parts(rows):
+            SnapshotCase.objects.bulk_create(
+                part, ignore_conflicts=True
+            )  # another start may be at it
+        Snapshot.objects.filter(pk=snapshot.pk).update(is_complete=True)
 
-def create_many(model: type[M], rows: Iterator[M]) -> None:
-    """Write rows, holding a few of them at a time."""
+
+def in_parts(rows: Iterator[M]) -> Iterator[list[M]]:
+    """Return rows, as many at a time as are written in one transaction."""
     while part := list(islice(rows, AT_ONCE)):
-        model._default_manager.bulk_create(part)  # noqa: SLF001 - Django's name for it
+        yield part
 
 
 @contextmanager
@@ -167,6 +176,7 @@ def freeze(
         priced = _with_prices(providers, models)
         if max_cost_usd is not None:
             obstacles.prices(priced, models, ceiling=max_cost_usd)
+        obstacles.found += _too_many(frozen)
         if obstacles.found:
             raise CannotStartError(obstacles.found)
         frozen.head = SnapshotSpec(
@@ -183,6 +193,18 @@ def freeze(
         yield frozen
 
 
+def _too_many(frozen: Frozen) -> list[str]:
+    most = settings.EVALS_MAX_EXECUTIONS
+    if frozen.executions <= most:
+        return []
+    return [
+        (
+            f"This run would have {frozen.executions:,} conversations ({frozen.cases:,} cases with "
+            f"all their trials), and at most {most:,} are allowed. Choose fewer cases or trials."
+        )
+    ]
+
+
 def _by_name(models: Iterable[ModelSpec | None]) -> list[ModelSpec]:
     """Give each model once."""
     return sorted({each for each in models if each is not None}, key=str)
@@ -194,7 +216,7 @@ def _read_suite(
     """Read a suite case by case, and give it without its cases; `see` is given every check."""
     row = Suite.objects.with_head().get(pk=suite.pk)
     if row.archived_at is not None:
-        raise CannotStartError([f"Suite {row.slug} is archived. Restore it first, or import it."])
+        raise CannotStartError([archived(row.slug)])
     try:
         head = SuiteSpec.model_validate(row.written_head())
         for each in head.assertions:
@@ -212,6 +234,11 @@ def _read_suite(
         _read(SuiteSpec, Suite.objects.with_everything().get(pk=suite.pk).written())
         raise
     return head
+
+
+def archived(slug: str) -> str:
+    """Return the sentence that refuses to run an archived suite."""
+    return f"Suite {slug} is archived. Restore it first, or import it."
 
 
 def _fixtures(slugs: Collection[str]) -> list[FixtureSpec]:

@@ -25,6 +25,7 @@ from evals_app.runs.finish import close_if_over
 from evals_app.runs.lease import cases_of
 from evals_app.runs.patience import AWAY
 from evals_app.runs.record import write_outcomes
+from evals_app.runs.start import forget_unprepared
 from evals_app.runs.tickets import call_workers
 from evals_app.runs.workers import is_process
 
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 MOST_ATTEMPTS = 3  # at the third death of its worker an execution is given up
 KEEP_FAILURES = timedelta(days=7)
 FORGET_WORKERS = timedelta(hours=1)
+PREPARED_WITHIN = timedelta(minutes=10)  # without a sign of life of who writes its executions
 
 
 def reap() -> int:
@@ -54,6 +56,10 @@ def reap() -> int:
             cancel_queued(run.pk)
             close_if_over(run.pk)
     _forget_workers(here)
+    for run in Run.everything.filter(
+        status=Run.PREPARING, waiting_since__lt=Now() - PREPARED_WITHIN
+    ):
+        forget_unprepared(run)
     call_workers()
     Failure.objects.filter(stopped__lt=Now() - KEEP_FAILURES).delete()
     return reaped

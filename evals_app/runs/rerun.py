@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SnapshotSpec, read_case
 from evals_app.models import Execution, Run
-from evals_app.runs.freeze import AT_ONCE, CannotStartError
+from evals_app.runs.freeze import AT_ONCE, CannotStartError, archived
 from evals_app.runs.start import create_run
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def rerun(run: Run, *, only: Only, by: "User | None" = None) -> Run:
     Raises:
         CannotStartError: there are none.
     """
+    if run.suite is not None and run.suite.archived_at is not None:
+        raise CannotStartError([archived(run.suite.slug)])
     chosen = cases_to_rerun(run, only=only).order_by().values("case")
     if not chosen.exists():
         problem = f"Run {run.pk} has no {only} executions." if only != "all" else "It is empty."

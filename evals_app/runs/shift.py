@@ -7,7 +7,9 @@ alone. Meanwhile its process adopts other runs, so that none of them has to wait
 import asyncio
 import logging
 import multiprocessing
+import random
 import resource
+import time
 from collections import Counter
 
 from asgiref.sync import async_to_sync, sync_to_async
@@ -48,6 +50,8 @@ class Shift:
         self.counts: Counter[str] = Counter()
         self._leases: list[HeldLease] = []
         self._broken: set[int] = set()  # runs that cannot be worked on here
+        # Not all at the same time.
+        self._ends_at = time.monotonic() + settings.EVALS_SHIFT_S * random.uniform(0.5, 1.0)
 
     async def work(self) -> None:
         # Past a lease time without a sign of life others have the rows, and this process would only be
@@ -90,10 +94,11 @@ class Shift:
 
     @property
     def is_closing(self) -> bool:
-        """Whether this process is to begin nothing more: it has to stop, or has grown too large."""
+        """Whether it is to begin nothing more: it has to stop, has grown too large, or is old."""
+        is_told_to_stop = GRACE.value >= 0
         largest_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        is_too_large: bool = largest_kb >= settings.Q_CLUSTER["max_rss"]
-        return GRACE.value >= 0 or is_too_large
+        is_too_large = largest_kb >= settings.Q_CLUSTER["max_rss"]
+        return is_told_to_stop or is_too_large or time.monotonic() >= self._ends_at
 
     def _pulse_s(self) -> float:
         return max(float(settings.EVALS_PULSE_S), PULSE_S_A_RUN * len(self._leases))

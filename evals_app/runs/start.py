@@ -2,18 +2,18 @@
 
 import difflib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Agent, Execution, Run, Snapshot, Suite
 from evals_app.reports.judges import judges_text
-from evals_app.runs.freeze import CannotStartError, create_many, freeze
+from evals_app.runs.freeze import AT_ONCE, CannotStartError, freeze, in_parts
 from evals_app.runs.providers import know
 from evals_app.runs.select import Part
 from evals_app.runs.tickets import call_workers
@@ -52,21 +52,21 @@ def start_run(
     ) as frozen:
         if not frozen.executions:
             raise CannotStartError([_nothing_chosen(suite, cases=[*cases, *names], tags=tags)])
-        with transaction.atomic():
-            return create_run(
-                frozen.store(),
-                head=frozen.head,
-                plan=frozen.plan(),
-                total=frozen.executions,
-                concurrency=concurrency or frozen.head.suite.concurrency,
-                timeout_s=timeout_s,
-                suite=suite,
-                judge=judges_text(frozen.judges),
-                created_by=by,
-                max_cost_usd=max_cost_usd,
-                is_tryout=is_tryout,
-                idempotency_key=idempotency_key,
-            )
+        return create_run(
+            frozen.snapshot(),
+            head=frozen.head,
+            plan=frozen.plan(),
+            total=frozen.executions,
+            concurrency=concurrency or frozen.head.suite.concurrency,
+            timeout_s=timeout_s,
+            complete=frozen.complete,
+            suite=suite,
+            judge=judges_text(frozen.judges),
+            created_by=by,
+            max_cost_usd=max_cost_usd,
+            is_tryout=is_tryout,
+            idempotency_key=idempotency_key,
+        )
 
 
 def create_run(
@@ -77,33 +77,58 @@ def create_run(
     total: int,
     concurrency: int,
     timeout_s: float | None = None,
+    complete: Callable[[Snapshot], None] = lambda _: None,
     **columns: Any,
 ) -> Run:
-    """Write a run with its executions and, once that is committed, its tickets.
+    """Write a run with its executions, and wake workers.
 
-    `head` is what the snapshot holds besides cases, `plan` gives case, position and trial of
-    `total` executions, `columns` are more ones of the run.
+    `head` is what the snapshot holds besides cases, which `complete` writes where they are missing;
+    `plan` gives case, position and trial of `total` executions, `columns` are more ones of the run.
+
+    There may be 100,000 of them, and others want to write too, so each few are a transaction of
+    their own; the run is out of sight until all are there. What a process that dies leaves behind is
+    removed by reapers.
     """
-    with transaction.atomic():
-        run = Run.objects.create(
+    with transaction.atomic():  # the idempotency key may be taken
+        run = Run.everything.create(
             snapshot=snapshot,
+            status=Run.PREPARING,
             concurrency=concurrency,
             total=total,
             not_run=total,
-            deadline_at=Now() + timedelta(seconds=timeout_s) if timeout_s else None,
             **_columns(head),
             **columns,
         )
-        create_many(
-            Execution,
-            (
-                Execution(run=run, case=case, position=position, trial=trial)
-                for case, position, trial in plan
-            ),
+    preparing = Run.everything.filter(pk=run.pk)
+    try:
+        complete(snapshot)
+        executions = (
+            Execution(run=run, case=case, position=position, trial=trial)
+            for case, position, trial in plan
         )
+        for part in in_parts(executions):
+            Execution.objects.bulk_create(part)
+            preparing.update(waiting_since=Now())  # a sign of life
         run.providers.set(know(provider.slug for provider in head.providers))
-        transaction.on_commit(call_workers)
+        preparing.update(
+            status=Run.Status.QUEUED,
+            waiting_since=Now(),
+            deadline_at=Now() + timedelta(seconds=timeout_s) if timeout_s else None,
+        )
+    except BaseException:
+        if not connection.in_atomic_block:  # else it never was
+            forget_unprepared(run)
+        raise
+    transaction.on_commit(call_workers)
     return Run.objects.get(pk=run.pk)
+
+
+def forget_unprepared(run: Run) -> None:
+    """Remove a run that was never ready, some of its executions at a time."""
+    rows = Execution.objects.filter(run=run).order_by("pk")
+    while ids := list(rows.values_list("pk", flat=True)[:AT_ONCE]):
+        Execution.objects.filter(pk__in=ids).delete()
+    run.delete()
 
 
 def _columns(head: SnapshotSpec) -> dict[str, Any]:

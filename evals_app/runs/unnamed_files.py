@@ -35,7 +35,7 @@ def _named() -> Iterator[set[str]]:
     shown = Turn.objects.exclude(files=[]).values_list("files", flat=True)
     yield {each["sha256"] for files in shown.iterator() for each in files if "sha256" in each}
     frozen = SnapshotCase.objects.filter(
-        snapshot__in=Run.objects.values("snapshot"), content__contains=_NAMES
+        snapshot__in=Run.everything.values("snapshot"), content__contains=_NAMES
     )
     for content in frozen.values_list("content", flat=True).iterator():
         yield set(_NAME.findall(content))

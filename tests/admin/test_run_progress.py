@@ -225,7 +225,7 @@ def test_what_is_held_by_nobody_is_stuck_with_or_without_workers() -> None:
 def test_a_run_that_free_workers_do_not_take_up_is_stuck() -> None:
     make_worker()
     long_ago = timezone.now() - timedelta(minutes=10)
-    run = make_run(["queued"], created_at=long_ago)
+    run = make_run(["queued"], waiting_since=long_ago)
 
     (told,) = progress(run)["stuck"]
 

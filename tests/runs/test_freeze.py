@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.db import transaction
 from django.utils import timezone
 
 from evals_app.engine.permits import permitting
@@ -140,8 +139,11 @@ def test_what_follows_a_script_needs_no_price() -> None:
 
 
 def stored(suite: Suite, **options: Any) -> Snapshot:
-    with freeze(suite, **({"environ": ENVIRON} | options)) as frozen, transaction.atomic():
-        return frozen.store()
+    with freeze(suite, **({"environ": ENVIRON} | options)) as frozen:
+        snapshot = frozen.snapshot()
+        frozen.complete(snapshot)
+    snapshot.refresh_from_db()
+    return snapshot
 
 
 def texts(snapshot: Snapshot) -> list[str]:

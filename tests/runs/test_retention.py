@@ -313,9 +313,11 @@ def test_without_the_setting_no_run_is_pruned(settings: Any) -> None:
     assert [transcripts(run) for run in runs] == [2, 2]
 
 
-def test_a_time_box_that_is_full_leaves_the_rest_for_the_next_night(settings: Any) -> None:
+def test_a_time_box_that_is_full_leaves_the_rest_for_the_next_night(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings.EVALS_KEEP_TRANSCRIPTS_DAYS = 30
-    settings.EVALS_TIME_BOX_S = 0
+    monkeypatch.setattr("evals_app.runs.retention.PRUNE_S", 0)
     runs = [make_run(), make_run()]
 
     prune_as_scheduled()

@@ -1,12 +1,15 @@
 """What a run says of itself from its beginning."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import TestCase
+from django.utils import timezone
 
-from evals_app.models import Run, Suite
+from evals_app.models import Execution, Run, Snapshot, SnapshotCase, Suite
 from evals_app.runs import CannotStartError, start_run
+from evals_app.runs.reap import reap
 from evals_app.runs.rerun import rerun
 from evals_app.runs.shift import work
 from tests.runs.suites import make_agent, make_suite
@@ -61,9 +64,85 @@ def test_an_archived_suite_is_not_run_even_by_who_loaded_it_before() -> None:
     assert not Run.objects.exists()
 
 
-@pytest.mark.django_db
-def test_a_run_of_a_suite_that_was_archived_since_can_be_held_again() -> None:
+def test_a_run_of_a_suite_that_was_archived_since_is_not_run_again() -> None:
     first = start_run(make_suite())
     Suite.objects.archive()
 
-    assert rerun(first, only="all").total == first.total
+    with pytest.raises(CannotStartError, match="Suite greetings is archived"):
+        rerun(Run.objects.get(pk=first.pk), only="all")
+
+
+def test_a_run_of_more_conversations_than_are_allowed_does_not_start(settings: Any) -> None:
+    settings.EVALS_MAX_EXECUTIONS = 5
+    suite = make_suite(cases=3)
+
+    with pytest.raises(CannotStartError, match=r"6 conversations .* at most 5"):
+        start_run(suite, trials=2)
+
+    assert not Run.everything.exists()
+    assert start_run(suite).total == 3
+
+
+# Written in parts
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Write one execution at a time; return how many runs there were to be seen before each."""
+    seen: list[int] = []
+
+    def note(rows: Any) -> Any:
+        for row in rows:
+            seen.append(Run.objects.count())
+            yield [row]
+
+    # Thousands of rows take a while.
+    monkeypatch.setattr("evals_app.runs.start.in_parts", note)
+    return seen
+
+
+def test_a_run_is_out_of_sight_until_all_its_executions_are_written(parts: list[int]) -> None:
+    run = start_run(make_suite(cases=3), timeout_s=60)
+
+    assert parts == [0, 0, 0]
+    assert (run.status, run.executions.count()) == ("queued", 3)
+    assert run.deadline_at is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_start_that_fails_halfway_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def break_after_one(rows: Any) -> Any:
+        yield [next(rows)]
+        message = "The disk is full."
+        raise OSError(message)
+
+    # A full disk cannot be had otherwise.
+    monkeypatch.setattr("evals_app.runs.start.in_parts", break_after_one)
+    with pytest.raises(OSError, match="full"):
+        start_run(make_suite(cases=3))
+
+    assert not Run.everything.exists()
+    assert not Execution.objects.exists()
+
+
+def test_what_a_process_left_that_died_while_it_prepared_a_run_is_removed() -> None:
+    left, fresh = start_run(make_suite()), start_run(make_suite(slug="b", agent=make_agent("b")))
+    Run.objects.update(status="preparing")
+    Run.everything.filter(pk=left.pk).update(waiting_since=timezone.now() - timedelta(hours=1))
+
+    reap()
+
+    assert list(Run.everything.values_list("pk", flat=True)) == [fresh.pk]
+    assert not Execution.objects.filter(run_id=left.pk).exists()
+
+
+def test_a_snapshot_that_another_start_left_unfinished_is_completed() -> None:
+    suite = make_suite(cases=3)
+    start_run(suite)
+    Snapshot.objects.update(is_complete=False)
+    SnapshotCase.objects.filter(position=1).delete()
+
+    again = start_run(suite)
+
+    assert sorted(again.snapshot.cases.values_list("position", flat=True)) == [0, 1, 2]
+    assert Snapshot.objects.get().is_complete
