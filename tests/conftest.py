@@ -45,9 +45,13 @@ CHROMIUM_ARGUMENTS = (
 if settings.configured:
     raise pytest.UsageError("Unset DJANGO_SETTINGS_MODULE: the tests set it after what it reads.")
 
-# Other tests run beside them, so no example has a deadline.
-hypothesis.settings.register_profile("side by side", deadline=None, max_examples=50)
-hypothesis.settings.load_profile("side by side")
+# Other tests run beside them, so no example has a deadline. The same examples each time: a test run
+# says whether something was broken. Looking for new ones: --hypothesis-profile exploring.
+hypothesis.settings.register_profile(
+    "same each time", deadline=None, max_examples=50, derandomize=True
+)
+hypothesis.settings.register_profile("exploring", deadline=None, max_examples=2000)
+hypothesis.settings.load_profile("same each time")
 
 OURS = ("TOUCHSTONE_", "EVALS_")
 DATA = Path(tempfile.mkdtemp(prefix="touchstone-tests-"))

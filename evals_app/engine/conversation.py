@@ -17,7 +17,7 @@ from evals_app.engine.files import FileSpec, ReadFile, media_type, no_file
 from evals_app.engine.journal import WorldState
 from evals_app.engine.llm.call import Complete, FileContent
 from evals_app.engine.suite import CaseSpec
-from evals_app.engine.template import resolve
+from evals_app.engine.template import plain, resolve
 from evals_app.engine.trial import Cause, Failure, Message, Trial, TurnRecord, World
 
 # After that many agent errors in a row the rest of the conversation would mean nothing.
@@ -71,7 +71,7 @@ class Conversation:
         self._tools = [variables.tool(each) for each in agent.tools]
         self._warnings = prompt.warnings("The prompt") + variables.warnings("A tool")
         self._session_id = secrets.token_hex(16)
-        self._history = tuple(Message(each.role, each.content) for each in case.history)
+        self._history = tuple(Message(each.role, plain(each.content)) for each in case.history)
         self._turns: list[TurnRecord] = []
         self._failure: Failure | None = None
 
@@ -108,7 +108,9 @@ class Conversation:
     async def _hold_turns(self, session: Session) -> None:
         for index, turn in enumerate(self._case.turns, 1):
             files = [await self._content(each) for each in turn.files]
-            exchange = Exchange(index, turn.user, self._case.turn_timeout_s, files=tuple(files))
+            exchange = Exchange(
+                index, plain(turn.user), self._case.turn_timeout_s, files=tuple(files)
+            )
             await self._hold_turn(session, exchange, expected=turn.expected)
             if self._failure or self._has_given_up():
                 break

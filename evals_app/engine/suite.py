@@ -26,6 +26,7 @@ from evals_app.engine.graders import ALIASES, GRADERS, GROUPS, Grader, named_typ
 from evals_app.engine.graders.base import Need
 from evals_app.engine.matchers import json_problem
 from evals_app.engine.spec import MOST, JudgeRef, Name, Slug, Spec, Template, Usd, located
+from evals_app.engine.template import placeholders
 
 COMMON_KEYS = ("type", "name", "weight", "threshold", "enabled", "fail_on_error", "model", "scope")
 
@@ -237,7 +238,7 @@ class HistoryMessage(Spec):
     """A message that was said before the first turn."""
 
     role: Annotated[Literal["user", "assistant"], Field(description="Who said it.")]
-    content: Annotated[str, Field(description="What was said.", min_length=1)]
+    content: Annotated[str, Field(description="What was said; braces as in `user`.", min_length=1)]
 
 
 class TurnSpec(Spec):
@@ -247,7 +248,13 @@ class TurnSpec(Spec):
     replaces the defaults unless `inherit` adds it to them.
     """
 
-    user: Annotated[str, Field(description="What the user says.", min_length=1)]
+    user: Annotated[
+        str,
+        Field(
+            description="What the user says. Nothing is filled in: for {{name}} in it write \\{{name}}.",
+            min_length=1,
+        ),
+    ]
     expected: Annotated[
         str | None, Field(description="The expected answer. The agent never sees it.")
     ] = None
@@ -345,6 +352,20 @@ class CaseSpec(Spec):
         if errors:
             raise ValidationError.from_exception_data("CaseSpec", errors)
         return self
+
+    def placeholders(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Find variables left in its messages: where they are, and what to do about them."""
+        said = [(("history", n, "content"), each.content) for n, each in enumerate(self.history)]
+        said += [(("turns", n, "user"), each.user) for n, each in enumerate(self.turns)]
+        for loc, message in said:
+            for found in placeholders(message):
+                shown = " ".join(found.split())[:100]
+                problem = (
+                    f"In case {self.name!r} the agent would get {shown} as it is: messages have no"
+                    " variables. Write the text out, or put a backslash before the braces (\\{{)"
+                    " if you mean them."
+                )
+                yield loc, problem
 
     def assertions(self) -> Iterator[AssertionSpec]:
         """Give all assertions of its own."""

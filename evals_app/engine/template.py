@@ -1,13 +1,15 @@
-"""Variables in double braces: `{{threadContext.params.studentName}}` in prompts and settings."""
+r"""Variables in double braces: `{{threadContext.params.studentName}}` in prompts and settings.
+
+A backslash before them, `\{{name}}`, stands for the braces themselves.
+"""
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# A variable is anything between double braces on one line; a lone brace is plain text.
-_VARIABLE = re.compile(r"\{\{\s*([^{}\n]*?)\s*\}\}")
+_BRACES = re.compile(r"(\\?)\{\{([^{}]*)\}\}")  # a lone brace is plain text
 _PARAMS = "threadContext.params."
 KNOWN_VARIABLES = ("threadContext.channel", "threadContext.params.NAME", "agentName", "datetime")
 
@@ -29,7 +31,7 @@ class Resolved:
 
 def unknown_variable(text: str) -> str | None:
     """Say what is wrong with the first unknown variable; None if all are known."""
-    for name in _VARIABLE.findall(text):
+    for name in _variables(text):
         if name in KNOWN_VARIABLES[:1] + KNOWN_VARIABLES[2:]:
             continue
         if name.startswith(_PARAMS) and len(name) > len(_PARAMS):
@@ -37,7 +39,8 @@ def unknown_variable(text: str) -> str | None:
         near = difflib.get_close_matches(name, KNOWN_VARIABLES, n=1)
         hint = f" Did you mean {{{{{near[0]}}}}}?" if near else ""
         known = ", ".join(f"{{{{{each}}}}}" for each in KNOWN_VARIABLES)
-        return f"Unknown variable {{{{{name}}}}}.{hint} Known: {known}."
+        braces = "For the braces themselves write \\{{."
+        return f"Unknown variable {{{{{name}}}}}.{hint} Known: {known}. {braces}"
     return None
 
 
@@ -55,11 +58,44 @@ def resolve(
     missing: list[str] = []
 
     def value_of(match: re.Match[str]) -> str:
-        value = given.get(match[1])
+        name = _variable(match)
+        if name is None:
+            return _plain(match)
+        value = given.get(name)
         if value is None:
-            missing.append(match[1])
+            missing.append(name)
             return ""
         # As it was written: a file says true, not True.
         return str(value).lower() if isinstance(value, bool) else str(value)
 
-    return Resolved(_VARIABLE.sub(value_of, text), tuple(dict.fromkeys(missing)))
+    return Resolved(_BRACES.sub(value_of, text), tuple(dict.fromkeys(missing)))
+
+
+def placeholders(message: str) -> list[str]:
+    """Give what a message to an agent has in double braces: nothing is filled in there."""
+    found = (each[0] for each in _BRACES.finditer(message) if not each[1] and each[2].strip())
+    return list(dict.fromkeys(found))
+
+
+def plain(message: str) -> str:
+    """Give a message as it is sent: braces that a backslash keeps, without the backslash."""
+    return _BRACES.sub(_plain, message)
+
+
+def written(message: str) -> str:
+    """Give a message as an author writes it who means all braces in it."""
+    return _BRACES.sub(lambda braces: f"\\{braces[0]}", message)
+
+
+def _variables(text: str) -> Iterator[str]:
+    return (name for each in _BRACES.finditer(text) if (name := _variable(each)) is not None)
+
+
+def _variable(braces: re.Match[str]) -> str | None:
+    """Name the variable in double braces; None: they are plain text."""
+    name = braces[2].strip()
+    return None if braces[1] or "\n" in name else name
+
+
+def _plain(braces: re.Match[str]) -> str:
+    return braces[0].removeprefix("\\")

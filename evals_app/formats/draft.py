@@ -241,6 +241,8 @@ def suite_warnings(suite: SuiteSpec, place: Callable[..., Problem]) -> Iterator[
         yield from _assertion_warnings(assertion, ("assertions", a), place)
     for c, case in enumerate(suite.cases):
         here: Loc = ("cases", c)
+        for loc, message in case.placeholders():
+            yield place((*here, *loc), f"{message} No run of it starts.", level="warning")
         for t, turn in enumerate(case.turns):
             there: Loc = (*here, "turns", t)
             for a, assertion in enumerate(turn.assertions or []):

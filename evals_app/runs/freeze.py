@@ -164,7 +164,7 @@ def freeze(
         steps.see(assertion)
 
     with Frozen() as frozen:
-        suite_spec = _read_suite(suite, part, frozen, see)
+        suite_spec = _read_suite(suite, part, frozen, see, obstacles.case)
         obstacles.files(frozen.files)
         judge = obstacles.judge(suite_spec, agent_spec)
         scripted = obstacles.scripted(judge)
@@ -211,9 +211,16 @@ def _by_name(models: Iterable[ModelSpec | None]) -> list[ModelSpec]:
 
 
 def _read_suite(
-    suite: Suite, part: Part, frozen: Frozen, see: Callable[[AssertionSpec], None]
+    suite: Suite,
+    part: Part,
+    frozen: Frozen,
+    see: Callable[[AssertionSpec], None],
+    see_chosen: Callable[[CaseSpec], None],
 ) -> SuiteSpec:
-    """Read a suite case by case, and give it without its cases; `see` is given every check."""
+    """Read a suite case by case, and give it without its cases.
+
+    `see` is given every check, `see_chosen` the cases that the run is to hold.
+    """
     row = Suite.objects.with_head().get(pk=suite.pk)
     if row.archived_at is not None:
         raise CannotStartError([archived(row.slug)])
@@ -228,7 +235,10 @@ def _read_suite(
             case = CaseSpec.model_validate(case_row.written())
             for each in case.assertions():
                 see(each)
-            frozen.add(case, trials=part.trials_of(case, head))
+            trials = part.trials_of(case, head)
+            if trials:
+                see_chosen(case)
+            frozen.add(case, trials=trials)
     except ValidationError:
         # As a whole it says of every problem where it is.
         _read(SuiteSpec, Suite.objects.with_everything().get(pk=suite.pk).written())

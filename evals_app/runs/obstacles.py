@@ -12,13 +12,14 @@ from evals_app.engine.agents.mcp_tools import MISSING as MISSING_MCP
 from evals_app.engine.llm.keys import missing_keys
 from evals_app.engine.llm.pricing import Prices, usd_text
 from evals_app.engine.spec import ModelRef, ModelSpec, ProviderSpec
-from evals_app.engine.suite import AssertionSpec, SuiteSpec
+from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.engine.tool_spec import HeaderValue, HttpTool, McpTools, header_variables
 from evals_app.formats import file_name
 from evals_app.models import Agent, Attachment
 from fixtures_app.tools import TOOLS
 
 MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
+MOST_MESSAGES = 5  # named of those that still have variables
 
 
 class Obstacles:
@@ -33,6 +34,7 @@ class Obstacles:
         self.found: list[str] = []
         self.own_judges: set[ModelSpec | None] = set()  # of checks that name one
         self._needs_judge = False
+        self._unfilled = 0
         self._providers = providers
         self._environ = environ
         self._why_not_called = why_not_called
@@ -80,6 +82,13 @@ class Obstacles:
             self._needs_judge = True
             return
         self.own_judges.add(self._named(assertion.model, agent, f"Check {assertion.label!r}"))
+
+    def case(self, case: CaseSpec) -> None:
+        """Look at what a case says to the agent."""
+        for _, problem in case.placeholders():
+            self._unfilled += 1
+            more = "More messages of this suite have such variables."
+            self._say(problem if self._unfilled <= MOST_MESSAGES else more)
 
     def files(self, paths: Mapping[str, str]) -> None:
         """Ask for the content of all files that turns show."""

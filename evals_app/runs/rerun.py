@@ -9,6 +9,7 @@ from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SnapshotSpec, read_case
 from evals_app.models import Execution, Run
 from evals_app.runs.freeze import AT_ONCE, CannotStartError, archived
+from evals_app.runs.obstacles import MOST_MESSAGES
 from evals_app.runs.start import create_run
 
 if TYPE_CHECKING:
@@ -32,13 +33,19 @@ def rerun(run: Run, *, only: Only, by: "User | None" = None) -> Run:
     if not chosen.exists():
         problem = f"Run {run.pk} has no {only} executions." if only != "all" else "It is empty."
         raise CannotStartError([problem])
+    names = set(chosen.values_list("case", flat=True))
     try:
         head = SnapshotSpec.read(run.snapshot.content)
-        for content in run.snapshot.cases.values_list("content", flat=True).iterator(AT_ONCE):
-            read_case(content)
+        contents = run.snapshot.cases.values_list("content", flat=True)
+        cases = map(read_case, contents.iterator(AT_ONCE))
+        problems = [
+            problem for case in cases if case.name in names for _, problem in case.placeholders()
+        ]
     except ValidationError as exc:
         problem = f"Run {run.pk} was made by another version; start its suite anew."
         raise CannotStartError([problem]) from exc
+    if problems:
+        raise CannotStartError(problems[:MOST_MESSAGES])
     rows = run.executions.filter(case__in=chosen).order_by("position", "trial")
     plan = rows.values_list("case", "position", "trial")
     return create_run(

@@ -198,6 +198,21 @@ async def test_a_parameter_that_is_not_set_is_empty_and_warned_of() -> None:
 # Ends
 
 
+async def test_braces_behind_a_backslash_are_sent_as_they_are() -> None:
+    before = [
+        {"role": "user", "content": r"I like \{{a}}"},
+        {"role": "assistant", "content": "Yes"},
+    ]
+
+    trial = await hold(r"Write {x} and \{{b}}", history=before)
+
+    assert trial.history[0].text == "I like {{a}}"
+    assert (trial.turns[0].user, trial.turns[0].reply) == (
+        "Write {x} and {{b}}",
+        "You said: Write {x} and {{b}}",
+    )
+
+
 async def test_trouble_with_the_provider_ends_the_conversation() -> None:
     async def away(call: ModelCall) -> ModelReply:
         error = UnavailableError("Anthropic answered 500.")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.engine.template import resolve, unknown_variable
+from evals_app.engine.template import placeholders, plain, resolve, unknown_variable, written
 
 NOW = "2026-05-01T09:30:00+00:00"
 
@@ -95,10 +95,52 @@ def test_an_unknown_variable_is_named_with_the_known_ones(text: str, words: str)
 
     assert problem is not None
     assert words in problem
-    assert problem.endswith("{{agentName}}, {{datetime}}.")
+    assert "{{agentName}}, {{datetime}}." in problem
 
 
 @given(st.text())
 def test_whatever_is_not_refused_can_be_filled_in(text: str) -> None:
     if unknown_variable(text) is None:
         assert "{{agentName}}" not in filled(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        pytest.param(r"Dear \{{name}}, \{{ a | b }}", "Dear {{name}}, {{ a | b }}", id="kept"),
+        pytest.param(r"\\{{name}}", r"\{{name}}", id="a backslash of its own"),
+        pytest.param(r"a \ b, \{c\}", r"a \ b, \{c\}", id="other backslashes"),
+    ],
+)
+def test_a_backslash_keeps_braces_as_they_are(text: str, sent: str) -> None:
+    assert unknown_variable(text) is None
+    assert filled(text) == sent
+    assert placeholders(text) == []
+    assert plain(text) == sent
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        ("Translate into {{language}}: {{ text }}, {{language}}", ["{{language}}", "{{ text }}"]),
+        ("{{ names | join(', ') }}", ["{{ names | join(', ') }}"]),
+        ("{{\nname\n}}", ["{{\nname\n}}"]),
+        ("{{{name}}}", ["{{name}}"]),
+        (r"\{{name}} {{other}}", ["{{other}}"]),
+        ('{"a": {"b": {}}} {{}} {{ }} { {a} } {{a', []),
+    ],
+)
+def test_variables_left_in_a_message_are_found(message: str, found: list[str]) -> None:
+    assert placeholders(message) == found
+
+
+@given(st.text() | st.text("\\\\{}a \n"))
+def test_a_message_that_means_all_its_braces_can_be_written(message: str) -> None:
+    assert plain(written(message)) == message
+    assert placeholders(written(message)) == []
+
+
+def test_braces_that_nobody_closes_are_read_in_bounded_time() -> None:
+    message = "{{" * 200_000 + "{{" + " " * 200_000
+
+    assert placeholders(message) == []

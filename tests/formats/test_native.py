@@ -17,6 +17,7 @@ from fixtures_app.spec import FixtureSpec
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
 FULL_TEXT = TEXT.filter(bool)
 NAME = FULL_TEXT
+RUBRIC = TEXT.map(lambda text: f"- Is kind\n{text}")
 SLUG = st.from_regex(r"[a-z0-9]{1,8}(-[a-z0-9]{1,8})?", fullmatch=True)
 NUMBER = st.floats(0, 1) | st.integers(0, 1)
 JSON = st.recursive(
@@ -73,7 +74,7 @@ ASSERTION = st.one_of(
         **COMMON,
     ),
     mapping(
-        {"type": st.just("rubric"), "criteria": FULL_TEXT},
+        {"type": st.just("rubric"), "criteria": RUBRIC},
         jury=st.just(["claude-haiku-5-5", "openai/gpt-6", "scripted/strict"]),
         **COMMON,
     ),
@@ -118,7 +119,7 @@ SUITE = mapping(
     score_scale=st.sampled_from(["0-1", "1-5"]),
     judge_model=JUDGE,
     judge_prompt=TEXT,
-    rubric=TEXT,
+    rubric=st.just("") | RUBRIC,
     rubric_weight=NUMBER,
     assertions=ASSERTIONS,
     gates=mapping({}, min_score=NUMBER, max_p95_ms=st.integers(0, 10**6), max_cost_usd=USD),
@@ -375,6 +376,16 @@ CONTAINS = "    turns: [{user: hi, assertions: [{type: contains, value: x}]}]\n"
             f"    context_params: {{country: no}}\n{CONTAINS}",
             "6: YAML reads the unquoted no as false",
             id="no where text may be meant",
+        ),
+        pytest.param(
+            f"    history: [{{role: user, content: 'I am {{{{ name }}}}'}}]\n{CONTAINS}",
+            "6: In case 'c' the agent would get {{ name }}",
+            id="a variable in what was said before",
+        ),
+        pytest.param(
+            CONTAINS.replace("hi", "'Translate into {{language}}'"),
+            "6: In case 'c' the agent would get {{language}}",
+            id="a variable in a message",
         ),
         pytest.param(f"    trials: 010\n{CONTAINS}", "6: YAML reads the unquoted 010", id="octal"),
         pytest.param(

@@ -95,6 +95,18 @@ def test_several_suites_share_one_document(
     assert [each["run"]["suite"] for each in runs] == ["greetings", "farewells"]
 
 
+def test_a_variable_left_in_a_message_gives_exit_code_2(
+    child_environment: dict[str, str],
+) -> None:
+    make_suite(["Translate into {{language}}"])
+
+    done = run_evals(child_environment)
+
+    assert done.returncode == 2
+    assert "{{language}}" in done.stderr
+    assert not Run.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

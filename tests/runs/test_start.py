@@ -7,7 +7,7 @@ import pytest
 from django.test import TestCase
 from django.utils import timezone
 
-from evals_app.models import Execution, Run, Snapshot, SnapshotCase, Suite
+from evals_app.models import Execution, Run, Snapshot, SnapshotCase, Suite, Turn
 from evals_app.runs import CannotStartError, start_run
 from evals_app.runs.reap import reap
 from evals_app.runs.rerun import rerun
@@ -146,3 +146,31 @@ def test_a_snapshot_that_another_start_left_unfinished_is_completed() -> None:
 
     assert sorted(again.snapshot.cases.values_list("position", flat=True)) == [0, 1, 2]
     assert Snapshot.objects.get().is_complete
+
+
+@pytest.mark.django_db
+def test_a_variable_left_in_a_message_stops_the_start_of_runs_that_would_send_it() -> None:
+    suite = make_suite(["hello", "bye"])
+    first = start_run(suite)
+    Turn.objects.filter(case__name="case 2").update(user="Translate into {{language}}")
+
+    with pytest.raises(CannotStartError, match=r"'case 2'.*{{language}}") as refused:
+        start_run(suite)
+
+    assert len(refused.value.problems) == 1
+    assert start_run(suite, names=["case 1"]).total == 1
+    assert rerun(first, only="all").total == 2
+
+    Turn.objects.filter(case__name="case 2").update(user=r"Translate into \{{language}}")
+    assert start_run(suite).total == 2
+
+
+@pytest.mark.django_db
+def test_a_run_that_sent_variables_is_not_run_again() -> None:
+    run = start_run(make_suite(["hello"]))
+    stored = run.snapshot.cases.get()
+    stored.content = stored.content.replace('"user":"', '"user":"{{language}} ')
+    stored.save()
+
+    with pytest.raises(CannotStartError, match=r"{{language}}"):
+        rerun(run, only="all")

@@ -176,7 +176,7 @@ def _filled(value: Any, values: Vars, here: Spot) -> Any:  # noqa: ANN401 - JSON
         for name in template.missing(values):
             message = f"A test that asserts this does not set {{{{{name}}}}}: it is empty."
             here.say(message, level="warning")
-        return template.fill(values)
+        return template.literal(values)
     if isinstance(value, list):
         return [_filled(each, values, here) for each in value]
     if isinstance(value, dict):
@@ -205,7 +205,7 @@ def _common(check: Json, spot: Spot, written: Assertion, setting: Setting, weigh
     """Add what every check may have: its name, its weight, its judge."""
     common: Json = {}
     if written.metric and "name" not in check:
-        name = Template(written.metric).fill(setting.values)[:_NAME_CHARS]
+        name = Template(written.metric).literal(setting.values)[:_NAME_CHARS]
         common |= _given("name", name or None)
     if not math.isclose(weight, 1):
         common["weight"] = round(weight, 6)

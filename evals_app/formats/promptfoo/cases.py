@@ -78,7 +78,7 @@ class Case:
     def text_option(self, key: str) -> str:
         """Give a text that goes before or after what is said."""
         spot = self.option(key)
-        return Template(text_of(spot.value)).fill(self.values) if spot else ""
+        return Template(text_of(spot.value)).message(self.values) if spot else ""
 
     def asks(self, key: str, labels: Sequence[str]) -> bool:
         """Whether it is for a prompt or a provider with one of these labels."""
@@ -234,7 +234,7 @@ def _name(description: str | None, values: Mapping[str, Any], chosen: Mapping[st
     )
     if description:
         described = Template(description)
-        name = description if described.problem else described.fill(values)
+        name = description if described.problem else described.literal(values)
         name = f"{name} ({told})" if chosen else name
     else:
         name = told

@@ -64,7 +64,7 @@ class Prompt:
         if not spoken or spoken[-1]["role"] != "user" or spoken[0]["role"] != "user":
             return None
         told = Template("\n\n".join(each.content.text for each in chat if each.role == "system"))
-        system = told.fill(values)
+        system = told.literal(values)
         *history, last = spoken
         if self.chat is None:
             template, parameters = Template(f"{{{{{_ALL_OF_THEM}}}}}"), {_ALL_OF_THEM: system}
@@ -77,7 +77,7 @@ def _spoken(chat: Sequence[Message], values: Vars) -> list[dict[str, str]]:
     """Give what was said before and now; messages of one speaker in a row are one."""
     spoken: list[dict[str, str]] = []
     for message in chat:
-        content = message.content.fill(values)
+        content = message.content.message(values)
         if message.role == "system" or not content:
             continue
         if spoken and spoken[-1]["role"] == message.role:

@@ -1,7 +1,7 @@
 """Texts with `{{variables}}`, as prompts and assertions have them.
 
 Templates of promptfoo are Nunjucks. Variables with their paths and a few filters are filled in here;
-whatever else a template calculates is not, and said.
+raw blocks are taken as they are; whatever else a template calculates is not, and said.
 """
 
 import json
@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-# None begins in another, so that a text is read once however many braces are never closed.
-_EXPRESSION = re.compile(r"\{\{((?:[^{}]|\{(?!\{)|\}(?!\}))*+)\}\}")
+from evals_app.engine.template import written as with_backslashes
+
+_RAW = re.compile(r"\{%-?\s*raw\s*-?%\}(.*?)(?:\{%-?\s*endraw\s*-?%\}|\Z)", re.DOTALL)
+# None begins in another, so that a text is read once however many braces are never closed. Not
+# possessive: with that Python 3.11.2 finds nothing.
+_EXPRESSION = re.compile(_RAW.pattern + r"|\{\{((?:[^{}]|\{(?!\{)|\}(?!\}))*)\}\}", re.DOTALL)
 _LOGIC = re.compile(r"\{%.*?(?:%\}|\Z)|\{#.*?(?:#\}|\Z)", re.DOTALL)
 _NAME = r"[A-Za-z_]\w*"
 _STEP = rf"\.(?:{_NAME}|\d+)|\[\d+\]|\['[^']*'\]|\[\"[^\"]*\"\]"
@@ -53,7 +57,7 @@ class Template:
     @property
     def problem(self) -> str | None:
         """Say what of it cannot be filled in; None if everything can."""
-        found = _LOGIC.search(self.text)
+        found = _LOGIC.search(_RAW.sub("", self.text))
         wrong = found[0] if found else next(filter(_cannot, self.expressions()), None)
         if wrong is None:
             return None
@@ -62,11 +66,20 @@ class Template:
 
     def expressions(self) -> Iterator[str]:
         """Give what stands in double braces."""
-        return map(_inside, _EXPRESSION.finditer(self.text))
+        found = map(_inside, _EXPRESSION.finditer(self.text))
+        return (expression for expression in found if expression is not None)
 
     def fill(self, values: Vars) -> str:
-        """Give the text; a variable without a value is empty."""
-        return _EXPRESSION.sub(lambda found: text_of(value_of(_inside(found), values)), self.text)
+        """Give the text as a part of others; a variable without a value is empty."""
+        return self._replaced(lambda expression: text_of(value_of(expression, values)))
+
+    def literal(self, values: Vars) -> str:
+        """Give the whole text, raw blocks opened."""
+        return opened(self.fill(values))
+
+    def message(self, values: Vars) -> str:
+        """Give the whole text as a message of ours: braces of raw blocks have a backslash."""
+        return _with_backslashes(self.fill(values))
 
     def missing(self, values: Vars) -> list[str]:
         """Name the variables that have no value."""
@@ -75,18 +88,35 @@ class Template:
 
     def values(self, values: Vars) -> dict[str, str]:
         """Give what each expression in it stands for."""
-        return {each: text_of(value_of(each, values)) for each in self.expressions()}
+        return {each: opened(text_of(value_of(each, values))) for each in self.expressions()}
 
     def with_parameters(self) -> str:
         """Give the text with parameters of a case in place of its variables."""
-        return _EXPRESSION.sub(
-            lambda found: f"{{{{threadContext.params.{_inside(found)}}}}}", self.text
+        return _with_backslashes(
+            self._replaced(lambda expression: f"{{{{threadContext.params.{expression}}}}}")
         )
 
+    def _replaced(self, give: Callable[[str], str]) -> str:
+        def replacement(found: re.Match[str]) -> str:
+            expression = _inside(found)
+            return found[0] if expression is None else give(expression)
 
-def _inside(braces: re.Match[str]) -> str:
+        return _EXPRESSION.sub(replacement, self.text)
+
+
+def opened(text: str) -> str:
+    """Give what raw blocks hold in their place."""
+    return _RAW.sub(r"\1", text)
+
+
+def _with_backslashes(text: str) -> str:
+    return _RAW.sub(lambda raw: with_backslashes(raw[1]), text)
+
+
+def _inside(found: re.Match[str]) -> str | None:
+    """Give what stands in double braces; None for a raw block."""
     # With a dash the space before or after them would be left out.
-    return braces[1].removeprefix("-").removesuffix("-").strip()
+    return None if found[2] is None else found[2].removeprefix("-").removesuffix("-").strip()
 
 
 def _cannot(expression: str) -> bool:

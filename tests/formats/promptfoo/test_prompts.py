@@ -172,3 +172,22 @@ def test_a_variable_that_a_test_does_not_set_is_warned_of() -> None:
 
     assert [(each.line, each.keys) for each in found.warnings] == [(4, "tests[0]")]
     assert "{{what}}" in found.warnings[0].message
+
+
+def test_raw_blocks_reach_the_agent_and_nothing_else_in_braces_does_unseen() -> None:
+    found = read(
+        with_tests(
+            """\
+  - vars: {what: "{% raw %}Dear {{name}}{% endraw %}"}
+  - vars: {what: "Dear {{ names | join(', ') }}"}
+"""
+        )
+    )
+
+    cases = found.suites[0].spec.cases
+    assert [each.turns[0].user for each in cases] == [
+        r"Say Dear \{{name}}",
+        "Say Dear {{ names | join(', ') }}",
+    ]
+    (warning,) = (each for each in found.warnings if "the agent would get" in each.message)
+    assert repr(cases[1].name) in warning.message

@@ -36,11 +36,30 @@ def test_variables_are_filled_in(text: str, filled: str) -> None:
     assert template.fill(VALUES) == filled
 
 
+RAW = "{{name}}, write {% raw %}{{user}}{% if x %}{%- endraw %}!"
+
+
+def test_a_raw_block_is_taken_as_it_is() -> None:
+    template = Template(RAW)
+
+    assert template.problem is None
+    assert template.missing({}) == ["name"]
+    assert template.literal(VALUES) == "Ana, write {{user}}{% if x %}!"
+    assert template.message(VALUES) == r"Ana, write \{{user}}{% if x %}!"
+    assert template.with_parameters() == (
+        r"{{threadContext.params.name}}, write \{{user}}{% if x %}!"
+    )
+    assert Template("{{a}}").literal(composed({"a": "{{b}}", "b": RAW, "name": "Ana"})) == (
+        "Ana, write {{user}}{% if x %}!"
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "{% if premium %}Hi{% endif %}",
         "{# a remark #}",
+        "{% raw %}{{a}}{% endraw %}{% if premium %}Hi{% endif %}",
         "{{ names | join(', ') }}",
         "{{ a + b }}",
         "{{ 'text' }}",
@@ -58,6 +77,7 @@ def test_what_calculates_is_told(text: str) -> None:
     [
         pytest.param("{{" * 50_000, id="braces that nobody closes"),
         pytest.param("{{" + " " * 100_000 + "x", id="spaces behind them"),
+        pytest.param("{{" + "{ x } " * 50_000, id="single braces behind them"),
     ],
 )
 def test_a_hostile_text_is_read_in_bounded_time(text: str) -> None:
