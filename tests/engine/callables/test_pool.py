@@ -502,7 +502,7 @@ async def test_a_program_that_fails_says_how(callables: Callables) -> None:
 
 
 async def test_a_program_that_writes_without_end_is_ended(callables: Callables) -> None:
-    ran = await asyncio.wait_for(run(callables, "yes"), 10)
+    ran = await asyncio.wait_for(run(callables, "yes"), 60)
 
     assert ran.is_too_much
     assert not ran.has_succeeded
@@ -521,7 +521,7 @@ async def test_what_a_program_leaves_behind_is_ended_with_it(
     ran = await run(callables, f"sleep 60 & echo $! > {tmp_path / 'pid'}; echo done")
 
     assert ran.output == b"done\n"
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50  # the program sleeps for 60
     assert await gone(await written_by(tmp_path / "pid"))
 
 

@@ -91,7 +91,7 @@ def test_an_import_that_never_ends_is_given_up(
 
     assert problem is not None
     assert problem.endswith("could not be imported within 0.5 s.")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 def test_callables_share_the_time_that_all_of_them_have(operator_code: OperatorCode) -> None:

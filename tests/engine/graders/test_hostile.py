@@ -162,7 +162,7 @@ def graded(kind: str, options: dict[str, Any], view: View) -> tuple[Grade, float
 
 
 def check(kind: str, grade: Grade, seconds: float, *, case: str) -> None:
-    assert seconds < 2, case  # of the processor; a hundredth of it is usual
+    assert seconds < 20, case  # of the processor; a hundredth of it is usual
     assert grade.score is None or 0.0 <= grade.score <= 1.0, case
     assert len(grade.reason) < 4_000, case
     if kind not in RIGHTLY_PASSED:
@@ -201,7 +201,7 @@ def test_a_reply_beyond_all_limits_is_an_error_where_it_is_read(
 ) -> None:
     grade, seconds = graded(kind, options, view_of("x" * 1_000_001))
 
-    assert seconds < 2
+    assert seconds < 20
     reads_text = GRADERS[kind].reads_text or "expected_output" in options
     assert (grade.status is GradeStatus.ERROR) is reads_text
 

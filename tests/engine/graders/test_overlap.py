@@ -248,7 +248,7 @@ def test_texts_of_the_longest_kind_are_compared_soon(
 
     grade = grader.grade(view_of(reply, expected=expected))
 
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 20
     assert grade.score is not None
     assert 0 <= grade.score <= 1
     assert len(grade.reason) < 3000

@@ -123,7 +123,7 @@ def test_nothing_takes_long(text: str) -> None:
     with contextlib.suppress(NotJsonError):
         read_reply(text)
 
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 20  # of the processor; alone, less than one
 
 
 @given(st.text(alphabet=st.sampled_from('{}[]",:`~\\ \n0e-.Naujson'), max_size=60))

@@ -241,7 +241,7 @@ def test_nothing_keeps_it_busy(schema: dict[str, Any], document: Any) -> None:
     except TooMuchWorkError as exc:
         assert "steps" in str(exc) or "deeply" in str(exc)  # noqa: PT017 - it may, or may not
 
-    assert time.process_time() - started < 5  # of the processor; alone, about one
+    assert time.process_time() - started < 20  # of the processor; alone, about one
 
 
 json_texts = st.recursive(

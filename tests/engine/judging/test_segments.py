@@ -72,8 +72,8 @@ def test_no_letter_is_lost_and_no_segment_is_blank(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["- a\n", "a. ", "a\n", "```\n", "|", '."', "a) ", ".", "?!"])
 def test_a_long_text_is_cut_in_linear_time(piece: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
 
     segments(piece * (400_000 // len(piece)))
 
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 20  # of the processor; alone, less than one

@@ -359,7 +359,7 @@ async def test_a_server_that_never_answers_times_out_in_the_end(
     model_server.answers(lambda _: Hang())
 
     async with api.open(model_server, fake_time) as models:
-        with pytest.raises(TimedOutError, match=r"did not answer within 0.05 s 6 times in 6\d s"):
+        with pytest.raises(TimedOutError, match=r"did not answer within 0.05 s 6 times in \d+ s"):
             await models.complete(api.ask(timeout_s=0.05))
 
 

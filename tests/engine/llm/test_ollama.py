@@ -73,11 +73,11 @@ def test_what_cannot_be_read_is_no_model(body: str) -> None:
 
 def test_who_does_not_answer_at_once_is_not_waited_for() -> None:
     started = time.monotonic()
-    with ollama("nomic-embed-text", delay_s=5) as base_url:
+    with ollama("nomic-embed-text", delay_s=30) as base_url:
         assert find_embedding_model(base_url, patience_s=0.05) is None
         waited_s = time.monotonic() - started
 
-    assert waited_s < 4
+    assert waited_s < 25
 
 
 @pytest.mark.parametrize("base_url", ["http://127.0.0.1:9/v1", "http://[::1", "http://no host/v1"])

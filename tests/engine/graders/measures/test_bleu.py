@@ -61,4 +61,4 @@ def test_a_long_text_is_scored_soon() -> None:
     start = time.process_time()
 
     assert bleu("." * 100_000, "." * 100_000).score == pytest.approx(1)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 30

@@ -147,4 +147,4 @@ def test_long_texts_are_matched_soon(small: WordNet) -> None:
     found = meteor(reply, expected, synonyms=small.synonyms)
 
     assert found.matches > 5_000
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 30

@@ -69,4 +69,4 @@ def test_long_texts_are_cut_soon(text: str) -> None:
     start = time.process_time()
 
     assert words(text)
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 20
