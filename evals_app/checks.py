@@ -13,6 +13,7 @@ ticket out a second time. Where each number comes from:
   database.
 """
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -81,4 +82,20 @@ def wordnet_files(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # n
             f"EVALS_WORDNET ({folder}) has not all files of WordNet, so METEOR gives no grade: "
             f"{error}",
             id="evals_app.W001",
+        )
+
+
+@register("security")
+def private_database(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+    """Warn of a database file that other users of this machine can read."""
+    database = settings.DATABASES["default"]
+    if database["ENGINE"] != "django.db.backends.sqlite3":
+        return
+    file = Path(database["NAME"])
+    # Made by an older version, or copied back from a backup: what we write is private.
+    if file.exists() and file.stat().st_mode & 0o077 and file.parent.stat().st_mode & 0o011:
+        yield Warning(
+            f"Other users of this machine can read the database, {file}.",
+            hint=f"chmod 600 {shlex.quote(str(file))}*",
+            id="evals_app.W002",
         )

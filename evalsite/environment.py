@@ -71,9 +71,23 @@ def mapping(name: str) -> dict[str, str]:
     except ValueError:
         value = None
     if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
-        msg = f'{name} is no JSON object of texts; expected for example {{"name": "value"}}.'
+        msg = f'{name} is not a JSON object of texts; expected for example {{"name": "value"}}.'
         raise ImproperlyConfigured(msg)
     return value
+
+
+def folder(name: str, default: str, *, relative_to: Path) -> Path:
+    """Return a folder of this user alone, which is made if it is missing."""
+    path = relative_to / text(name, default)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"{name} is {str(path)!r}, and this folder cannot be made: {error.strerror}."
+        raise ImproperlyConfigured(msg) from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        msg = f"{name} is {str(path)!r}, and nothing can be written to this folder."
+        raise ImproperlyConfigured(msg)
+    return path
 
 
 def seconds(name: str, default: float) -> float:
@@ -176,11 +190,18 @@ def _postgresql(name: str, parts: SplitResult, port: int | None) -> dict[str, An
 def redis_address(name: str) -> str:
     """Return the address of a Redis server, or an empty text; messages never repeat it."""
     address = text(name, "")
+    if not address:
+        return ""
     scheme = address.partition("://")[0]
-    if address and scheme not in REDIS_SCHEMES:
+    if scheme not in REDIS_SCHEMES:
         known = ", ".join(f"{each}://" for each in REDIS_SCHEMES)
         msg = f"{name} is no address of a Redis server; expected one that begins with {known}."
         raise ImproperlyConfigured(msg)
+    try:
+        _ = urlsplit(address).port
+    except ValueError as error:
+        msg = f"{name} cannot be read as an address: its host or port is malformed."
+        raise ImproperlyConfigured(msg) from error
     return address
 
 

@@ -14,8 +14,7 @@ from evals_app import __version__
 from evalsite import environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = BASE_DIR / environment.text("TOUCHSTONE_DATA_DIR", "var")
-DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+DATA_DIR = environment.folder("TOUCHSTONE_DATA_DIR", "var", relative_to=BASE_DIR)
 
 # Safety
 

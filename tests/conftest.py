@@ -50,7 +50,7 @@ if settings.configured:
 hypothesis.settings.register_profile(
     "same each time", deadline=None, max_examples=50, derandomize=True
 )
-hypothesis.settings.register_profile("exploring", deadline=None, max_examples=2000)
+hypothesis.settings.register_profile("exploring", deadline=None, max_examples=500)
 hypothesis.settings.load_profile("same each time")
 
 OURS = ("TOUCHSTONE_", "EVALS_")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.conf import settings as site
 
-from evals_app.checks import queue_settings, wordnet_files
+from evals_app.checks import private_database, queue_settings, wordnet_files
 
 
 def ids() -> list[str | None]:
@@ -76,3 +76,31 @@ def test_no_wordnet_at_all_is_nothing_to_tell(settings: Any, tmp_path: Path) -> 
     settings.EVALS_WORDNET = str(tmp_path / "nowhere")
 
     assert list(wordnet_files(None)) == []
+
+
+@pytest.mark.parametrize(
+    ("folder_mode", "mode", "complaints"),
+    [
+        pytest.param(0o755, 0o644, ["evals_app.W002"], id="everybody reads it"),
+        pytest.param(0o750, 0o640, ["evals_app.W002"], id="a group reads it"),
+        pytest.param(0o700, 0o644, [], id="nobody reaches it"),
+        pytest.param(0o755, 0o600, [], id="nobody reads it"),
+        pytest.param(0o755, None, [], id="not made yet"),
+    ],
+)
+def test_a_database_that_others_can_read_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    folder_mode: int,
+    mode: int | None,
+    complaints: list[str],
+) -> None:
+    file = tmp_path / "touchstone.sqlite3"
+    engine = "django.db.backends.sqlite3"
+    monkeypatch.setitem(site.DATABASES, "default", {"ENGINE": engine, "NAME": str(file)})
+    if mode is not None:
+        file.touch()
+        file.chmod(mode)
+    tmp_path.chmod(folder_mode)
+
+    assert [each.id for each in private_database(None)] == complaints

@@ -118,6 +118,9 @@ def print_result(run: Run, *, console: Console, site: str) -> None:
     if run.stop_reason == Run.StopReason.BUDGET and run.max_cost_usd is not None:
         text = _how_to_go_on(run, run.max_cost_usd, site=site)
         console.print(text, highlight=False, soft_wrap=True)
+    if run.stop_reason == Run.StopReason.DEADLINE:
+        text = f"  It ran out of time (--timeout). To go on: manage.py run_evals --resume {run.pk}"
+        console.print(text, highlight=False, soft_wrap=True)
     for gate in run.summary.get("gates", []):
         if not gate["passed"]:
             actual = "unknown" if gate["actual"] is None else f"{gate['actual']:g}"

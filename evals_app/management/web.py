@@ -1,17 +1,49 @@
 """The web server as a child process."""
 
 import signal
+import socket
 import subprocess
 import sys
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.management.base import CommandError
 
 from evals_app.runs.cluster import parent_death_signal
 
 WEB_WORKERS = 1
 THREADS = 4
+USAGE = 2
+
+
+def ensure_free(bind: str) -> None:
+    """Refuse an address that nobody can serve on, or somebody does already.
+
+    Raises:
+        CommandError: why it cannot be used.
+    """
+    host, port = _host_and_port(bind)
+    if not (host and port):
+        message = f"--bind is {bind!r}; expected an address and a port, such as 127.0.0.1:8000."
+        raise CommandError(message, returncode=USAGE)
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host, port))
+        except OSError as error:
+            message = f"--bind: {bind} cannot be used: {error.strerror}."
+            raise CommandError(message, returncode=USAGE) from error
+
+
+def _host_and_port(bind: str) -> tuple[str | None, int | None]:
+    try:
+        parts = urlsplit(f"//{bind}")
+        port = parts.port
+    except ValueError:
+        return None, None
+    return (parts.hostname, port) if parts.netloc == bind and "@" not in bind else (None, None)
 
 
 class WebServer:

@@ -14,7 +14,7 @@ from types import FrameType, TracebackType
 from typing import Self
 
 from django.conf import settings
-from django.db import ProgrammingError, connection, connections
+from django.db import connection, connections
 from django_q import cluster as q_cluster
 
 from evals_app.engine.llm.models import preload
@@ -85,15 +85,10 @@ class LocalCluster:
 
     def __enter__(self) -> Self:
         GRACE.value = -1.0
-        try:
-            reap()
-            announce(processes=settings.WORKERS)
-            ensure_schedule()
-            kinds = kinds_in_use()
-        except (*AWAY, ProgrammingError) as error:
-            message = f"The database cannot be used. Does it run, is it migrated? ({error})"
-            raise CannotWorkError(message) from error
-        preload(kinds)  # once here instead of a second of CPU in each worker
+        reap()
+        announce(processes=settings.WORKERS)
+        ensure_schedule()
+        preload(kinds_in_use())  # once here instead of a second of CPU in each worker
         # What is loaded by now stays; the interpreter's end would spend a second on collecting it.
         gc.freeze()
         die_with_parent()

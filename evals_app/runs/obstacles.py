@@ -5,7 +5,7 @@ from decimal import Decimal
 from importlib.util import find_spec
 
 from django.conf import settings
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.mcp_tools import MISSING as MISSING_MCP
@@ -103,7 +103,12 @@ class Obstacles:
         """Choose who judges: the suite's, else the site's if it has a key, else the agent's."""
         if suite.judge_model is not None:
             return self._named(suite.judge_model, agent, f"Suite {suite.slug}")
-        site = MODEL.validate_python(settings.EVALS_JUDGE_MODEL)
+        try:
+            site = MODEL.validate_python(settings.EVALS_JUDGE_MODEL)
+        except ValidationError as exc:
+            problem = exc.errors()[0]["msg"].removeprefix("Value error, ")
+            self._say(f"EVALS_JUDGE_MODEL is {settings.EVALS_JUDGE_MODEL!r}. {problem}")
+            return None
         if self.why_unreachable(site) is None:
             return site
         return agent.model

@@ -70,7 +70,7 @@ def test_a_mapping_that_is_none_is_refused_with_its_name(
 ) -> None:
     monkeypatch.setenv("SETTING", given)
 
-    with pytest.raises(ImproperlyConfigured, match="SETTING is no JSON object of texts"):
+    with pytest.raises(ImproperlyConfigured, match="SETTING is not a JSON object of texts"):
         environment.mapping("SETTING")
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import connection
 
 from evals_app.runs.patience import AWAY
@@ -93,13 +93,3 @@ def test_a_disk_that_is_full_in_the_middle_of_a_run(
                 eventually(over, "the end of the run", within_s=2 * RECOVERED_S)
                 assert "The database answers again." in hurt.log
             check_run(run)
-
-
-def test_a_worker_that_finds_no_database_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    nowhere = settings_of("postgresql://postgres@127.0.0.1:1/nowhere", monkeypatch)
-
-    with (
-        default_database(nowhere),
-        pytest.raises(CommandError, match=r"The database cannot be used.*refused"),
-    ):
-        call_command("worker")

@@ -362,6 +362,8 @@ def test_a_deadline_gives_exit_code_3(child_environment: dict[str, str]) -> None
     assert done.returncode == 3, done.stdout
     run = Run.objects.get()
     assert (run.stop_reason, run.passed, run.not_run) == ("deadline", 1, 1)
+    assert "out of time" in done.stdout
+    assert f"--resume {run.pk}" in done.stdout
 
 
 def test_without_names_archived_suites_are_not_run() -> None:

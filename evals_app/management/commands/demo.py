@@ -18,7 +18,7 @@ from rich.table import Table
 from evals_app.engine.trial import Verdict
 from evals_app.library.examples import import_examples
 from evals_app.management.console import console_on, print_result, run_link, watch
-from evals_app.management.web import WebServer
+from evals_app.management.web import WebServer, ensure_free
 from evals_app.models import Run, Suite
 from evals_app.runs import CannotStartError, start_run
 from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
@@ -37,6 +37,8 @@ class Command(BaseCommand):
         parser.add_argument("--bind", default=BIND, help="Address and port of the web server.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not options["no_serve"]:
+            ensure_free(options["bind"])
         console = console_on(self.stdout, plain=options["no_color"])
         site = f"http://{options['bind']}"
         suites = self._prepare(console)
@@ -63,7 +65,7 @@ class Command(BaseCommand):
                     console.print(f"\nTouchstone is on {site}/ - Ctrl-C stops it.", style="bold")
                     look_after(cluster, stop=stop, is_over=lambda: not web.is_alive)
                     if not stop:
-                        message = f"The web server ended. Is {options['bind']} already in use?"
+                        message = "The web server ended; the log says why."
                         raise CommandError(message, returncode=1)
         return surprises
 

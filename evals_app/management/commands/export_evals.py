@@ -68,7 +68,6 @@ def write_whole(path: Path, content: bytes) -> bool:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        temporary.chmod(0o644)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

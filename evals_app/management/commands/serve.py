@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from evals_app.management.numbers import duration
-from evals_app.management.web import WebServer
+from evals_app.management.web import WebServer, ensure_free
 from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
 
 
@@ -26,6 +26,7 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=1) from error
 
     def _serve(self, bind: str, *, grace_s: float) -> None:
+        ensure_free(bind)
         # The cluster is forked first: it must not inherit the server's sockets and threads.
         with (
             Interrupted().listening() as stop,
@@ -36,5 +37,5 @@ class Command(BaseCommand):
             self.stdout.flush()
             look_after(cluster, stop=stop, is_over=lambda: not web.is_alive)
             if not stop:
-                message = f"The web server ended. Is {bind} already in use?"
+                message = "The web server ended; the log says why."
                 raise CommandError(message, returncode=1)

@@ -1,0 +1,116 @@
+"""manage.py as a shell calls it: what is wrong with the set-up is one line and exit code 2."""
+
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NOWHERE = "postgresql://postgres:secret@127.0.0.1:1/nowhere"
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def manage(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.mark.parametrize(
+    ("variables", "command", "words"),
+    [
+        pytest.param({"DATABASE_URL": NOWHERE}, "run_evals", "refused", id="no database"),
+        pytest.param({"DATABASE_URL": NOWHERE}, "worker", "refused", id="none for a worker"),
+        pytest.param({"DATABASE_URL": NOWHERE}, "worker --check", "refused", id="none to ask"),
+        pytest.param(
+            {"DATABASE_URL": f"{NOWHERE}?nonsense=1"}, "list_evals", "nonsense", id="option"
+        ),
+        pytest.param(
+            {"DATABASE_URL": "sqlite:////nowhere/x.sqlite3"}, "migrate", "unable to", id="no file"
+        ),
+        pytest.param({"DATABASE_URL": "mysql://x"}, "run_evals", "mysql", id="unknown database"),
+        pytest.param({"EVALS_LEASE_S": "abc"}, "run_evals", "EVALS_LEASE_S", id="no number"),
+        pytest.param({"TOUCHSTONE_HTTPS": "maybe"}, "check", "TOUCHSTONE_HTTPS", id="no flag"),
+        pytest.param({"TOUCHSTONE_WORKERS": "0"}, "serve", "TOUCHSTONE_WORKERS", id="nobody"),
+        pytest.param({"EVALS_MCP_SERVERS": "[1]"}, "worker", "EVALS_MCP_SERVERS", id="a list"),
+        pytest.param(
+            {"TOUCHSTONE_REDIS_URL": "redis://a:b/0"}, "worker", "TOUCHSTONE_REDIS_URL", id="Redis"
+        ),
+        pytest.param(
+            {"TOUCHSTONE_DATA_DIR": "/dev/null"}, "migrate", "TOUCHSTONE_DATA_DIR", id="no folder"
+        ),
+        pytest.param({}, "run_eval", "Did you mean run_evals?", id="unknown command"),
+        pytest.param({"TOUCHSTONE_WORKERS": "0"}, "run_eval", "WORKERS", id="settings first"),
+        pytest.param({}, "serve --bind 8151", "8151", id="a port alone"),
+        pytest.param({}, "serve --bind 127.0.0.1:99999", "99999", id="no port"),
+        pytest.param({}, "serve --bind nowhere.invalid:80", "nowhere.invalid", id="no host"),
+    ],
+)
+def test_a_wrong_set_up_is_one_line_and_exit_code_2(
+    child_environment: dict[str, str], variables: dict[str, str], command: str, words: str
+) -> None:
+    done = manage(child_environment | variables, *command.split())
+
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1
+    assert words in done.stderr
+    assert "secret" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["run_evals", "import_evals examples", "list_evals", "worker", "serve"]
+)
+def test_a_database_that_is_not_migrated_is_exit_code_2(
+    child_environment: dict[str, str], tmp_path: Path, command: str
+) -> None:
+    empty = {"DATABASE_URL": f"sqlite:///{tmp_path / 'empty.sqlite3'}"}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    more = ["--bind", address] if command == "serve" else []
+
+    done = manage(child_environment | empty, *command.split(), *more)
+
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "migrated" in done.stderr
+
+
+def test_settings_that_a_check_refuses_are_exit_code_2(child_environment: dict[str, str]) -> None:
+    done = manage(child_environment | {"EVALS_LEASE_S": "5"}, "run_evals")
+
+    assert done.returncode == 2
+    assert "EVALS_LEASE_S" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_where_a_fault_comes_from_can_be_asked(child_environment: dict[str, str]) -> None:
+    done = manage(child_environment | {"DATABASE_URL": NOWHERE}, "list_evals", "--traceback")
+
+    assert "Traceback" in done.stderr
+
+
+def test_what_is_written_is_for_its_user_alone(
+    child_environment: dict[str, str], tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    environment = {
+        **child_environment,
+        "TOUCHSTONE_DATA_DIR": str(data),
+        "DATABASE_URL": f"sqlite:///{data / 'touchstone.sqlite3'}",
+    }
+
+    for command in ("migrate --verbosity 0", "import_evals examples", "list_evals"):
+        assert manage(environment, *command.split()).returncode == 0
+    exported = tmp_path / "exported"
+    assert manage(environment, "export_evals", "--dir", str(exported)).returncode == 0
+
+    written = [exported, *data.rglob("*"), *exported.rglob("*")]
+    assert len(written) > 20
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in written}
+    assert [name for name, mode in modes.items() if mode & 0o077] == []
