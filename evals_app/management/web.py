@@ -13,8 +13,6 @@ from django.core.management.base import CommandError
 
 from evals_app.runs.cluster import parent_death_signal
 
-WEB_WORKERS = 1
-THREADS = 4
 USAGE = 2
 
 
@@ -52,8 +50,8 @@ class WebServer:
     def __init__(self, bind: str) -> None:
         self._command = [
             *(sys.executable, "-m", "gunicorn", "evalsite.wsgi:application"),
-            *("--bind", bind, "--workers", str(WEB_WORKERS), "--threads", str(THREADS)),
-            *("--log-level", "warning"),
+            *("--config", str(settings.BASE_DIR / "evalsite" / "web_server.py")),
+            *("--bind", bind, "--workers", "1", "--log-level", "warning"),
             *("--pythonpath", str(settings.BASE_DIR)),  # this command may run from any folder
         ]
 

@@ -1,0 +1,38 @@
+"""How gunicorn serves the site: --config evalsite/web_server.py.
+
+A thread reads one request at a time. Who sends a request slowly would keep it for ever, so reading
+ends after a minute; and there are more threads than a browser opens connections. Who means harm
+opens more: a proxy in front, which takes in requests whole, is the answer to that.
+"""
+
+import socket
+from contextlib import suppress
+from threading import Timer
+from typing import Any
+
+from gunicorn.workers.gthread import ThreadWorker
+
+READ_S = 60.0
+
+
+class PatientWorker(ThreadWorker):  # type: ignore[misc] - gunicorn ships no types
+    """Threads that wait for the rest of a request, but not for ever."""
+
+    def handle(self, conn: Any) -> Any:  # noqa: ANN401 - gunicorn's own
+        """Read a request and answer it; an answer may take as long as it likes."""
+        timer = Timer(READ_S, _stop_reading, [conn.sock])
+        timer.daemon = True
+        timer.start()
+        try:
+            return super().handle(conn)
+        finally:
+            timer.cancel()
+
+
+def _stop_reading(connection: socket.socket) -> None:
+    with suppress(OSError):  # it is closed
+        connection.shutdown(socket.SHUT_RD)
+
+
+worker_class = PatientWorker
+threads = 16
