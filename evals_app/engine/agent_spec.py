@@ -155,7 +155,7 @@ class AgentSpec(Spec):
     system_prompt: Annotated[
         Template,
         Field(
-            description="May hold {{threadContext.channel}}, {{threadContext.params.NAME}}, {{agentName}} and {{datetime}}; \\{{ is plain braces."
+            description="May hold {{threadContext.channel}}, {{threadContext.params.NAME}}, {{agentName}} and {{datetime}}."
         ),
     ] = ""
     url: Annotated[

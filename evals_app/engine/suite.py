@@ -238,23 +238,20 @@ class HistoryMessage(Spec):
     """A message that was said before the first turn."""
 
     role: Annotated[Literal["user", "assistant"], Field(description="Who said it.")]
-    content: Annotated[str, Field(description="What was said; braces as in `user`.", min_length=1)]
+    content: Annotated[str, Field(description="What was said.", min_length=1)]
 
 
 class TurnSpec(Spec):
-    """One user message, what is expected, and its assertions.
+    r"""One user message, what is expected, and its assertions.
 
     `assertions` None takes the suite's defaults, an empty list means unscored, a list of its own
     replaces the defaults unless `inherit` adds it to them.
+
+    Nothing is filled into messages. `{{name}}` in one is taken for a variable that somebody forgot,
+    and no run starts; `\{{name}}` sends these braces, here, in `history` and in prompts.
     """
 
-    user: Annotated[
-        str,
-        Field(
-            description="What the user says. Nothing is filled in: for {{name}} in it write \\{{name}}.",
-            min_length=1,
-        ),
-    ]
+    user: Annotated[str, Field(description="What the user says.", min_length=1)]
     expected: Annotated[
         str | None, Field(description="The expected answer. The agent never sees it.")
     ] = None

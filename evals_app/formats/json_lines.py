@@ -17,6 +17,9 @@ _PLAINLY = {
     "Expecting property name enclosed in double quotes": (
         "a key in double quotes is missing here; after the last entry stands no comma"
     ),
+    # As Python 3.13 calls it:
+    "Illegal trailing comma before end of object": "after the last entry stands no comma",
+    "Illegal trailing comma before end of array": "after the last entry stands no comma",
     "Expecting ',' delimiter": "a comma, or the end of what was begun, is missing here",
     "Expecting ':' delimiter": "a colon is missing after the key",
     "Unterminated string starting at": "this text has no double quote at its end",

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.judging.asking import UnreadableError
+from evals_app.engine.nesting import is_too_deep
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -130,4 +131,4 @@ def _object(text: str) -> dict[str, Any] | None:
         value = json.loads(text, object_pairs_hook=unique)
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and not is_too_deep(value) else None

@@ -43,6 +43,7 @@ class Answer(BaseModel):
         pytest.param('{"a": 1}' + "{ " * 5_000 + '{"a": 2}', None, id="open braces between"),
         pytest.param("{a" + " " * 200_000 + '{"a": 1}', {"a": 1}, id="a gap behind a brace"),
         pytest.param('{"a":' * 5_000 + "1" + "}" * 5_000, None, id="nested beyond reason"),
+        pytest.param('{"a":' * 101 + "1" + "}" * 101, None, id="nested deeply"),
     ],
 )
 def test_the_last_balanced_object_is_found(text: str, found: dict[str, Any] | None) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from http import HTTPStatus
 
 import pytest
 
@@ -110,7 +111,7 @@ NO_RETRY = {"x-should-retry": "false"}
         pytest.param(
             Garbage("<html>Not here</html>", status=413, content_type="text/html"),
             BadRequestError,
-            "answered 413 (request entity too large).",
+            f"answered 413 ({HTTPStatus(413).phrase.lower()}).",
             id="a proxy's page",
         ),
         pytest.param(
