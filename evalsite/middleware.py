@@ -1,8 +1,10 @@
-"""Headers that every response carries."""
+"""Headers that every response carries, and probes that anybody may ask."""
 
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
+
+from evalsite.health import healthz, readyz
 
 # Alpine, which Unfold is built on, compiles the expressions in its attributes and so needs
 # 'unsafe-eval'; a template must never put text of an agent or a user into one of them.
@@ -29,3 +31,16 @@ class ContentSecurityPolicy:
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)
         return response
+
+
+class Probes:
+    """Answer the probes before anybody asks for the site's name: load balancers call by number."""
+
+    _views = {"/healthz": healthz, "/readyz": readyz}
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request."""
+        return self._views.get(request.path_info, self.get_response)(request)

@@ -32,6 +32,12 @@ if environment.flag("TOUCHSTONE_HTTPS"):
     # A proxy in front ends TLS; it must set this header itself, whatever the client sent.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 365 * 24 * 3600
+    SECURE_SSL_REDIRECT = True
+    # Asked by machines beside this one, past the proxy.
+    SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$", "^metrics$"]
+    # HSTS for all names below this one, and in the lists of browsers, would bind other sites too:
+    # who owns the domain lets the proxy send that.
+    SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
 
@@ -63,6 +69,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "evalsite.middleware.ContentSecurityPolicy",
+    "evalsite.middleware.Probes",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

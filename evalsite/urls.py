@@ -4,7 +4,6 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from evalsite.health import healthz, readyz
 from evalsite.metrics import metrics
 
 admin.autodiscover()
@@ -13,7 +12,5 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("api/", include("evals_app.api.urls")),
-    path("healthz", healthz, name="healthz"),
-    path("readyz", readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),
 ]

@@ -29,7 +29,11 @@ def read_paths(paths: Sequence[str]) -> list[SourceFile]:
     Raises:
         CommandError: a path does not exist or cannot be read, or there is no eval file at all.
     """
-    problems = [f"There is no file or folder {path}." for path in paths if not Path(path).exists()]
+    problems = [
+        f"There is no file or folder {path}."
+        for path in paths
+        if _is_text(path) and not Path(path).exists()
+    ]
     if not all(paths):
         # Python takes it for the current folder; in a shell it is a variable that is not set.
         problems.append("One of the paths is empty; write . for the current folder.")
@@ -39,6 +43,10 @@ def read_paths(paths: Sequence[str]) -> list[SourceFile]:
     files = []
     for file in found.values():
         shown = os.path.relpath(file)
+        if not _is_text(shown):
+            readable = os.fsencode(shown).decode(errors="backslashreplace")
+            problems.append(f"{readable}: rename it: its name is not UTF-8.")
+            continue
         try:
             with file.open("rb") as opened:
                 files.append(SourceFile(Path(shown).as_posix(), opened.read(MOST_BYTES)))
@@ -51,6 +59,14 @@ def read_paths(paths: Sequence[str]) -> list[SourceFile]:
     if problems:
         raise CommandError("\n".join(problems), returncode=USAGE)
     return files
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _files(paths: Sequence[str]) -> Iterator[Path]:

@@ -79,3 +79,18 @@ def test_being_asked_often_costs_little(
 ) -> None:
     with django_assert_max_num_queries(4):  # tables and migrations, workers
         client.get("/readyz")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_probes_are_answered_whatever_name_they_use_and_without_tls(
+    client: Client, settings: Any, path: str
+) -> None:
+    settings.ALLOWED_HOSTS = ["evals.example.org"]
+    settings.SECURE_SSL_REDIRECT = True
+    settings.SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$", "^metrics$"]
+
+    assert client.get(path, headers={"host": "10.0.0.7:8000"}).status_code == HTTPStatus.OK
+    assert client.get("/", headers={"host": "10.0.0.7:8000"}).status_code == HTTPStatus.BAD_REQUEST
+    elsewhere = client.get("/", headers={"host": "evals.example.org"})
+    assert elsewhere.headers["Location"] == "https://evals.example.org/"

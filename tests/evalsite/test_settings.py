@@ -33,6 +33,7 @@ def test_https_marks_cookies_as_secure(tmp_path: Path, monkeypatch: pytest.Monke
     assert site["SESSION_COOKIE_SECURE"]
     assert site["CSRF_COOKIE_SECURE"]
     assert site["SECURE_HSTS_SECONDS"] > 0
+    assert site["SECURE_SSL_REDIRECT"]
 
 
 def test_without_https_a_browser_can_still_log_in(

@@ -24,7 +24,7 @@ def test_the_root_leads_to_the_admin(client: Client) -> None:
 def test_every_answer_carries_the_headers_that_protect_it(
     client: Client, header: str, value: str
 ) -> None:
-    assert value in client.get("/healthz").headers[header]
+    assert value in client.get("/").headers[header]
 
 
 @pytest.mark.django_db

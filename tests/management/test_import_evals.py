@@ -1,3 +1,4 @@
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -540,3 +541,15 @@ def test_what_is_no_eval_file_is_not_watched(folder: Path) -> None:
 def test_watching_a_path_that_does_not_exist_ends_at_once(folder: Path) -> None:
     with pytest.raises(CommandError, match="There is no file or folder evls"):
         watched(nothing, paths=["evls"])
+
+
+@pytest.mark.parametrize("named", ["evals", b"evals/caf\xe9.suite.yaml", b"evals/gone\xff.yaml"])
+def test_a_file_name_that_is_not_utf_8_is_refused_in_words(
+    folder: Path, named: str | bytes
+) -> None:
+    (folder / os.fsdecode(b"caf\xe9.suite.yaml")).write_bytes(b"suite: A\n")
+
+    said, _ = refused(os.fsdecode(named))
+
+    assert "not UTF-8" in said
+    assert said.isascii()
