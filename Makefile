@@ -50,7 +50,7 @@ lint: .venv/.tests
 
 # The virtual environment. Each stamp is younger than the lock file it was installed from.
 
-.venv/.runtime: requirements.lock
+.venv/.runtime: bootstrap.lock requirements.lock
 	@if ! $(PY) -m pip --version >/dev/null 2>&1; then \
 		for python in $(PYTHONS); do \
 			if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
@@ -63,6 +63,7 @@ lint: .venv/.tests
 		"$$found" -m venv --clear .venv || { \
 			echo "If the venv module is missing: apt-get install python3-venv" >&2; exit 1; }; \
 	fi
+	$(INSTALL) -r bootstrap.lock
 	$(INSTALL) -r requirements.lock
 	@touch $@
 

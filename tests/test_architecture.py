@@ -33,6 +33,7 @@ TOP_LEVEL = {
     "CONTRIBUTING.md",
     "LICENSE",
     "Makefile",
+    "bootstrap.lock",
     "README.md",
     "manage.py",
     "pyproject.toml",
