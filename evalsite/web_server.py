@@ -36,3 +36,4 @@ def _stop_reading(connection: socket.socket) -> None:
 
 worker_class = PatientWorker
 threads = 16
+control_socket_disable = True  # nobody asks it, and it would stand in HOME
