@@ -15,7 +15,7 @@ from gunicorn.workers.gthread import ThreadWorker
 READ_S = 60.0
 
 
-class PatientWorker(ThreadWorker):  # type: ignore[misc] - gunicorn ships no types
+class PatientWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn ships no types
     """Threads that wait for the rest of a request, but not for ever."""
 
     def handle(self, conn: Any) -> Any:  # noqa: ANN401 - gunicorn's own
