@@ -1,12 +1,17 @@
 """Addresses of the site."""
 
+from importlib import import_module
+
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
 from evalsite.metrics import metrics
 
-admin.autodiscover()
+# Our own pages alone, not those that other applications would add by `autodiscover`: a schedule of
+# django-q2 calls whatever function it names, so its page would lead from a browser to a shell.
+for application in ("evals_app", "fixtures_app"):
+    import_module(f"{application}.admin")
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),

@@ -1,6 +1,10 @@
+from typing import Any
+
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
+from django.urls import NoReverseMatch, reverse
 
 from tests.page_form import open_page
 
@@ -37,3 +41,157 @@ def test_a_person_is_added(admin_client: Client) -> None:
     )
 
     assert User.objects.get(username="ben").check_password("long-enough-1")
+
+
+# Who has no right to give
+
+
+ALL_OF_AUTH = [
+    *(f"{action}_user" for action in ("view", "add", "change", "delete")),
+    *(f"{action}_group" for action in ("view", "add", "change", "delete")),
+]
+
+
+@pytest.fixture
+def manager() -> User:
+    """May do with people and groups what Django has a permission for, and is no superuser."""
+    person = User.objects.create_user("manager", is_staff=True)
+    person.user_permissions.set(Permission.objects.filter(codename__in=ALL_OF_AUTH))
+    return person
+
+
+@pytest.fixture
+def as_manager(manager: User) -> Client:
+    client = Client()
+    client.force_login(manager)
+    return client
+
+
+def may_add_providers(name: str, **fields: Any) -> User:
+    person = User.objects.create_user(name, password="secret", **fields)
+    person.user_permissions.set([Permission.objects.get(codename="add_provider")])
+    return person
+
+
+def page_of(person: User) -> str:
+    return f"/admin/auth/user/{person.pk}/change/"
+
+
+def crafted(person: User) -> dict[str, Any]:
+    """What a page might post for a person, and every right along with it."""
+    everything = Permission.objects.values_list("pk", flat=True)
+    return {
+        "username": person.username,
+        "email": "new@example.org",
+        "is_active": "on",
+        "is_staff": "on",
+        "is_superuser": "on",
+        "groups": [group.pk for group in Group.objects.all()],
+        "user_permissions": list(everything),
+        "date_joined_0": "2026-01-01",
+        "date_joined_1": "00:00:00",
+    }
+
+
+def test_whoever_changes_people_gives_no_rights_not_even_to_themselves(
+    as_manager: Client, manager: User
+) -> None:
+    Group.objects.create(name="Everything").permissions.set(Permission.objects.all())
+    before = manager.get_all_permissions()
+
+    response = as_manager.post(page_of(manager), crafted(manager))
+
+    assert response.status_code == 302
+    manager = User.objects.get(pk=manager.pk)
+    assert manager.email == "new@example.org"
+    assert not manager.is_superuser
+    assert manager.get_all_permissions() == before
+
+
+@pytest.mark.parametrize("is_active", [True, False], ids=["active", "inactive"])
+@pytest.mark.parametrize("kind", ["superuser", "more rights", "more rights by a group"])
+def test_people_who_may_do_more_are_changed_by_superusers_alone(
+    as_manager: Client, kind: str, is_active: bool
+) -> None:
+    if kind == "superuser":
+        person = User.objects.create_superuser("root", password="secret")
+    elif kind == "more rights":
+        person = may_add_providers("author")
+    else:
+        person = User.objects.create_user("author", password="secret")
+        group = Group.objects.create(name="Authors")
+        group.permissions.set([Permission.objects.get(codename="add_provider")])
+        person.groups.add(group)
+    User.objects.filter(pk=person.pk).update(is_active=is_active)
+    password = {"password1": "long-enough-1", "password2": "long-enough-1"}
+    address = f"/admin/auth/user/{person.pk}"
+
+    answers = [
+        as_manager.post(f"{address}/change/", crafted(person)),
+        as_manager.post(f"{address}/password/", {**password, "usable_password": "true"}),
+        as_manager.post(f"{address}/delete/", {"post": "yes"}),
+        as_manager.post(
+            "/admin/auth/user/",
+            {"action": "delete_selected", "_selected_action": [person.pk], "post": "yes"},
+        ),
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 403, 403]
+    unchanged = User.objects.get(pk=person.pk)
+    assert (unchanged.email, unchanged.is_active) == ("", is_active)
+    assert unchanged.check_password("secret")
+
+
+def test_people_who_may_do_no_more_are_managed_without_a_superuser(as_manager: Client) -> None:
+    person = User.objects.create_user("ben", password="secret")
+    password = {"password1": "long-enough-1", "password2": "long-enough-1"}
+
+    open_page(as_manager, page_of(person)).post(email="ben@example.org", is_staff="on")
+    as_manager.post(
+        f"/admin/auth/user/{person.pk}/password/", {**password, "usable_password": "true"}
+    )
+
+    person.refresh_from_db()
+    assert (person.email, person.is_staff) == ("ben@example.org", True)
+    assert person.check_password("long-enough-1")
+
+
+def test_a_page_that_may_only_be_read_does_not_show_the_hash(as_manager: Client) -> None:
+    root = User.objects.create_superuser("root", password="secret")
+
+    page = as_manager.get(page_of(root)).content.decode()
+
+    assert "root" in page
+    assert root.password.rpartition("$")[2] not in page
+
+
+def test_groups_are_changed_by_superusers_alone(as_manager: Client) -> None:
+    group = Group.objects.create(name="Readers")
+    right = Permission.objects.get(codename="add_provider")
+    body = {"name": "Writers", "permissions": [right.pk]}
+
+    answers = [
+        as_manager.post("/admin/auth/group/add/", body),
+        as_manager.post(f"/admin/auth/group/{group.pk}/change/", body),
+        as_manager.post(f"/admin/auth/group/{group.pk}/delete/", {"post": "yes"}),
+    ]
+
+    assert [answer.status_code for answer in answers] == [403, 403, 403]
+    assert [(row.name, row.permissions.count()) for row in Group.objects.all()] == [("Readers", 0)]
+    assert as_manager.get("/admin/auth/group/").status_code == 200
+
+
+def test_the_admin_has_pages_of_this_site_alone() -> None:
+    apps = {model._meta.app_label for model, _ in admin.site._registry.items()}  # noqa: SLF001
+
+    assert apps == {"auth", "evals_app", "fixtures_app"}
+
+
+@pytest.mark.parametrize("model", ["schedule", "success", "failure", "ormq"])
+def test_no_page_makes_the_queue_call_a_function(admin_client: Client, model: str) -> None:
+    with pytest.raises(NoReverseMatch):
+        reverse(f"admin:django_q_{model}_changelist")
+    body = {"func": "os.system", "args": "'id'", "schedule_type": "O", "repeats": "-1"}
+
+    assert admin_client.get(f"/admin/django_q/{model}/").status_code == 404
+    assert admin_client.post(f"/admin/django_q/{model}/add/", body).status_code == 404
