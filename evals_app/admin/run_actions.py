@@ -12,7 +12,7 @@ from unfold.admin import ModelAdmin
 
 from evals_app.admin.presentation import plural
 from evals_app.admin.run_stops import GOING_ON, ResumeForm, go_on_label
-from evals_app.admin.starting import leave_dialog, run_url
+from evals_app.admin.starting import leave_dialog, may_run, run_url
 from evals_app.models import Run
 from evals_app.runs import CannotStartError, cancel_run, rerun, resume_run
 from evals_app.runs.health import requeue
@@ -25,13 +25,7 @@ RERUNS: dict[str, Only] = {"failed": "failed", "errored": "errored", "all": "all
 
 
 class RunActions(ModelAdmin):
-    """The buttons of a run's page. Whoever may start runs may also stop and repeat them."""
-
-    def has_start_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("evals_app.add_run")
-
-    def has_pin_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("evals_app.change_run")
+    """The buttons of a run's page."""
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
@@ -102,7 +96,7 @@ class RunActions(ModelAdmin):
 
     def pin(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Keep the transcripts of a run however old it gets, or no longer."""
-        if not (self.has_view_permission(request) and self.has_pin_permission(request)):
+        if not may_run(request):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
@@ -145,7 +139,7 @@ class RunActions(ModelAdmin):
 
     def _run_to_act_on(self, request: HttpRequest, pk: int) -> Run:
         # admin_view() asks only whether the person is staff.
-        if not (self.has_view_permission(request) and self.has_start_permission(request)):
+        if not may_run(request):
             raise PermissionDenied
         return get_object_or_404(Run.objects.select_related("suite", "snapshot"), pk=pk)
 

@@ -30,6 +30,7 @@ from evals_app.admin.run_actions import RunActions, rerun_buttons
 from evals_app.admin.run_progress import counters, progress, status_line
 from evals_app.admin.run_results import frozen, headline, results
 from evals_app.admin.run_stops import go_on_label, stopped_line, was_cut_short
+from evals_app.admin.starting import may_run
 from evals_app.documents import case_results
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import total_cost
@@ -163,7 +164,7 @@ class RunAdmin(RunActions):
             "frozen": frozen(run),
             "reruns": list(run.reruns.order_by("pk").only("rerun_of")[:20]),
             "transcripts": _transcripts(run),
-            "may_pin": _has_transcripts(run) and self.has_pin_permission(request),
+            "may_pin": _has_transcripts(run) and may_run(request),
             "show_history": False,
         }
         return super().render_change_form(request, context, *args, **kwargs)
@@ -187,7 +188,7 @@ class RunAdmin(RunActions):
         return render(request, "admin/evals_app/run/live.html", context)
 
     def _live_context(self, request: HttpRequest, run: Run) -> dict[str, Any]:
-        may_start = self.has_start_permission(request)
+        may_start = may_run(request)
         context = {
             "run": run,
             "badges": run_badges(run),

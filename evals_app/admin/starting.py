@@ -22,6 +22,7 @@ from evals_app.models.money import PLACES
 from evals_app.reports.forecasts import in_words
 from evals_app.runs import CannotStartError, start_run
 from evals_app.runs.forecast import forecast
+from evals_app.runs.rights import RUNNING
 
 MOST_USD = 1_000_000
 
@@ -146,5 +147,5 @@ def leave_dialog(url: str) -> HttpResponse:
 
 
 def may_run(request: HttpRequest) -> bool:
-    """Whether a person may start runs."""
-    return request.user.has_perm("evals_app.add_run")
+    """Whether a person may start runs, and do whatever else is done with them."""
+    return request.user.has_perms(RUNNING)

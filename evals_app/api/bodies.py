@@ -138,8 +138,8 @@ class _Place:
         )
 
 
-def suite_and_agent(body: StartRun) -> tuple[Suite, Agent | None]:
-    """Find what a body names.
+def suite_and_agent(body: StartRun, user: Any) -> tuple[Suite, Agent | None]:  # noqa: ANN401 - of any model
+    """Find what a body names; what it may have meant is named to who may see it.
 
     Raises:
         RefusedError: there is no such suite or agent.
@@ -148,14 +148,20 @@ def suite_and_agent(body: StartRun) -> tuple[Suite, Agent | None]:
     agent = Agent.objects.filter(slug=body.agent).first() if body.agent else None
     errors = []
     if suite is None:
-        errors.append(_unknown("suite", body.suite, Suite))
+        errors.append(_unknown("suite", body.suite, Suite, user))
     if body.agent is not None and agent is None:
-        errors.append(_unknown("agent", body.agent, Agent))
+        errors.append(_unknown("agent", body.agent, Agent, user))
     if suite is None or errors:
         raise RefusedError(errors[0]["message"], errors=errors)
     return suite, agent
 
 
-def _unknown(what: str, slug: str, model: type[Suite] | type[Agent]) -> dict[str, Any]:
-    known = model.objects.values_list("slug", flat=True)
+def _unknown(
+    what: str,
+    slug: str,
+    model: type[Suite] | type[Agent],
+    user: Any,  # noqa: ANN401 - of any model
+) -> dict[str, Any]:
+    may_see = user.has_perm(f"evals_app.view_{what}")
+    known = model.objects.values_list("slug", flat=True) if may_see else ()
     return error_at(what, f"There is no {what} {slug!r}.{near(slug, known)}", slug)

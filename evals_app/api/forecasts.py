@@ -58,5 +58,5 @@ class ForecastRun(Endpoint):
     )
     def post(self, request: Request) -> Response:
         body = read_body(StartRun, request.data)
-        suite, agent = suite_and_agent(body)
+        suite, agent = suite_and_agent(body, request.user)
         return Response(forecast_json(forecast(suite, agent=agent, **body.choices())))

@@ -47,7 +47,7 @@ def import_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
 class Import(Endpoint):
     """Import files, all or nothing."""
 
-    needs: ClassVar = {"POST": Need(Scope.AUTHOR, None)}
+    needs: ClassVar = {"POST": Need(Scope.AUTHOR)}
     parameters = ("dry_run", "dialect", "agent", "path")
     parser_classes = [JsonParser, UploadParser, *YAML_PARSERS]
 

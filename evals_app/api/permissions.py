@@ -1,6 +1,5 @@
 """What they may: the scope of the token, and the Django permissions of its user."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from rest_framework.exceptions import PermissionDenied
@@ -27,12 +26,12 @@ _MODELS = {
 _VERBS = {"created": "add", "updated": "change"}
 
 
-@dataclass(frozen=True, slots=True)
 class Need:
-    """What a method asks for: a scope, and a permission (None: a later look decides)."""
+    """What a method asks for: a scope, and permissions (none: a later look decides)."""
 
-    scope: ApiToken.Scope
-    permission: str | None
+    def __init__(self, scope: ApiToken.Scope, *permissions: str) -> None:
+        self.scope = scope
+        self.permissions = permissions
 
 
 class MeetsNeeds(BasePermission):
@@ -50,8 +49,8 @@ class MeetsNeeds(BasePermission):
         if token is not None and _RANKS[Scope(token.scope)] < _RANKS[need.scope]:
             message = f"This needs a token of scope {need.scope}; this one has {token.scope}."
             raise PermissionDenied(message)
-        if need.permission is not None:
-            require(request, need.permission)
+        for permission in need.permissions:
+            require(request, permission)
         return True
 
 

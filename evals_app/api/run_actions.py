@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from evals_app.api.bodies import NewCeiling, Nothing, Pin, RerunCases, read_body
 from evals_app.api.endpoint import Endpoint, answers
-from evals_app.api.runs import ADD, CHANGE, created, find_run, user_of
+from evals_app.api.runs import RUN, created, find_run, user_of
 from evals_app.api.shapes import RunDetailsShape
 from evals_app.documents import run_details
 from evals_app.engine.spec import Spec
@@ -22,6 +22,7 @@ from evals_app.runs.health import requeue
 class RunAction(ABC, Endpoint):
     """Something to do with a run, which is then answered as it has become."""
 
+    needs: ClassVar = {"POST": RUN}
     body: ClassVar[type[Spec]] = Nothing
 
     @abstractmethod
@@ -59,8 +60,6 @@ def _described(
 class CancelRun(RunAction):
     """Stop a run."""
 
-    needs: ClassVar = {"POST": CHANGE}
-
     def act(self, run: Run, body: Nothing) -> None:
         cancel_run(run)
 
@@ -75,7 +74,6 @@ class CancelRun(RunAction):
 class ResumeRun(RunAction):
     """Let a run go on."""
 
-    needs: ClassVar = {"POST": ADD}
     body = NewCeiling
 
     def act(self, run: Run, body: NewCeiling) -> None:
@@ -91,8 +89,6 @@ class ResumeRun(RunAction):
 class RequeueRun(RunAction):
     """Get a run going again."""
 
-    needs: ClassVar = {"POST": CHANGE}
-
     def act(self, run: Run, body: Nothing) -> None:
         requeue(run)
 
@@ -101,7 +97,6 @@ class RequeueRun(RunAction):
 class PinRun(RunAction):
     """Keep what was said in a run."""
 
-    needs: ClassVar = {"POST": CHANGE}
     body = Pin
 
     def act(self, run: Run, body: Pin) -> None:
@@ -111,7 +106,7 @@ class PinRun(RunAction):
 class RerunRun(Endpoint):
     """Run cases of a run again."""
 
-    needs: ClassVar = {"POST": ADD}
+    needs: ClassVar = {"POST": RUN}
 
     @extend_schema(
         operation_id="runs_rerun",

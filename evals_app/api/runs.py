@@ -29,10 +29,10 @@ from evals_app.documents import execution_rows, run_details, run_rows
 from evals_app.models import Execution, Run
 from evals_app.reports.run_json import execution_row_json, run_json
 from evals_app.runs import start_run
+from evals_app.runs.rights import RUNNING
 
 VIEW = Need(Scope.READ, "evals_app.view_run")
-ADD = Need(Scope.RUN, "evals_app.add_run")
-CHANGE = Need(Scope.RUN, "evals_app.change_run")
+RUN = Need(Scope.RUN, *RUNNING)
 
 _KEY = OpenApiParameter(
     "Idempotency-Key",
@@ -45,7 +45,7 @@ _KEY = OpenApiParameter(
 class Runs(ListEndpoint):
     """All runs, the newest first; and the way to start one."""
 
-    needs: ClassVar = {"GET": VIEW, "POST": ADD}
+    needs: ClassVar = {"GET": VIEW, "POST": RUN}
     queryset = Run.objects.none()  # for the schema
     serializer_class = RunShape
     filterset_class = RunFilters
@@ -91,7 +91,7 @@ class Runs(ListEndpoint):
 
 
 def _start(request: Request, body: StartRun, key: str | None) -> Run:
-    suite, agent = suite_and_agent(body)
+    suite, agent = suite_and_agent(body, user_of(request))
     return start_run(
         suite,
         by=user_of(request),

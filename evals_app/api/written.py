@@ -127,7 +127,7 @@ def sound(read: Callable[[], S]) -> S:
 class SuiteDetails(SpecEndpoint):
     """One suite, read and written whole."""
 
-    needs: ClassVar = {"GET": _SUITES, "PUT": Need(Scope.AUTHOR, None)}
+    needs: ClassVar = {"GET": _SUITES, "PUT": Need(Scope.AUTHOR)}
     parser_classes = [JsonParser, *YAML_PARSERS]
 
     @extend_schema(

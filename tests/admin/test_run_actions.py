@@ -271,9 +271,9 @@ def test_looking_does_not_keep_them(admin_client: Client) -> None:
     assert admin_client.get(url(run, "pin")).status_code == 405
 
 
-def test_keeping_them_takes_the_right_to_change_runs() -> None:
+def test_whoever_may_start_runs_may_keep_them() -> None:
     run = make_run(["passed"])
-    client = client_who_may("view_run", "change_run")
+    client = client_who_may("view_run", "add_run")
 
     assert url(run, "pin") in client.get(page_of(run)).content.decode()
     assert client.post(url(run, "pin"), {"is_pinned": "1"}).status_code == 302

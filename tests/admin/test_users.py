@@ -111,7 +111,7 @@ def test_whoever_changes_people_gives_no_rights_not_even_to_themselves(
 @pytest.mark.parametrize("is_active", [True, False], ids=["active", "inactive"])
 @pytest.mark.parametrize("kind", ["superuser", "more rights", "more rights by a group"])
 def test_people_who_may_do_more_are_changed_by_superusers_alone(
-    as_manager: Client, kind: str, is_active: bool
+    as_manager: Client, kind: str, *, is_active: bool
 ) -> None:
     if kind == "superuser":
         person = User.objects.create_superuser("root", password="secret")

@@ -1,9 +1,10 @@
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
 from evals_app.library import import_files
-from evals_app.models import Run
+from evals_app.models import ApiToken, Run
 from tests.api.clients import make_client, make_user, start_talks
 from tests.library.written import AGENT, FIXTURE, JUDGE
 from tests.makers import make_run
@@ -120,8 +121,77 @@ def test_a_person_with_a_session_reads_and_needs_csrf_to_write() -> None:
 def test_a_person_with_a_session_needs_no_scope() -> None:
     run = start_talks()
     client = Client()
-    client.force_login(make_user(["evals_app.change_run"]))
+    client.force_login(make_user(["evals_app.view_run", "evals_app.add_run"]))
 
     response = client.post(f"/api/runs/{run.pk}/cancel/", {}, content_type="application/json")
 
     assert response.status_code == 200
+
+
+# Runs: one rule for pages and REST
+
+
+ACTIONS = {
+    "start": {"suite": "talks"},
+    "cancel": {},
+    "resume": {"max_cost_usd": None},
+    "requeue": {},
+    "pin": {"is_pinned": True},
+    "rerun": {"only": "all"},
+}
+MAY = ["evals_app.view_run", "evals_app.add_run"]
+
+
+def rest_status(user: User, what: str, run: Run) -> int:
+    _, text = ApiToken.issue(name="test", user=user, scope="run")
+    client = APIClient()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
+    path = "/api/runs/" if what == "start" else f"/api/runs/{run.pk}/{what}/"
+    return ask(client, "post", path, ACTIONS[what])
+
+
+def admin_status(user: User, what: str, run: Run) -> int:
+    User.objects.filter(pk=user.pk).update(is_staff=True)
+    client = Client()
+    client.force_login(user)
+    if what == "start":
+        assert run.suite is not None
+        path = f"/admin/evals_app/suite/{run.suite.pk}/run/"
+    else:
+        path = f"/admin/evals_app/run/{run.pk}/{what}/" + ("all/" if what == "rerun" else "")
+    return client.post(path, {"is_pinned": "1"} if what == "pin" else {}).status_code
+
+
+@pytest.mark.parametrize("what", ACTIONS)
+@pytest.mark.parametrize(
+    ("permissions", "may"),
+    [
+        pytest.param(MAY, True, id="view and add"),
+        pytest.param(["evals_app.view_run", "evals_app.change_run"], False, id="view and change"),
+        pytest.param(["evals_app.add_run", "evals_app.change_run"], False, id="not view"),
+        pytest.param(["evals_app.view_run"], False, id="view"),
+    ],
+)
+def test_pages_and_rest_ask_the_same_of_whoever_does_something_with_a_run(
+    what: str, permissions: list[str], *, may: bool
+) -> None:
+    run = start_talks()
+    user = make_user(permissions)
+
+    over_rest, on_a_page = rest_status(user, what, run), admin_status(user, what, run)
+
+    assert (over_rest != 403, on_a_page != 403) == (may, may)
+
+
+@pytest.mark.parametrize("sees", [True, False], ids=["sees suites", "sees none"])
+@pytest.mark.parametrize("path", ["/api/runs/", "/api/runs/forecast/"])
+def test_a_suite_that_was_probably_meant_is_named_to_who_may_see_it(
+    path: str, *, sees: bool
+) -> None:
+    start_talks()
+    client = make_client("run", [*MAY, *(["evals_app.view_suite"] if sees else [])])
+
+    answer = client.post(path, {"suite": "talk"}, format="json")
+
+    assert answer.status_code == 400
+    assert ("talks" in answer.content.decode()) is sees

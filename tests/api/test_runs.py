@@ -550,28 +550,6 @@ def test_whether_to_keep_them_must_be_said(client: APIClient, body: dict[str, An
     assert not Run.objects.get(pk=run.pk).is_pinned
 
 
-@pytest.mark.parametrize(
-    ("what", "permission"),
-    [
-        *(("cancel", "change"), ("requeue", "change"), ("pin", "change")),
-        *(("resume", "add"), ("rerun", "add")),
-    ],
-)
-def test_each_takes_its_scope_and_its_permission(what: str, permission: str) -> None:
-    run = make_run(["passed"])
-    other = "add" if permission == "change" else "change"
-    address = f"/api/runs/{run.pk}/{what}/"
-    body = {"is_pinned": True} if what == "pin" else {}
-
-    reads = make_client("read").post(address, body, format="json")
-    lacks = make_client("run", [f"evals_app.{other}_run"]).post(address, body, format="json")
-    may = make_client("run", [f"evals_app.{permission}_run"]).post(address, body, format="json")
-
-    assert (reads.status_code, lacks.status_code) == (403, 403)
-    assert f"evals_app.{permission}_run" in lacks.json()["detail"]
-    assert may.status_code in {200, 422}
-
-
 @pytest.mark.parametrize("what", ["cancel", "rerun", "resume", "requeue", "pin"])
 def test_a_run_that_is_not_there_can_do_nothing(client: APIClient, what: str) -> None:
     body = {"is_pinned": True} if what == "pin" else {}
