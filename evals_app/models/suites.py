@@ -256,6 +256,12 @@ class Suite(models.Model):
         return SuiteSpec.model_validate(self.written(), context=FROZEN)
 
 
+# A fixture in use stays, as an agent in use does. A ManyToManyField has no `on_delete` of its own, and
+# the admin gives no field to one whose table is a model of ours.
+_fixture_of = Suite.fixtures.through._meta.get_field("fixture")  # noqa: SLF001 - documented
+_fixture_of.remote_field.on_delete = models.PROTECT
+
+
 class Case(models.Model):
     """One conversation to hold."""
 

@@ -1,6 +1,6 @@
 """The page of a fixture: entities, relations and knowledge, checked and saved as one spec."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -9,8 +9,9 @@ from django.contrib import admin
 from django.db.models import Count, Model, QuerySet
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from pydantic import ValidationError
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
@@ -313,8 +314,18 @@ class FixtureAdmin(Editor):
     def used_by(self, fixture: Fixture) -> str | SafeString:
         if not fixture.pk:
             return "Nothing yet"
-        links = [(_change_url(row), str(row)) for row in users_of(fixture)]
-        return format_html_join(", ", '<a class="ts-link" href="{}">{}</a>', links) or "Nothing yet"
+        links = [(_link(row),) for row in users_of(fixture)]
+        return format_html_join(", ", "{}", links) or "Nothing yet"
+
+    def get_deleted_objects(
+        self, objs: Iterable[Fixture], request: HttpRequest
+    ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
+        """Name what uses the fixtures, where Django names the rows in between."""
+        deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        if protected:
+            users = (row for fixture in objs for row in users_of(fixture))
+            protected = [_named(row) for row in dict.fromkeys(users)] or protected
+        return deleted, counts, lacking, protected
 
     def _create_formsets(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Django's
         formsets, inlines = super()._create_formsets(*args, **kwargs)
@@ -336,6 +347,14 @@ class FixtureAdmin(Editor):
             return
         head = {key: getattr(form.instance, key) for key in ("name", "slug", "description")}
         save_fixture(entities.spec.model_copy(update=head))
+
+
+def _link(row: Model) -> SafeString:
+    return format_html('<a class="ts-link" href="{}">{}</a>', _change_url(row), row)
+
+
+def _named(row: Model) -> SafeString:
+    return format_html("{}: {}", capfirst(row._meta.verbose_name), _link(row))  # noqa: SLF001 - documented
 
 
 def _change_url(row: Model) -> str:

@@ -3,11 +3,14 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
+from django.db.models import ProtectedError
 from django.test import Client
 
+from evals_app.models import Suite
 from fixtures_app.library import save_fixture
 from fixtures_app.models import Entity, EntityType, Fixture
 from fixtures_app.spec import FixtureSpec
+from tests.makers import make_suite
 from tests.page_form import PageForm, open_page
 
 pytestmark = pytest.mark.django_db
@@ -252,3 +255,54 @@ def test_the_list_counts_entities(admin_client: Client, django_assert_num_querie
         text = admin_client.get("/admin/fixtures_app/fixture/").content.decode()
 
     assert "Shop" in text
+
+
+# A fixture in use
+
+
+def in_use() -> tuple[Fixture, Suite]:
+    fixture, suite = write_fixture(), make_suite()
+    suite.fixtures.add(fixture)
+    return fixture, suite
+
+
+def test_a_fixture_that_a_suite_uses_is_not_deleted_and_its_page_names_the_suite(
+    admin_client: Client,
+) -> None:
+    fixture, suite = in_use()
+    path = f"/admin/fixtures_app/fixture/{fixture.pk}/delete/"
+
+    asked, confirmed = admin_client.get(path), admin_client.post(path, {"post": "yes"})
+
+    for page in (asked.content.decode(), confirmed.content.decode()):
+        assert suite.name in page
+        assert f"/admin/evals_app/suite/{suite.pk}/change/" in page
+    assert list(suite.fixtures.all()) == [fixture]
+
+
+def test_fixtures_in_use_are_not_deleted_from_the_list_either(admin_client: Client) -> None:
+    fixture, suite = in_use()
+    chosen = {"action": "delete_selected", "_selected_action": [fixture.pk], "post": "yes"}
+
+    page = admin_client.post("/admin/fixtures_app/fixture/", chosen).content.decode()
+
+    assert suite.name in page
+    assert list(suite.fixtures.all()) == [fixture]
+
+
+def test_no_other_way_deletes_a_fixture_in_use() -> None:
+    fixture, suite = in_use()
+
+    with pytest.raises(ProtectedError):
+        Fixture.objects.filter(pk=fixture.pk).delete()
+
+    assert list(suite.fixtures.all()) == [fixture]
+
+
+def test_a_fixture_that_nobody_uses_any_more_is_deleted(admin_client: Client) -> None:
+    fixture, suite = in_use()
+    suite.delete()
+
+    admin_client.post(f"/admin/fixtures_app/fixture/{fixture.pk}/delete/", {"post": "yes"})
+
+    assert not Fixture.objects.exists()
