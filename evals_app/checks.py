@@ -99,3 +99,16 @@ def private_database(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  
             hint=f"chmod 600 {shlex.quote(str(file))}*",
             id="evals_app.W002",
         )
+
+
+@register("security")
+def trusted_proxies(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+    """Warn where a proxy ends TLS and everybody behind it would count as one address."""
+    if settings.SECURE_PROXY_SSL_HEADER and not settings.REST_FRAMEWORK["NUM_PROXIES"]:
+        yield Warning(
+            "TOUCHSTONE_HTTPS is set, so a proxy passes requests on, and TOUCHSTONE_PROXIES is 0: "
+            "everybody counts as one address, and whoever fails to sign in locks the others out.",
+            hint="Set TOUCHSTONE_PROXIES to the number of your proxies; each must add to "
+            "X-Forwarded-For where a request came from.",
+            id="evals_app.W003",
+        )

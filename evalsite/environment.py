@@ -112,6 +112,21 @@ def count(name: str, default: int, *, least: int = 1) -> int:
     return int(value)
 
 
+def rate(name: str, default: int, period: str) -> str | None:
+    """Return how often in a period something may happen, as REST framework writes it; 0: no limit."""
+    number = count(name, default, least=0)
+    return f"{number}/{period}" if number else None
+
+
+def word(name: str, known: Sequence[str]) -> str:
+    """Return one of some words; the first unless another one is set."""
+    value = text(name, known[0]).lower()
+    if value not in known:
+        msg = f"{name} is {value!r}; expected one of {', '.join(known)}."
+        raise ImproperlyConfigured(msg)
+    return value
+
+
 def log_level(name: str, default: str) -> str:
     """Return the name of a logging level, in upper case."""
     value = text(name, default).upper()

@@ -19,6 +19,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from evals_app.api.auth import KEYWORD, TokenAuthentication
+from evals_app.api.throttles import Callers, Strangers
 from evals_app.models import Execution, Lease, ProviderState, Run, Tally
 from evals_app.runs import live_workers
 from evals_app.runs.health import running_rows, stuck_among
@@ -39,20 +40,23 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:
     """Say why somebody may not read the metrics: any token may whose user may see runs."""
+    asked = Request(request, authenticators=[TokenAuthentication()])
+    reason = f"Send the header Authorization: {KEYWORD} TOKEN."
     try:
-        found = TokenAuthentication().authenticate(Request(request))
+        user: Any = asked.user
     except AuthenticationFailed as exc:
-        return _refuse(401, str(exc.detail))
-    if found is None:
-        return _refuse(401, f"Send the header Authorization: {KEYWORD} TOKEN.")
-    user, _ = found
-    if not user.has_perm("evals_app.view_run"):  # type: ignore[attr-defined]  # of any user model
+        reason, user = str(exc.detail), asked.user  # nobody
+    for rate in (Callers(), Strangers()):
+        if not rate.allow_request(asked, None):
+            return _refuse(429, "Too many requests.", **{"Retry-After": rate.retry_after})
+    if not user.is_authenticated:
+        return _refuse(401, reason, **{"WWW-Authenticate": KEYWORD})
+    if not user.has_perm("evals_app.view_run"):
         return _refuse(403, "The user of this token lacks permission evals_app.view_run.")
     return None
 
 
-def _refuse(status: int, reason: str) -> HttpResponse:
-    headers = {"WWW-Authenticate": KEYWORD} if status == 401 else {}  # noqa: PLR2004 - unauthorized
+def _refuse(status: int, reason: str, **headers: str) -> HttpResponse:
     return HttpResponse(
         f"{reason}\n", status=status, content_type="text/plain; charset=utf-8", headers=headers
     )

@@ -4,6 +4,7 @@ A new variable is read through `environment`, so that a bad value is refused wit
 """
 
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "django_filters",
+    "axes",
     "fixtures_app",
     "evals_app",
 ]
@@ -77,6 +79,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",  # the last, says axes
 ]
 ROOT_URLCONF = "evalsite.urls"
 WSGI_APPLICATION = "evalsite.wsgi.application"
@@ -96,6 +99,22 @@ TEMPLATES = [
 ]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "/admin/"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",  # the first: it refuses before a password is hashed
+    "django.contrib.auth.backends.ModelBackend",
+]
+# How often signing in may fail; the limits are in evalsite/sign_in.py.
+AXES_HANDLER = "evalsite.sign_in.SignInLimits"
+AXES_FAILURE_LIMIT = 1  # see the handler
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "ip_address", "username"]
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # or an attacker could keep a name locked
+AXES_RESET_ON_SUCCESS = True
+AXES_CLIENT_IP_CALLABLE = "evals_app.api.throttles.address_of"
+AXES_CLIENT_STR_CALLABLE = "evalsite.sign_in.described"
+AXES_LOCKOUT_CALLABLE = "evalsite.sign_in.refused"
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -130,7 +149,13 @@ CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
         "LOCATION": DATA_DIR / "cache",
-    }
+    },
+    # Counted by each process for itself: see evals_app/throttles.py.
+    "throttles": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "throttles",
+        "OPTIONS": {"MAX_ENTRIES": 10_000},
+    },
 }
 
 STATIC_URL = "/static/"
@@ -192,12 +217,21 @@ EVALS_MCP_SERVERS = environment.mapping("EVALS_MCP_SERVERS")
 
 # REST
 
+# How many proxies of the operator's pass a request on: what they write into X-Forwarded-For tells
+# where it came from. 0: nobody is believed but the connection itself.
+PROXIES = environment.count("TOUCHSTONE_PROXIES", 0, least=0)
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "evals_app.api.auth.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "NUM_PROXIES": PROXIES,
+    "DEFAULT_THROTTLE_RATES": {
+        "callers": environment.rate("TOUCHSTONE_REST_PER_MINUTE", 600, "min"),
+        "strangers": environment.rate("TOUCHSTONE_REST_STRANGERS_PER_MINUTE", 60, "min"),
+        "uploads": environment.rate("TOUCHSTONE_UPLOADS_PER_HOUR", 300, "hour"),
+    },
     "DEFAULT_PAGINATION_CLASS": "evals_app.api.pagination.NewestFirst",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     # JSON alone: the browsable pages depend on inline scripts, which the site's policy forbids.
@@ -206,6 +240,7 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "evals_app.api.problems.problem_response",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
+API_DOCS = environment.word("TOUCHSTONE_API_DOCS", ("people", "public", "off"))
 SPECTACULAR_SETTINGS = {
     "TITLE": "Touchstone",
     "DESCRIPTION": "Evaluate LLM agents: suites, runs, executions and reviews.",
@@ -222,6 +257,7 @@ UNFOLD = {
     "SITE_TITLE": "Touchstone",
     "SITE_HEADER": "Touchstone",
     "SITE_URL": reverse_lazy("admin:index"),
+    "LOGIN": {"form": "evalsite.sign_in.SignInForm"},
     "DASHBOARD_CALLBACK": "evalsite.dashboard.dashboard",
     "SIDEBAR": {"navigation": "evals_app.admin.navigation.navigation"},
     "SITE_FAVICONS": [
@@ -246,6 +282,7 @@ LOGGING = {
         "django": {"handlers": [], "level": LOG_LEVEL},
         # A line for every model call, and one for every ticket, would drown the rest.
         "httpx2": {"level": "WARNING"},
+        "axes": {"level": "WARNING"},
         "django-q": {"level": "WARNING"},
     },
 }

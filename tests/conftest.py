@@ -19,6 +19,7 @@ import pytest
 from django.apps import apps
 from django.conf import settings
 from django.core import serializers
+from django.core.cache import caches
 from django.db import connection, connections
 from django.db.models.signals import post_migrate
 from playwright.sync_api import Page, expect, sync_playwright
@@ -160,6 +161,12 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
                 row.save()
 
     post_migrate.connect(restore, sender=apps.get_app_config("evals_app"), weak=False)
+
+
+@pytest.fixture(autouse=True)
+def uncounted() -> None:
+    """No test is held up by the requests of the tests before it."""
+    caches["throttles"].clear()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.conf import settings as site
 
-from evals_app.checks import private_database, queue_settings, wordnet_files
+from evals_app.checks import private_database, queue_settings, trusted_proxies, wordnet_files
 
 
 def ids() -> list[str | None]:
@@ -104,3 +104,20 @@ def test_a_database_that_others_can_read_is_warned_of(
     tmp_path.chmod(folder_mode)
 
     assert [each.id for each in private_database(None)] == complaints
+
+
+@pytest.mark.parametrize(
+    ("header", "proxies", "warnings"),
+    [
+        pytest.param(("HTTP_X_FORWARDED_PROTO", "https"), 0, ["evals_app.W003"], id="none counted"),
+        pytest.param(("HTTP_X_FORWARDED_PROTO", "https"), 1, [], id="one counted"),
+        pytest.param(None, 0, [], id="no proxy"),
+    ],
+)
+def test_a_proxy_that_is_not_counted_is_warned_of(
+    settings: Any, header: tuple[str, str] | None, proxies: int, warnings: list[str]
+) -> None:
+    settings.SECURE_PROXY_SSL_HEADER = header
+    settings.REST_FRAMEWORK = {**site.REST_FRAMEWORK, "NUM_PROXIES": proxies}
+
+    assert [each.id for each in trusted_proxies(None)] == warnings

@@ -42,6 +42,7 @@ from evals_app.admin.money import UsdInput
 from evals_app.admin.options_form import OwnText, Prose
 from evals_app.admin.shown_files import FilesField
 from evals_app.admin.starting import leave_dialog, may_run, run_url, try_start
+from evals_app.admin.upload_rate import refused_upload
 from evals_app.admin.words import refuse
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.suite import CaseSpec, SuiteSpec, TurnSpec
@@ -379,6 +380,9 @@ class CaseAdmin(ChecksEditor):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
+        too_many = request.FILES and refused_upload(request, self.admin_site.each_context(request))
+        if too_many:
+            return too_many
         # Unfold offers these only for what is stored already.
         offered = {"actions_submit_line": self.get_actions_submit_line(request, object_id)}
         context = {**offered, **(extra_context or {})}

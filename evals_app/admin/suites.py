@@ -47,6 +47,7 @@ from evals_app.admin.starting import (
     size_sentence,
     try_start,
 )
+from evals_app.admin.upload_rate import refused_upload
 from evals_app.admin.words import refuse
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.suite import SuiteSpec
@@ -381,7 +382,9 @@ class SuiteAdmin(Archiving, ChecksEditor):
 
     def import_files(self, request: HttpRequest) -> HttpResponse:
         """Import files of any kind; most hold suites."""
-        return import_page(request, self.admin_site.each_context(request) | {"opts": self.opts})
+        context = self.admin_site.each_context(request) | {"opts": self.opts}
+        too_many = request.method == "POST" and refused_upload(request, context)
+        return too_many or import_page(request, context)
 
     def arrange_cases(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Move a case up or down, or copy one: `up`, `down` or `copy` names its key."""

@@ -18,6 +18,7 @@ from evals_app.api.shapes import Shape
 from evals_app.engine.files import FileSpec, content_problem, media_type, sha256_of
 from evals_app.formats.problems import shortened
 from evals_app.models import Attachment
+from evals_app.throttles import Uploads
 
 
 class AttachmentShape(Shape):
@@ -34,6 +35,7 @@ class Attachments(Endpoint):
 
     needs: ClassVar = {"POST": Need(Scope.AUTHOR, "evals_app.change_case")}
     parameters = ("name",)
+    throttle_classes = [*Endpoint.throttle_classes, Uploads]
     parser_classes = [BytesParser]
 
     @extend_schema(

@@ -9,12 +9,12 @@ from rest_framework.generics import GenericAPIView
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from evals_app.api.parsers import JsonParser
 from evals_app.api.permissions import MeetsNeeds, Need
 from evals_app.api.problems import MEDIA_TYPE, RefusedError, error_at, unknown
 from evals_app.api.shapes import ProblemShape, Shape
+from evals_app.api.throttles import Counted
 
 W = TypeVar("W", bound=str)
 
@@ -23,11 +23,11 @@ FIELDS = OpenApiParameter("fields", str, description="Answer only these top-leve
 
 def answers(shape: Any, *refused: int, status: int = 200) -> dict[tuple[int, str], Any]:  # noqa: ANN401
     """Describe what an endpoint answers, and with which statuses it may refuse."""
-    problems = {(each, MEDIA_TYPE): ProblemShape for each in (400, 401, 403, *refused)}
+    problems = {(each, MEDIA_TYPE): ProblemShape for each in (400, 401, 403, 429, *refused)}
     return {(status, "application/json"): shape, **problems}
 
 
-class Endpoint(APIView):
+class Endpoint(Counted):
     """A view of the REST API.
 
     `needs` says by method what it takes to be let in, `parameters` which query parameters exist;

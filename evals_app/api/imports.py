@@ -18,6 +18,7 @@ from evals_app.api.shapes import ImportShape
 from evals_app.formats import DIALECTS, SourceFile
 from evals_app.library import ImportReport, import_files
 from evals_app.library.uploads import printable, unpack
+from evals_app.throttles import Uploads
 
 # Parts of an upload with this name are known by their file name.
 _UNNAMED = ("file", "files")
@@ -49,6 +50,7 @@ class Import(Endpoint):
 
     needs: ClassVar = {"POST": Need(Scope.AUTHOR)}
     parameters = ("dry_run", "dialect", "agent", "path")
+    throttle_classes = [*Endpoint.throttle_classes, Uploads]
     parser_classes = [JsonParser, UploadParser, *YAML_PARSERS]
 
     @extend_schema(

@@ -2,15 +2,23 @@
 
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpResponseBase
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from rest_framework.exceptions import NotAuthenticated
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from evals_app.api.auth import KEYWORD
 from evals_app.api.problems import problem
 from evals_app.api.spec_schema import SpecSchemas
+from evals_app.api.throttles import Counted
 
-__all__ = ["NotFound", "SpecSchemas", "TokenScheme"]
+__all__ = ["Docs", "NotFound", "Schema", "SpecSchemas", "TokenScheme"]
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -23,7 +31,36 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
         return {"type": "http", "scheme": KEYWORD.lower()}
 
 
-class NotFound(APIView):
+class MaySeeDocs(BasePermission):
+    """Whoever the operator lets read how the API is asked."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        if settings.API_DOCS == "off":
+            raise Http404
+        return settings.API_DOCS == "public" or bool(request.user.is_authenticated)
+
+
+class Schema(Counted, SpectacularAPIView):
+    """The schema; it says itself what OPTIONS would."""
+
+    http_method_names = ["get", "head"]
+    permission_classes = [MaySeeDocs]
+
+
+class Docs(Counted, SpectacularSwaggerSplitView):
+    """The pages to read and try it."""
+
+    http_method_names = ["get", "head"]
+    permission_classes = [MaySeeDocs]
+
+    def handle_exception(self, exc: Exception) -> HttpResponseBase:  # type: ignore[override]  # a page
+        # A person who opens the page, not a program with a wrong token.
+        if isinstance(exc, NotAuthenticated) and self.request.method == "GET":
+            return redirect_to_login(self.request.get_full_path())
+        return super().handle_exception(exc)
+
+
+class NotFound(Counted):
     """Any other address below /api/: every method ends here."""
 
     authentication_classes = ()

@@ -1,14 +1,13 @@
 """Addresses below /api/."""
 
 from django.urls import URLPattern, URLResolver, path, re_path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from evals_app.api.attachments import AttachmentContent, Attachments
 from evals_app.api.executions import ExecutionDetails
 from evals_app.api.exports import Export, SuiteExport
 from evals_app.api.forecasts import ForecastRun
 from evals_app.api.imports import Import
-from evals_app.api.openapi import NotFound
+from evals_app.api.openapi import Docs, NotFound, Schema
 from evals_app.api.run_actions import CancelRun, PinRun, RequeueRun, RerunRun, ResumeRun
 from evals_app.api.runs import RunDetails, RunExecutions, Runs
 from evals_app.api.written import (
@@ -46,7 +45,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("fixtures/", Fixtures.as_view(), name="fixtures"),
     path("fixtures/<slug:slug>/", FixtureDetails.as_view(), name="fixture"),
     path("providers/", Providers.as_view(), name="providers"),
-    path("schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
+    path("schema/", Schema.as_view(), name="schema"),
+    path("docs/", Docs.as_view(url_name="api:schema"), name="docs"),
     re_path(r"", NotFound.as_view(), name="not-found"),
 ]

@@ -2,7 +2,9 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 from openapi_schema_validator import OAS30Validator
 from openapi_spec_validator import validate
@@ -14,9 +16,10 @@ from evals_app.engine.scoring import Decision, execution_summary
 from evals_app.engine.trial import Verdict
 from evals_app.library import import_files
 from evals_app.models import Execution
-from tests.api.clients import make_client
+from tests.api.clients import make_client, make_user
 from tests.library.written import AGENT, EVERYTHING
 from tests.makers import make_execution, make_grade, make_run, make_trial
+from tests.signed_in import sign_in
 
 
 @pytest.fixture(scope="module")
@@ -132,12 +135,62 @@ def test_a_problem_is_what_the_schema_says(schema: Any) -> None:
     assert list(OAS30Validator(described).iter_errors(body)) == []
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("accept", ["application/json", "application/yaml", "*/*"])
-def test_the_schema_is_served_to_anybody(accept: str) -> None:
-    response = APIClient().get("/api/schema/", headers={"Accept": accept})
+def test_the_schema_is_served_to_whoever_has_a_token(accept: str) -> None:
+    response = make_client("read", []).get("/api/schema/", headers={"Accept": accept})
 
     assert response.status_code == 200
     assert b"openapi" in response.content[:20]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("setting", "strangers", "callers"),
+    [
+        pytest.param("people", [401, 302], [200, 200], id="people"),
+        pytest.param("public", [200, 200], [200, 200], id="public"),
+        pytest.param("off", [404, 404], [404, 404], id="off"),
+    ],
+)
+def test_who_reads_how_the_api_is_asked_is_a_setting(
+    settings: Any, setting: str, strangers: list[int], callers: list[int]
+) -> None:
+    settings.API_DOCS = setting
+    person = Client()
+    person.force_login(make_user([]))
+    paths = ("/api/schema/", "/api/docs/")
+
+    found = {
+        name: [client.get(path).status_code for path in paths]
+        for name, client in {
+            "stranger": APIClient(),
+            "token": make_client("read", []),
+            "person": person,
+        }.items()
+    }
+
+    assert found == {"stranger": strangers, "token": callers, "person": callers}
+
+
+@pytest.mark.django_db
+def test_somebody_who_opens_the_documentation_is_asked_to_sign_in() -> None:
+    response = Client().get("/api/docs/", headers={"Accept": "text/html"})
+
+    assert response.headers["Location"] == "/admin/login/?next=/api/docs/"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/api/docs/", "/api/schema/"])
+@pytest.mark.parametrize("method", ["options", "post", "delete"])
+@pytest.mark.parametrize("has_token", [True, False], ids=["token", "no token"])
+def test_the_documentation_is_only_read(path: str, method: str, *, has_token: bool) -> None:
+    client = make_client() if has_token else APIClient()
+
+    response = getattr(client, method)(path)
+
+    assert response.status_code == (405 if has_token else 401)
+    assert response.headers["Content-Type"] == "application/problem+json"
 
 
 @pytest.mark.django_db
@@ -171,8 +224,9 @@ def test_a_method_that_does_not_exist_is_a_problem(method: str) -> None:
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
 def test_the_documentation_works_under_the_policy_of_the_site(
-    page: Page, live_server: LiveServer
+    page: Page, live_server: LiveServer, admin_user: User
 ) -> None:
+    sign_in(page, live_server, admin_user)
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -1,0 +1,101 @@
+"""Signing in: how often somebody may fail to, and what is said then.
+
+django-axes counts the failures and refuses before a password is hashed, which is dear. It has one
+limit for everything that it counts; here each has its own.
+"""
+
+import math
+from datetime import datetime
+from typing import Any
+
+from axes.handlers.database import AxesDatabaseHandler
+from axes.models import AccessLog
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from unfold.forms import AuthenticationForm
+
+from evals_app.throttles import in_minutes
+
+# Failures within settings.AXES_COOLOFF_TIME.
+OF_A_NAME_AT_AN_ADDRESS = 5
+AT_AN_ADDRESS = 30  # an office may have one address for all of its people
+OF_A_NAME = 50  # from wherever; not for addresses at which this person has signed in before
+
+
+class SignInLimits(AxesDatabaseHandler):
+    """Refuses who fails too often, and nobody else."""
+
+    def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
+        """Answer 1 where a limit is reached, else 0: settings.AXES_FAILURE_LIMIT is 1."""
+        noted: Any = request
+        noted.sign_in_again_at = self._again_at(request, credentials)
+        return int(noted.sign_in_again_at is not None)
+
+    def _again_at(
+        self, request: HttpRequest, credentials: dict[str, Any] | None
+    ) -> datetime | None:
+        # In the order of settings.AXES_LOCKOUT_PARAMETERS.
+        both, address, name = self.get_user_attempts(request, credentials)
+        ends = [_end(both, OF_A_NAME_AT_AN_ADDRESS), _end(address, AT_AN_ADDRESS)]
+        if name_ends := _end(name, OF_A_NAME):
+            # Else whoever knows a name could lock its owner out, by failing from many addresses.
+            is_known = AccessLog.objects.filter(
+                username=(credentials or {}).get("username"),
+                ip_address=request.axes_ip_address,  # type: ignore[attr-defined]  # set by axes
+            ).exists()
+            ends.append(None if is_known else name_ends)
+        return max((end for end in ends if end), default=None)
+
+    def reset_user_attempts(
+        self, request: HttpRequest, credentials: dict[str, Any] | None = None
+    ) -> int:
+        """Forget what this person failed at this address: not all that failed there.
+
+        Whoever has an account could otherwise guess for ever, and sign in now and then.
+        """
+        both, *_ = self.filter_user_attempts(request, credentials)
+        count, _ = both.delete()
+        return count
+
+
+def _end(attempts: QuerySet[Any], limit: int) -> datetime | None:
+    """Say when there are fewer failures than the limit again; None: there are now."""
+    failures = 0
+    newest_first = attempts.order_by("-attempt_time")
+    for at, count in newest_first.values_list("attempt_time", "failures_since_start")[:limit]:
+        failures += count
+        if failures >= limit:
+            end: datetime = at + settings.AXES_COOLOFF_TIME
+            return end
+    return None
+
+
+def described(name: str | None, address: str | None, *_: object) -> str:
+    """Name in the log who failed; whatever was typed stays on one line."""
+    return f"{name!r} from {address}"
+
+
+def _wait_s(request: HttpRequest) -> float | None:
+    end: datetime | None = getattr(request, "sign_in_again_at", None)
+    return None if end is None else max(1.0, (end - timezone.now()).total_seconds())
+
+
+class SignInForm(AuthenticationForm):
+    """Unfold's, which says when to try again."""
+
+    def get_invalid_login_error(self) -> ValidationError:
+        wait_s = _wait_s(self.request)
+        if wait_s is None:
+            return super().get_invalid_login_error()
+        message = f"Signing in failed too often. Try again {in_minutes(wait_s)}."
+        return ValidationError(message, code="too_often")
+
+
+def refused(request: HttpRequest, page: HttpResponse, _credentials: object) -> HttpResponse:
+    """Answer the page of the form, which says why, with the status that programs understand."""
+    page.status_code = 429
+    page.headers["Retry-After"] = str(math.ceil(_wait_s(request) or 1))
+    return page
