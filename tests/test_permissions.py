@@ -1,0 +1,538 @@
+"""Who may do what: every address, method and action, and what is asked of whoever comes there.
+
+The tables list what is allowed; everything else must be refused. A new address, method or action
+fails until it is in a table.
+
+What an address asks is written in words: permissions by their codename, all of which are needed, of
+`this|that` one. Each is tried with exactly these, with all but one of them, and with the usual sets.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth.models import Group, Permission, User
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.template.backends.django import Template
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
+from drf_spectacular.generators import SchemaGenerator
+
+from evals_app.models import ApiToken, Attachment, Case, EvaluationSteps, GradeResult, Provider
+from fixtures_app.library import save_fixture
+from fixtures_app.models import EntityType, Fixture
+from fixtures_app.spec import FixtureSpec
+from tests.authored import a_case, write_suite
+from tests.makers import make_execution, make_grade, make_run, make_trial
+
+pytestmark = pytest.mark.django_db
+
+ANYBODY, NOBODY, STAFF, SUPERUSER = "anybody", "nobody", "", "a superuser"
+
+# The rule for all that is done with runs.
+RUNNING = "view_run add_run"
+# Everything that a file may hold.
+IMPORTING = " ".join(
+    f"{action}_{kind}"
+    for kind in ("suite", "case", "agent", "provider", "fixture", "entitytype")
+    for action in ("add", "change")
+)
+EXPORTING = "view_suite view_agent view_provider view_fixture view_entitytype"
+OUR_MODELS = {
+    "fixtures_app": ("fixture", "entitytype"),
+    "evals_app": (
+        *("suite", "case", "agent", "provider", "evaluationsteps"),
+        *("run", "execution", "apitoken"),
+    ),
+    "auth": ("user", "group"),
+}
+
+Need = str | Mapping[str, str]
+
+
+def pages(app: str, model: str, **changes: Need) -> dict[str, Need]:
+    """Give what Django's pages of a model ask, apart from `changes`."""
+    sees = f"view_{model}|change_{model}"
+    usual: dict[str, Need] = {
+        "list": sees,
+        "add": f"add_{model}",
+        "history": sees,
+        "delete": f"delete_{model}",
+        "change": {"GET": sees, "POST": f"change_{model}"},
+    }
+    asked, base = usual | changes, f"admin/{app}/{model}/"
+    one = f"{base}<path:object_id>/"
+    return {
+        base: asked["list"],
+        f"{base}add/": asked["add"],
+        one: STAFF,  # leads to the page itself
+        **{f"{one}{name}/": asked[name] for name in ("history", "delete", "change")},
+    }
+
+
+def read_only(model: str) -> dict[str, Need]:
+    sees = {"GET": f"view_{model}|change_{model}", "POST": NOBODY}
+    return pages("evals_app", model, add=NOBODY, delete=NOBODY, change=sees)
+
+
+def of_an_app(app: str) -> str:
+    actions = ("view", "add", "change", "delete")
+    return "|".join(f"{action}_{model}" for model in OUR_MODELS[app] for action in actions)
+
+
+_SUITE = "admin/evals_app/suite/"
+_CASE = "admin/evals_app/case/<path:object_id>/"
+_RUN = "admin/evals_app/run/<int:pk>/"
+_EXECUTION = "admin/evals_app/execution/<int:pk>/"
+
+PAGES: dict[str, Need] = {
+    "": ANYBODY,
+    "healthz": {"GET": ANYBODY, "POST": NOBODY},
+    "readyz": {"GET": ANYBODY, "POST": NOBODY},
+    "admin/login/": ANYBODY,
+    "admin/logout/": ANYBODY,
+    "admin/": STAFF,
+    "admin/search/": STAFF,
+    "admin/password_change/": STAFF,
+    "admin/password_change/done/": {"GET": STAFF, "POST": NOBODY},
+    "admin/autocomplete/": {"GET": "view_agent|change_agent", "POST": NOBODY},
+    "admin/jsi18n/": {"GET": STAFF, "POST": NOBODY},
+    "admin/r/<path:content_type_id>/<path:object_id>/": NOBODY,  # nothing has another page
+    "admin/^(?P<app_label>fixtures_app|evals_app|auth)/$": of_an_app("evals_app"),
+    "admin/(?P<url>.*)$": NOBODY,
+    **pages("fixtures_app", "entitytype"),
+    **pages("fixtures_app", "fixture"),
+    **pages("evals_app", "agent"),
+    **pages("evals_app", "provider"),
+    "admin/evals_app/provider/<path:object_id>/test/": "change_provider",
+    **pages("evals_app", "evaluationsteps", add=NOBODY, delete=NOBODY),
+    # The token here is somebody else's.
+    **pages("evals_app", "apitoken", history=SUPERUSER, delete=SUPERUSER, change=SUPERUSER),
+    **pages("evals_app", "case"),
+    f"{_CASE}suite/": "view_suite",
+    f"{_CASE}run-now/": RUNNING,
+    f"{_CASE}duplicate/": "add_case view_case|change_case",
+    **pages("evals_app", "suite"),
+    f"{_SUITE}<int:pk>/cases/": {"GET": NOBODY, "POST": "change_case"},
+    f"{_SUITE}<int:pk>/run-size/": {"GET": RUNNING, "POST": NOBODY},
+    f"{_SUITE}import/": IMPORTING,
+    f"{_SUITE}import/sample/": {"GET": IMPORTING, "POST": NOBODY},
+    f"{_SUITE}choose/": IMPORTING,
+    f"{_SUITE}load-examples/": {"GET": NOBODY, "POST": IMPORTING},
+    f"{_SUITE}export/": {"GET": f"{EXPORTING} view_case", "POST": NOBODY},
+    f"{_SUITE}export/fixture/<slug:slug>/": {"GET": "view_fixture", "POST": NOBODY},
+    f"{_SUITE}checks/<slug:kind>/": {"GET": STAFF, "POST": NOBODY},
+    f"{_SUITE}<path:object_id>/run/": RUNNING,
+    f"{_SUITE}<path:object_id>/runs/": "view_run",
+    f"{_SUITE}<path:object_id>/export/": "view_suite|change_suite",
+    f"{_SUITE}<path:object_id>/export-all/": f"{EXPORTING} view_case",
+    f"{_SUITE}<path:object_id>/export-struere/": f"{EXPORTING} view_case",
+    f"{_SUITE}<path:object_id>/export-table/": f"{EXPORTING} view_case",
+    f"{_SUITE}<path:object_id>/duplicate/": "add_suite add_case",
+    f"{_SUITE}<path:object_id>/archive/": "change_suite",
+    f"{_SUITE}<path:object_id>/restore/": "change_suite",
+    **read_only("run"),
+    f"{_RUN}live/": "view_run|change_run",
+    f"{_RUN}report.md": "view_run|change_run",
+    f"{_RUN}cancel/": RUNNING,
+    f"{_RUN}resume/": RUNNING,
+    f"{_RUN}requeue/": RUNNING,
+    f"{_RUN}pin/": {"GET": NOBODY, "POST": RUNNING},
+    f"{_RUN}rerun/<str:only>/": RUNNING,
+    **read_only("execution"),
+    f"{_EXECUTION}live/": "view_execution|change_execution",
+    f"{_EXECUTION}judge/<int:grade>/": "view_execution|change_execution",
+    f"{_EXECUTION}expect/": "view_execution|change_execution change_case",
+    **pages("auth", "user", add="add_user change_user"),
+    "admin/auth/user/<id>/password/": "change_user",
+    **pages(
+        "auth",
+        "group",
+        add=SUPERUSER,
+        delete=SUPERUSER,
+        change={"GET": "view_group|change_group", "POST": SUPERUSER},
+    ),
+}
+
+# By address: method -> the scope that a token needs, and the permissions of its user.
+Scoped = tuple[str, str]
+REST: dict[str, dict[str, Scoped]] = {
+    "api/runs/": {"GET": ("read", "view_run"), "POST": ("run", RUNNING)},
+    "api/runs/forecast/": {"POST": ("read", "view_run")},
+    "api/runs/<int:pk>/": {"GET": ("read", "view_run")},
+    "api/runs/<int:pk>/executions/": {"GET": ("read", "view_run")},
+    "api/runs/<int:pk>/cancel/": {"POST": ("run", RUNNING)},
+    "api/runs/<int:pk>/resume/": {"POST": ("run", RUNNING)},
+    "api/runs/<int:pk>/requeue/": {"POST": ("run", RUNNING)},
+    "api/runs/<int:pk>/pin/": {"POST": ("run", RUNNING)},
+    "api/runs/<int:pk>/rerun/": {"POST": ("run", RUNNING)},
+    "api/executions/<int:pk>/": {"GET": ("read", "view_execution")},
+    "api/files/": {"POST": ("author", "change_case")},
+    "api/files/<slug:sha256>/": {"GET": ("read", "view_case")},
+    # What they change decides about the permissions: see tests/api/test_permissions.py.
+    "api/import/": {"POST": ("author", "")},
+    "api/suites/": {"GET": ("read", "view_suite")},
+    "api/suites/<slug:slug>/": {"GET": ("read", "view_suite"), "PUT": ("author", "")},
+    "api/suites/<slug:slug>/export/": {"GET": ("read", "view_suite")},
+    "api/export/": {"GET": ("read", EXPORTING)},
+    "api/agents/": {"GET": ("read", "view_agent")},
+    "api/agents/<slug:slug>/": {"GET": ("read", "view_agent")},
+    "api/fixtures/": {"GET": ("read", "view_fixture")},
+    "api/fixtures/<slug:slug>/": {"GET": ("read", "view_fixture")},
+    "api/providers/": {"GET": ("read", "view_provider")},
+    "api/schema/": {"GET": ("read", "")},
+    "api/docs/": {"GET": ("read", "")},
+    "api/": {},  # whatever else is below it
+    "metrics": {"GET": ("read", "view_run")},
+}
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+SCOPES = ("read", "run", "author")
+NO_SESSIONS = {"metrics"}
+
+# By model: what may be chosen for rows of a list, and what is offered beside "Save".
+ACTIONS: dict[str, dict[str, str]] = {
+    "suite": {"archive": "change_suite", "restore": "change_suite"},
+    "case": {"save_and_run": RUNNING},
+    "run": {"delete_selected": NOBODY},
+    "execution": {"delete_selected": NOBODY},
+    "evaluationsteps": {"delete_selected": NOBODY},
+    "group": {"delete_selected": SUPERUSER},
+}
+
+# What people are usually given; `everything` is no superuser.
+SETS: dict[str, Callable[[str], bool]] = {
+    "nothing": lambda _: False,
+    "view": lambda name: name.startswith("view_"),
+    "add": lambda name: name.startswith("add_"),
+    "change": lambda name: name.startswith("change_"),
+    "delete": lambda name: name.startswith("delete_"),
+    "run": lambda name: name in RUNNING.split(),
+    "everything": lambda _: True,
+}
+
+
+ORDER = {"slug": "order", "schema": {}}
+
+# The site
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Rows for the parts of addresses, and bodies that get as far as the rows."""
+
+    parts: Mapping[str, Any]
+    bodies: Mapping[str, Any]
+
+    def url(self, route: str) -> str:
+        """Fill in an address."""
+        if route in self.parts:
+            return str(self.parts[route])
+        keys = r"(\w+)/<(?:\w+:)?(?:pk|object_id|id)>"
+        filled = re.sub(keys, lambda found: f"{found[1]}/{self.parts[found[1]]}", route)
+        return "/" + re.sub(r"<\w+:(\w+)>", lambda found: str(self.parts[found[1]]), filled)
+
+
+@pytest.fixture
+def samples(settings: Any) -> Samples:
+    settings.METRICS = True
+    settings.REST_FRAMEWORK = {
+        **settings.REST_FRAMEWORK,
+        "DEFAULT_THROTTLE_RATES": dict.fromkeys(("callers", "strangers", "uploads")),
+    }
+    suite = write_suite([a_case()])
+    save_fixture(
+        FixtureSpec.model_validate(
+            {"name": "Shop", "slug": "shop", "entities": [], "entity_types": [ORDER]}
+        )
+    )
+    run = make_run({"Where is it": ["failed"]}, suite=suite)
+    execution = make_execution(
+        run, "Where is it", number=2, trial=make_trial(), grades=[make_grade()]
+    )
+    Attachment.objects.store([b"text"])
+    root = User.objects.create_superuser("owner")
+    token, _ = ApiToken.issue(name="CI", user=root, scope="read")
+    case = Case.objects.get()
+    rows: dict[str, Any] = {
+        "suite": suite,
+        "case": case,
+        "agent": suite.agent,
+        "provider": Provider.objects.first(),
+        "run": run,
+        "execution": execution,
+        "apitoken": token,
+        "fixture": Fixture.objects.get(),
+        "entitytype": EntityType.objects.get(),
+        "user": User.objects.create_user("sample"),
+        "group": Group.objects.create(name="Readers"),
+    }
+    parts = {name: row.pk for name, row in rows.items()}
+    parts |= {"runs": run.pk, "executions": execution.pk}
+    parts |= {"grade": GradeResult.objects.get(execution=execution).pk, "only": "all"}
+    parts |= {"sha256": Attachment.objects.get().pk, "kind": "contains"}
+    parts |= {"slug": "shop", "evaluationsteps": _steps().pk}
+    urls = {
+        "admin/autocomplete/": "/admin/autocomplete/?app_label=evals_app&model_name=suite"
+        "&field_name=agent&term=",
+        "admin/^(?P<app_label>fixtures_app|evals_app|auth)/$": "/admin/evals_app/",
+        "admin/(?P<url>.*)$": "/admin/nothing/",
+        "admin/r/<path:content_type_id>/<path:object_id>/": "/admin/r/1/1/",
+        "api/": "/api/nothing/",
+    }
+    urls |= {
+        route: f"/{route.replace('<slug:slug>', suite.slug)}"
+        for route in REST
+        if "suites/" in route
+    }
+    return Samples(parts | urls, {f"{_SUITE}<int:pk>/cases/": {"up": case.pk}})
+
+
+def _steps() -> EvaluationSteps:
+    return EvaluationSteps.objects.create(
+        key="0" * 64, criteria="-", shown=[], model="-", prompt_version=1, written=[], steps=[]
+    )
+
+
+def routes(resolver: Any = None, before: str = "") -> Iterator[str]:
+    """Give the patterns of all addresses."""
+    for pattern in (resolver or get_resolver()).url_patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern, route)
+        elif isinstance(pattern, URLPattern):
+            yield route
+
+
+# Who comes there
+
+
+ALL = frozenset(
+    f"{action}_{model}"
+    for models in OUR_MODELS.values()
+    for model in models
+    for action in ("view", "add", "change", "delete")
+)
+
+
+@dataclass(frozen=True)
+class Who:
+    """Somebody, and what they may."""
+
+    name: str
+    permissions: frozenset[str] = frozenset()
+    is_staff: bool = True
+    is_superuser: bool = False
+
+    def may(self, need: str) -> bool:
+        """Whether all that is needed is theirs."""
+        if need in {ANYBODY, NOBODY, SUPERUSER}:
+            return need == ANYBODY or (need == SUPERUSER and self.is_superuser)
+        return self.is_superuser or all(
+            not self.permissions.isdisjoint(word.split("|")) for word in need.split()
+        )
+
+    def enters(self, need: str) -> bool:
+        """Whether a page of the admin that needs this lets them in."""
+        return self.is_staff and self.may(need)
+
+
+ROOT = Who("a superuser", is_superuser=True)
+
+
+def tried_on(need: str) -> Iterator[Who]:
+    """Give those who have exactly what is needed, and those who lack one thing of it."""
+    if need in {ANYBODY, NOBODY, SUPERUSER}:
+        return
+    words = need.split()
+    yield Who(f"who has {need or 'nothing'}", frozenset(word.split("|")[0] for word in words))
+    for word in words:
+        yield Who(f"who lacks {word}", ALL - set(word.split("|")))
+
+
+class People:
+    """Users made once, and sessions and tokens of theirs."""
+
+    def __init__(self) -> None:
+        found = Permission.objects.filter(codename__in=ALL).values_list("codename", "pk")
+        self._keys = dict(found)
+        self._users: dict[Who, User] = {}
+        self._clients: dict[tuple[Who, str], Client] = {}
+
+    def user(self, who: Who) -> User:
+        """Give the user, made once."""
+        if who not in self._users:
+            flags = {"is_staff": who.is_staff, "is_superuser": who.is_superuser}
+            user = User.objects.create(username=f"{len(self._users)} {who.name}"[:150], **flags)
+            user.user_permissions.set([self._keys[name] for name in who.permissions])
+            self._users[who] = user
+        return self._users[who]
+
+    def session(self, who: Who) -> Client:
+        """Give a browser in which they are signed in."""
+        if (who, "") not in self._clients:
+            client = self._clients[who, ""] = Client()
+            client.force_login(self.user(who))
+        return self._clients[who, ""]
+
+    def token(self, who: Who, scope: str) -> Client:
+        """Give a program with a token of theirs."""
+        if (who, scope) not in self._clients:
+            token, text = ApiToken.issue(name="test", user=self.user(who), scope=scope)
+            # Noted for this minute already.
+            ApiToken.objects.filter(pk=token.pk).update(last_used_at=timezone.now())
+            self._clients[who, scope] = Client(headers={"Authorization": f"Bearer {text}"})
+        return self._clients[who, scope]
+
+
+# What comes of it
+
+
+def is_refused(response: HttpResponse, route: str) -> bool:
+    """Whether an answer shows and does nothing."""
+    if response.status_code in {401, 403, 404, 405}:
+        return True
+    leads_to = response.headers.get("Location", "") if response.status_code == 302 else ""
+    # The admin leads away from a row that somebody may not know of.
+    return leads_to.startswith("/admin/login/") or (leads_to == "/admin/" and "apitoken" in route)
+
+
+def ask(client: Client, method: str, url: str, body: Any = None) -> HttpResponse:
+    """Ask, and undo what came of it."""
+    with transaction.atomic():
+        if method == "POST" and url.startswith("/admin/"):
+            response = client.post(url, body or {})
+        else:
+            more = {} if method == "GET" else {"data": "{}", "content_type": "application/json"}
+            response = client.generic(method, url, **more)
+        transaction.set_rollback(True)
+    assert response.status_code < 500, f"{method} {url}: {response.status_code}"
+    return response  # type: ignore[return-value]  # the client's own subclass
+
+
+@pytest.fixture(autouse=True)
+def unseen_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what takes the time: nobody reads the pages here, nor what is logged."""
+    monkeypatch.setattr(Template, "render", lambda *_args, **_kwargs: "")
+    monkeypatch.setattr(SchemaGenerator, "get_schema", lambda *_args, **_kwargs: {})
+    monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
+
+
+def told(found: Iterable[tuple[str, bool, bool]]) -> list[str]:
+    """Say what is not as the tables have it."""
+    return [
+        f"{what}: {'allowed' if is_allowed else 'refused'}"
+        for what, is_allowed, should_be in found
+        if is_allowed != should_be
+    ]
+
+
+def test_every_address_is_in_a_table() -> None:
+    assert sorted(routes()) == sorted([*PAGES, *REST])
+
+
+def needs() -> Iterator[tuple[str, str, str, bool]]:
+    """Give route, method and need of every page; and whether another method asks the same."""
+    for route, need in PAGES.items():
+        if isinstance(need, str):
+            need = dict.fromkeys(("GET", "POST"), need)  # noqa: PLW2901 - the same, written out
+        for method in need:
+            yield route, method, need[method], method == "GET" and need["POST"] == need["GET"]
+
+
+def test_pages_let_in_whom_the_table_names_and_nobody_else(samples: Samples) -> None:
+    people, stranger = People(), Client()
+    usual = [Who(name, frozenset(filter(has, ALL))) for name, has in SETS.items()]
+    outsider = Who("an outsider", ALL, is_staff=False)
+
+    def visits() -> Iterator[tuple[str, bool, bool]]:
+        for route, method, need, is_asked_again in needs():
+            url, body = samples.url(route), samples.bodies.get(route)
+            answer = ask(stranger, method, url, body)
+            yield f"{method} {url} by a stranger", not is_refused(answer, route), need == ANYBODY
+            if need == ANYBODY:
+                continue  # signing out would end the session
+            let_in = [*tried_on(need), *([ROOT] if need == SUPERUSER else [])]
+            kept_out = [outsider, *([] if is_asked_again else usual)]
+            for who in (*let_in, *(each for each in kept_out if not each.enters(need))):
+                is_allowed = not is_refused(ask(people.session(who), method, url, body), route)
+                yield f"{method} {url} by {who.name}", is_allowed, who.enters(need)
+
+    assert told(visits()) == []
+
+
+def test_rest_lets_in_whom_the_table_names_and_nobody_else(samples: Samples) -> None:
+    people, stranger = People(), Client()
+    nobody, everybody = Who("who has nothing"), Who("everything", ALL)
+
+    def callers(route: str, scoped: Scoped | None) -> Iterator[tuple[str, Client, bool]]:
+        yield "a stranger", stranger, False
+        if scoped is None:
+            yield "everything", people.token(everybody, "author"), False
+            return
+        wanted, need = scoped
+        for who in (nobody, *tried_on(need)):
+            person = Who(who.name, who.permissions, is_staff=False)
+            may = who.may(need)
+            yield (
+                f"a session of {who.name}",
+                people.session(person),
+                may and route not in NO_SESSIONS,
+            )
+            yield f"a token of {who.name}", people.token(person, "author"), may
+        for scope in SCOPES:
+            enough = SCOPES.index(scope) >= SCOPES.index(wanted)
+            yield f"a token of scope {scope}", people.token(everybody, scope), enough
+
+    def visits() -> Iterator[tuple[str, bool, bool]]:
+        for route, methods in REST.items():
+            url = samples.url(route)
+            for method in METHODS:
+                for name, client, may in callers(route, methods.get(method)):
+                    is_allowed = not is_refused(ask(client, method, url), route)
+                    yield f"{method} {url} by {name}", is_allowed, may
+
+    assert told(visits()) == []
+
+
+def test_what_an_address_can_do_is_told_to_nobody_without_a_token(samples: Samples) -> None:
+    everybody = People().token(Who("everything", ALL), "author")
+
+    for route in REST:
+        refused, answered = (
+            ask(client, "OPTIONS", samples.url(route)) for client in (Client(), everybody)
+        )
+
+        assert is_refused(refused, route), route
+        assert answered.status_code in {200, 404, 405}, route
+
+
+@pytest.mark.parametrize(
+    ("app", "name"), [(app, name) for app, names in OUR_MODELS.items() for name in names]
+)
+def test_actions_are_offered_to_whom_the_table_names_and_to_nobody_else(
+    samples: Samples, app: str, name: str
+) -> None:
+    # A POST is compared with the same lists.
+    page: Any = admin.site.get_model_admin(apps.get_model(app, name))
+    asked = {"delete_selected": f"delete_{name}"} | ACTIONS.get(name, {})
+    people, request = People(), HttpRequest()
+
+    def offered(who: Who) -> set[str]:
+        request.user = people.user(who)
+        lines = page.get_actions_submit_line(request, samples.parts[name])
+        prefix = f"{app}_{name}_"
+        return {
+            *page.get_actions(request),
+            *(each.action_name.removeprefix(prefix) for each in lines),
+        }
+
+    usual = [Who(name, frozenset(filter(has, ALL))) for name, has in SETS.items()]
+    for who in (*usual, *(each for need in asked.values() for each in tried_on(need)), ROOT):
+        assert offered(who) == {what for what, need in asked.items() if who.may(need)}, who.name
