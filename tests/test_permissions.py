@@ -408,9 +408,10 @@ def ask(client: Client, method: str, url: str, body: Any = None) -> HttpResponse
     with transaction.atomic():
         if method == "POST" and url.startswith("/admin/"):
             response = client.post(url, body or {})
+        elif method == "GET":
+            response = client.get(url)
         else:
-            more = {} if method == "GET" else {"data": "{}", "content_type": "application/json"}
-            response = client.generic(method, url, **more)
+            response = client.generic(method, url, "{}", "application/json")
         transaction.set_rollback(True)
     assert response.status_code < 500, f"{method} {url}: {response.status_code}"
     return response  # type: ignore[return-value]  # the client's own subclass

@@ -1,4 +1,7 @@
+import os
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,3 +107,21 @@ def test_a_bad_value_is_refused_with_its_name(
 ) -> None:
     with pytest.raises(ImproperlyConfigured, match="EVALS_PULSE_S is 'often'"):
         settings(tmp_path, monkeypatch, EVALS_PULSE_S="often")
+
+
+def test_the_documented_production_set_up_leaves_nothing_to_say(tmp_path: Path) -> None:
+    site = {
+        "PATH": os.environ["PATH"],
+        "TOUCHSTONE_DATA_DIR": str(tmp_path),
+        "TOUCHSTONE_HOSTS": "evals.example.org",
+        "TOUCHSTONE_HTTPS": "1",
+        "TOUCHSTONE_PROXIES": "1",
+    }
+    command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
+
+    done = subprocess.run(
+        command, cwd=SETTINGS.parent.parent, env=site, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no issues" in done.stdout
