@@ -35,6 +35,7 @@ TOP_LEVEL = {
     "Makefile",
     "bootstrap.lock",
     "README.md",
+    "SECURITY.md",
     "manage.py",
     "pyproject.toml",
     "requirements.lock",
