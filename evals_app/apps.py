@@ -25,6 +25,7 @@ class EvalsConfig(AppConfig):
                 commands=tuple(settings.EVALS_COMMANDS),
                 hosts=tuple(settings.EVALS_PRIVATE_HOSTS),
                 variables=tuple(settings.EVALS_HEADER_VARIABLES),
+                keys=tuple(settings.EVALS_KEY_VARIABLES),
                 mcp_servers=settings.EVALS_MCP_SERVERS,
             )
         )

@@ -13,6 +13,7 @@ ticket out a second time. Where each number comes from:
   database.
 """
 
+import re
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,6 +23,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A004 - Django's name
 
 from evals_app.engine.graders.measures.wordnet import WordNet
+from evals_app.engine.permits import is_ours
 
 REQUIRED = {
     "max_attempts": 1,
@@ -67,6 +69,29 @@ def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # 
             f"({settings.EVALS_PULSE_S:g} s){waits}, or drainers that work are given up for dead.",
             id="evals_app.E005",
         )
+
+
+# NAME, NAME* or *, then perhaps @host, @*.host or @host:port.
+_KEY_ENTRY = re.compile(
+    r"(?:[A-Za-z_][A-Za-z0-9_]*\*?|\*)(?:@(?:\*\.)?(?:[A-Za-z0-9._-]+|\[[0-9a-fA-F:]+\])(?::[0-9]+)?)?"
+)
+
+
+@register("keys")
+def key_variables(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+    """Refuse entries that would permit nothing, or not what was meant."""
+    for number, entry in enumerate(settings.EVALS_KEY_VARIABLES, 1):
+        if not _KEY_ENTRY.fullmatch(entry):  # not repeated: it may be a key
+            yield Error(
+                f"Entry {number} of EVALS_KEY_VARIABLES cannot be read; expected NAME, NAME* or"
+                " NAME@host, for example OPENAI_API_KEY@gateway.example.org.",
+                id="evals_app.E006",
+            )
+        elif is_ours(entry):
+            yield Warning(
+                f"EVALS_KEY_VARIABLES has {entry!r}, which is about this site: it is never sent.",
+                id="evals_app.W004",
+            )
 
 
 @register("graders")

@@ -12,6 +12,7 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 from evals_app import __version__
+from evals_app.engine.kinds import USUAL_KEYS
 from evalsite import environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -41,8 +42,6 @@ if environment.flag("TOUCHSTONE_HTTPS"):
     SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
-    # The proxy redirects to HTTPS; subdomains and the browsers' own list are the domain's to decide.
-    SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 
 # A case with 100 checks makes 1,238 inputs; Django's default refuses more than 1,000.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
@@ -215,6 +214,7 @@ EVALS_PYTHON_MODULES = environment.names("EVALS_PYTHON_MODULES")
 EVALS_COMMANDS = environment.names("EVALS_COMMANDS")
 EVALS_PRIVATE_HOSTS = environment.names("EVALS_PRIVATE_HOSTS")
 EVALS_HEADER_VARIABLES = environment.names("EVALS_HEADER_VARIABLES", ["AGENT_*"])
+EVALS_KEY_VARIABLES = environment.names("EVALS_KEY_VARIABLES", [*USUAL_KEYS, "PROVIDER_*"])
 EVALS_MCP_SERVERS = environment.mapping("EVALS_MCP_SERVERS")
 
 # REST

@@ -64,6 +64,8 @@ os.environ.pop("DATABASE_URL", None)
 if given_database is not None:
     os.environ[TEST_DATABASE] = os.environ["DATABASE_URL"] = given_database
 os.environ["TOUCHSTONE_DATA_DIR"] = str(DATA)
+# Our model servers are called by this name; by any other, this machine is refused as on every site.
+os.environ["EVALS_PRIVATE_HOSTS"] = "localhost"
 os.environ["DJANGO_SETTINGS_MODULE"] = "evalsite.settings"
 
 DATABASE = settings.DATABASES["default"]

@@ -241,6 +241,7 @@ class ModelServer:
         self.not_chat = frozenset(not_chat)
         self.requests: list[Received] = []
         self.most_at_once = 0
+        self.connections = 0
         self.signatures: set[str] = set()
         self._dialects = [each(self) for each in (Dialect, Chat, Responses, Embeddings)]
         self._at_once = 0
@@ -257,7 +258,7 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://localhost:{self._server.server_address[1]}"
 
     @property
     def bodies(self) -> list[Json]:
@@ -359,6 +360,7 @@ class _Server(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         self._open.add(request)
+        self.owner.connections += 1
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from django.conf import settings as site
 
-from evals_app.checks import private_database, queue_settings, trusted_proxies, wordnet_files
+from evals_app.checks import (
+    key_variables,
+    private_database,
+    queue_settings,
+    trusted_proxies,
+    wordnet_files,
+)
 
 
 def ids() -> list[str | None]:
@@ -121,3 +127,31 @@ def test_a_proxy_that_is_not_counted_is_warned_of(
     settings.REST_FRAMEWORK = {**site.REST_FRAMEWORK, "NUM_PROXIES": proxies}
 
     assert [each.id for each in trusted_proxies(None)] == warnings
+
+
+@pytest.mark.parametrize(
+    ("entry", "complaint"),
+    [
+        pytest.param("OPENAI_API_KEY", None, id="a name"),
+        pytest.param("PROVIDER_*", None, id="a beginning"),
+        pytest.param("*", None, id="all"),
+        pytest.param("A@gw.example.org:8443", None, id="a host and a port"),
+        pytest.param("A@*.example.org", None, id="hosts"),
+        pytest.param("A@[fd00::1]:80", None, id="an address"),
+        pytest.param("A@https://gw.example.org", "evals_app.E006", id="an address of a page"),
+        pytest.param("A@", "evals_app.E006", id="no host"),
+        pytest.param("sk-ant-CANARY", "evals_app.E006", id="a key"),
+        pytest.param("PROVIDER_*_KEY", "evals_app.E006", id="a star in the middle"),
+        pytest.param("DATABASE_URL", "evals_app.W004", id="of this site"),
+        pytest.param("TOUCHSTONE_*", "evals_app.W004", id="all of this site"),
+    ],
+)
+def test_a_key_variable_that_cannot_be_read_is_refused(
+    settings: Any, entry: str, complaint: str | None
+) -> None:
+    settings.EVALS_KEY_VARIABLES = ["ANTHROPIC_API_KEY", entry]
+
+    found = [*key_variables(None)]
+
+    assert [each.id for each in found] == ([complaint] if complaint else [])
+    assert "CANARY" not in "".join(each.msg for each in found)

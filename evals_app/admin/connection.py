@@ -6,7 +6,7 @@ from django import forms
 from unfold.forms import BaseDialogForm
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from evals_app.engine.llm.kinds import KINDS
+from evals_app.engine.kinds import KINDS
 from evals_app.models import Agent, Provider
 
 ANSWER, EMBEDDING = "answer", "embedding"

@@ -18,7 +18,7 @@ from evals_app.admin.connection import ConnectionForm
 from evals_app.admin.money import DayInput, UsdInput
 from evals_app.admin.starting import leave_dialog
 from evals_app.admin.words import explained, refuse
-from evals_app.engine.llm.kinds import KINDS
+from evals_app.engine.kinds import KINDS
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.spec import PriceSpec, ProviderSpec
 from evals_app.library.saving import save_prices
@@ -265,6 +265,8 @@ class ProviderAdmin(Editor):
             return "Told once it is saved."
         if provider.has_key is None:
             return "It needs no variable."
+        if not provider.is_key_permitted:
+            return f"{provider.key_variable} is not permitted as a key (EVALS_KEY_VARIABLES)."
         return f"{provider.key_variable} is {'set' if provider.has_key else 'not set'} here."
 
     def has_test_permission(

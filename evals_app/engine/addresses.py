@@ -136,7 +136,7 @@ def why_refused(address: str, target: Target, *, permitted: Iterable[str]) -> st
         return None
     is_itself = str(given) == target.host
     has_to_be_itself = not _METADATA.isdisjoint(meant)
-    if _is_permitted(target, permitted) and (is_itself or not has_to_be_itself):
+    if is_named(target, permitted) and (is_itself or not has_to_be_itself):
         return None
     what = target.host if is_itself else f"{target.host} is {address}, which"
     name = address if has_to_be_itself else target.authority
@@ -145,10 +145,11 @@ def why_refused(address: str, target: Target, *, permitted: Iterable[str]) -> st
     )
 
 
-def _is_permitted(target: Target, permitted: Iterable[str]) -> bool:
+def is_named(target: Target, names: Iterable[str]) -> bool:
+    """Whether a target is among these, each of them `host` or `host:port`."""
     host = f"[{target.host}]" if ":" in target.host else target.host
-    names = {target.host, host, f"{host}:{target.port}"}
-    return any(each.lower() in names for each in permitted)
+    its_names = {target.host, host, f"{host}:{target.port}"}
+    return any(each.lower() in its_names for each in names)
 
 
 def _meant(address: IPv4Address | IPv6Address) -> Sequence[IPv4Address | IPv6Address]:

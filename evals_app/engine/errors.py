@@ -5,6 +5,7 @@ EngineError
 ├── JudgeError                  the judge could not grade: ungraded, cause `judge`
 ├── CodeError                   code of the operator's failed: a grade in error, or an AgentError
 ├── ToolError                   a server of tools cannot be reached: errored, cause `tool`
+├── WebError                    a server that somebody named: an AgentError, or a tool's error
 ├── ConfigurationError          the run cannot work as written: refused before it starts
 └── ProviderError               a model API: errored, cause `provider`
     ├── RateLimitedError        429: retried
@@ -56,6 +57,10 @@ class ToolError(EngineError):
 
 class ConfigurationError(EngineError):
     """The snapshot names something that this installation cannot provide."""
+
+
+class WebError(EngineError):
+    """A server did not answer as it should; the message is for people, and holds no secret."""
 
 
 class ProviderError(EngineError):

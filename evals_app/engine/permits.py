@@ -19,6 +19,9 @@ FROZEN: Mapping[str, bool] = MappingProxyType({"is_frozen": True})
 OUR_MODULE = "evals_app.engine.examples"
 OUR_COMMAND = f"python -m {OUR_MODULE}.program"
 
+# What this site runs on is sent to nobody, whatever the operator lists.
+_OURS = ("TOUCHSTONE_", "EVALS_", "DJANGO_", "DATABASE_URL")
+
 
 @dataclass(frozen=True, slots=True)
 class Permits:
@@ -27,13 +30,15 @@ class Permits:
     `modules` are dotted names: each permits itself and what lies below it. `commands` are programs,
     as they are written in agents, or the first words of command lines, whatever follows. `hosts` (`name`, `name:port`) are those of private networks that
     may be called all the same. `variables` are environment variables that headers may hold; a name
-    may end in *. `mcp_servers` is the address or the command line of each MCP server by its name.
+    may end in *. `keys` are those that hold keys of model APIs, as `NAME` or `NAME@host`.
+    `mcp_servers` is the address or the command line of each MCP server by its name.
     """
 
     modules: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
     mcp_servers: Mapping[str, str] = field(default_factory=dict)
 
     def module(self, name: str) -> bool:
@@ -51,10 +56,26 @@ class Permits:
 
     def variable(self, name: str) -> bool:
         """Whether a header may hold this environment variable."""
-        return any(
-            name.startswith(each[:-1]) if each.endswith("*") else name == each
-            for each in self.variables
-        )
+        return any(_names(each, name) for each in self.variables)
+
+    def key_hosts(self, name: str) -> list[str]:
+        """Give the hosts that may be sent this variable's key; none if it holds no key.
+
+        An empty text stands for an entry that names no host.
+        """
+        entries = (each.partition("@") for each in self.keys)
+        return [host for pattern, _, host in entries if _names(pattern, name)]
+
+
+def is_ours(name: str) -> bool:
+    """Whether a variable, or a pattern of names, is about this site itself."""
+    return name.startswith(_OURS)
+
+
+def _names(pattern: str, name: str) -> bool:
+    if is_ours(name):
+        return False
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
 _NOTHING = Permits()

@@ -17,12 +17,16 @@ from pydantic import (
     Field,
     PlainSerializer,
     ValidationError,
+    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from evals_app.engine.key_places import address_problem, place_problem, variable_problem
+from evals_app.engine.kinds import KINDS
 from evals_app.engine.patterns import pattern_problem
+from evals_app.engine.permits import is_frozen
 from evals_app.engine.template import unknown_variable
 
 
@@ -61,13 +65,15 @@ def _template(value: str) -> str:
     return value
 
 
-def _base_url(value: str) -> str:
+def _base_url(value: str, info: ValidationInfo) -> str:
     if not re.fullmatch(r"https?://\S+", value):
         msg = "Write the whole address, for example https://models.example.org."
         raise ValueError(msg)
     if re.match(r"https?://[^/?#]*@", value):
         msg = "Leave name and password out of the address; a key stays in the environment."
         raise ValueError(msg)
+    if not is_frozen(info) and (problem := address_problem(value)):
+        raise ValueError(problem)
     return value
 
 
@@ -77,6 +83,12 @@ def _variable(value: str) -> str:
             "Write the name of an environment variable, for example ANTHROPIC_API_KEY; never a key."
         )
         raise ValueError(msg)
+    return value
+
+
+def _key_variable(value: str, info: ValidationInfo) -> str:
+    if not is_frozen(info) and (problem := variable_problem(value)):
+        raise ValueError(problem)
     return value
 
 
@@ -258,9 +270,9 @@ class ProviderSpec(Spec):
         ),
     ] = None
     api_key_env: Annotated[
-        Variable | None,
+        Annotated[Variable, AfterValidator(_key_variable)] | None,
         Field(
-            description="Name of the environment variable that holds the key, never the key. Left out: the usual one of its kind."
+            description="Name of the environment variable that holds the key, never the key. Left out: the usual one of its kind. The operator lists which variables may be named, and to which hosts their keys go."
         ),
     ] = None
     max_tokens_parameter: Annotated[
@@ -287,5 +299,19 @@ class ProviderSpec(Spec):
                 "name of your resource."
             )
             error = located("no_address", message, ("base_url",), None)
+            raise ValidationError.from_exception_data("ProviderSpec", [error])
+        return self
+
+    @model_validator(mode="after")
+    def _key_may_go_there(self, info: ValidationInfo) -> Self:
+        kind = KINDS[self.kind]
+        variable, base_url = self.api_key_env or kind.key_env, self.base_url or kind.base_url
+        is_usual = self.api_key_env is None and self.base_url is None
+        if is_usual or variable is None or base_url is None or is_frozen(info):
+            return self
+        problem = variable_problem(variable) or place_problem(self.kind, variable, base_url)
+        if problem:
+            place = "base_url" if self.base_url else "api_key_env"
+            error = located("key_place", problem, (place,), getattr(self, place))
             raise ValidationError.from_exception_data("ProviderSpec", [error])
         return self

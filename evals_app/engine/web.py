@@ -4,23 +4,21 @@ import asyncio
 import json
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from dataclasses import dataclass
-from functools import cache
 from http import HTTPStatus
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from evals_app.engine.addresses import Target, read_url, why_refused
-from evals_app.engine.errors import ConfigurationError
+from evals_app.engine.errors import ConfigurationError, WebError
 from evals_app.engine.permits import permits
 
 if TYPE_CHECKING:
-    import ssl
+    from evals_app.engine.checked_transport import CheckedTransport
 
-    import httpx2
+__all__ = ["Answer", "Web", "WebError", "look_up", "why_not_called"]
 
-CONNECT_S = 10.0  # for one address; the caller bounds the whole
 # Servers hang up on connections that are idle, the first of them after 2 s; what is sent in that
 # moment is lost, and the agent would seem to have failed.
 _IDLE_S = 1.0
@@ -29,10 +27,6 @@ _HIDDEN = "***"
 
 # Gives the addresses of a host and port.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-
-
-class WebError(Exception):
-    """A server did not answer as it should; the message is for people, and holds no secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +78,36 @@ def why_not_called(
 class Web:
     """Connections of one conversation: `async with Web() as web`.
 
-    A host is looked up once; what is connected to is the very address that was checked. `secrets`
-    are left out of everything that servers say.
+    `secrets` are left out of everything that servers say. `permitted` are hosts that may be called
+    besides those that the operator permits to everybody.
     """
 
-    def __init__(self, *, secrets: Sequence[str] = (), resolve: Resolve = look_up) -> None:
+    _transport: "CheckedTransport"
+
+    def __init__(
+        self,
+        *,
+        secrets: Sequence[str] = (),
+        permitted: Sequence[str] = (),
+        resolve: Resolve = look_up,
+    ) -> None:
         self._secrets = sorted(filter(None, secrets), key=len, reverse=True)
+        self._permitted = permitted
         self._resolve = resolve
-        self._addresses: dict[tuple[str, int], Sequence[str]] = {}
-        self._transports: dict[str, httpx2.AsyncHTTPTransport] = {}
-        self._exit = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        _trust()  # before anybody's time is taken: the first conversation would pay for it
+        # Before anybody's time is taken: the first conversation would pay for it.
+        import httpx2  # noqa: PLC0415 - processes that ask nobody never pay for it
+
+        from evals_app.engine.checked_transport import CheckedTransport, trust  # noqa: PLC0415
+
+        trust()
+        self._transport = CheckedTransport(
+            resolve=self._resolve,
+            limits=httpx2.Limits(keepalive_expiry=_IDLE_S),
+            most_bytes=0,  # each request says how many
+            permitted=self._permitted,
+        )
         return self
 
     async def __aexit__(
@@ -105,8 +116,7 @@ class Web:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._transports = {}
-        await self._exit.aclose()
+        await self._transport.aclose()
 
     async def ask(
         self,
@@ -156,70 +166,32 @@ class Web:
     ) -> tuple[int, str, bytes]:
         import httpx2  # noqa: PLC0415 - processes that ask nobody never pay for it
 
-        addresses = await self._checked(target)
-        transport = await self._transport(target)
-        extensions = {"sni_hostname": target.host, "timeout": {"connect": CONNECT_S}}
-        for number, address in enumerate(addresses, 1):
-            request = httpx2.Request(
-                method, target.at(address), headers=headers, content=content, extensions=extensions
-            )
-            try:
-                response = await transport.handle_async_request(request)
-                async with aclosing(response):
-                    media_type = response.headers.get("content-type", "").partition(";")[0]
-                    raw = await self._read(response, most_bytes=most_bytes)
-                    return response.status_code, media_type.strip().lower(), raw
-            except (httpx2.ConnectError, httpx2.ConnectTimeout) as exc:
-                if number == len(addresses):
-                    why = str(exc).rstrip(".") or "it did not take the connection"
-                    raise WebError(f"{target.authority} could not be reached: {why}.") from None
-            except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
-                why = str(exc).rstrip(".") or f"the connection was lost ({type(exc).__name__})"
-                raise WebError(f"{target.authority} broke off: {why}.") from None
-        raise WebError(f"{target.host} has no address.")
+        request = httpx2.Request(
+            method,
+            target.at(target.host),
+            headers=headers,
+            content=content,
+            extensions={"most_bytes": most_bytes},
+        )
+        try:
+            response = await self._transport.handle_async_request(request)
+            async with aclosing(response):
+                if response.has_redirect_location:
+                    raise WebError(self._sent_on(response.headers.get("location", "")))
+                media_type = response.headers.get("content-type", "").partition(";")[0]
+                raw = b"".join([part async for part in response.aiter_raw()])
+                return response.status_code, media_type.strip().lower(), raw
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as exc:
+            why = str(exc).rstrip(".") or "it did not take the connection"
+            raise WebError(f"{target.authority} could not be reached: {why}.") from None
+        except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
+            why = str(exc).rstrip(".") or f"the connection was lost ({type(exc).__name__})"
+            raise WebError(f"{target.authority} broke off: {why}.") from None
 
-    async def _transport(self, target: Target) -> "httpx2.AsyncHTTPTransport":
-        """Give the connections to a host: two names never share those to one address."""
-        import httpx2  # noqa: PLC0415
-
-        if target.authority not in self._transports:
-            # A bare transport: it follows nobody, keeps no cookies and knows no proxy, which would
-            # look the name up once more.
-            limits = httpx2.Limits(keepalive_expiry=_IDLE_S)
-            transport = httpx2.AsyncHTTPTransport(verify=_trust(), limits=limits)
-            self._transports[target.authority] = await self._exit.enter_async_context(transport)
-        return self._transports[target.authority]
-
-    async def _checked(self, target: Target) -> Sequence[str]:
-        key = (target.host, target.port)
-        if key not in self._addresses:
-            try:
-                self._addresses[key] = await self._resolve(*key)
-            except UnicodeError:
-                why = "a part of the name is empty or longer than 63 characters"
-                raise WebError(f"{target.host} could not be looked up: {why}.") from None
-            except OSError as exc:
-                why = exc.strerror or "the name is not known"
-                raise WebError(f"{target.host} could not be looked up: {why}.") from None
-        for address in self._addresses[key]:
-            if problem := why_refused(address, target, permitted=permits().hosts):
-                raise ConfigurationError(problem)
-        return self._addresses[key]
-
-    async def _read(self, response: "httpx2.Response", *, most_bytes: int) -> bytes:
-        if response.has_redirect_location:
-            # Hidden before it is cut: half a secret would not be found.
-            where = self._without_secrets(response.headers.get("location", ""))[:_EXCERPT_CHARS]
-            raise WebError(f"It sends us on to {where}; redirects are not followed.")
-        if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
-            raise WebError("It sent a compressed reply, which we had asked it not to do.")
-        parts, size = [], 0
-        async for part in response.aiter_raw():
-            size += len(part)
-            if size > most_bytes:
-                raise WebError(f"It sent more than {most_bytes // 1000:,} kB.")
-            parts.append(part)
-        return b"".join(parts)
+    def _sent_on(self, location: str) -> str:
+        # Hidden before it is cut: half a secret would not be found.
+        where = self._without_secrets(location)[:_EXCERPT_CHARS]
+        return f"It sends us on to {where}; redirects are not followed."
 
     def _without_secrets(self, text: str) -> str:
         for secret in self._secrets:
@@ -232,10 +204,3 @@ def _json(body: Any) -> bytes:  # noqa: ANN401 - JSON
         return json.dumps(body).encode()
     except RecursionError:
         raise WebError("What was to be sent is nested too deeply.") from None
-
-
-@cache
-def _trust() -> "ssl.SSLContext":
-    import httpx2  # noqa: PLC0415
-
-    return httpx2.create_ssl_context()  # reading all certificates takes its time

@@ -7,6 +7,7 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
 from evals_app.engine.llm.keys import variable_of
+from evals_app.engine.permits import FROZEN, permits
 from evals_app.engine.spec import ProviderSpec
 from evals_app.models.money import UsdField
 
@@ -87,9 +88,19 @@ class Provider(models.Model):
 
     @property
     def has_key(self) -> bool | None:
-        """Whether its variable is set here; None where it needs none."""
+        """Whether its variable is set here; None where it needs none.
+
+        Of a variable that is no key nobody learns whether it is set.
+        """
         variable = self.key_variable
-        return bool(os.environ.get(variable, "").strip()) if variable else None
+        if not variable:
+            return None
+        return self.is_key_permitted and bool(os.environ.get(variable, "").strip())
+
+    @property
+    def is_key_permitted(self) -> bool:
+        """Whether the operator permits its variable as a key, or it needs none."""
+        return not self.key_variable or bool(permits().key_hosts(self.key_variable))
 
     def to_spec(self) -> ProviderSpec:
         return ProviderSpec.model_validate(
@@ -103,7 +114,8 @@ class Provider(models.Model):
                 "max_concurrency": self.max_concurrency,
                 "requests_per_minute": self.requests_per_minute,
                 "prices": [price.written() for price in self.prices.all()],
-            }
+            },
+            context=FROZEN,  # what may be called is asked again whenever it is called
         )
 
 

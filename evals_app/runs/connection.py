@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from asgiref.sync import async_to_sync
 
 from evals_app.engine.errors import ConfigurationError, ProviderError
+from evals_app.engine.kinds import KINDS
 from evals_app.engine.llm.call import ModelCall, UserMessage
-from evals_app.engine.llm.kinds import KINDS
 from evals_app.engine.llm.models import Models
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.spec import ProviderSpec

@@ -9,6 +9,7 @@ from itertools import islice
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple, Self, TypeVar
 
+from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.db.models import Model
 from django.utils import timezone
@@ -33,6 +34,8 @@ from fixtures_app.spec import FixtureSpec
 
 S = TypeVar("S", bound=Spec)
 M = TypeVar("M", bound=Model)
+
+find_local_model = async_to_sync(find_embedding_model)
 
 AT_ONCE = 2000  # rows written
 
@@ -142,7 +145,7 @@ def freeze(
     max_cost_usd: Decimal | None = None,
     environ: Mapping[str, str] = os.environ,
     why_not_called: Callable[[str], str | None] = why_not_called,
-    find_local_model: Callable[[str | None], str | None] = find_embedding_model,
+    find_local_model: Callable[[str | None], str | None] = find_local_model,
 ) -> Iterator[Frozen]:
     """Load everything that a run of the suite uses, prices as they are today.
 

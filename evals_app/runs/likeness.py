@@ -9,7 +9,7 @@ from django.conf import settings
 from pydantic import TypeAdapter, ValidationError
 
 from evals_app.engine.graders.similarity import SemanticSimilarity
-from evals_app.engine.llm.kinds import KINDS
+from evals_app.engine.kinds import KINDS
 from evals_app.engine.similarity import SimilaritySpec
 from evals_app.engine.spec import ModelRef, ModelSpec, ProviderSpec
 from evals_app.engine.suite import AssertionSpec

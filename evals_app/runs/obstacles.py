@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.mcp_tools import MISSING as MISSING_MCP
-from evals_app.engine.llm.keys import missing_keys
+from evals_app.engine.llm.keys import missing_keys, refusal, unknown_address
 from evals_app.engine.llm.pricing import Prices, usd_text
 from evals_app.engine.spec import ModelRef, ModelSpec, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
@@ -157,9 +157,12 @@ class Obstacles:
         if provider is None:
             known = ", ".join(self._providers)
             return f"there is no provider {model.provider!r}. Known: {known}."
+        if problem := refusal(provider, self._environ):
+            return problem
         for missing in missing_keys([provider], self._environ):
             return f"the environment variable {missing.variable} is not set."
-        return None
+        url = unknown_address(provider)
+        return self._why_not_called(url) if url else None
 
     def _say(self, problem: str) -> None:
         if problem not in self.found:

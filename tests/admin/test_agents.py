@@ -380,14 +380,14 @@ def test_own_tools_are_written_beside_those_of_fixtures(admin_client: Client) ->
 def test_the_page_says_what_the_operator_permits(admin_client: Client) -> None:
     with permitting(
         hosts=("agent:8000",),
-        variables=("MY_KEY",),
+        variables=("PROVIDER_MY_KEY",),
         modules=("my_agents",),
         commands=("my-agent",),
         mcp_servers={"files": "mcp-files"},
     ):
         text = open_page(admin_client, f"{LIST}add/").text
 
-    for each in ("agent:8000", "MY_KEY", "my_agents", "my-agent", "files"):
+    for each in ("agent:8000", "PROVIDER_MY_KEY", "my_agents", "my-agent", "files"):
         assert f" {each}" in text
 
 

@@ -9,8 +9,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from evals_app.engine.llm.kinds import KINDS
+from evals_app.engine.kinds import KINDS
 from evals_app.models import Agent, ModelPrice, Provider
+from tests.agent_server import Sent, WebServer
 from tests.model_server import KEY, Failure, ModelServer, Reply, Vectors
 from tests.page_form import PageForm, open_page
 
@@ -20,24 +21,31 @@ LIST = "/admin/evals_app/provider/"
 
 
 def make_provider(**changes: Any) -> Provider:
-    columns = {"slug": "mine", "name": "Mine", "kind": "anthropic", "api_key_env": "MY_KEY"}
+    columns = {
+        "slug": "mine",
+        "name": "Mine",
+        "kind": "anthropic",
+        "api_key_env": "PROVIDER_MY_KEY",
+    }
     return Provider.objects.create(**columns | changes)
 
 
 @pytest.mark.parametrize(
     ("columns", "value", "sentence"),
     [
-        pytest.param({}, "sk-secret", "MY_KEY is set here.", id="set"),
-        pytest.param({}, "", "MY_KEY is not set here.", id="blank"),
-        pytest.param({}, " \n", "MY_KEY is not set here.", id="as good as blank"),
-        pytest.param({}, None, "MY_KEY is not set here.", id="not set"),
+        pytest.param({}, "sk-secret", "PROVIDER_MY_KEY is set here.", id="set"),
+        pytest.param({}, "", "PROVIDER_MY_KEY is not set here.", id="blank"),
+        pytest.param({}, " \n", "PROVIDER_MY_KEY is not set here.", id="as good as blank"),
+        pytest.param({}, None, "PROVIDER_MY_KEY is not set here.", id="not set"),
         pytest.param(
             {"api_key_env": "", "kind": "groq"}, None, "GROQ_API_KEY is not set here.", id="usual"
         ),
         pytest.param(
             {"api_key_env": "", "kind": "ollama"}, None, "It needs no variable.", id="none needed"
         ),
-        pytest.param({"kind": "ollama"}, None, "MY_KEY is not set here.", id="none needed, named"),
+        pytest.param(
+            {"kind": "ollama"}, None, "PROVIDER_MY_KEY is not set here.", id="none needed, named"
+        ),
     ],
 )
 def test_the_page_says_whether_the_key_is_set_and_never_what_it_is(
@@ -47,10 +55,10 @@ def test_the_page_says_whether_the_key_is_set_and_never_what_it_is(
     value: str | None,
     sentence: str,
 ) -> None:
-    for variable in ("MY_KEY", "GROQ_API_KEY"):
+    for variable in ("PROVIDER_MY_KEY", "GROQ_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
     if value is not None:
-        monkeypatch.setenv("MY_KEY", value)
+        monkeypatch.setenv("PROVIDER_MY_KEY", value)
     provider = make_provider(**columns)
 
     page = open_page(admin_client, f"{LIST}{provider.pk}/change/")
@@ -96,6 +104,35 @@ def test_saving_a_provider_as_it_is_changes_nothing(admin_client: Client) -> Non
     ],
 )
 def test_a_wrong_provider_is_refused_with_the_name_of_the_field(
+    admin_client: Client, changes: dict[str, str], problem: str
+) -> None:
+    provider = make_provider()
+
+    refused = open_page(admin_client, f"{LIST}{provider.pk}/change/").post(**changes)
+
+    (found,) = refused.problems
+    assert found.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        pytest.param(
+            {"api_key_env": "TOUCHSTONE_SECRET_KEY"}, "Variable with the key: The op", id="variable"
+        ),
+        pytest.param({"api_key_env": "DATABASE_URL"}, "Variable with the key: ", id="database"),
+        pytest.param({"api_key_env": "HOME"}, "Variable with the key: ", id="any"),
+        pytest.param({"base_url": "http://127.0.0.1:8162/v1"}, "Base URL: 127.0.0.1", id="here"),
+        pytest.param({"base_url": "http://[::ffff:10.0.0.1]/"}, "Base URL: ", id="private"),
+        pytest.param({"base_url": "http://a.example/"}, "Base URL: A key is sent", id="in clear"),
+        pytest.param(
+            {"base_url": "https://a.example/", "api_key_env": ""},
+            "Base URL: ANTHROPIC_API_KEY is sent to https://api.anthropic.com only.",
+            id="the usual key elsewhere",
+        ),
+    ],
+)
+def test_neither_any_secret_nor_any_address_can_be_named(
     admin_client: Client, changes: dict[str, str], problem: str
 ) -> None:
     provider = make_provider()
@@ -156,7 +193,7 @@ def post_test(client: Client, provider: Provider, **fields: str) -> Any:
 
 
 def provider_at(server: ModelServer, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Provider:
-    monkeypatch.setenv("MY_KEY", KEY)
+    monkeypatch.setenv("PROVIDER_MY_KEY", KEY)
     return make_provider(**{"kind": "openai", "base_url": f"{server.url}/v1", **changes})
 
 
@@ -206,6 +243,47 @@ def test_what_is_wrong_with_a_connection_is_said_without_the_key(
     text = said_after(admin_client, response)
     assert "Mine answered 400 (bad request): &lt;b&gt;[key]&lt;/b&gt; is odd." in text
     assert KEY not in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        pytest.param({"api_key_env": "TOUCHSTONE_SECRET_KEY"}, "EVALS_KEY_VARIABLES", id="secret"),
+        pytest.param({"api_key_env": "OPENAI_API_KEY"}, "is sent to", id="the usual key"),
+        pytest.param({"api_key_env": "", "kind": "ollama", "host": "127.0.0.1"}, "EVALS_", id="us"),
+        pytest.param(
+            {"api_key_env": "", "kind": "ollama", "host": "[::ffff:127.0.0.1]"},
+            "EVALS_",
+            id="as v6",
+        ),
+    ],
+)
+def test_a_row_from_before_sends_nothing_where_it_may_not(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], words: str
+) -> None:
+    for variable in ("TOUCHSTONE_SECRET_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(variable, "CANARY-0009")
+    columns = {"kind": "openai", "host": "localhost"} | changes
+    with WebServer(lambda _: Sent.text("INTERNAL-PAGE", status=404)) as server:
+        base_url = f"http://{columns.pop('host')}:{server.port}/v1"
+        provider = make_provider(base_url=base_url, **columns)
+        response = post_test(admin_client, provider, what="answer", model="gpt-test")
+
+    text = said_after(admin_client, response)
+    assert words in text
+    assert "CANARY" not in text
+    assert server.asked == []
+
+
+def test_nobody_learns_whether_any_variable_is_set(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "CANARY")
+    provider = make_provider(api_key_env="AWS_SECRET_ACCESS_KEY")
+
+    page = open_page(admin_client, f"{LIST}{provider.pk}/change/")
+
+    assert "AWS_SECRET_ACCESS_KEY is not permitted as a key" in page.text
 
 
 @pytest.mark.parametrize(

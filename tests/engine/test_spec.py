@@ -142,8 +142,8 @@ def test_a_provider_that_cannot_work_is_refused(changes: dict[str, Any], words: 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"base_url": "http://127.0.0.1:8080/v1"},
-        {"api_key_env": "_OUR_KEY_2"},
+        {"base_url": "http://localhost:8080/v1", "api_key_env": "PROVIDER_OURS"},
+        {"api_key_env": "PROVIDER_OUR_KEY_2"},
         {"max_concurrency": 1},
         {"requests_per_minute": 50},
         {"kind": "scripted"},

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evals_app.engine import checked_transport
 from evals_app.engine import web as web_module
 from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.permits import permitting
@@ -42,7 +43,7 @@ async def test_what_requests_need_is_loaded_before_anybodys_time_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     loaded: list[bool] = []
-    monkeypatch.setattr(web_module, "_trust", lambda: loaded.append(True))
+    monkeypatch.setattr(checked_transport, "trust", lambda: loaded.append(True))
 
     async with Web():
         assert loaded
@@ -192,7 +193,9 @@ async def test_a_name_that_nobody_knows_is_told() -> None:
         raise OSError(-2, "Name or service not known")
 
     async with Web(resolve=resolve) as web:
-        with pytest.raises(WebError, match=r"gone\.test could not be looked up: Name or service"):
+        with pytest.raises(
+            WebError, match=r"gone\.test could not be reached: .* looked up: Name or service"
+        ):
             await ask(web, "http://gone.test/")
 
 
@@ -329,7 +332,7 @@ async def test_a_certificate_must_be_that_of_the_name(monkeypatch: pytest.Monkey
         hellos.append(kwargs["server_hostname"])
         return real(self, *args, **kwargs)
 
-    monkeypatch.setattr(web_module, "_trust", lambda: context)
+    monkeypatch.setattr(checked_transport, "trust", lambda: context)
     monkeypatch.setattr(ssl.SSLContext, "wrap_bio", wrap_bio)
     with WebServer(lambda _: Sent.text("a")) as server:  # it speaks no TLS
         async with asking() as web:

@@ -153,10 +153,12 @@ def test_it_warns_when_an_agents_provider_has_no_key(
     is_set: bool,  # noqa: FBT001 - a column of the table above
     warned: bool,  # noqa: FBT001 - a column of the table above
 ) -> None:
-    Provider.objects.create(slug="acme", name="Acme", kind="anthropic", api_key_env="ACME_KEY")
+    Provider.objects.create(
+        slug="acme", name="Acme", kind="anthropic", api_key_env="PROVIDER_ACME_KEY"
+    )
     Agent.objects.create(slug="a", name="A", model=model)
     if is_set:
-        monkeypatch.setenv("ACME_KEY", "made-up")
+        monkeypatch.setenv("PROVIDER_ACME_KEY", "made-up")
 
     text = read(admin_client)
 
@@ -167,7 +169,7 @@ def test_it_warns_when_an_agents_provider_has_no_key(
 def test_a_bare_model_name_tells_its_provider(admin_client: Client) -> None:
     Provider.objects.filter(slug="anthropic").delete()
     Provider.objects.create(
-        slug="anthropic", name="Anthropic", kind="anthropic", api_key_env="NOT_SET_ANYWHERE"
+        slug="anthropic", name="Anthropic", kind="anthropic", api_key_env="PROVIDER_NOT_SET"
     )
     Agent.objects.create(slug="a", name="A", model="claude-haiku-5-5")
 

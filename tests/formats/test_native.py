@@ -180,7 +180,7 @@ AGENT = mapping(
 )
 PROVIDER = mapping(
     {"provider": NAME, "slug": SLUG, "kind": st.just("anthropic")},
-    base_url=st.just("https://m.example"),
+    base_url=st.just("https://api.anthropic.com/v2"),
     max_concurrency=st.integers(1, 9),
     requests_per_minute=st.integers(1, 9),
     prices=st.lists(

@@ -126,7 +126,8 @@ def test_a_server_of_ones_own_comes_back_from_its_row() -> None:
         provider="Ours",
         slug="ours",
         kind="openai",
-        base_url="http://models.example/v1",
+        base_url="https://models.example/v1",
+        api_key_env="PROVIDER_OURS",
         max_tokens_parameter="max_tokens",
     )
 

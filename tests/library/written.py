@@ -150,7 +150,7 @@ PROVIDER = written(
     slug: proxy
     kind: anthropic
     base_url: https://proxy.example
-    api_key_env: PROXY_KEY
+    api_key_env: PROVIDER_PROXY_KEY
     max_concurrency: 3
     requests_per_minute: 50
     prices:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from evals_app.engine.llm.kinds import KINDS
+from evals_app.engine.kinds import KINDS
 from evals_app.engine.llm.pricing import Prices, prices_on
 from evals_app.models import Provider
 

@@ -119,11 +119,13 @@ def test_an_address_without_v1_is_pointed_out(server: ModelServer) -> None:
     [
         pytest.param(
             {},
-            "Provider 'openai' needs an API key: set the environment variable TEST_MODEL_KEY.",
+            "Provider 'openai' needs an API key: set the environment variable PROVIDER_TEST_API_KEY.",
             id="no key",
         ),
         pytest.param(
-            {KEY_VARIABLE: "sk-wrong"}, "Check the environment variable TEST_MODEL_KEY", id="wrong"
+            {KEY_VARIABLE: "sk-wrong"},
+            "Check the environment variable PROVIDER_TEST_API_KEY",
+            id="wrong",
         ),
     ],
 )

@@ -17,14 +17,14 @@ from tests.runs.suites import make_agent, make_suite
 pytestmark = pytest.mark.django_db
 
 MODEL = "local/claude-1"
-KEYS = {"LOCAL_KEY": "x"}
+KEYS = {"PROVIDER_LOCAL_KEY": "x"}
 
 
 @pytest.fixture
 def suite() -> Suite:
     """A suite of three cases for a model of 1 USD for a million tokens."""
     provider = Provider.objects.create(
-        slug="local", name="Local", kind="anthropic", api_key_env="LOCAL_KEY"
+        slug="local", name="Local", kind="anthropic", api_key_env="PROVIDER_LOCAL_KEY"
     )
     ModelPrice.objects.create(
         provider=provider, model="*", valid_from="2026-05-01", input_usd=1, output_usd=1
@@ -157,7 +157,7 @@ def test_no_case_gives_a_forecast_of_nothing(suite: Suite) -> None:
 
 
 def test_what_cannot_start_cannot_be_forecast(suite: Suite) -> None:
-    with pytest.raises(CannotStartError, match="LOCAL_KEY is not set"):
+    with pytest.raises(CannotStartError, match="PROVIDER_LOCAL_KEY is not set"):
         forecast(suite, environ={})
 
 

@@ -245,8 +245,8 @@ def test_a_judge_of_a_single_case_is_kept_with_its_price() -> None:
     [
         pytest.param("openai", "", "OPENAI_API_KEY", id="the usual one of its kind"),
         pytest.param("groq", "", "GROQ_API_KEY", id="of another kind"),
-        pytest.param("openai", "OUR_KEY", "OUR_KEY", id="the one that is named"),
-        pytest.param("ollama", "OUR_KEY", "OUR_KEY", id="named where none is usual"),
+        pytest.param("openai", "PROVIDER_OURS", "PROVIDER_OURS", id="the one that is named"),
+        pytest.param("ollama", "PROVIDER_OURS", "PROVIDER_OURS", id="named where none is usual"),
     ],
 )
 def test_a_key_that_is_missing_is_named(kind: str, named: str, variable: str) -> None:

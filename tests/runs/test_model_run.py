@@ -32,7 +32,7 @@ from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
 
-KEY_VARIABLE = "TEST_MODEL_KEY"
+KEY_VARIABLE = "PROVIDER_TEST_API_KEY"
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
 
-KEY_VARIABLE = "TEST_MODEL_KEY"
+KEY_VARIABLE = "PROVIDER_TEST_API_KEY"
 ANSWER = "Books can be returned within 30 days. Shipping is free."
 
 

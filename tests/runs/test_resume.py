@@ -35,9 +35,8 @@ def resume(run: Run, **options: Any) -> None:
 def priced_suite(model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Give a suite of 12 cases of two turns whose every call costs one cent."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", model_server.url)
     provider = Provider.objects.get(slug="anthropic")
-    provider.base_url = model_server.url
-    provider.save()
     provider.prices.all().delete()
     ModelPrice.objects.create(
         provider=provider,

@@ -16,7 +16,7 @@ from tests.runs.suites import make_suite
 
 pytestmark = pytest.mark.django_db
 
-KEY_VARIABLE = "TEST_MODEL_KEY"
+KEY_VARIABLE = "PROVIDER_TEST_API_KEY"
 WRITTEN = ["Find the day.", "Compare it.", "Grade."]
 GRADED = {
     "evidence": [{"quote": "You said", "bears_on": "day"}],

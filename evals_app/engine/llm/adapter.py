@@ -4,31 +4,48 @@ import asyncio
 import http
 import json
 import re
-import ssl
+import socket
+import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from evals_app.engine.addresses import read_url
 from evals_app.engine.errors import (
     AuthFailedError,
     BadRequestError,
+    ConfigurationError,
     ProviderError,
     QuotaExhaustedError,
     RateLimitedError,
     TimedOutError,
     UnavailableError,
+    WebError,
 )
+from evals_app.engine.kinds import Kind
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
-from evals_app.engine.llm.kinds import Kind
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.retry import AttemptError, SettingRefusedError, retry_after_s
 from evals_app.engine.llm.wire import Complaint, UnreadableError, complaint, given_settings
 from evals_app.engine.trial import NO_USAGE
+from evals_app.engine.web import look_up
 
 R = TypeVar("R")
+
+# Of all that an API sends for one call. A token of a stream takes some 350, a number of a vector 20.
+_MOST_BYTES = 50_000_000
+# A model may think for minutes, in which nothing is sent and some routers forget a connection.
+_KEEP_ALIVE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 60),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 5),
+)
+_UNTRUSTED = (
+    "What it says is not shown, for the operator has not named its host (EVALS_KEY_VARIABLES)"
+)
 
 _PREMATURE_END = "broke off its reply"
 _LONGEST_DETAIL = 500
@@ -64,13 +81,19 @@ _HALF_A_KEY = re.compile(r"\S*\*{3,}[^\s.,]*")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a provider's API is reached. `variable` is where the key came from; both may be empty."""
+    """How a provider's API is reached. `variable` is where the key came from; both may be empty.
+
+    `permitted` are the hosts of private networks that may be called. What a host says in errors is
+    shown only if it `is_trusted`: any other could be one that is not meant to be read from here.
+    """
 
     kind: Kind
     base_url: str
     max_tokens_parameter: str
     key: str = field(default="", repr=False)
     variable: str = ""
+    permitted: tuple[str, ...] = ()
+    is_trusted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +200,10 @@ class Adapter(ABC):
             "timeout": None,  # ours bounds the whole attempt
             # Along a redirect to another host a client takes every key but that in Authorization.
             "http_client": self._sdk().DefaultAsyncHttpxClient(
-                follow_redirects=False, timeout=None, verify=_certificates()
+                follow_redirects=False,
+                timeout=None,
+                headers={"accept-encoding": "identity"},
+                transport=_transport(self.access),
             ),
         }
 
@@ -249,20 +275,28 @@ class Adapter(ABC):
             what = f"did not answer within {timeout_s:g} s"
             raise AttemptError(TimedOutError, what) from None
         except sdk.APIConnectionError as error:
-            is_sent = not isinstance(error.__cause__, httpx2.ConnectError | httpx2.ProxyError)
+            cause = error.__cause__
+            if isinstance(cause, ConfigurationError):  # the address is not one to be called
+                raise cause from None
+            if isinstance(cause, WebError):
+                raise unreadable(str(cause)) from None
+            not_sent = httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError
+            is_sent = not isinstance(cause, not_sent)
             what = _PREMATURE_END if is_sent else "could not be reached"
-            detail = self._clean(str(error.__cause__ or ""))
+            detail = self._clean(str(cause or ""))
             raise AttemptError(UnavailableError, what, detail=detail, is_billable=is_sent) from None
         except sdk.APIStatusError as error:
             is_begun = error.status_code == http.HTTPStatus.OK
             raise self.failed(
-                complaint(error.body),
+                complaint(_body(error)),
                 status=None if is_begun else error.status_code,
                 headers=error.response.headers,
                 request_id=error.request_id,
             ) from None
         except sdk.APIError as error:  # in a stream
             raise self.failed(complaint(error.body)) from None
+        except WebError as error:
+            raise unreadable(str(error)) from None
         except httpx2.HTTPError as error:
             # SDKs wrap what breaks before the body of a stream, not always what breaks within.
             raise broken_off(self._clean(str(error))) from None
@@ -279,7 +313,8 @@ class Adapter(ABC):
         is_begun, status = status is None, status or said.status
         headers = {} if headers is None else headers
         advice = self._advice(status, said, headers=headers)
-        sentences = (self._clean(said.message).rstrip("."), self._clean(advice))
+        words = self._clean(said.message).rstrip(".") if self.access.is_trusted else _UNTRUSTED
+        sentences = (words, self._clean(advice))
         return AttemptError(
             _kind(status, said),
             f"answered {status} ({_words(status)})",
@@ -343,6 +378,17 @@ def body_of(text: str) -> Mapping[str, Any]:
     return body
 
 
+def _body(error: Any) -> object:  # noqa: ANN401 - of either SDK
+    """Give the body of an error, if it is JSON: any other text may be anybody's."""
+    if not isinstance(error.body, str):
+        return error.body
+    try:
+        json.loads(error.response.text)
+    except (ValueError, RecursionError, RuntimeError):  # the last of a stream, which is not kept
+        return None
+    return error.body
+
+
 def unreadable(reason: str) -> AttemptError:
     """Say that a reply cannot be read."""
     return AttemptError(BadRequestError, "sent a reply that cannot be read", detail=reason)
@@ -353,12 +399,30 @@ def broken_off(detail: str = "") -> AttemptError:
     return AttemptError(UnavailableError, _PREMATURE_END, detail=detail)
 
 
-@cache
-def _certificates() -> ssl.SSLContext:
-    """Read whom to trust, once: it takes 50 ms, in which the event loop stands still."""
+def _transport(access: Access) -> Any:  # noqa: ANN401 - of a library that is imported only now
+    """Give what an SDK sends through: addresses are checked, and connections kept."""
     import httpx2  # noqa: PLC0415 - web processes never pay for it
 
-    return httpx2.create_ssl_context()
+    from evals_app.engine.checked_transport import CheckedTransport  # noqa: PLC0415
+
+    return CheckedTransport(
+        resolve=look_up,
+        limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
+        most_bytes=_MOST_BYTES,
+        permitted=access.permitted,
+        proxy=_proxy(access.base_url),
+        socket_options=_KEEP_ALIVE,
+    )
+
+
+def _proxy(base_url: str) -> str | None:
+    """Give the proxy that the environment names for an address."""
+    target = read_url(base_url)
+    if urllib.request.proxy_bypass(target.host):
+        return None
+    proxies = urllib.request.getproxies()
+    proxy = proxies.get(target.scheme) or proxies.get("all")
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
 
 
 def _flagged(said: Complaint) -> str | None:

@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evals_app.engine.kinds import PDF
 from evals_app.engine.llm.call import (
-    PDF,
     AssistantMessage,
     ChatMessage,
     FileContent,

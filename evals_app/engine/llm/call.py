@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from decimal import Decimal
 from typing import Any, Literal
 
+from evals_app.engine.kinds import PDF
 from evals_app.engine.trial import Attempt, Usage
 
 Stop = Literal["ok", "tool", "length", "refusal", "context"]
@@ -19,8 +20,6 @@ Effort = Literal["low", "medium", "high", "xhigh", "max"]
 
 # How long we wait, and what we are told meanwhile, changes no answer.
 _NOT_ASKED = frozenset({"timeout_s", "patience_s", "waiting", "tell"})
-
-PDF = "application/pdf"
 
 # Of what is sent beside the text: roles, separators, what an API adds for tools.
 _OVERHEAD_TOKENS = 1000

@@ -2,11 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
+from evals_app.engine.addresses import Target, read_url
 from evals_app.engine.errors import AuthFailedError, ConfigurationError
+from evals_app.engine.key_places import (
+    address_problem,
+    is_vouched_for,
+    permitted_hosts,
+    place_problem,
+    variable_problem,
+)
+from evals_app.engine.kinds import KINDS
 from evals_app.engine.llm.adapter import Access
-from evals_app.engine.llm.kinds import KINDS
 from evals_app.engine.spec import ProviderSpec
 
 
@@ -42,56 +49,83 @@ def variable_of(kind: str, named: str | None) -> str:
     return (named or known.key_env or "") if known and known.api else ""
 
 
+def refusal(spec: ProviderSpec, environ: Mapping[str, str]) -> str | None:
+    """Say why the operator does not permit a provider as it is written; None if it may be called."""
+    try:
+        place = _place(spec, environ)
+    except ConfigurationError as error:
+        return str(error)
+    variable = variable_of(spec.kind, spec.api_key_env)
+    problem = None if place.is_operators else address_problem(place.base_url)
+    if problem is None and variable:
+        problem = variable_problem(variable) or place_problem(
+            spec.kind, variable, place.base_url, is_operators=place.is_operators
+        )
+    return None if problem is None else f"Provider {spec.slug!r} is not called: {problem}"
+
+
+def unknown_address(spec: ProviderSpec) -> str | None:
+    """Give the base URL if somebody wrote one of which nobody has said that it may be called."""
+    variable = variable_of(spec.kind, spec.api_key_env)
+    if spec.base_url is None or is_vouched_for(variable, spec.base_url):
+        return None
+    return spec.base_url
+
+
 def access(spec: ProviderSpec, environ: Mapping[str, str]) -> Access:
     """Give how a provider is reached.
 
     Raises:
         AuthFailedError: its key is missing, or cannot be one.
-        ConfigurationError: it has no address, or one that is none.
+        ConfigurationError: it has no address, or one that is none; or the operator does not permit
+            it.
     """
     kind, variable = KINDS[spec.kind], variable_of(spec.kind, spec.api_key_env)
+    place = _place(spec, environ)
+    if problem := refusal(spec, environ):
+        raise ConfigurationError(problem)
     key = _key(variable, environ)
     if variable and not key:
         raise AuthFailedError(str(MissingKey(spec.slug, variable)))
     if not (key.isascii() and key.isprintable()):
         raise AuthFailedError(f"The environment variable {variable} holds no usable API key.")
+    own = (place.target.authority,) if place.is_operators else ()
     return Access(
         kind=kind,
-        base_url=_base_url(spec, environ),
+        base_url=place.base_url,
         max_tokens_parameter=spec.max_tokens_parameter or kind.max_tokens_parameter,
         key=key,
         variable=variable,
+        permitted=(*permitted_hosts(), *own),
+        is_trusted=place.is_operators or is_vouched_for(variable, place.base_url),
     )
 
 
-def _base_url(spec: ProviderSpec, environ: Mapping[str, str]) -> str:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a provider is; `is_operators`: as the environment says, not who edits providers."""
+
+    base_url: str
+    target: Target
+    is_operators: bool
+
+
+def _place(spec: ProviderSpec, environ: Mapping[str, str]) -> _Place:
     kind = KINDS[spec.kind]
     variable = kind.base_url_env or ""
-    said = "" if spec.base_url else environ.get(variable, "").strip()
-    base_url = spec.base_url or said or kind.base_url
+    from_environment = "" if spec.base_url else environ.get(variable, "").strip()
+    base_url = spec.base_url or from_environment or kind.base_url
     if base_url is None:
         raise ConfigurationError(f"Provider {spec.slug!r} needs its base URL.")
-    if not _is_address(base_url):
-        where = f"the environment variable {variable}" if said else "its base URL"
+    try:
+        return _Place(base_url, read_url(base_url), bool(from_environment))
+    except ValueError:
+        where = f"the environment variable {variable}" if from_environment else "its base URL"
         msg = (
             f"Provider {spec.slug!r} cannot be reached: {where} is no whole address without name "
             "and password, for example https://models.example.org/v1."
         )
-        raise ConfigurationError(msg)
-    return base_url
-
-
-def _is_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return (
-            parts.scheme in {"http", "https"}
-            and bool(parts.hostname)
-            and parts.port != 0
-            and "@" not in parts.netloc
-        )
-    except ValueError:
-        return False
+        raise ConfigurationError(msg) from None
 
 
 def _key(variable: str, environ: Mapping[str, str]) -> str:

@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from evals_app.engine.errors import ConfigurationError, RateLimitedError
+from evals_app.engine.kinds import KINDS
 from evals_app.engine.llm import anthropic, openai
 from evals_app.engine.llm.adapter import Adapter, EmbeddingAdapter
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
 from evals_app.engine.llm.keys import access
-from evals_app.engine.llm.kinds import KINDS
 from evals_app.engine.llm.pricing import Prices
 from evals_app.engine.llm.provider import Block, Call, Course, Provider, Setting, Standing
 from evals_app.engine.llm.purse import Purse

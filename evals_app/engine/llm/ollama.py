@@ -1,23 +1,32 @@
 """Ask an Ollama server which models it has."""
 
+import asyncio
+import json
 from typing import Any
 
-from evals_app.engine.llm.kinds import KINDS
+from evals_app.engine.errors import ConfigurationError, WebError
+from evals_app.engine.key_places import permitted_hosts
+from evals_app.engine.kinds import KINDS
+from evals_app.engine.web import Web
+
+_MOST_BYTES = 1_000_000
 
 
-def find_embedding_model(base_url: str | None, *, patience_s: float = 1.0) -> str | None:
+async def find_embedding_model(base_url: str | None, *, patience_s: float = 1.0) -> str | None:
     """Name a model for embeddings that the server has; None if it does not answer in time.
 
     The usual one first, then any that is called so.
     """
-    import httpx2  # noqa: PLC0415 - only runs that compare texts without any key need it
-
     kind = KINDS["ollama"]
     address = f"{(base_url or kind.base_url or '').rstrip('/')}/models"
     try:
-        body: Any = httpx2.get(address, timeout=patience_s).json()
+        async with Web(permitted=permitted_hosts()) as web, asyncio.timeout(patience_s):
+            answer = await web.ask("GET", address, headers={}, most_bytes=_MOST_BYTES)
+        body: Any = json.loads(answer.text)
         names = [str(each["id"]) for each in body["data"]]
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, TypeError, RecursionError):
+    except (ConfigurationError, WebError, TimeoutError):
+        return None  # nobody is there, or nobody who may be asked
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     usual = kind.embedding_model or ""
     named = [name for name in names if name.partition(":")[0] == usual]

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from evals_app.engine.kinds import KINDS
 from evals_app.engine.llm import embed_wire as embeddings
 from evals_app.engine.llm import openai_wire as chat
 from evals_app.engine.llm import responses_wire as responses
 from evals_app.engine.llm.adapter import Arrived, EmbeddingAdapter, Streamed, body_of
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
-from evals_app.engine.llm.kinds import KINDS
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.openai_stream import StreamedCompletion
 from evals_app.engine.llm.retry import AttemptError

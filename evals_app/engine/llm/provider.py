@@ -137,6 +137,9 @@ class Provider:
         except AttemptError as error:
             spent = bound if error.is_billable else Decimal(0)
             raise
+        except ConfigurationError:  # nothing was sent
+            spent = Decimal(0)
+            raise
         finally:
             self._settle(bound, spent)
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from evals_app.engine.kinds import PDF
 from evals_app.engine.llm.call import (
-    PDF,
     AssistantMessage,
     ChatMessage,
     FileContent,

@@ -87,8 +87,8 @@ def complaint(body: object) -> Complaint:
     """Read the body of an error, wherever in it the API says what is wrong."""
     if isinstance(body, list):  # Gemini
         body = body[0] if body else None
-    if isinstance(body, str):  # a proxy's plain text explains; its HTML does not
-        return Complaint("" if body.lstrip().startswith("<") else body)
+    if isinstance(body, str):
+        return Complaint(body)
     if not isinstance(body, Mapping):
         return Complaint()
     error = body.get("error") or body

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.engine.llm.kinds import KINDS
+from evals_app.engine.kinds import KINDS
 from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import Places, slug_of
 from evals_app.formats.holodeck.shapes import Llm

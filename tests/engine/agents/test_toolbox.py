@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from evals_app.engine import web
+from evals_app.engine import checked_transport
 from evals_app.engine.agents.toolbox import Toolbox, open_toolbox, result_text
 from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.permits import FROZEN, permitting
@@ -43,7 +43,7 @@ async def test_where_no_tool_asks_a_server_nothing_is_loaded_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     loaded: list[bool] = []
-    monkeypatch.setattr(web, "_trust", lambda: loaded.append(True))
+    monkeypatch.setattr(checked_transport, "trust", lambda: loaded.append(True))
 
     async with open_toolbox(["entity.get"], world=make_world()):
         assert not loaded

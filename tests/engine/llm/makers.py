@@ -19,7 +19,7 @@ from tests.messages_api import Json
 from tests.model_server import KEY, ModelServer, tool_results
 from tests.responses_api import outputs
 
-KEY_VARIABLE = "TEST_MODEL_KEY"
+KEY_VARIABLE = "PROVIDER_TEST_API_KEY"
 NOT_CHAT = "gpt-6-test"  # takes tools only in the Responses API
 QUERY = ToolDef(
     "entity.query",

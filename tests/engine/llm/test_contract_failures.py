@@ -1,5 +1,6 @@
 """What goes wrong with every model API, with the real SDKs against a server on this machine."""
 
+import gzip
 import json
 from dataclasses import replace
 from http import HTTPStatus
@@ -9,12 +10,14 @@ import pytest
 from evals_app.engine.errors import (
     AuthFailedError,
     BadRequestError,
+    ConfigurationError,
     ProviderError,
     QuotaExhaustedError,
     RateLimitedError,
     TimedOutError,
     UnavailableError,
 )
+from evals_app.engine.llm import adapter, keys
 from tests.agent_server import Sent, WebServer
 from tests.engine.llm.makers import (
     APIS,
@@ -99,7 +102,7 @@ NO_RETRY = {"x-should-retry": "false"}
             ),
             AuthFailedError,
             "answered 400 (bad request): API key not valid. Check the environment variable "
-            "TEST_MODEL_KEY.",
+            "PROVIDER_TEST_API_KEY.",
             id="a wrong key, as Google says it",
         ),
         pytest.param(
@@ -117,8 +120,8 @@ NO_RETRY = {"x-should-retry": "false"}
         pytest.param(
             Garbage("  Blocked by\npolicy ", status=418, content_type="text/plain"),
             BadRequestError,
-            "answered 418 (i'm a teapot): Blocked by policy.",
-            id="a proxy's text",
+            "answered 418 (i'm a teapot).",
+            id="a text that may be anybody's",
         ),
         pytest.param(
             Garbage("", status=304),
@@ -379,7 +382,7 @@ async def test_a_wrong_key_is_named_by_its_variable_and_never_shown_not_even_hal
 
     said = str(caught.value)
     assert said.startswith(f"{api.name} answered 401 (key refused): ")
-    assert said.endswith(". Check the environment variable TEST_MODEL_KEY.")
+    assert said.endswith(". Check the environment variable PROVIDER_TEST_API_KEY.")
     assert "sk-" not in said
     assert "**" not in said
 
@@ -388,7 +391,7 @@ async def test_a_wrong_key_is_named_by_its_variable_and_never_shown_not_even_hal
     "answer",
     [
         pytest.param(Failure(400, message=f"cannot use {KEY} here"), id="API error"),
-        pytest.param(Garbage(f"denied: {KEY}", status=403, content_type="text/plain"), id="proxy"),
+        pytest.param(Garbage(f'{{"error": "denied: {KEY}"}}', status=403), id="in words"),
         pytest.param(
             Garbage(
                 json.dumps(
@@ -443,3 +446,102 @@ async def test_a_key_follows_no_redirect(
 
         assert other.requests == []
         assert f"It has moved to {other.url}; its base URL has to say so." in str(caught.value)
+
+
+async def lead_here(host: str, port: int) -> list[str]:
+    return ["127.0.0.1"]
+
+
+@SDKS
+@pytest.mark.parametrize(
+    "base_url", ["https://rebound.example/v1", "https://api.openai.com.evil.tld"]
+)
+async def test_a_name_that_leads_inside_is_never_connected_to(
+    model_server: ModelServer,
+    fake_time: FakeTime,
+    monkeypatch: pytest.MonkeyPatch,
+    base_url: str,
+    *,
+    api: Api,
+) -> None:
+    monkeypatch.setattr(adapter, "look_up", lead_here)
+
+    async with api.open(model_server, fake_time, base_url=base_url) as models:
+        with pytest.raises(ConfigurationError, match="which is this machine itself"):
+            await models.complete(api.ask())
+
+    assert model_server.requests == []
+
+
+@SDKS
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_a_host_says_that_nobody_vouches_for_is_not_shown(
+    model_server: ModelServer,
+    fake_time: FakeTime,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    stream: bool,
+    api: Api,
+) -> None:
+    monkeypatch.setattr(keys, "is_vouched_for", lambda *_: False)
+    body = json.dumps({"error": {"message": "INTERNAL-SECRET", "type": "t"}})
+    model_server.answers(lambda _: Garbage(body, status=404))
+
+    async with api.open(model_server, fake_time) as models:
+        with pytest.raises(BadRequestError, match=r"answered 404 \(not found\)") as failed:
+            await models.complete(api.ask(stream=stream))
+
+    assert "INTERNAL" not in str(failed.value)
+    assert "INTERNAL" not in str(failed.value.attempts)
+    assert "not shown" in str(failed.value)
+
+
+@SDKS
+async def test_a_text_that_is_not_of_an_api_is_shown_of_nobody(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+) -> None:
+    page = Garbage("INTERNAL-SECRET aws_key=1", status=404, content_type="text/plain")
+    model_server.answers(lambda _: page)
+
+    async with api.open(model_server, fake_time) as models:
+        with pytest.raises(BadRequestError) as failed:
+            await models.complete(api.ask())
+
+    assert str(failed.value) == f"{api.name} answered 404 (not found)."
+
+
+@SDKS
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_compressed_reply_cannot_fill_the_memory(
+    fake_time: FakeTime, *, stream: bool, api: Api
+) -> None:
+    bomb = gzip.compress(b" " * 10_000_000)
+    sent = Sent(headers={"content-encoding": "gzip"}, content=bomb)
+    with WebServer(lambda _: sent) as server, ModelServer() as gone:
+        url = f"http://localhost:{server.port}"
+        async with api.open(gone, fake_time, base_url=url) as models:
+            with pytest.raises(BadRequestError, match="compressed"):
+                await models.complete(api.ask(stream=stream))
+
+    assert server.asked[0].headers["accept-encoding"] == "identity"
+
+
+@SDKS
+async def test_connections_are_kept_for_the_next_call(
+    model_server: ModelServer, fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch, *, api: Api
+) -> None:
+    asked: list[str] = []
+
+    async def resolve(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr(adapter, "look_up", resolve)
+    model_server.answers(lambda _: Reply("Yes."))
+
+    async with api.open(model_server, fake_time) as models:
+        for _ in range(3):
+            await models.complete(api.ask())
+
+    assert asked == ["localhost"]
+    assert model_server.connections == 1

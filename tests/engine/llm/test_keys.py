@@ -3,17 +3,27 @@ from typing import Any
 import pytest
 
 from evals_app.engine.errors import AuthFailedError, ConfigurationError
-from evals_app.engine.llm.keys import MissingKey, access, missing_keys, variable_of
+from evals_app.engine.llm.keys import (
+    MissingKey,
+    access,
+    missing_keys,
+    refusal,
+    unknown_address,
+    variable_of,
+)
+from evals_app.engine.permits import FROZEN, permitting
 from evals_app.engine.spec import ProviderSpec
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
 
 SCRIPTED = ProviderSpec(provider="Scripted", slug="scripted", kind="scripted")
 OLLAMA = ProviderSpec(provider="Ollama", slug="ollama", kind="ollama")
-AZURE = {"kind": "azure_openai", "url": "https://n.openai.azure.com/openai/v1/"}
+AZURE = {"kind": "azure_openai", "base_url": "https://n.openai.azure.com/openai/v1/"}
 
 
 def plain(kind: str, **changes: Any) -> ProviderSpec:
-    return make_provider(**{"kind": kind, "api_key_env": None, **changes})
+    """Give a provider as a row or a snapshot may hold it: nobody asks whether it is permitted."""
+    written = {"provider": "Anthropic", "slug": "anthropic", "kind": kind, **changes}
+    return ProviderSpec.model_validate(written, context=FROZEN)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +90,9 @@ def test_each_kind_has_its_variable(spec: ProviderSpec, variable: str) -> None:
             id="its SDK's variable",
         ),
         pytest.param(
-            plain("openai", base_url="http://mine/v1"),
+            plain("openai", base_url="https://mine/v1"),
             {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://proxy/v1"},
-            "http://mine/v1",
+            "https://mine/v1",
             id="its own before all",
         ),
     ],
@@ -90,7 +100,8 @@ def test_each_kind_has_its_variable(spec: ProviderSpec, variable: str) -> None:
 def test_the_address_is_always_known(
     spec: ProviderSpec, environ: dict[str, str], base_url: str
 ) -> None:
-    assert access(spec, environ).base_url == base_url
+    with permitting(keys=("GROQ_API_KEY", "OPENAI_API_KEY", "OPENAI_API_KEY@mine")):
+        assert access(spec, environ).base_url == base_url
 
 
 def test_without_an_address_there_is_no_way() -> None:
@@ -125,8 +136,10 @@ def test_an_address_that_is_none_is_refused_before_anything_is_sent(
 @pytest.mark.parametrize(
     ("environ", "said"),
     [
-        pytest.param({}, "set the environment variable TEST_MODEL_KEY", id="not set"),
-        pytest.param({KEY_VARIABLE: "schlüssel"}, "TEST_MODEL_KEY holds no usable", id="unusable"),
+        pytest.param({}, "set the environment variable PROVIDER_TEST_API_KEY", id="not set"),
+        pytest.param(
+            {KEY_VARIABLE: "schlüssel"}, "PROVIDER_TEST_API_KEY holds no usable", id="unusable"
+        ),
     ],
 )
 def test_a_key_that_cannot_be_used_is_named_by_its_variable(
@@ -138,3 +151,68 @@ def test_a_key_that_cannot_be_used_is_named_by_its_variable(
 
 def test_a_key_is_in_no_log() -> None:
     assert "sk-secret" not in repr(access(make_provider(), {KEY_VARIABLE: "sk-secret"}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "environ", "words"),
+    [
+        pytest.param({}, {}, None, id="as shipped"),
+        pytest.param({"api_key_env": "TOUCHSTONE_SECRET_KEY"}, {}, "not permit", id="this site's"),
+        pytest.param({"api_key_env": "HOME"}, {}, "not permit", id="any variable"),
+        pytest.param({"base_url": "https://elsewhere.example"}, {}, "sent to", id="another host"),
+        pytest.param({"base_url": "http://10.0.0.1"}, {}, "private network", id="private"),
+        pytest.param({"base_url": "http://api.anthropic.com"}, {}, "sent to", id="not encrypted"),
+        pytest.param({}, {"ANTHROPIC_BASE_URL": "http://10.0.0.1"}, None, id="the operator's word"),
+        pytest.param(
+            {"api_key_env": "OPENAI_API_KEY"},
+            {"ANTHROPIC_BASE_URL": "https://elsewhere.example"},
+            "sent to",
+            id="the operator's word is about another key",
+        ),
+    ],
+)
+def test_what_is_not_permitted_is_refused_before_a_key_is_read(
+    changes: dict[str, Any], environ: dict[str, str], words: str | None
+) -> None:
+    spec = plain("anthropic", **changes)
+    secrets = {"HOME": "/s3cret", "TOUCHSTONE_SECRET_KEY": "s3cret", "OPENAI_API_KEY": "s3cret"}
+    environ = {"ANTHROPIC_API_KEY": "s3cret"} | secrets | environ
+
+    if words is None:
+        assert refusal(spec, environ) is None
+        assert access(spec, environ).key == "s3cret"
+        return
+    assert words in str(refusal(spec, environ))
+    with pytest.raises(ConfigurationError, match=words) as caught:
+        access(spec, environ)
+
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "is_asked"),
+    [
+        pytest.param(None, False, id="the usual one"),
+        pytest.param("https://api.anthropic.com/", False, id="the usual one, written"),
+        pytest.param("http://localhost:8080", False, id="the operator has named it"),
+        pytest.param("https://proxy.example.org", True, id="nobody knows it"),
+    ],
+)
+def test_before_a_run_the_names_that_nobody_vouches_for_are_looked_up(
+    base_url: str | None, *, is_asked: bool
+) -> None:
+    spec = plain("anthropic", base_url=base_url, api_key_env=KEY_VARIABLE)
+
+    assert unknown_address(spec) == (base_url if is_asked else None)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "is_trusted"),
+    [("https://api.anthropic.com", True), ("https://proxy.example.org", False)],
+)
+def test_only_hosts_that_somebody_vouches_for_are_trusted(
+    base_url: str, *, is_trusted: bool
+) -> None:
+    spec = plain("anthropic", base_url=base_url, api_key_env=KEY_VARIABLE)
+
+    assert access(spec, {KEY_VARIABLE: "k"}).is_trusted is is_trusted

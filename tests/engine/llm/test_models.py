@@ -359,7 +359,7 @@ async def test_a_missing_key_is_named_by_its_variable_without_a_request(
             await models.complete(make_call())
 
     assert str(caught.value) == (
-        "Provider 'anthropic' needs an API key: set the environment variable TEST_MODEL_KEY."
+        "Provider 'anthropic' needs an API key: set the environment variable PROVIDER_TEST_API_KEY."
     )
     assert caught.value.attempts == ()
     assert model_server.requests == []
@@ -384,7 +384,10 @@ async def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(
         with pytest.raises(AuthFailedError) as caught:
             await models.complete(make_call())
 
-    assert str(caught.value) == "The environment variable TEST_MODEL_KEY holds no usable API key."
+    assert (
+        str(caught.value)
+        == "The environment variable PROVIDER_TEST_API_KEY holds no usable API key."
+    )
 
 
 async def test_only_the_named_key_is_sent(

@@ -11,6 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from evals_app.engine.llm.ollama import find_embedding_model
+from evals_app.engine.permits import permitting
+
+pytestmark = pytest.mark.anyio
 
 
 @contextmanager
@@ -35,7 +38,7 @@ def ollama(*models: str, body: str | None = None, delay_s: float = 0.0) -> Itera
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
+        yield f"http://localhost:{server.server_port}/v1"
     finally:
         server.shutdown()
         thread.join()
@@ -56,30 +59,38 @@ def ollama(*models: str, body: str | None = None, delay_s: float = 0.0) -> Itera
         pytest.param([], None, id="none at all"),
     ],
 )
-def test_a_model_for_embeddings_is_found_by_its_name(models: list[str], found: str | None) -> None:
+async def test_a_model_for_embeddings_is_found_by_its_name(
+    models: list[str], found: str | None
+) -> None:
     with ollama(*models) as base_url:
-        assert find_embedding_model(base_url) == found
-        assert find_embedding_model(base_url + "/") == found
+        assert await find_embedding_model(base_url) == found
+        assert await find_embedding_model(base_url + "/") == found
 
 
 @pytest.mark.parametrize(
     "body",
     ["", "no JSON", "[]", '{"data": null}', '{"data": [{}]}', '{"data": [1]}', "[" * 100_000],
 )
-def test_what_cannot_be_read_is_no_model(body: str) -> None:
+async def test_what_cannot_be_read_is_no_model(body: str) -> None:
     with ollama(body=body) as base_url:
-        assert find_embedding_model(base_url) is None
+        assert await find_embedding_model(base_url) is None
 
 
-def test_who_does_not_answer_at_once_is_not_waited_for() -> None:
+async def test_who_does_not_answer_at_once_is_not_waited_for() -> None:
     started = time.monotonic()
     with ollama("nomic-embed-text", delay_s=30) as base_url:
-        assert find_embedding_model(base_url, patience_s=0.05) is None
+        assert await find_embedding_model(base_url, patience_s=0.05) is None
         waited_s = time.monotonic() - started
 
     assert waited_s < 25
 
 
-@pytest.mark.parametrize("base_url", ["http://127.0.0.1:9/v1", "http://[::1", "http://no host/v1"])
-def test_where_nobody_is_there_is_no_model(base_url: str) -> None:
-    assert find_embedding_model(base_url) is None
+@pytest.mark.parametrize("base_url", ["http://localhost:9/v1", "http://[::1", "http://no host/v1"])
+async def test_where_nobody_is_there_is_no_model(base_url: str) -> None:
+    assert await find_embedding_model(base_url) is None
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::ffff:127.0.0.1]"])
+async def test_a_server_that_may_not_be_asked_is_not(host: str) -> None:
+    with ollama("nomic-embed-text") as base_url, permitting(hosts=("elsewhere",)):
+        assert await find_embedding_model(base_url.replace("localhost", host)) is None

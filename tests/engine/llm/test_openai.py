@@ -310,7 +310,7 @@ async def test_a_wrong_key_is_named_by_its_variable_and_never_shown_not_even_hal
 
     assert str(caught.value) == (
         "OpenAI answered 401 (key refused): Incorrect API key provided: [key]. You can find your "
-        "API key in your account. Check the environment variable TEST_MODEL_KEY."
+        "API key in your account. Check the environment variable PROVIDER_TEST_API_KEY."
     )
 
 

@@ -39,8 +39,7 @@ from evals_app.engine.llm.wire import complaint, count, parsed, well_formed
         pytest.param(
             {"detail": [{"msg": "odd"}]}, ('[{"msg": "odd"}]', "", "", ""), id="FastAPI, at length"
         ),
-        pytest.param("Blocked.", ("Blocked.", "", "", ""), id="a proxy's words"),
-        pytest.param(" <html>", ("", "", "", ""), id="a proxy's page"),
+        pytest.param("Blocked.", ("Blocked.", "", "", ""), id="only words"),
         pytest.param([], ("", "", "", ""), id="empty list"),
         pytest.param(None, ("", "", "", ""), id="nothing"),
         pytest.param({}, ("", "", "", ""), id="empty object"),

@@ -85,7 +85,7 @@ def test_without_a_folder_the_agent_is_called_like_the_file() -> None:
         pytest.param("http", 3, "agent", "Expected keys with values.", id="no mapping"),
         pytest.param("{type: http}", 3, "agent", "`endpoint` is missing", id="no endpoint"),
         pytest.param(
-            "{type: http, endpoint: 'http://localhost:3000/api'}",
+            "{type: http, endpoint: 'http://127.0.0.1:3000/api'}",
             3,
             "agent.endpoint",
             "EVALS_PRIVATE_HOSTS",

@@ -6,9 +6,9 @@ What a kind lacks is left out and said so; what single models refuse is learned 
 from dataclasses import dataclass
 from typing import Literal
 
-from evals_app.engine.llm.call import PDF
-
 Api = Literal["anthropic", "openai"]
+
+PDF = "application/pdf"
 
 _IMAGES = frozenset({"image/jpeg", "image/png", "image/webp"})
 _GIF = frozenset({"image/gif"})
@@ -24,6 +24,7 @@ class Kind:
     `lacks` names settings of a ModelCall that none of its models takes, `media_types` what may be
     shown to them. Without `embedding_model` whoever uses its embeddings has to name one.
     `has_responses`: models that the chat API does not serve are served by the Responses API.
+    `more_hosts` may be sent its key, too; the name of one may begin with *.
     """
 
     label: str
@@ -38,6 +39,7 @@ class Kind:
     embedding_model: str | None = None
     most_texts: int = _MOST_TEXTS  # embedded in one call
     has_responses: bool = False
+    more_hosts: tuple[str, ...] = ()
 
 
 KINDS: dict[str, Kind] = {
@@ -61,6 +63,7 @@ KINDS: dict[str, Kind] = {
         has_responses=True,
         has_embeddings=True,
         embedding_model="text-embedding-3-small",
+        more_hosts=("*.api.openai.com",),  # of regions
     ),
     "azure_openai": Kind(
         label="Azure OpenAI",
@@ -69,6 +72,10 @@ KINDS: dict[str, Kind] = {
         media_types=_IMAGES | _GIF,
         has_responses=True,
         has_embeddings=True,  # models are named as they were deployed
+        more_hosts=(
+            *("*.openai.azure.com", "*.openai.azure.us"),
+            *("*.services.ai.azure.com", "*.cognitiveservices.azure.com"),
+        ),
     ),
     "gemini": Kind(
         label="Gemini",
@@ -105,3 +112,5 @@ KINDS: dict[str, Kind] = {
     ),
     "scripted": Kind(label="Scripted (offline)", media_types=frozenset()),
 }
+
+USUAL_KEYS = tuple(kind.key_env for kind in KINDS.values() if kind.key_env)

@@ -2,11 +2,11 @@ from typing import get_args
 
 import pytest
 
+from evals_app.engine.kinds import KINDS, Kind
 from evals_app.engine.llm.call import ModelCall
-from evals_app.engine.llm.kinds import KINDS, Kind
 from evals_app.engine.spec import MaxTokensParameter, ProviderKind, ProviderSpec
 
-WITH_API = [pytest.param(kind, id=name) for name, kind in KINDS.items() if kind.api]
+WITH_API = [pytest.param(name, kind, id=name) for name, kind in KINDS.items() if kind.api]
 
 
 def test_every_kind_that_can_be_written_is_known_and_no_other() -> None:
@@ -19,11 +19,12 @@ def test_only_azure_has_no_address_of_its_own() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", WITH_API)
-def test_what_a_kind_says_can_be_used(kind: Kind) -> None:
-    written = {"provider": "P", "slug": "p", "kind": "openai", "base_url": kind.base_url}
+@pytest.mark.parametrize(("name", "kind"), WITH_API)
+def test_what_a_kind_says_can_be_used(name: str, kind: Kind) -> None:
+    base_url = kind.base_url or "https://name.openai.azure.com/openai/v1/"
+    written = {"provider": "P", "slug": "p", "kind": name, "base_url": base_url}
 
-    assert ProviderSpec.model_validate(written).base_url == kind.base_url
+    assert ProviderSpec.model_validate(written).base_url == base_url
     assert kind.max_tokens_parameter in get_args(MaxTokensParameter)
     assert kind.lacks <= set(ModelCall.__dataclass_fields__)
     assert kind.embedding_model is None or kind.has_embeddings

@@ -1,0 +1,169 @@
+"""The one way out to servers that people have named: to addresses that were checked, bounded replies.
+
+It is given to the SDKs of model APIs, and carries what `web` asks. Not imported before somebody is
+asked: the library takes its time.
+"""
+
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import cache
+
+import httpx2
+
+from evals_app.engine.addresses import Target, why_refused
+from evals_app.engine.errors import ConfigurationError, WebError
+from evals_app.engine.permits import permits
+
+CONNECT_S = 10.0  # for one address; the caller bounds the whole
+
+
+class CheckedTransport(httpx2.AsyncBaseTransport):
+    """Connections to hosts whose addresses may be called, kept for the next request.
+
+    A host is looked up once, and anew when it could not be reached; what is connected to is the very
+    address that was checked. `permitted` are hosts besides those that the operator permits to
+    everybody. A `proxy` looks names up itself: of those that are known here, addresses are checked
+    all the same. Compressed replies are refused, for a few bytes can fill a memory.
+    """
+
+    def __init__(
+        self,
+        *,
+        resolve: Callable[[str, int], Awaitable[Sequence[str]]],
+        limits: httpx2.Limits,
+        most_bytes: int,
+        permitted: Sequence[str] = (),
+        proxy: str | None = None,
+        socket_options: Sequence[tuple[int, int, int]] = (),
+    ) -> None:
+        self._resolve = resolve
+        self._most_bytes = most_bytes
+        self._permitted = permitted
+        self._limits = limits
+        self._proxy = proxy
+        self._socket_options = socket_options
+        self._pools: dict[str, httpx2.AsyncHTTPTransport] = {}
+        self._addresses: dict[tuple[str, int], list[str]] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send one request.
+
+        Raises:
+            httpx2.TransportError: no answer.
+            WebError: the answer is compressed, or, while it is read, too long.
+            ConfigurationError: the address is not one that may be called.
+        """
+        response = await self._send(request, _target(request.url))
+        if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
+            await response.aclose()
+            raise WebError("It sent a compressed reply, which we had asked it not to do.")
+        most_bytes = request.extensions.get("most_bytes", self._most_bytes)
+        response.stream = _Bounded(response.stream, most_bytes=most_bytes)
+        return response
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            await pool.aclose()
+
+    async def _send(self, request: httpx2.Request, target: Target) -> httpx2.Response:
+        key = (target.host, target.port)
+        addresses = await self._checked(target)
+        pool = self._pool(target)
+        if self._proxy:
+            return await pool.handle_async_request(request)
+        for number, address in enumerate(addresses, 1):
+            is_last = number == len(addresses)
+            try:
+                response = await pool.handle_async_request(_to_address(request, target, address))
+            except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                if is_last:
+                    self._addresses.pop(key, None)
+                    raise
+            else:
+                if number > 1:  # who comes next need not wait for those that do not answer
+                    others = [each for each in addresses if each != address]
+                    self._addresses[key] = [address, *others]
+                return response
+        raise httpx2.ConnectError("its name has no address", request=request)
+
+    def _pool(self, target: Target) -> httpx2.AsyncHTTPTransport:
+        """Give the connections to a host: two names never share those to one address."""
+        # Bare pools: they follow nobody, keep no cookies and know no proxy of the environment.
+        if target.authority not in self._pools:
+            self._pools[target.authority] = httpx2.AsyncHTTPTransport(
+                verify=trust(),
+                limits=self._limits,
+                proxy=self._proxy,
+                socket_options=self._socket_options,
+            )
+        return self._pools[target.authority]
+
+    async def _checked(self, target: Target) -> list[str]:
+        key = (target.host, target.port)
+        if key not in self._addresses:
+            self._addresses[key] = await self._looked_up(target)
+        addresses = self._addresses[key]
+        permitted = (*permits().hosts, *self._permitted)
+        for address in addresses:
+            if problem := why_refused(address, target, permitted=permitted):
+                raise ConfigurationError(problem)
+        return addresses
+
+    async def _looked_up(self, target: Target) -> list[str]:
+        try:
+            return list(await self._resolve(target.host, target.port))
+        except UnicodeError:
+            why = "a part of the name is empty or longer than 63 characters"
+        except OSError as exc:
+            why = exc.strerror or "the name is not known"
+        if self._proxy:
+            return []
+        raise httpx2.ConnectError(f"its name could not be looked up: {why}")
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A reply of which no more is read than anybody wants."""
+
+    def __init__(
+        self, stream: httpx2.SyncByteStream | httpx2.AsyncByteStream, *, most_bytes: int
+    ) -> None:
+        assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - for mypy; as httpx2 does it
+        self._stream = stream
+        self._most_bytes = most_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for part in self._stream:
+            size += len(part)
+            if size > self._most_bytes:
+                raise WebError(f"It sent more than {self._most_bytes // 1000:,} kB.")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _target(url: httpx2.URL) -> Target:
+    host = url.raw_host.decode("ascii").removesuffix(".")
+    port = url.port or {"http": 80, "https": 443}[url.scheme]
+    return Target(url.scheme, host, port, url.raw_path.decode("ascii"))
+
+
+def _to_address(request: httpx2.Request, target: Target, address: str) -> httpx2.Request:
+    """Give the request as it is sent to an address: the host is still that of the name."""
+    timeout = {**request.extensions.get("timeout", {}), "connect": CONNECT_S}
+    return httpx2.Request(
+        request.method,
+        target.at(address),
+        headers=request.headers,
+        stream=request.stream,
+        extensions={**request.extensions, "timeout": timeout, "sni_hostname": target.host},
+    )
+
+
+@cache
+def trust() -> ssl.SSLContext:
+    """Read whom to trust, once: it takes 50 ms, in which the event loop stands still."""
+    return httpx2.create_ssl_context()
