@@ -355,5 +355,6 @@ def _streamed(block: Json) -> tuple[Json, list[Json]]:
 
 
 def pieces(text: str) -> list[str]:
-    """Cut a text as a stream does."""
-    return [text[start : start + 8] for start in range(0, len(text), 8)]
+    """Cut a text as a stream does; an endless one into not too many pieces."""
+    size = max(8, len(text) // 500)
+    return [text[start : start + size] for start in range(0, len(text), size)]

@@ -133,7 +133,8 @@ class Conversation:
         except AgentError as exc:
             error = str(exc)
         except TimeoutError:
-            error = f"The agent did not answer within {exchange.timeout_s:g} s."
+            pending = f": {exchange.pending}" if exchange.pending else ""
+            error = f"The agent did not answer within {exchange.timeout_s:g} s{pending}."
         except ProviderError as exc:
             error = str(exc)
             exchange.attempts.extend(exc.attempts)

@@ -14,6 +14,7 @@ EngineError
     ├── QuotaExhaustedError     paid quota used up: not retried
     ├── AuthFailedError         no key, a wrong key: not retried
     └── BadRequestError         the API refuses the request or its reply cannot be read: not retried
+        └── ReplyTooLongError   the model said more than is read: an AgentError of the agent under test
 """
 
 from typing import Any
@@ -110,3 +111,7 @@ class AuthFailedError(ProviderError):
 
 class BadRequestError(ProviderError):
     """The service refuses the request (other 4xx), or its reply cannot be read."""
+
+
+class ReplyTooLongError(BadRequestError):
+    """The model said more than anybody reads; whose fault that is depends on who asked."""

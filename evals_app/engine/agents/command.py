@@ -12,12 +12,13 @@ from typing import Any
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.outside import Outside
-from evals_app.engine.agents.reply import MAX_REPLY_BYTES, parse_reply
+from evals_app.engine.agents.reply import parse_reply
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.callables.pool import Callables, Ran
 from evals_app.engine.callables.processes import readable
 from evals_app.engine.callables.references import command_problem, program_path
 from evals_app.engine.errors import AgentError, CodeError, ConfigurationError
+from evals_app.engine.llm.call import MAX_REPLY_BYTES
 
 _MAX_VARIABLE_BYTES = 120_000  # Linux takes 131,072, its name included
 

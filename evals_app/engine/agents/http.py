@@ -15,9 +15,10 @@ from typing import Any
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.headers import sent_headers
 from evals_app.engine.agents.outside import Outside
-from evals_app.engine.agents.reply import MAX_REPLY_BYTES, AgentReply, parse_reply
+from evals_app.engine.agents.reply import AgentReply, json_noting, parse_reply
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.errors import AgentError, ConfigurationError
+from evals_app.engine.llm.call import MAX_REPLY_BYTES
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.openai_wire import error_in, to_reply
 from evals_app.engine.llm.wire import UnreadableError, complaint
@@ -84,9 +85,14 @@ class HttpSession:
 
 def _told_reply(answer: Answer) -> AgentReply:
     """Read a reply; what returns a text may have sent it as JSON, between quotes."""
-    if answer.media_type == "application/json" and answer.text.lstrip().startswith('"'):
-        with suppress(ValueError):
-            return AgentReply(json.loads(answer.text))
+    if answer.media_type == "application/json":
+        if answer.text.strip() == "null":
+            raise AgentError(
+                "The agent's reply is null; expected a text, or an object with output."
+            )
+        if answer.text.lstrip().startswith('"'):
+            with suppress(ValueError):
+                return AgentReply(json.loads(answer.text))
     return parse_reply(answer.text)
 
 
@@ -96,8 +102,9 @@ def chat_reply(text: str) -> AgentReply:
     Raises:
         AgentError: it is none.
     """
+    doubled: list[str] = []
     try:
-        body = json.loads(text)
+        body = json_noting(text, doubled)
         error = error_in(body)
         reply = None if error else to_reply(_ended(body), names=ToolNames(()))
     except UnreadableError as exc:
@@ -108,6 +115,11 @@ def chat_reply(text: str) -> AgentReply:
         raise AgentError(f"The agent's reply is no chat completion: {shortened(text)}") from None
     if reply is None:
         raise AgentError(f"The agent reports an error: {complaint(body).message or error}")
+    if doubled:
+        raise AgentError(f"The agent's reply has the key {shortened(doubled[0])!r} twice.")
+    if not reply.is_whole:
+        category = f" ({reply.refusal_category})" if reply.refusal_category else ""
+        raise AgentError(f"A filter broke the agent's reply off{category}: {shortened(reply.text)}")
     if any(is_too_deep(each.arguments) for each in reply.tool_calls):
         raise AgentError(f"The agent calls a tool with {TOO_DEEP}.")
     calls = tuple(ToolCall(each.name, each.arguments) for each in reply.tool_calls)
@@ -117,7 +129,7 @@ def chat_reply(text: str) -> AgentReply:
         tool_calls=calls,
         usage=reply.usage,
         model=reply.model or None,
-        notes=(note,) if calls else (),
+        notes=(*((note,) if calls else ()), *reply.notes),
     )
 
 

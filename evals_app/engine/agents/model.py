@@ -8,9 +8,15 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.agents.toolbox import Toolbox, result_text
 from evals_app.engine.documents import DocumentError, text_of
-from evals_app.engine.errors import AgentError, ConfigurationError, ProviderError
+from evals_app.engine.errors import (
+    AgentError,
+    ConfigurationError,
+    ProviderError,
+    ReplyTooLongError,
+)
 from evals_app.engine.files import is_shown_as_it_is
 from evals_app.engine.llm.call import (
+    MAX_REPLY_BYTES,
     AssistantMessage,
     ChatMessage,
     Complete,
@@ -23,6 +29,7 @@ from evals_app.engine.llm.call import (
     ToolResults,
     UserMessage,
 )
+from evals_app.engine.quoting import shortened
 from evals_app.engine.trial import Message, ToolCall, Usage
 
 
@@ -85,8 +92,15 @@ class ModelSession:
             waiting=exchange.paused,
         )
         asked_at, paused_s = exchange.clock(), exchange.paused_s
+        exchange.pending = f"the model API of {call.provider} had not answered"
         try:
             reply = await self._complete(call)
+        except ReplyTooLongError as error:
+            exchange.usages.append(Usage())
+            exchange.costs.append(None)
+            exchange.attempts.extend(error.attempts)
+            message = f"The agent's reply is longer than {MAX_REPLY_BYTES // 1000:,} kB."
+            raise AgentError(message) from None
         except ProviderError:
             # A call that came to nothing was no work of the agent.
             exchange.waited_s += exchange.clock() - asked_at
@@ -97,6 +111,7 @@ class ModelSession:
             exchange.costs.append(None)
             exchange.waited_s += exchange.paused_s - paused_s
             raise
+        exchange.pending = ""
         exchange.waited_s += reply.waited_ms / 1000
         if reply.is_replayed:
             exchange.replayed_s += (reply.latency_ms + reply.waited_ms) / 1000
@@ -106,8 +121,8 @@ class ModelSession:
         exchange.model = reply.model
         if exchange.first_token_ms is None:
             exchange.first_token_ms = reply.first_token_ms
-        for name in reply.dropped:
-            note = f"The model does not accept {name}; it was left out."
+        dropped = (f"The model does not accept {name}; it was left out." for name in reply.dropped)
+        for note in (*dropped, *reply.notes):
             if note not in exchange.notes:
                 exchange.notes.append(note)
         return reply
@@ -148,16 +163,20 @@ def _said(reply: ModelReply) -> ChatMessage:
 
 
 def _check(reply: ModelReply, exchange: Exchange) -> None:
-    """Note a cut reply; raise for one that is none."""
+    """Note a cut reply; raise for one that is none, or that the model did not end itself."""
     if reply.stop == "length":
         exchange.notes.append("The reply was cut at the output limit of the agent's settings.")
     if reply.stop == "context":
         message = "The conversation is longer than the model can read."
         raise AgentError(message)
-    if reply.text.strip():
+    if reply.text.strip() and reply.is_whole:
         return
-    message = "The agent said nothing."
-    if reply.stop == "refusal":
-        category = f" ({reply.refusal_category})" if reply.refusal_category else ""
+    category = f" ({reply.refusal_category})" if reply.refusal_category else ""
+    if reply.text.strip():
+        exchange.notes.append(f"Before that the model had written: {shortened(reply.text)}")
+        message = f"The model API's filter broke the reply off{category}."
+    elif reply.stop == "refusal":
         message = f"The model refused to answer{category}."
+    else:
+        message = "The agent said nothing."
     raise AgentError(message)

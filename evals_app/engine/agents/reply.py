@@ -10,6 +10,7 @@ Only `output` (or `result`) is needed. What is left out is unknown, which is not
 import difflib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -22,7 +23,6 @@ from evals_app.engine.quoting import json_text, shortened
 from evals_app.engine.spec import MOST
 from evals_app.engine.trial import Chunk, Message, ToolCall, Usage
 
-MAX_REPLY_BYTES = 1_000_000  # of what an agent sends; drivers read no more
 RETRIEVED = "retrieved"  # the tool that brought the sources of an agent that reports no calls
 
 _KEYS = (
@@ -87,13 +87,34 @@ def parse_reply(text: str) -> AgentReply:
     Raises:
         AgentError: it is of that shape, and something in it is wrong.
     """
+    doubled: list[str] = []
     try:
-        value = json.loads(text) if text.lstrip().startswith("{") else None
+        value = json_noting(text, doubled) if text.lstrip().startswith("{") else None
     except (ValueError, RecursionError):
         value = None
     if isinstance(value, dict) and value.keys() & _TELLING:
+        if doubled:
+            raise AgentError(f"The agent's reply has the key {shortened(doubled[0])!r} twice.")
         return read_reply(value)
     return AgentReply(text.rstrip("\r\n"))
+
+
+def json_noting(text: str, doubled: list[str]) -> Any:  # noqa: ANN401 - any JSON
+    """Read JSON, and note the keys that an object has twice: one of their values would be lost.
+
+    Raises:
+        ValueError, RecursionError: it is none.
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            doubled.extend(
+                name for name, times in Counter(name for name, _ in pairs).items() if times > 1
+            )
+        return found
+
+    return json.loads(text, object_pairs_hook=once)
 
 
 def read_reply(value: Any) -> AgentReply:  # noqa: ANN401 - whatever the agent gave

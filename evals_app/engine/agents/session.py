@@ -43,7 +43,7 @@ class Exchange:
 
     `clock` gives seconds. `waited_s` is the time that was not the agent's; drivers add to it.
     `paused_s` is how long the turn's timer stood still. `replayed_s` is time that was spent on it
-    earlier, in a conversation that was broken off.
+    earlier, in a conversation that was broken off. `pending` says in words what is waited for.
     """
 
     index: int
@@ -62,6 +62,7 @@ class Exchange:
     waited_s: float = 0.0
     paused_s: float = 0.0
     replayed_s: float = 0.0
+    pending: str = ""
     _started: float = 0.0
     _ended: float | None = None
     _timer: asyncio.Timeout | None = None

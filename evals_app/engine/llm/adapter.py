@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from evals_app.engine.addresses import read_url
@@ -20,15 +21,23 @@ from evals_app.engine.errors import (
     ProviderError,
     QuotaExhaustedError,
     RateLimitedError,
+    ReplyTooLongError,
     TimedOutError,
     UnavailableError,
     WebError,
 )
 from evals_app.engine.kinds import Kind
-from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
+from evals_app.engine.llm.call import (
+    MAX_REPLY_BYTES,
+    EmbedCall,
+    Embeddings,
+    ModelCall,
+    ModelReply,
+    NativeTurn,
+)
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.retry import AttemptError, SettingRefusedError, retry_after_s
-from evals_app.engine.llm.wire import Complaint, UnreadableError, complaint, given_settings
+from evals_app.engine.llm.wire import Complaint, UnreadableError, complaint, given_settings, label
 from evals_app.engine.trial import NO_USAGE
 from evals_app.engine.web import look_up
 
@@ -36,6 +45,9 @@ R = TypeVar("R")
 
 # Of all that an API sends for one call. A token of a stream takes some 350, a number of a vector 20.
 _MOST_BYTES = 50_000_000
+# Signed thoughts and escapes make a turn longer than what is said in it, but not without end.
+_MOST_THOUGHTS = 4
+_MOST_STREAMED = _MOST_THOUGHTS * MAX_REPLY_BYTES
 # A model may think for minutes, in which nothing is sent and some routers forget a connection.
 _KEEP_ALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -76,6 +88,8 @@ _ABOUT_LENGTH = frozenset({400, 413})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 # Servers that know better than to repeat a whole key show its ends: sk-ab****cd.
+_BLOT = "[key]"
+_SHORTEST_SECRET = 12
 _HALF_A_KEY = re.compile(r"\S*\*{3,}[^\s.,]*")
 
 
@@ -110,9 +124,10 @@ class Arrived:
 
 
 class Streamed(Protocol):
-    """A reply put together from what a stream brings."""
+    """A reply put together from what a stream brings; `size` counts its characters, thoughts too."""
 
     is_complete: bool
+    size: int
 
     def add(self, event: Mapping[str, Any]) -> bool:
         """Take one event; say whether it brought text or a tool call."""
@@ -156,7 +171,7 @@ class Adapter(ABC):
             reply,
             latency_ms=(self.clock() - started) * 1000,
             first_token_ms=None if first is None else (first - started) * 1000,
-            request_id=arrived.request_id,
+            request_id=label(self.without_key(arrived.request_id or "")) or None,
             sent=self._sent(call, without=without),
             dropped=tuple(sorted(without)),
         )
@@ -217,6 +232,10 @@ class Adapter(ABC):
                 is_token = into.add(event.to_dict(mode="json", warnings=False))
                 if is_token and first_token_at is None:
                     first_token_at = self.clock()
+                if into.size > _MOST_STREAMED:
+                    raise _too_long()
+        except UnreadableError as error:
+            raise unreadable(self._clean(str(error))) from None
         except (LookupError, TypeError, AttributeError, ValueError, RecursionError):
             raise broken_off("its events do not fit together") from None
         if not into.is_complete:
@@ -229,7 +248,10 @@ class Adapter(ABC):
         receiving = self._receive(call, names=names, without=without)
         arrived = await self.bounded(receiving, timeout_s=call.timeout_s)
         with self.reading():
-            return arrived, self._read(arrived, names=names)
+            reply = self._read(arrived, names=names)
+        if _size(reply) > MAX_REPLY_BYTES:
+            raise _too_long()
+        return arrived, reply
 
     def _sent(self, call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
         sent = given_settings(call, self.settings, without=without)
@@ -336,6 +358,21 @@ class Adapter(ABC):
             return f"It has moved to {headers['location']}; its base URL has to say so"
         return ""
 
+    def without_key(self, text: str) -> str:
+        """Blot out our key where a server repeats it: people will read this.
+
+        A short one is no secret but a word such as "none" or "ollama", which models say, too.
+        """
+        key = self.access.key
+        return text.replace(key, _BLOT) if len(key) >= _SHORTEST_SECRET else text
+
+    def body_without_key(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Blot out our key in what came in pieces."""
+        if len(self.access.key) < _SHORTEST_SECRET:
+            return body
+        written, key = json.dumps(body), json.dumps(self.access.key)[1:-1]
+        return json.loads(written.replace(key, _BLOT)) if key in written else body
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Turn what cannot be read into an AttemptError."""
@@ -347,7 +384,7 @@ class Adapter(ABC):
     def _clean(self, text: str) -> str:
         # Some servers repeat what they were sent, and people will read this.
         if self.access.key:
-            text = _HALF_A_KEY.sub("[key]", text.replace(self.access.key, "[key]"))
+            text = _HALF_A_KEY.sub(_BLOT, text.replace(self.access.key, _BLOT))
         text = " ".join(text.split())
         return text if len(text) <= _LONGEST_DETAIL else f"{text[:_LONGEST_DETAIL]}..."
 
@@ -362,6 +399,22 @@ class EmbeddingAdapter(Adapter):
         Raises:
             AttemptError: no vectors.
         """
+
+
+def _size(reply: ModelReply) -> int:
+    """Give the bytes of what was said, and of what goes back to the API beyond usual thoughts."""
+    calls = [(each.id, each.name, each.arguments_raw) for each in reply.tool_calls]
+    said = [reply.text, *chain.from_iterable(calls)]
+    size = sum(len(each.encode("utf-8", "surrogatepass")) for each in said)
+    match reply.native_turn:
+        case NativeTurn(value):
+            return max(size, len(json.dumps(value)) // _MOST_THOUGHTS)
+    return size
+
+
+def _too_long() -> AttemptError:
+    what = f"sent a reply of more than {MAX_REPLY_BYTES // 1000:,} kB, which is not read"
+    return AttemptError(ReplyTooLongError, what)
 
 
 def body_of(text: str) -> Mapping[str, Any]:

@@ -57,7 +57,9 @@ class AnthropicAdapter(Adapter):
         if call.stream:
             return await self._receive_stream(request)
         response = await self._open().messages.with_raw_response.create(**request)
-        return Arrived(body_of(await response.text()), request_id=response.request_id)
+        return Arrived(
+            body_of(self.without_key(await response.text())), request_id=response.request_id
+        )
 
     async def _receive_stream(self, request: Mapping[str, Any]) -> Arrived:
         streamed = StreamedMessage()
@@ -65,9 +67,11 @@ class AnthropicAdapter(Adapter):
         async with await self._open().messages.create(stream=True, **request) as stream:
             first_token_at = await self._take_in(stream, into=streamed)
         return Arrived(
-            streamed.message,
+            self.body_without_key(streamed.message),
             request_id=stream.response.headers.get("request-id"),
-            raw_arguments=streamed.raw_inputs,
+            raw_arguments={
+                place: self.without_key(raw) for place, raw in streamed.raw_inputs.items()
+            },
             first_token_at=first_token_at,
         )
 

@@ -25,8 +25,12 @@ from evals_app.engine.llm.wire import (
     UnreadableError,
     count,
     known,
+    label,
+    named,
     parsed,
+    reported,
     says_something,
+    spoken,
     tool_request,
     well_formed,
 )
@@ -98,12 +102,17 @@ def to_reply(
         raise UnreadableError(msg)
     details = message.get("stop_details")
     turn = _to_turn(content)
+    stop = _STOPS[reason]
+    if stop == "tool" and not any(block.get("type") == "tool_use" for block in content):
+        msg = "it stopped for a tool call, and has none"
+        raise UnreadableError(msg)
+    usage, notes = reported(message.get("usage"), to_usage)
     return ModelReply(
         text="".join(_text(block) for block in content),
         tool_calls=tuple(
             tool_request(
-                block.get("id"),
-                name=block.get("name"),
+                named(block.get("id"), "the id of a tool call"),
+                name=named(block.get("name"), "the name of a tool call"),
                 # An empty stream of arguments means none; the block still holds its initial {}.
                 arguments=well_formed(raw_inputs.get(index)) or _arguments(block),
                 names=names,
@@ -111,16 +120,24 @@ def to_reply(
             for index, block in enumerate(content)
             if block.get("type") == "tool_use"
         ),
-        stop=_STOPS[reason],
-        refusal_category=details.get("category") if isinstance(details, dict) else None,
-        usage=to_usage(message.get("usage")),
-        model=str(message.get("model") or ""),
+        stop=stop,
+        refusal_category=label(details.get("category")) or None
+        if isinstance(details, dict)
+        else None,
+        usage=usage,
+        model=label(message.get("model")),
         native_turn=NativeTurn({"role": "assistant", "content": turn}) if turn else None,
+        is_whole=stop != "refusal",  # which is a filter's: models decline in words
+        notes=notes,
     )
 
 
 def to_usage(usage: object) -> Usage:
-    """Read token counts; what is not reported stays unknown."""
+    """Read token counts; what is not reported stays unknown.
+
+    Raises:
+        MiscountedError: they are none.
+    """
     if not isinstance(usage, Mapping):
         return Usage()
     written = count(usage, "cache_creation_input_tokens") or 0
@@ -145,6 +162,7 @@ class StreamedMessage:
         self.message: dict[str, Any] = {}
         self.raw_inputs: dict[int, str] = {}
         self.is_complete = False
+        self.size = 0
 
     def add(self, event: Mapping[str, Any]) -> bool:
         """Take one event; say whether it brought text or tool arguments.
@@ -176,16 +194,20 @@ class StreamedMessage:
         match delta["type"]:
             case "text_delta":
                 block["text"] = block.get("text", "") + delta["text"]
+                self.size += len(delta["text"])
                 return bool(delta["text"])
             case "input_json_delta":
                 self.raw_inputs[index] = self.raw_inputs.get(index, "") + delta["partial_json"]
+                self.size += len(delta["partial_json"])
                 return True
             case "thinking_delta":
                 block["thinking"] = block.get("thinking", "") + delta["thinking"]
+                self.size += len(delta["thinking"])
             case "signature_delta":
                 block["signature"] = delta["signature"]
             case "citations_delta":
-                block["citations"] = [*(block.get("citations") or []), delta["citation"]]
+                block["citations"] = block.get("citations") or []
+                block["citations"].append(delta["citation"])
         return False
 
     def _end_block(self, index: int) -> None:
@@ -238,7 +260,7 @@ def _arguments(block: Mapping[str, Any]) -> str:
 
 
 def _text(block: Mapping[str, Any]) -> str:
-    return str(block.get("text") or "") if block.get("type") == "text" else ""
+    return spoken(block.get("text"), "a block of text") if block.get("type") == "text" else ""
 
 
 def _to_turn(content: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -21,6 +21,8 @@ Effort = Literal["low", "medium", "high", "xhigh", "max"]
 # How long we wait, and what we are told meanwhile, changes no answer.
 _NOT_ASKED = frozenset({"timeout_s", "patience_s", "waiting", "tell"})
 
+MAX_REPLY_BYTES = 1_000_000  # of what a model, or an agent, says at once
+
 # Of what is sent beside the text: roles, separators, what an API adds for tools.
 _OVERHEAD_TOKENS = 1000
 # What the models that charge most make of a large picture.
@@ -204,6 +206,9 @@ class ModelReply:
     `latency_ms` and `first_token_ms` are of the attempt that succeeded; all other time is in
     `waited_ms`. `native_turn` goes into the next call's messages; None if nothing was said.
     `dropped` names the settings that the model does not accept. `cost_usd` None is unknown.
+    `is_whole` is False where a filter of the API broke the text off: what there is of it is no
+    answer of the model. A model that declines in words of its own has answered.
+    `notes` are for people.
     `logprobs` is empty unless asked for and told.
     `is_replayed`: it was given and paid for earlier, in a conversation that was broken off.
     """
@@ -225,6 +230,8 @@ class ModelReply:
     dropped: tuple[str, ...] = ()
     native_turn: NativeTurn | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
+    is_whole: bool = True
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evals_app.engine.llm.call import EmbedCall, Embeddings
-from evals_app.engine.llm.wire import UnreadableError, count, well_formed
+from evals_app.engine.llm.wire import UnreadableError, count, label, reported, well_formed
 from evals_app.engine.trial import Usage
 
 
@@ -30,21 +30,27 @@ def to_embeddings(body: Mapping[str, Any], *, texts: int) -> Embeddings:
     if len({len(vector) for vector in vectors.values()}) != 1 or not vectors[0]:
         msg = "its vectors are not of one length"
         raise UnreadableError(msg)
-    usage = body.get("usage")
+    usage, _ = reported(body.get("usage"), _to_usage)
     return Embeddings(
         vectors=tuple(vectors[place] for place in range(texts)),
-        usage=Usage(input_uncached=count(usage, "prompt_tokens"), output=0),
-        model=str(body.get("model") or ""),
+        usage=usage,
+        model=label(body.get("model")),
     )
+
+
+def _to_usage(usage: object) -> Usage:
+    return Usage(input_uncached=count(usage, "prompt_tokens"), output=0)
 
 
 def _vectors(data: Sequence[object]) -> Iterator[tuple[int, tuple[float, ...]]]:
     for place, each in enumerate(data):
-        vector = each.get("embedding") if isinstance(each, Mapping) else None
+        if not isinstance(each, Mapping):
+            continue
+        vector = each.get("embedding")
         if not isinstance(vector, list) or not all(map(_is_number, vector)):
             continue
-        index = count(each, "index")
-        yield place if index is None else index, tuple(map(float, vector))
+        index = each.get("index")
+        yield index if isinstance(index, int) else place, tuple(map(float, vector))
 
 
 def _is_number(value: object) -> bool:

@@ -140,7 +140,7 @@ class OpenAIAdapter(EmbeddingAdapter):
         self, create: Callable[..., Awaitable[Any]], request: Mapping[str, Any]
     ) -> Arrived:
         response = await create(**request, extra_headers=self._headers())
-        body = body_of(response.text)
+        body = body_of(self.without_key(response.text))
         self._check(body, headers=response.headers)
         return Arrived(body, request_id=response.headers.get("x-request-id") or _id(body))
 
@@ -153,11 +153,11 @@ class OpenAIAdapter(EmbeddingAdapter):
     ) -> Arrived:
         async with await create(stream=True, **request, extra_headers=self._headers()) as stream:
             first_token_at = await self._take_in(stream, into=into)
-        headers = stream.response.headers
-        self._check(into.body, headers=headers)
+        headers, body = stream.response.headers, self.body_without_key(into.body)
+        self._check(body, headers=headers)
         return Arrived(
-            into.body,
-            request_id=headers.get("x-request-id") or _id(into.body),
+            body,
+            request_id=headers.get("x-request-id") or _id(body),
             first_token_at=first_token_at,
         )
 

@@ -16,6 +16,7 @@ class StreamedCompletion:
 
     def __init__(self) -> None:
         self.is_complete = False
+        self.size = 0
         self._body: dict[str, Any] = {}
         self._text, self._refusal = "", ""
         self._reason: object = None
@@ -49,6 +50,7 @@ class StreamedCompletion:
 
         Raises:
             LookupError, TypeError, AttributeError: the chunks do not fit together.
+            UnreadableError: one brings what is no text.
         """
         self._body.update(known({name: chunk.get(name) for name in ("id", "model", "usage")}))
         for choice in chunk.get("choices") or ():
@@ -63,7 +65,8 @@ class StreamedCompletion:
         return False
 
     def _add_delta(self, delta: Mapping[str, Any]) -> bool:
-        text, refusal = text_of(delta.get("content")), delta.get("refusal") or ""
+        text, refusal = text_of(delta.get("content")), text_of(delta.get("refusal"))
+        self.size += len(text) + len(refusal)
         self._text += text
         self._refusal += refusal
         for thought in delta.get("reasoning_details") or ():
@@ -84,6 +87,7 @@ class StreamedCompletion:
             thoughts.append(dict(part))
             return
         text = f"{last.get(said) or ''}{part.get(said) or ''}"
+        self.size += len(part.get(said) or "")
         last.update(known(part) | {said: text})
 
     def _add_call(self, part: Mapping[str, Any]) -> None:
@@ -91,7 +95,9 @@ class StreamedCompletion:
         of_call = call["function"]
         of_call["name"] = of_call["name"] or function.get("name") or ""
         arguments = function.get("arguments") or ""
-        of_call["arguments"] += arguments if isinstance(arguments, str) else json.dumps(arguments)
+        written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        of_call["arguments"] += written
+        self.size += len(written)
         if (extra := part.get("extra_content")) is not None:
             call["extra_content"] = extra
 

@@ -28,8 +28,12 @@ from evals_app.engine.llm.wire import (
     UnreadableError,
     count,
     known,
+    label,
+    named,
     parsed,
+    reported,
     says_something,
+    spoken,
     tool_request,
     well_formed,
 )
@@ -51,6 +55,7 @@ _STOPS: dict[str, Stop] = {
     "prohibited_content": "refusal",
     "spii": "refusal",
 }
+_FOR_CALLS = frozenset({"tool_calls", "function_call"})
 
 # Of what servers add to a turn, these want to be sent back: signed reasoning. Some servers refuse
 # a turn that brings anything else.
@@ -108,6 +113,10 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     stop: Stop = "refusal" if refusal else _STOPS[reason]
     if stop == "ok" and calls:
         stop = "tool"
+    if reason in _FOR_CALLS and not calls and not text:
+        msg = "it stopped for a tool call, and has none"
+        raise UnreadableError(msg)
+    usage, notes = reported(body.get("usage"), to_usage)
     return ModelReply(
         text=text or refusal,
         tool_calls=tuple(
@@ -115,10 +124,12 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
         ),
         stop=stop,
         refusal_category=reason if stop == "refusal" and not refusal else None,
-        usage=to_usage(body.get("usage")),
-        model=str(body.get("model") or ""),
+        usage=usage,
+        model=label(body.get("model")),
         native_turn=_to_turn(message, text=text or refusal, calls=calls),
         logprobs=to_logprobs(choice.get("logprobs"), text=text),
+        is_whole=_STOPS[reason] != "refusal",
+        notes=notes,
     )
 
 
@@ -134,7 +145,11 @@ def error_in(body: Mapping[str, Any]) -> object:
 
 
 def to_usage(usage: object) -> Usage:
-    """Read token counts; what is not reported stays unknown."""
+    """Read token counts; what is not reported stays unknown.
+
+    Raises:
+        MiscountedError: they are none.
+    """
     prompt, output = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
     if not isinstance(usage, Mapping) or prompt is None:
         return Usage()
@@ -253,21 +268,32 @@ def _reason(given: object) -> str:
 
 
 def text_of(content: object) -> str:
-    """Give a content's text; some servers answer in parts."""
-    if isinstance(content, list):
-        texts = (part.get("text") for part in content if isinstance(part, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+    """Give a content's text; some servers answer in parts.
+
+    Raises:
+        UnreadableError: it is something else.
+    """
+    if isinstance(content, list) and all(isinstance(part, Mapping) for part in content):
+        return "".join(spoken(part.get("text"), "a part of its content") for part in content)
+    return spoken(content, "its content")
 
 
 def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give the tool calls, each with an id of its own: by it results are told apart."""
+    """Give the tool calls, each with an id of its own: by it results are told apart.
+
+    Raises:
+        UnreadableError: one does not say what is called.
+    """
     calls: dict[str, dict[str, Any]] = {}
-    given = message.get("tool_calls")
-    for number, call in enumerate(given if isinstance(given, list) else (), 1):
+    given = message.get("tool_calls") or []
+    if not isinstance(given, list):
+        msg = "its tool calls are not a list"
+        raise UnreadableError(msg)
+    for number, call in enumerate(given, 1):
         function = call.get("function") if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping):
-            continue
+            msg = f"its tool call {number} has no function"
+            raise UnreadableError(msg)
         id_ = str(call.get("id") or f"call_{number}")
         while id_ in calls:
             id_ += "_"
@@ -275,7 +301,8 @@ def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         if not isinstance(raw, str):
             raw = json.dumps(raw or {}, ensure_ascii=False)
         # Some servers write nothing at all where there are no arguments.
-        written = {"name": str(function.get("name") or ""), "arguments": raw.strip() or "{}"}
+        name = named(function.get("name"), f"the name of its tool call {number}")
+        written = {"name": name, "arguments": raw.strip() or "{}"}
         extra = known({name: call.get(name) for name in _RETURNED})
         calls[id_] = {"id": id_, "type": "function", "function": written, **extra}
     return list(calls.values())

@@ -26,8 +26,12 @@ from evals_app.engine.llm.wire import (
     UnreadableError,
     count,
     known,
+    label,
+    named,
     parsed,
+    reported,
     says_something,
+    spoken,
     tool_request,
     well_formed,
 )
@@ -104,32 +108,42 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
         msg = "it has no list of output items"
         raise UnreadableError(msg)
     parts = [part for item in output for part in _parts(item)]
-    text = "".join(str(part.get("text") or "") for part in parts)
-    refusal = "".join(str(part.get("refusal") or "") for part in parts)
+    text = "".join(spoken(part.get("text"), "a part of its text") for part in parts)
+    refusal = "".join(spoken(part.get("refusal"), "a part of its refusal") for part in parts)
     calls = [item for item in output if item.get("type") == "function_call"]
     reason = _reason(body)
     stop: Stop = "refusal" if refusal else _STOPS[reason] if reason else "tool" if calls else "ok"
     logprobs = [part["logprobs"] for part in parts if isinstance(part.get("logprobs"), list)]
     turn = _to_turn(output)
+    usage, notes = reported(body.get("usage"), to_usage)
     return ModelReply(
         text=text or refusal,
         tool_calls=tuple(
             tool_request(
-                item.get("call_id"), name=item.get("name"), arguments=_arguments(item), names=names
+                named(item.get("call_id"), "the id of a tool call"),
+                name=named(item.get("name"), "the name of a tool call"),
+                arguments=_arguments(item),
+                names=names,
             )
             for item in calls
         ),
         stop=stop,
         refusal_category=reason if stop == "refusal" else None,
-        usage=to_usage(body.get("usage")),
-        model=str(body.get("model") or ""),
+        usage=usage,
+        model=label(body.get("model")),
         native_turn=NativeTurn(turn) if turn else None,
         logprobs=to_logprobs({"content": [*chain(*logprobs)]}, text=text),
+        is_whole=reason != "content_filter",
+        notes=notes,
     )
 
 
 def to_usage(usage: object) -> Usage:
-    """Read token counts; what is not reported stays unknown."""
+    """Read token counts; what is not reported stays unknown.
+
+    Raises:
+        MiscountedError: they are none.
+    """
     sent = count(usage, "input_tokens")
     if not isinstance(usage, Mapping) or sent is None:
         return Usage()
@@ -147,6 +161,8 @@ def to_usage(usage: object) -> Usage:
 
 class StreamedResponse:
     """A response as it comes in a stream, whose last event holds all of it."""
+
+    size = 0  # nothing is put together
 
     def __init__(self) -> None:
         self.body: dict[str, Any] = {}

@@ -2,13 +2,15 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.engine.llm.call import AssistantMessage, ChatMessage, ModelCall, ToolRequest
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.nesting import is_too_deep
+from evals_app.engine.spec import MOST
+from evals_app.engine.trial import Usage
 
 # An error inside a reply comes after the 200 was sent: only its words tell the status.
 _STATUS_OF = {
@@ -33,9 +35,15 @@ _STATUS_OF = {
 # Longer than anybody's patience. More is somebody's mistake, and fits into no date.
 _LONGEST_PAUSE_S = 86_400.0
 
+_LONGEST_LABEL = 200
+
 
 class UnreadableError(Exception):
     """A reply that does not look like one; the text says what is wrong with it."""
+
+
+class MiscountedError(Exception):
+    """A number of tokens that cannot be one; the text says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +183,55 @@ def known(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def count(fields: object, name: str) -> int | None:
-    """Read a number of tokens; what is not reported stays unknown."""
+    """Read a number of tokens; what is not reported stays unknown.
+
+    Raises:
+        MiscountedError: what is reported is no number of tokens.
+    """
     value = fields.get(name) if isinstance(fields, Mapping) else None
-    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    return value if is_count else None
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST:
+        raise MiscountedError(f"{name} is not a whole number from 0 to {MOST:,}")
+    return value
+
+
+def reported(usage: object, read: Callable[[object], Usage]) -> tuple[Usage, tuple[str, ...]]:
+    """Read token counts, and note where they cannot be what was counted: nobody knows them then."""
+    problem = "" if isinstance(usage, Mapping | None) else "usage is not an object"
+    try:
+        counted = Usage() if problem else read(usage)
+    except MiscountedError as error:
+        counted, problem = Usage(), str(error)
+    note = f"The model API reported token counts that cannot be right: {problem}."
+    return counted, (note,) if problem else ()
+
+
+def label(value: object) -> str:
+    """Give a name that an API tells us of itself, for example that of its model."""
+    return value[:_LONGEST_LABEL] if isinstance(value, str) else ""
+
+
+def spoken(value: object, what: str) -> str:
+    """Give a text; nothing is an empty one.
+
+    Raises:
+        UnreadableError: it is something else.
+    """
+    if not isinstance(value, str | None):
+        raise UnreadableError(f"{what} is not a text")
+    return value or ""
+
+
+def named(value: object, what: str) -> str:
+    """Give a name.
+
+    Raises:
+        UnreadableError: it is none.
+    """
+    if not isinstance(value, str) or not value:
+        raise UnreadableError(f"{what} is missing, or not a text")
+    return value
 
 
 def _text(value: object) -> str:

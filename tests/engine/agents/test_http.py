@@ -193,6 +193,7 @@ async def test_a_text_that_was_sent_as_json_stands_without_its_quotes(
         pytest.param(
             Sent.json({"output": "a", "tool_calls": {}}), "tool_calls is", id="wrong calls"
         ),
+        pytest.param(Sent.json(None), "reply is null", id="null"),
         pytest.param(Sent.json({"error": "No money."}), "reports an error: No money.", id="error"),
     ],
 )
@@ -344,6 +345,13 @@ def test_tools_that_a_completion_asks_for_are_put_down_and_not_called() -> None:
     assert reply.notes == ("The agent asked for tools, which nobody calls over this protocol.",)
 
 
+def test_a_completion_with_odd_usage_is_of_unknown_cost() -> None:
+    reply = chat_reply(_text(completion() | {"usage": {"prompt_tokens": 10**30}}))
+
+    assert reply.usage == Usage()
+    assert len(reply.notes) == 1
+
+
 def test_a_completion_without_usage_is_of_unknown_cost() -> None:
     body = completion()
     del body["usage"]
@@ -368,6 +376,15 @@ def test_a_completion_that_does_not_say_why_it_ended_is_whole() -> None:
         ('{"choices": [{"message": null}]}', "is no chat completion"),
         ("[" * 100_000, "is no chat completion"),
         ('{"error": {"message": "Out of money."}}', "reports an error: Out of money."),
+        (
+            '{"choices": [{"message": {"content": "Mix"}, "finish_reason": "content_filter"}]}',
+            "A filter broke the agent's reply off (content_filter): Mix",
+        ),
+        ('{"choices": [{"message": {"content": 5}}]}', "its content is not a text"),
+        (
+            '{"choices": [{"message": {"content": "A", "content": "B"}}]}',
+            "has the key 'content' twice",
+        ),
     ],
 )
 def test_what_is_no_completion_is_the_agents_error(text: str, words: str) -> None:

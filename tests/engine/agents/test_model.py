@@ -263,12 +263,64 @@ async def test_a_reply_that_is_none_fails_the_turn_and_the_next_one_is_held(
     ]
 
 
-async def test_a_refusal_in_words_is_a_reply(model_server: ModelServer) -> None:
-    model_server.replies([Reply("I would rather not.", stop="refusal")])
+OPENAI = {"slug": "anthropic", "kind": "openai"}
 
-    trial = await hold(model_server, "Do it.")
+
+async def test_a_refusal_in_words_is_a_reply(model_server: ModelServer) -> None:
+    model_server.replies([Reply(refusal="I would rather not.")])
+
+    trial = await hold(model_server, "Do it.", provider=OPENAI)
 
     assert (trial.turns[0].reply, trial.turns[0].error) == ("I would rather not.", None)
+
+
+@STREAMED
+@pytest.mark.parametrize(
+    ("reply", "provider"),
+    [
+        pytest.param(Reply("First, mix", stop="refusal", category="bio"), {}, id="messages"),
+        pytest.param(Reply("First, mix", stop="content_filter"), OPENAI, id="chat"),
+    ],
+)
+async def test_a_reply_that_a_filter_broke_off_is_never_graded_as_a_whole_one(
+    model_server: ModelServer, reply: Reply, provider: dict[str, Any], *, streaming: bool
+) -> None:
+    model_server.replies([reply])
+
+    trial = await hold(model_server, "Do it.", provider=provider, streaming=streaming)
+
+    (turn,) = trial.turns
+    assert turn.error is not None
+    assert "filter broke the reply off" in turn.error
+    assert turn.reply == ""
+    assert any("First, mix" in note for note in turn.notes)
+    assert trial.failure is None
+
+
+@STREAMED
+@pytest.mark.parametrize("provider", [{}, OPENAI], ids=["messages", "chat"])
+async def test_a_reply_without_end_is_not_kept(
+    model_server: ModelServer, provider: dict[str, Any], *, streaming: bool
+) -> None:
+    model_server.replies([Reply("long " * 210_000), Reply("Fine.")])
+
+    trial = await hold(model_server, "Hi", "Again?", provider=provider, streaming=streaming)
+
+    first, second = trial.turns
+    assert first.error == "The agent's reply is longer than 1,000 kB."
+    assert (first.reply, first.usage, first.cost_usd) == ("", Usage(), None)
+    assert (second.reply, second.error) == ("Fine.", None)
+    assert len(model_server.requests) == 2  # it is not asked for again
+
+
+async def test_tokens_that_nobody_can_have_counted_are_noted(model_server: ModelServer) -> None:
+    model_server.replies([Reply("Hi.", output_tokens=10**30)])
+
+    trial = await hold(model_server, "Hello?")
+
+    (turn,) = trial.turns
+    assert (turn.reply, turn.usage, turn.cost_usd) == ("Hi.", Usage(), None)
+    assert any("output_tokens" in note for note in turn.notes)
 
 
 @STREAMED
@@ -422,7 +474,8 @@ async def test_a_model_that_is_too_slow_is_the_agents_failure_and_costs_are_unkn
     trial = await hold(model_server, "Hi", "Again?", turn_timeout_s=4)
 
     first, second = trial.turns
-    assert first.error == "The agent did not answer within 4 s."
+    assert first.error is not None
+    assert first.error.startswith("The agent did not answer within 4 s: the model API of anthropic")
     assert [call.name for call in first.tool_calls] == ["entity.query"]  # what it did is kept
     assert first.usage == Usage()
     assert first.latency_ms == pytest.approx(4000, abs=1500)

@@ -230,3 +230,19 @@ def test_an_agent_that_found_nothing_has_looked_all_the_same() -> None:
 )
 def test_only_who_writes_tool_calls_says_what_was_called(value: Any, *, reports: bool) -> None:
     assert noted(read_reply(value)).reports_calls is reports
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param('{"output": "A", "output": "B"}', id="at the top"),
+        pytest.param('{"output": "A", "usage": {"x": 1, "x": 2}}', id="within"),
+    ],
+)
+def test_of_two_values_under_one_key_none_is_taken(text: str) -> None:
+    with pytest.raises(AgentError, match="twice"):
+        parse_reply(text)
+
+
+def test_an_answer_in_json_of_its_own_may_be_written_as_the_agent_likes() -> None:
+    assert parse_reply('{"a": 1, "a": 2}').text == '{"a": 1, "a": 2}'

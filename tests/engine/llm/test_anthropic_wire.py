@@ -186,7 +186,8 @@ def test_messages_become_the_apis(message: ChatMessage, expected: list[dict[str,
     ],
 )
 def test_every_stop_reason_has_its_meaning(reason: str, stop: str) -> None:
-    message = make_message({"type": "text", "text": "x"}, stop_reason=reason)
+    call = {"type": "tool_use", "id": "c1", "name": "f", "input": {}}
+    message = make_message({"type": "text", "text": "x"}, call, stop_reason=reason)
 
     assert to_reply(message, names=NO_TOOLS, raw_inputs={}).stop == stop
 
@@ -202,6 +203,14 @@ def test_every_stop_reason_has_its_meaning(reason: str, stop: str) -> None:
             make_message(stop_reason="tired"), "'tired'; known are end_turn", id="new reason"
         ),
         pytest.param(make_message(stop_reason=["end_turn"]), "unknown reason", id="odd reason"),
+        pytest.param(make_message({"type": "text", "text": 5}), "not a text", id="a number"),
+        pytest.param(make_message(stop_reason="tool_use"), "and has none", id="no tool call"),
+        pytest.param(
+            make_message({"type": "tool_use", "id": "c1"}), "name of a tool call", id="no tool"
+        ),
+        pytest.param(
+            make_message({"type": "tool_use", "name": "f"}), "id of a tool call", id="no id"
+        ),
     ],
 )
 def test_what_is_no_message_is_refused(message: dict[str, Any], said: str) -> None:
@@ -249,6 +258,25 @@ def test_of_a_turn_goes_back_what_the_api_takes(
     turn = None if reply.native_turn is None else reply.native_turn.value["content"]
     assert turn == sent_back
     assert "None" not in reply.text
+
+
+def test_what_a_filter_broke_off_is_not_whole() -> None:
+    text = {"type": "text", "text": "Mix the"}
+    cut, whole = (make_message(text, stop_reason=each) for each in ("refusal", "end_turn"))
+
+    assert not to_reply(cut, names=NO_TOOLS, raw_inputs={}).is_whole
+    assert to_reply(whole, names=NO_TOOLS, raw_inputs={}).is_whole
+
+
+@pytest.mark.parametrize("tokens", [10**30, -1, 1.5, "3", True])
+def test_tokens_that_nobody_can_have_counted_are_unknown_with_a_note(tokens: object) -> None:
+    usage = {"input_tokens": 3, "output_tokens": tokens}
+
+    reply = to_reply(make_message(usage=usage), names=NO_TOOLS, raw_inputs={})
+
+    assert reply.usage == Usage()
+    (note,) = reply.notes
+    assert "output_tokens" in note
 
 
 def test_a_refusal_may_say_nothing_of_its_category() -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from evals_app.engine.errors import (
     BadRequestError,
+    ReplyTooLongError,
 )
+from evals_app.engine.llm import adapter
 from evals_app.engine.llm.call import (
     AssistantMessage,
     FileContent,
@@ -18,6 +20,7 @@ from evals_app.engine.llm.call import (
 from evals_app.engine.trial import NO_USAGE, Usage
 from tests.engine.llm.makers import (
     APIS,
+    KEY_VARIABLE,
     QUERY,
     SDKS,
     STREAMED,
@@ -25,7 +28,7 @@ from tests.engine.llm.makers import (
     Api,
     FakeTime,
 )
-from tests.model_server import Failure, ModelServer, Reply, ToolUse
+from tests.model_server import KEY, Cut, Failure, Garbage, ModelServer, Reply, ToolUse
 
 pytestmark = pytest.mark.anyio
 
@@ -311,3 +314,103 @@ async def test_what_a_provider_cannot_be_shown_is_refused_before_anything_is_sen
         f"{api.name} takes no application/vnd.ms-excel, which a.xlsx is; it takes "
     )
     assert model_server.requests == []
+
+
+@APIS
+@STREAMED
+async def test_a_key_that_comes_back_in_a_reply_is_blotted_out(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+) -> None:
+    call = ToolUse("entity_query", {"type": KEY})
+    model_server.replies([Reply(f"Your key is {KEY}.", tools=(call,))])
+
+    async with api.open(model_server, fake_time) as models:
+        got = await models.complete(api.ask(tools=(QUERY,), stream=stream, model=f"m-{KEY}"))
+
+    assert got.text == "Your key is [key]."
+    assert got.model == "m-[key]"
+    assert KEY not in repr(got)
+
+
+@SDKS
+async def test_a_key_that_is_no_secret_may_be_said(fake_time: FakeTime, *, api: Api) -> None:
+    with ModelServer(key="ollama") as server:
+        server.replies([Reply("I run on ollama.")])
+        async with api.open(server, fake_time, environ={KEY_VARIABLE: "ollama"}) as models:
+            got = await models.complete(api.ask())
+
+    assert got.text == "I run on ollama."
+
+
+@APIS
+@STREAMED
+async def test_a_reply_without_end_is_refused(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+) -> None:
+    model_server.replies([Reply("x" * 1_000_001)])
+
+    async with api.open(model_server, fake_time) as models:
+        with pytest.raises(ReplyTooLongError, match="more than 1,000 kB"):
+            await models.complete(api.ask(stream=stream, timeout_s=60.0))
+
+
+@SDKS
+async def test_a_stream_without_end_is_not_put_together_to_its_end(
+    model_server: ModelServer,
+    fake_time: FakeTime,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    api: Api,
+) -> None:
+    monkeypatch.setattr(adapter, "_MOST_STREAMED", 100)
+    model_server.replies([Cut(after_events=60, reply=Reply("x" * 1000))])
+
+    async with api.open(model_server, fake_time) as models:
+        with pytest.raises(ReplyTooLongError):
+            await models.complete(api.ask(stream=True))
+
+
+@SDKS
+async def test_an_answer_that_would_fill_the_memory_is_not_read_to_its_end(
+    model_server: ModelServer,
+    fake_time: FakeTime,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    api: Api,
+) -> None:
+    monkeypatch.setattr(adapter, "_MOST_BYTES", 100_000)
+    model_server.replies([Garbage(" " * 100_001)])
+
+    async with api.open(model_server, fake_time) as models:
+        with pytest.raises(BadRequestError, match="more than 100 kB"):
+            await models.complete(api.ask())
+
+
+@SDKS
+@STREAMED
+async def test_a_content_that_is_no_text_is_the_providers_mistake(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+) -> None:
+    chunk = {"choices": [{"delta": {"content": 5}, "finish_reason": "stop"}]}
+    start = {"type": "message_start", "message": {"content": [], "usage": {}}}
+    block = {"type": "content_block_start", "content_block": {"type": "text", "text": 5}}
+    delta = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}}
+    events: list[dict[str, Any]] = [start, block, delta, {"type": "message_stop"}]
+    whole = {
+        "content": [{"type": "text", "text": 5}],
+        "stop_reason": "end_turn",
+        "choices": [{"message": {"content": 5}, "finish_reason": "stop"}],
+    }
+    if not stream:
+        answer = Garbage(json.dumps(whole))
+    elif api.name == "OpenAI":
+        body = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
+        answer = Garbage(body, content_type="text/event-stream")
+    else:
+        body = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
+        answer = Garbage(body, content_type="text/event-stream")
+    model_server.replies([answer])
+
+    async with api.open(model_server, fake_time) as models:
+        with pytest.raises(BadRequestError, match=r"cannot be read: .* is not a text"):
+            await models.complete(api.ask(stream=stream))

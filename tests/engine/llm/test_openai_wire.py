@@ -223,14 +223,78 @@ def test_arguments_are_an_object_or_marked_as_malformed(
     assert isinstance(json.loads(sent_back["function"]["arguments"]), dict)
 
 
-def test_tool_calls_that_are_no_list_are_none() -> None:
-    reply = to_reply(make_body({"content": "Hi", "tool_calls": 5}), names=ToolNames([]))
+@pytest.mark.parametrize(
+    ("message", "reason", "words"),
+    [
+        pytest.param({"content": 5}, "stop", "its content is not a text", id="a number"),
+        pytest.param({"content": {"text": "Hi"}}, "stop", "its content is not", id="an object"),
+        pytest.param({"content": ["Hi"]}, "stop", "its content is not", id="texts in a list"),
+        pytest.param(
+            {"content": [{"type": "text", "text": 5}]}, "stop", "a part of its content", id="a part"
+        ),
+        pytest.param({"refusal": 5}, "stop", "its content is not", id="an odd refusal"),
+        pytest.param({"content": "Hi", "tool_calls": 5}, "stop", "not a list", id="no list"),
+        pytest.param({"tool_calls": ["odd"]}, "tool_calls", "call 1 has no function", id="a text"),
+        pytest.param(
+            {"tool_calls": [{"id": "1"}]}, "tool_calls", "call 1 has no", id="no function"
+        ),
+        pytest.param(
+            {"tool_calls": [{"id": "1", "function": {}}]}, "tool_calls", "name of its", id="no name"
+        ),
+        pytest.param({"tool_calls": []}, "tool_calls", "and has none", id="no call at all"),
+    ],
+)
+def test_an_answer_that_is_malformed_is_not_taken_for_one_of_the_model(
+    message: dict[str, Any], reason: str, words: str
+) -> None:
+    with pytest.raises(UnreadableError, match=words):
+        to_reply(make_body(message, reason), names=NO_TOOLS)
 
-    assert (reply.text, reply.tool_calls) == ("Hi", ())
+
+@pytest.mark.parametrize(
+    ("usage", "words"),
+    [
+        pytest.param({"prompt_tokens": 10**30, "completion_tokens": 1}, "prompt_tokens", id="huge"),
+        pytest.param({"prompt_tokens": -1, "completion_tokens": 1}, "prompt_tokens", id="negative"),
+        pytest.param({"prompt_tokens": 3, "completion_tokens": 1.5}, "completion_", id="half"),
+        pytest.param({"prompt_tokens": "3", "completion_tokens": 1}, "prompt_tokens", id="a text"),
+        pytest.param(
+            {"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 10**30}},
+            "cached_tokens",
+            id="a part",
+        ),
+        pytest.param("many", "not an object", id="no object"),
+    ],
+)
+def test_tokens_that_nobody_can_have_counted_are_unknown_with_a_note(
+    usage: object, words: str
+) -> None:
+    reply = to_reply(make_body({"content": "Hi"}, usage=usage), names=NO_TOOLS)
+
+    assert (reply.text, reply.usage) == ("Hi", Usage())
+    (note,) = reply.notes
+    assert words in note
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "is_whole"),
+    [
+        ("stop", {"content": "All of it."}, True),
+        ("length", {"content": "Some"}, True),
+        ("stop", {"refusal": "I won't."}, True),
+        ("content_filter", {"content": "Some"}, False),
+        ("SAFETY", {"content": "Some"}, False),
+        ("content_filter", {"refusal": "I w"}, False),
+    ],
+)
+def test_what_a_filter_broke_off_is_not_whole(
+    reason: str, message: dict[str, Any], *, is_whole: bool
+) -> None:
+    assert to_reply(make_body(message, reason), names=NO_TOOLS).is_whole is is_whole
 
 
 def test_calls_without_an_id_of_their_own_get_one() -> None:
-    calls = [make_tool_call(id=None), make_tool_call(id="x"), make_tool_call(id="x"), "odd"]
+    calls = [make_tool_call(id=None), make_tool_call(id="x"), make_tool_call(id="x")]
     body = make_body({"content": "Let me see.", "tool_calls": calls}, "tool_calls")
 
     reply = to_reply(body, names=NO_TOOLS)

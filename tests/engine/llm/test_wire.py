@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.llm.wire import complaint, count, parsed, well_formed
+from evals_app.engine.llm.wire import MiscountedError, complaint, count, parsed, well_formed
 
 
 @pytest.mark.parametrize(
@@ -102,10 +102,16 @@ def test_what_a_model_wrote_is_json_or_nothing(raw: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "counted"), [(3, 3), (0, 0), (-1, None), (True, None), ("3", None), (None, None)]
+    ("given", "counted"), [(3, 3), (0, 0), (2_147_483_647, 2_147_483_647), (None, None)]
 )
 def test_a_count_is_a_number_that_is_not_negative(given: object, counted: int | None) -> None:
     assert count({"tokens": given}, "tokens") == counted
+
+
+@pytest.mark.parametrize("given", [-1, True, "3", 3.0, 10**30])
+def test_what_cannot_be_a_count_is_not_taken_for_nothing(given: object) -> None:
+    with pytest.raises(MiscountedError, match="tokens is not a whole number"):
+        count({"tokens": given}, "tokens")
 
 
 @pytest.mark.parametrize(
