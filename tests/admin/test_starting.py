@@ -17,9 +17,9 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def suite(monkeypatch: pytest.MonkeyPatch) -> Suite:
     """A suite of two cases for a model that has a price."""
-    monkeypatch.setenv("LOCAL_KEY", "x")
+    monkeypatch.setenv("PROVIDER_LOCAL_KEY", "x")
     provider = Provider.objects.create(
-        slug="local", name="Local", kind="anthropic", api_key_env="LOCAL_KEY"
+        slug="local", name="Local", kind="anthropic", api_key_env="PROVIDER_LOCAL_KEY"
     )
     ModelPrice.objects.create(
         provider=provider, model="*", valid_from="2026-05-01", input_usd=1, output_usd=5
@@ -78,12 +78,12 @@ def test_a_choice_that_cannot_be_is_told_in_words(
 def test_why_it_cannot_start_is_told_before_it_is_tried(
     admin_client: Client, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("LOCAL_KEY")
+    monkeypatch.delenv("PROVIDER_LOCAL_KEY")
 
     said = sentence(admin_client, suite)
 
     assert said.startswith("It cannot start like this. Agent clerk uses local/<b>claude</b>: ")
-    assert "LOCAL_KEY is not set" in said
+    assert "PROVIDER_LOCAL_KEY is not set" in said
 
 
 def test_what_is_said_is_shown_as_text_and_never_as_a_page(

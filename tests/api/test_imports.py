@@ -8,7 +8,7 @@ from openpyxl import Workbook
 from rest_framework.test import APIClient
 
 from evals_app.api import parsers
-from evals_app.models import Agent, Suite
+from evals_app.models import Agent, Provider, Suite
 from fixtures_app.models import Fixture
 from tests.api.clients import make_client, make_user, send
 from tests.library.written import AGENT, EVERYTHING, SUITE
@@ -300,6 +300,30 @@ def test_a_key_in_the_wrong_place_is_not_repeated(client: APIClient, shown: str)
     assert response.status_code == 400
     assert response.json()["errors"][0]["value"] == "***"
     assert "sk-ant" not in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("written", "keys"),
+    [
+        ("api_key_env: DATABASE_URL", "api_key_env"),
+        ("api_key_env: sk_ant_1", "api_key_env"),
+        ("base_url: http://169.254.169.254/v1", "base_url"),
+        ("base_url: https://elsewhere.example/v1", "base_url"),
+    ],
+)
+def test_neither_any_secret_nor_any_address_is_imported(
+    client: APIClient, written: str, keys: str
+) -> None:
+    provider = f"provider: P\nslug: p\nkind: anthropic\n{written}\n"
+
+    response = post(client, {"files": [{"path": "p.provider.yaml", "content": provider}]})
+
+    assert response.status_code == 400
+    (error,) = response.json()["errors"]
+    assert (error["keys"], error["line"]) == (keys, 4)
+    assert "EVALS_" in error["message"]
+    assert "sk_ant" not in response.content.decode()
+    assert not Provider.objects.filter(slug="p").exists()
 
 
 def test_too_many_files_are_refused(client: APIClient) -> None:

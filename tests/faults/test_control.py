@@ -25,7 +25,7 @@ def make_model_agent(server: ModelServer, **limits: int) -> Agent:
         name="Local",
         kind="anthropic",
         base_url=server.url,
-        api_key_env="ANTHROPIC_API_KEY",
+        api_key_env="PROVIDER_TEST_API_KEY",
         **limits,
     )
     return make_agent("model", driver="model", model="local/claude-haiku-5-5", rules=[])
@@ -33,8 +33,8 @@ def make_model_agent(server: ModelServer, **limits: int) -> Agent:
 
 @pytest.fixture
 def keyed(child_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    return child_environment | {"ANTHROPIC_API_KEY": KEY}
+    monkeypatch.setenv("PROVIDER_TEST_API_KEY", KEY)
+    return child_environment | {"PROVIDER_TEST_API_KEY": KEY}
 
 
 def test_cancelling_takes_effect_inside_a_long_model_call(

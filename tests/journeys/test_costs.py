@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
-    monkeypatch.setenv("LOCAL_KEY", "x")
+    monkeypatch.setenv("PROVIDER_LOCAL_KEY", "x")
     return Provider.objects.create(
-        slug="local", name="Local", kind="anthropic", api_key_env="LOCAL_KEY"
+        slug="local", name="Local", kind="anthropic", api_key_env="PROVIDER_LOCAL_KEY"
     )
 
 

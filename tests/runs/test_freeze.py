@@ -259,6 +259,34 @@ def test_a_key_that_is_missing_is_named(kind: str, named: str, variable: str) ->
     assert len(head_of(suite, environ={variable: "k"}).providers) == 1
 
 
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        pytest.param({"api_key_env": "TOUCHSTONE_SECRET_KEY"}, "EVALS_KEY_VARIABLES", id="secret"),
+        pytest.param({"base_url": "https://evil.example"}, "is sent to https://api", id="the key"),
+        pytest.param(
+            {"base_url": "http://[::ffff:10.0.0.1]", "api_key_env": "PROVIDER_X"},
+            "EVALS_PRIVATE_HOSTS",
+            id="private",
+        ),
+        pytest.param(
+            {"base_url": "https://inside.example", "api_key_env": "PROVIDER_X"},
+            "leads inside",
+            id="a name that leads inside",
+        ),
+    ],
+)
+def test_a_provider_from_before_that_is_not_permitted_is_named(
+    columns: dict[str, str], words: str
+) -> None:
+    Provider.objects.create(slug="other", name="Other", kind="openai", **columns)
+    suite = make_suite(agent=make_agent("o", driver="model", rules=[], model="other/m"))
+    secrets = {"TOUCHSTONE_SECRET_KEY": "s", "OPENAI_API_KEY": "s", "PROVIDER_X": "s"}
+
+    with pytest.raises(CannotStartError, match=words):
+        head_of(suite, environ=secrets, why_not_called=lambda url: f"{url} leads inside.")
+
+
 def test_a_model_of_this_machine_needs_no_key() -> None:
     agent = make_agent("o", driver="model", rules=[], model="ollama/qwen3:8b")
 

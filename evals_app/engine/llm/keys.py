@@ -58,10 +58,12 @@ def refusal(spec: ProviderSpec, environ: Mapping[str, str]) -> str | None:
     variable = variable_of(spec.kind, spec.api_key_env)
     problem = None if place.is_operators else address_problem(place.base_url)
     if problem is None and variable:
-        problem = variable_problem(variable) or place_problem(
-            spec.kind, variable, place.base_url, is_operators=place.is_operators
-        )
-    return None if problem is None else f"Provider {spec.slug!r} is not called: {problem}"
+        problem = variable_problem(variable)
+        problem = f"{variable}: {problem}" if problem else None
+    if problem is None and variable:
+        is_operators = place.is_operators
+        problem = place_problem(spec.kind, variable, place.base_url, is_operators=is_operators)
+    return f"Provider {spec.slug!r} is not called. {problem}" if problem else None
 
 
 def unknown_address(spec: ProviderSpec) -> str | None:
