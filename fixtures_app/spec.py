@@ -4,7 +4,7 @@ It knows neither Django nor worlds.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Self, get_args
 
 from pydantic import (
@@ -174,31 +174,44 @@ class FixtureSpec(Spec):
 
 
 def check_entities(
-    fixture: FixtureSpec, schemas: Mapping[str, Mapping[str, Json]]
+    fixture: FixtureSpec,
+    schemas: Mapping[str, Mapping[str, Json]],
+    *,
+    hidden: Collection[str] = (),
 ) -> list[Problem]:
     """Find entities of unknown type, or with data off their type's schema.
 
     `schemas` are the JSON Schemas of the site's entity types by slug; those that the fixture
-    declares itself are known anyway.
+    declares itself are known anyway. No message names a type that is `hidden`, nor says what its
+    schema asks for.
     """
     declared = {each.slug: each.json_schema for each in fixture.entity_types}
     known = {**schemas, **declared}
     return [
         problem
         for position, entity in enumerate(fixture.entities)
-        for problem in _entity_problems(position, entity.type, entity.data, known)
+        for problem in _entity_problems(position, entity.type, entity.data, known, hidden)
     ]
 
 
 def _entity_problems(
-    position: int, kind: str, data: Json, schemas: Mapping[str, Mapping[str, Json]]
+    position: int,
+    kind: str,
+    data: Json,
+    schemas: Mapping[str, Mapping[str, Json]],
+    hidden: Collection[str] = (),
 ) -> Iterator[Problem]:
     if kind not in schemas:
-        message = f"Unknown entity type {shown(kind)}.{suggestion(kind, schemas)}"
+        near = suggestion(kind, [each for each in schemas if each not in hidden])
+        message = f"Unknown entity type {shown(kind)}.{near}"
         yield Problem(("entities", position, "type"), message, kind)
         return
-    for mismatch in mismatches(data, schemas[kind]):
-        message = f"The data does not fit entity type {kind!r}: {mismatch}"
+    off = mismatches(data, schemas[kind])
+    if kind in hidden:
+        off = off[:1]
+    for mismatch in off:
+        reason = "." if kind in hidden else f": {mismatch}"
+        message = f"The data does not fit entity type {kind!r}{reason}"
         yield Problem(("entities", position, "data"), message, data)
 
 

@@ -7,15 +7,15 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
 
-from evals_app.admin.importing import may_import
 from evals_app.admin.presentation import plural
 from evals_app.formats import FormatError
+from evals_app.library import Rights
 from evals_app.library.examples import EXAMPLES, import_examples
 
 
 def may_load_examples(request: HttpRequest) -> bool:
     """Whether there are examples, and this person may write all that they hold."""
-    return EXAMPLES.is_dir() and may_import(request)
+    return EXAMPLES.is_dir() and Rights.of(request.user).may_add_everything()
 
 
 def load_examples(request: HttpRequest) -> HttpResponse:

@@ -27,19 +27,10 @@ from evals_app.admin.import_samples import SAMPLES, sample_workbook
 from evals_app.admin.import_shown import AGENT_FIELD, Preview, preview
 from evals_app.engine.files import media_type
 from evals_app.formats import FormatError, Problem, SourceFile
-from evals_app.library import ChangedSinceError, ImportReport, import_files
+from evals_app.library import ChangedSinceError, ImportReport, Rights, import_files
 from evals_app.library.uploads import MAX_UNPACKED_BYTES, Upload, unpack
 from evals_app.models import Agent, Suite
 
-# An import writes what it finds: objects of all these kinds, old ones too.
-_KINDS = (
-    "evals_app.{}_suite",
-    "evals_app.{}_case",
-    "evals_app.{}_agent",
-    "evals_app.{}_provider",
-    "fixtures_app.{}_fixture",
-    "fixtures_app.{}_entitytype",
-)
 _LISTS = {
     "suite": "evals_app_suite",
     "agent": "evals_app_agent",
@@ -64,20 +55,23 @@ _CHANGED = (
 )
 
 
-def may_import(request: HttpRequest) -> bool:
-    """Whether this person may write everything that files may hold."""
-    return request.user.has_perms(
-        [kind.format(action) for kind in _KINDS for action in ("add", "change")]
-    )
-
-
 class _AgentField(forms.ModelChoiceField):
     def label_from_instance(self, obj: Any) -> str:  # noqa: ANN401 - Django's signature
         # Two agents may have one name: the same assistant as a model and as a script.
         return f"{obj.name} ({obj.slug})"
 
 
-class AgentForm(forms.Form):
+class _AgentsForm(forms.Form):
+    """A form that asks for an agent, and offers those that a person may see."""
+
+    def __init__(self, rights: Rights, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["agent"]
+        if isinstance(field, _AgentField) and not rights.may_see("agent"):
+            field.queryset = Agent.objects.none()
+
+
+class AgentForm(_AgentsForm):
     """Which agent is asked what stands in files that name none."""
 
     prefix = "asked"  # the page has another field for it
@@ -90,13 +84,13 @@ class AgentForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, rights: Rights, *args: Any, **kwargs: Any) -> None:
+        super().__init__(rights, *args, **kwargs)
         if len(only := Agent.objects.order_by("pk")[:2]) == 1:
             self.initial.setdefault("agent", only[0].slug)
 
 
-class ImportForm(forms.Form):
+class ImportForm(_AgentsForm):
     """What is sent beside files."""
 
     agent = _AgentField(
@@ -141,22 +135,24 @@ class Checked:
     agent: str | None
     before: str = ""
 
-    def try_out(self) -> ImportReport:
+    def try_out(self, rights: Rights) -> ImportReport:
         """Tell what the import would do.
 
         Raises:
+            PermissionDenied: whoever imports may not.
             FormatError: with every problem of every file.
         """
-        return self._import(dry_run=True)
+        return self._import(rights=rights, dry_run=True)
 
-    def carry_out(self) -> ImportReport:
+    def carry_out(self, rights: Rights) -> ImportReport:
         """Import everything, as it was checked.
 
         Raises:
+            PermissionDenied: whoever imports may not.
             FormatError: with every problem of every file.
             ChangedSinceError: it would replace something else than it would have then.
         """
-        return self._import(before=self.before)
+        return self._import(rights=rights, before=self.before)
 
     def _import(self, **options: Any) -> ImportReport:
         report = import_files(
@@ -175,13 +171,12 @@ class Checked:
 
 def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """Show the form; what was sent is checked and shown, what was checked is imported."""
-    if not may_import(request):
-        raise PermissionDenied
+    Rights.of(request.user).require_some()
     if "import" in request.POST:
         return _import(request, context)
     if "kept" in request.POST:
         return _assign(request, context)
-    form = ImportForm(request.POST if request.method == "POST" else None)
+    form = ImportForm(Rights.of(request.user), request.POST if request.method == "POST" else None)
     if not form.is_bound or not form.is_valid():
         return _page(request, context, form)
     agent = form.cleaned_data["agent"]
@@ -194,8 +189,7 @@ def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 def sample_to_fill_in(request: HttpRequest) -> HttpResponse:
     """Download the sample of a spreadsheet as a workbook."""
-    if not may_import(request):
-        raise PermissionDenied
+    Rights.of(request.user).require_some()
     name = "questions.xlsx"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return HttpResponse(sample_workbook(), content_type=media_type(name), headers=headers)
@@ -224,10 +218,12 @@ def _look(
     """Show what an import would do, and keep what was checked for it."""
     outcome: ImportReport | FormatError
     try:
-        outcome = checked.try_out()
+        outcome = checked.try_out(Rights.of(request.user))
         checked = replace(checked, before=outcome.before)
     except FormatError as error:
         outcome = error
+    except PermissionDenied as error:
+        return _page(request, context, form, note=str(error))
     looked = preview(outcome, checked.contents)
     token = _keep(request, checked) if looked.objects or looked.asks else ""
     return _page(request, context, form, looked=looked, note=note, token=token)
@@ -237,28 +233,33 @@ def _assign(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """Look again at what was checked, with the agent that somebody has chosen for it."""
     checked = _kept(request, request.POST["kept"])
     if checked is None:
-        return _page(request, context, ImportForm(), note=_GONE)
-    answer = AgentForm(request.POST)
+        return _page(request, context, _again(request), note=_GONE)
+    answer = AgentForm(Rights.of(request.user), request.POST)
     agent = answer.cleaned_data["agent"].slug if answer.is_valid() else None
-    return _look(request, context, _again(agent), replace(checked, agent=agent))
+    return _look(request, context, _again(request, agent), replace(checked, agent=agent))
 
 
-def _again(agent: str | None) -> ImportForm:
-    return ImportForm(initial={"agent": agent})
+def _again(request: HttpRequest, agent: str | None = None) -> ImportForm:
+    return ImportForm(Rights.of(request.user), initial={"agent": agent})
 
 
 def _import(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """Import what was checked, unless it would do something else by now."""
     checked = _kept(request, request.POST["import"])
     if checked is None:
-        return _page(request, context, ImportForm(), note=_GONE)
+        return _page(request, context, _again(request), note=_GONE)
     try:
-        report = checked.carry_out()
+        report = checked.carry_out(Rights.of(request.user))
+    except PermissionDenied as error:
+        return _page(request, context, _again(request, checked.agent), note=str(error))
     except (ChangedSinceError, FormatError):
-        return _look(request, context, _again(checked.agent), checked, note=_CHANGED)
+        return _look(request, context, _again(request, checked.agent), checked, note=_CHANGED)
     cache.delete(_cache_key(request))
     written = [each for each in report.changes if each.what != "unchanged"]
     messages.success(request, f"Imported: {counted(written)}.")
+    rights = Rights.of(request.user)
+    if not all(rights.may_see(each.kind) for each in report.changes):
+        return redirect("admin:index")
     slugs = [each.slug for each in report.changes if each.kind == "suite"]
     suites = list(Suite.objects.filter(slug__in=slugs[:2]))  # somebody may delete it meanwhile
     if len(slugs) == len(suites) == 1:
@@ -280,7 +281,7 @@ def _page(
         "title": "Import files",
         "form": form,
         "looked": looked,
-        "asked": AgentForm() if looked and looked.asks else None,
+        "asked": AgentForm(Rights.of(request.user)) if looked and looked.asks else None,
         "note": note,
         "token": token,
         "samples": SAMPLES,

@@ -35,7 +35,7 @@ from evals_app.admin.exporting import (
     may_export_everything,
     send,
 )
-from evals_app.admin.importing import import_page, may_import, sample_to_fill_in
+from evals_app.admin.importing import import_page, sample_to_fill_in
 from evals_app.admin.lines import TagsField
 from evals_app.admin.money import UsdInput
 from evals_app.admin.reference import check_reference
@@ -51,6 +51,7 @@ from evals_app.admin.upload_rate import refused_upload
 from evals_app.admin.words import refuse
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.suite import SuiteSpec
+from evals_app.library import Rights
 from evals_app.library.downloads import Download, download, download_suite
 from evals_app.library.saving import suite_columns
 from evals_app.models import Agent, Case, Run, Suite
@@ -406,7 +407,7 @@ class SuiteAdmin(Archiving, ChecksEditor):
     def has_import_permission(
         self, request: HttpRequest, obj: Model | str | int | None = None
     ) -> bool:
-        return may_import(request)
+        return Rights.of(request.user).may_import()
 
     @action(
         description="Import files", icon="upload_file", url_path="choose", permissions=["import"]

@@ -12,11 +12,11 @@ from rest_framework.response import Response
 from evals_app.api.bodies import ImportFiles, read_body
 from evals_app.api.endpoint import Endpoint, answers, flag, one_of
 from evals_app.api.parsers import YAML_PARSERS, JsonParser, UploadParser
-from evals_app.api.permissions import Need, Scope, require_changes
+from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import RefusedError, error_at, file_error
 from evals_app.api.shapes import ImportShape
 from evals_app.formats import DIALECTS, SourceFile
-from evals_app.library import ImportReport, import_files
+from evals_app.library import ImportReport, Rights, import_files
 from evals_app.library.uploads import printable, unpack
 from evals_app.throttles import Uploads
 
@@ -84,6 +84,8 @@ class Import(Endpoint):
     )
     def post(self, request: Request) -> Response:
         dry_run = flag(request, "dry_run")
+        rights = Rights.of(request.user)
+        rights.require_some()  # before the body is read
         upload = unpack(_files(request))
         report = import_files(
             upload.files,
@@ -92,7 +94,7 @@ class Import(Endpoint):
             find=upload.find,
             find_paths=upload.find_paths,
             agent=request.query_params.get("agent"),
-            approve=lambda report: require_changes(request, report),
+            rights=rights,
         )
         report = replace(report, warnings=[*report.warnings, *upload.passed_over()])
         return Response(import_json(report, dry_run=dry_run))

@@ -8,22 +8,11 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from evals_app.api.auth import token_of
-from evals_app.library import ImportReport
 from evals_app.models import ApiToken
 
 Scope = ApiToken.Scope
 _RANKS = {Scope.READ: 0, Scope.RUN: 1, Scope.AUTHOR: 2}
 _SAFE = {"HEAD": "GET", "OPTIONS": "GET"}
-
-# By what an import changes: the model whose permission it takes.
-_MODELS = {
-    "suite": "evals_app.{}_suite",
-    "agent": "evals_app.{}_agent",
-    "provider": "evals_app.{}_provider",
-    "fixture": "fixtures_app.{}_fixture",
-    "entity type": "fixtures_app.{}_entitytype",
-}
-_VERBS = {"created": "add", "updated": "change"}
 
 
 class Need:
@@ -63,14 +52,3 @@ def require(request: Request, permission: str) -> None:
     user: Any = request.user
     if not user.has_perm(permission):
         raise PermissionDenied(f"The user {user.get_username()} lacks permission {permission}.")
-
-
-def require_changes(request: Request, report: ImportReport) -> None:
-    """Refuse an import unless the user may make each of its changes."""
-    wanted = {
-        _MODELS[change.kind].format(_VERBS[change.what])
-        for change in report.changes
-        if change.what in _VERBS
-    }
-    for permission in sorted(wanted):
-        require(request, permission)

@@ -96,7 +96,7 @@ def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None
         errors = list(_leaves(exc.detail))
         found = problem(plain.status_code, _first(errors), kind=INVALID_REQUEST, errors=errors)
     else:
-        detail = str(getattr(exc, "detail", "")) or _phrase(plain)
+        detail = str(plain.data.get("detail", "")) or _phrase(plain)
         found = problem(plain.status_code, detail + _hint(exc, context))
     for name in ("WWW-Authenticate", "Retry-After"):
         if name in plain.headers:

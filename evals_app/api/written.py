@@ -23,7 +23,7 @@ from evals_app.api.endpoint import (
 from evals_app.api.filters import SuiteFilters
 from evals_app.api.imports import import_json
 from evals_app.api.parsers import YAML_PARSERS, JsonParser
-from evals_app.api.permissions import Need, Scope, require_changes
+from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import (
     INVALID_FILES,
     RefusedError,
@@ -41,7 +41,7 @@ from evals_app.api.shapes import (
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import FormatError, SourceData, SourceFile
-from evals_app.library import ImportReport, import_files
+from evals_app.library import ImportReport, Rights, import_files
 from evals_app.models import Agent, ModelPrice, Provider, Suite
 from fixtures_app.library import fixture_specs
 from fixtures_app.models import Fixture
@@ -151,6 +151,8 @@ class SuiteDetails(SpecEndpoint):
         responses={(201, "application/json"): ImportShape, **answers(ImportShape)},
     )
     def put(self, request: Request, slug: str) -> Response:
+        rights = Rights.of(request.user)
+        rights.require_some()  # before the body is read
         body: Any = request.data
         path = f"{slug}.suite.yaml"
         is_yaml = isinstance(body, bytes)
@@ -161,10 +163,9 @@ class SuiteDetails(SpecEndpoint):
             if written != slug:
                 message = f"The address says {slug!r}, the body {written!r}."
                 raise RefusedError(message, errors=[error_at("slug", message, written)])
-            require_changes(request, report)
 
         try:
-            report = import_files([source], dialect="native", approve=approve)
+            report = import_files([source], dialect="native", rights=rights, approve=approve)
         except FormatError as exc:
             if is_yaml:
                 raise

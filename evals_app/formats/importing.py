@@ -142,14 +142,15 @@ def read_files(
     types, found = declared_types(drafts)
     problems += found
     schemas = {**known.entity_types, **unsound_types(drafts), **_schemas(types)}
-    opened, found = open_types(drafts, schemas)
+    hidden = known.entity_types.keys() - known.visible().entity_types.keys() - types.keys()
+    opened, found = open_types(drafts, schemas, hidden=hidden)
     problems += found
     schemas |= _schemas(opened)
     for draft in drafts:
         problems += draft.problems
     problems += check_slugs(drafts)
     problems += check_references(drafts, known, unread=unread)
-    problems += list(check_fixtures(drafts, schemas, reported=problems))
+    problems += list(check_fixtures(drafts, schemas, reported=problems, hidden=hidden))
     problems = list(dict.fromkeys(problems))  # several suites may read one file
     if any(each.level == "error" for each in problems):
         raise FormatError(problems)

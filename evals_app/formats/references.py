@@ -1,7 +1,7 @@
 """Compare files with each other and with what exists already."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -25,7 +25,8 @@ class Known:
     `agents` gives each agent's driver, `tools` what agents may call beside the tools of worlds,
     `entity_types` each type's JSON Schema. `size_of` tells how
     many bytes the stored content of a SHA-256 has; None if there is none. `fixtures_of` tells
-    which fixtures the suite of a slug has.
+    which fixtures the suite of a slug has. `hidden` are the kinds of which whoever imports may see
+    nothing: no message repeats their names or what they hold.
     """
 
     agents: Mapping[str, str] = field(default_factory=dict)
@@ -36,6 +37,18 @@ class Known:
     providers: frozenset[str] = frozenset(get_args(ProviderKind)) - {"azure_openai"}
     size_of: Callable[[str], int | None] = lambda _: None
     fixtures_of: Callable[[str], Sequence[str]] = lambda _: ()
+    hidden: frozenset[str] = frozenset()
+
+    def visible(self) -> "Known":
+        """Give what messages may repeat."""
+        return replace(
+            self,
+            agents={} if "agent" in self.hidden else self.agents,
+            tools=frozenset() if "agent" in self.hidden else self.tools,
+            fixtures=frozenset() if "fixture" in self.hidden else self.fixtures,
+            entity_types={} if "entity type" in self.hidden else self.entity_types,
+            providers=Known().providers if "provider" in self.hidden else self.providers,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +85,27 @@ def check_references(
         kind: {**dict.fromkeys(unread.get(kind, ()), ""), **_slugs(drafts, kind)} for kind in KINDS
     }
     agents = {**known.agents, **given["agent"]}
-    names: dict[str, Sequence[str]] = {
-        "agent": list(agents),
-        "scripted judge": [slug for slug, driver in agents.items() if driver in ("scripted", "")],
-        "fixture": [*given["fixture"], *known.fixtures],
-        "provider": [*given["provider"], *known.providers],
-        "tool": list(TOOLS),
-        "asserted tool": [*TOOLS, *known.tools, *_own_tools(drafts)],
-    }
+    own_tools = _own_tools(drafts)
+
+    def names(stored: Known) -> dict[str, Sequence[str]]:
+        drivers = {**stored.agents, **given["agent"]}
+        return {
+            "agent": list(drivers),
+            "scripted judge": [each for each, how in drivers.items() if how in ("scripted", "")],
+            "fixture": [*given["fixture"], *stored.fixtures],
+            "provider": [*given["provider"], *stored.providers],
+            "tool": list(TOOLS),
+            "asserted tool": [*TOOLS, *stored.tools, *own_tools],
+        }
+
+    there, seen = names(known), names(known.visible())
+    drivers = {**known.visible().agents, **given["agent"]}
     for draft in drafts:
         for reference in draft.references:
             if reference.kind == "asserted tool" and _has_unknown_tools(draft, agents):
                 continue
-            if reference.name not in names[reference.kind]:
-                yield _unknown(draft, reference, names, agents)
+            if reference.name not in there[reference.kind]:
+                yield _unknown(draft, reference, seen, drivers)
 
 
 def _slugs(drafts: Sequence[Draft], kind: Kind) -> dict[str, str]:
@@ -112,8 +132,9 @@ def _unknown(
     draft: Draft,
     reference: Reference,
     names: Mapping[str, Sequence[str]],
-    agents: Mapping[str, str],
+    drivers: Mapping[str, str],
 ) -> Problem:
+    """Say what is missing; `names`, and the `drivers` of agents, are those that may be repeated."""
     known = names[reference.kind]
     name = reference.name
     hint = near(name, known)
@@ -125,10 +146,10 @@ def _unknown(
     elif reference.kind == "asserted tool":
         message = f"No agent has a tool {name!r}, so this check always ends the same way.{hint}"
         return draft.place(reference.loc, message, level="warning")
-    elif reference.kind == "scripted judge" and name in agents:
+    elif reference.kind == "scripted judge" and name in drivers:
         message = (
             f"A judge scripted/{name} needs an agent with driver scripted; {name!r} has driver "
-            f"{agents[name]}.{hint}"
+            f"{drivers[name]}.{hint}"
         )
     elif reference.kind == "scripted judge":
         message = f"No scripted agent {name!r} exists, in this import or before it.{hint}"
@@ -159,9 +180,15 @@ def declared_types(drafts: Sequence[Draft]) -> tuple[dict[str, DeclaredType], li
 
 
 def open_types(
-    drafts: Sequence[Draft], schemas: Mapping[str, Mapping[str, Any]]
+    drafts: Sequence[Draft],
+    schemas: Mapping[str, Mapping[str, Any]],
+    *,
+    hidden: Collection[str] = (),
 ) -> tuple[dict[str, DeclaredType], list[Problem]]:
-    """Make types that allow anything for what Struere fixtures use and nobody declares."""
+    """Make types that allow anything for what Struere fixtures use and nobody declares.
+
+    No message names the types that are `hidden`.
+    """
     found: dict[str, DeclaredType] = {}
     problems = []
     for draft in drafts:
@@ -180,7 +207,7 @@ def open_types(
             found[entity.type] = DeclaredType(spec, draft, n)
             message = (
                 f"No file declares the entity type {entity.type!r}; it is made, and any data fits "
-                f"it.{near(entity.type, schemas)}"
+                f"it.{near(entity.type, schemas.keys() - set(hidden))}"
             )
             problems.append(draft.document.problem(loc, message, level="warning"))
     return found, problems
@@ -191,13 +218,17 @@ def check_fixtures(
     schemas: Mapping[str, Mapping[str, Any]],
     *,
     reported: Sequence[Problem],
+    hidden: Collection[str] = (),
 ) -> Iterator[Problem]:
-    """Find entities of unknown types, or with data that their type does not allow."""
+    """Find entities of unknown types, or with data that their type does not allow.
+
+    Nothing is revealed of the types that are `hidden`.
+    """
     said = {(each.path, each.keys) for each in reported if each.level == "error"}
     for draft in drafts:
         if not isinstance(draft.spec, FixtureSpec):
             continue
-        for found in check_entities(draft.spec, schemas):
+        for found in check_entities(draft.spec, schemas, hidden=hidden):
             problem = draft.document.problem(found.loc, found.message)
             if (problem.path, problem.keys) not in said:
                 yield problem

@@ -1,8 +1,10 @@
 """Specs <-> rows: save them, import files in one transaction, export everything again."""
 
 from evals_app.library.beside import Beside
+from evals_app.library.changes import Change, ImportReport
 from evals_app.library.exporting import FORMS, Export, Form, export_files
-from evals_app.library.files import Change, ChangedSinceError, ImportReport, import_files
+from evals_app.library.files import ChangedSinceError, import_files
+from evals_app.library.rights import Rights
 from evals_app.library.saving import save_agent, save_provider, save_suite
 from fixtures_app.library import Saved, save_fixture
 
@@ -14,6 +16,7 @@ __all__ = [
     "Export",
     "Form",
     "ImportReport",
+    "Rights",
     "Saved",
     "export_files",
     "import_files",

@@ -4,7 +4,8 @@ from django.conf import settings
 
 from evals_app.formats import SourceFile, is_eval_file, is_shown
 from evals_app.library.beside import Beside
-from evals_app.library.files import ImportReport, import_files
+from evals_app.library.changes import ImportReport
+from evals_app.library.files import import_files
 
 EXAMPLES = settings.BASE_DIR / "examples"
 

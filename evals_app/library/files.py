@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from django.db import DataError, connection, transaction
 from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.callables.references import importing_within
-from evals_app.engine.suite import SuiteSpec, near
+from evals_app.engine.suite import near
 from evals_app.formats import (
     Dialect,
     Difference,
@@ -32,11 +32,12 @@ from evals_app.formats import (
     nothing_beside,
     read_files,
 )
+from evals_app.library.changes import Change, ImportReport, Kind
 from evals_app.library.memory import uncollected
+from evals_app.library.rights import EVERYTHING, Rights
 from evals_app.library.saving import save_agent, save_provider, save_suite
 from evals_app.models import Agent, Attachment, Provider, Suite
 from fixtures_app.library import (
-    Saved,
     known_schemas,
     misfits,
     save_entity_types,
@@ -45,35 +46,10 @@ from fixtures_app.library import (
 from fixtures_app.models import Fixture
 from fixtures_app.spec import EntityTypeSpec
 
-Kind = Literal["entity type", "fixture", "provider", "agent", "suite"]
-
 # Any number, as long as nothing else in this database uses it for an advisory lock.
 _IMPORT_LOCK = 7_203_117
+_MOST_MISFITS = 3
 _CODE_S = 60.0  # for all code of the operator's that an import names; somebody waits for it
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What an import did, or would do, to one object; `suite` is what the files say of a suite."""
-
-    kind: Kind
-    slug: str
-    what: Saved | Literal["archived"]
-    differences: tuple[Difference, ...] = ()
-    suite: SuiteSpec | None = field(default=None, repr=False, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ImportReport:
-    """What became of everything in an import, what is hardly meant in it, and what it lost.
-
-    `before`, of a dry run, stands for what is stored now under the same slugs.
-    """
-
-    changes: list[Change] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
-    losses: list[Problem] = field(default_factory=list)
-    before: str = ""
 
 
 class ChangedSinceError(Exception):
@@ -92,6 +68,7 @@ def import_files(
     root: str = "",
     prune: Collection[str] = (),
     before: str = "",
+    rights: Rights = EVERYTHING,
     approve: Callable[[ImportReport], None] | None = None,
 ) -> ImportReport:
     """Save everything that the files hold in one transaction; with `dry_run` save nothing.
@@ -102,20 +79,23 @@ def import_files(
     other systems that name none, `environment` what stands for `${NAME}` in them. `root` is the
     folder, as a whole path, in which their paths begin: with one, suites remember their file.
     Suites whose file was in a folder of `prune` and is gone, or does not hold them any more, are
-    archived. `before` is what the report of a dry run said. `approve` sees the report before it
-    becomes true; what it raises rolls everything back.
+    archived. `before` is what the report of a dry run said. `rights` are those of whoever imports:
+    they are asked before anything is read, and no message reveals what they may not see. `approve`
+    sees the report before it becomes true; what it raises rolls everything back.
 
     Raises:
+        PermissionDenied: they may not; nothing was saved.
         FormatError: with every problem of every file; nothing was saved.
         ChangedSinceError: what is stored is not what it was `before`; nothing was saved.
     """
+    rights.require_some()
     sources = _Sources(root, prune, [each.path for each in files])
     try:
         with uncollected(), importing_within(_CODE_S):
             report = None
             while report is None:
                 # Code of the operator's is imported here, so nobody may have to wait for it.
-                known = _known()
+                known = _known(rights)
                 compared = replace(known, size_of=_stored_sizes(), fixtures_of=_fixtures_of)
                 imported = read_files(
                     files,
@@ -127,9 +107,18 @@ def import_files(
                     environment=environment,
                     root=root,
                 )
+                rights.require_kinds(
+                    kind for kind, located in _by_kind(imported).items() if located
+                )
                 _check_agent(agent, imported, known)
                 report = _save(
-                    imported, known, sources, dry_run=dry_run, before=before, approve=approve
+                    imported,
+                    known,
+                    sources,
+                    dry_run=dry_run,
+                    before=before,
+                    rights=rights,
+                    approve=approve,
                 )
     except (DataError, OverflowError) as error:
         # The last net; the specs bound what columns hold.
@@ -178,9 +167,10 @@ def _is_there(path: str) -> bool:
 
 def _check_agent(agent: str | None, imported: Imported, known: Known) -> None:
     """Refuse an agent, named for files that name none, that is nowhere: even if all of them do."""
-    agents = {*known.agents, *_slugs(imported.agents)}
-    if agent is not None and agent not in agents:
-        message = f"No agent {agent!r} exists, in this import or before it.{near(agent, agents)}"
+    agents = _slugs(imported.agents)
+    if agent is not None and agent not in {*known.agents, *agents}:
+        shown = {*known.visible().agents, *agents}
+        message = f"No agent {agent!r} exists, in this import or before it.{near(agent, shown)}"
         raise FormatError([Problem("agent", 0, 0, "", "", message)])
 
 
@@ -191,15 +181,16 @@ def _save(
     *,
     dry_run: bool,
     before: str,
+    rights: Rights,
     approve: Callable[[ImportReport], None] | None,
 ) -> ImportReport | None:
     """Save in one transaction what was compared with `known`; None if that has changed since."""
     with transaction.atomic():
         _wait_for_other_imports()
         shown = _shown_before(imported)
-        if _known() != known or len(Attachment.objects.keep(shown)) < len(shown):
+        if _known(rights) != known or len(Attachment.objects.keep(shown)) < len(shown):
             return None
-        _check_types(imported)
+        _check_types(imported, rights)
         Attachment.objects.store(imported.contents.values())
         stored = _stored(imported, known) if dry_run or before else _Stored()
         digest = stored.digest() if dry_run or before else ""
@@ -207,6 +198,7 @@ def _save(
             raise ChangedSinceError
         changes = [stored.told(each, imported) for each in _changes(imported, sources)]
         report = ImportReport(changes, imported.warnings, imported.losses, digest)
+        rights.require(changes)
         if approve is not None:
             approve(report)
         # Comparing is what saving does anyway; so a dry run saves, and takes it back.
@@ -227,14 +219,8 @@ class _Stored:
         stored = self.specs.get((change.kind, change.slug))
         if change.what != "updated" or stored is None:
             return change
-        specs: dict[Kind, Sequence[Located[Any]]] = {
-            "suite": imported.suites,
-            "agent": imported.agents,
-            "provider": imported.providers,
-            "fixture": imported.fixtures,
-            "entity type": imported.entity_types,
-        }
-        spec = next(each.spec for each in specs[change.kind] if each.spec.slug == change.slug)
+        located = _by_kind(imported)[change.kind]
+        spec = next(each.spec for each in located if each.spec.slug == change.slug)
         if change.kind == "fixture":
             spec = spec.model_copy(update={"entity_types": []})
         found = list(differences(stored, spec))
@@ -294,7 +280,17 @@ def _wait_for_other_imports() -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_IMPORT_LOCK])
 
 
-def _known() -> Known:
+def _by_kind(imported: Imported) -> dict[Kind, Sequence[Located[Any]]]:
+    return {
+        "suite": imported.suites,
+        "agent": imported.agents,
+        "provider": imported.providers,
+        "fixture": imported.fixtures,
+        "entity type": imported.entity_types,
+    }
+
+
+def _known(rights: Rights) -> Known:
     """Give what exists: equal for as long as none of it changes, so there is no function in it."""
     return Known(
         agents=dict(Agent.objects.values_list("slug", "driver")),
@@ -303,6 +299,7 @@ def _known() -> Known:
         entity_types=known_schemas(),
         # Those that every site has count even where somebody removed their rows.
         providers=Known().providers | set(Provider.objects.values_list("slug", flat=True)),
+        hidden=rights.hidden(),
     )
 
 
@@ -321,7 +318,7 @@ def _stored_sizes() -> Callable[[str], int | None]:
     return lambda sha256: sizes().get(sha256)
 
 
-def _check_types(imported: Imported) -> None:
+def _check_types(imported: Imported, rights: Rights) -> None:
     """Refuse schemas that stored entities do not fit: what is stored can always be imported."""
     places = {each.spec.slug: each for each in imported.entity_types}
     besides = _slugs(imported.fixtures)
@@ -333,8 +330,8 @@ def _check_types(imported: Imported) -> None:
             0,
             "",
             slug,
-            f"Entities that exist do not fit this schema of {slug!r}; import their fixtures along "
-            f"with it. {'; '.join(sentences[:3])}" + _more(len(sentences) - 3),
+            f"Entities that exist do not fit this schema of {slug!r}; import their fixtures along with "
+            "it." + (_listed(sentences) if rights.may_see("fixture") else ""),
         )
         for slug, sentences in found.items()
     ]
@@ -342,8 +339,9 @@ def _check_types(imported: Imported) -> None:
         raise FormatError(problems)
 
 
-def _more(count: int) -> str:
-    return f"; and {count} more." if count > 0 else ""
+def _listed(sentences: Sequence[str]) -> str:
+    more = len(sentences) - _MOST_MISFITS
+    return f" {'; '.join(sentences[:_MOST_MISFITS])}" + (f"; and {more} more." if more > 0 else "")
 
 
 def _changes(imported: Imported, sources: _Sources) -> Iterator[Change]:

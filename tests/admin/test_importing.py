@@ -494,10 +494,30 @@ def test_the_list_of_suites_leads_there(admin_client: Client) -> None:
     assert page.redirect_chain[-1][0] == URL
 
 
-def test_who_may_not_write_everything_is_refused() -> None:
-    client = client_who_may("add_suite", "change_suite", "view_suite")
+def test_who_may_write_nothing_is_refused() -> None:
+    client = client_who_may("view_suite", "view_agent")
 
     assert client.get(URL).status_code == 403
     assert client.get(f"{URL}sample/").status_code == 403
     assert client.post(URL, {"import": "1"}).status_code == 403
     assert "Import files" not in client.get("/admin/evals_app/suite/").content.decode()
+
+
+def test_an_import_takes_the_rights_of_what_the_files_change_alone() -> None:
+    client = client_who_may("add_agent")
+
+    assert "Import 1 agent" in check(client, {"echo.agent.yaml": AGENT}).text
+    refused = check(client, BOTH).text
+
+    assert "evals_app.add_suite" in refused
+    assert not Suite.objects.exists()
+    assert not Agent.objects.exists()
+
+
+def test_agents_are_offered_to_who_may_see_them(admin_client: Client) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+    blind = client_who_may("add_suite", name="blind")
+    seeing = client_who_may("add_suite", "view_agent", name="seeing")
+
+    assert "(echo)" not in blind.get(URL).content.decode()
+    assert "(echo)" in seeing.get(URL).content.decode()

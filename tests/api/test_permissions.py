@@ -96,11 +96,26 @@ def test_an_import_takes_the_permission_for_each_of_its_changes() -> None:
     assert "fixtures_app.add_entitytype" in first.json()["detail"]
 
 
-def test_what_does_not_change_takes_no_permission() -> None:
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("post", "/api/import/"),
+        ("post", "/api/import/?dry_run=true"),
+        ("put", "/api/suites/new/"),
+    ],
+)
+def test_who_may_write_nothing_is_refused_before_the_body_is_read(method: str, path: str) -> None:
+    client = make_client("author", ["evals_app.view_suite"])
+
+    assert ask(client, method, path, "no import") == 403
+
+
+def test_what_does_not_change_takes_no_permission_to_write_it() -> None:
     import_files([AGENT])
     files = [{"path": AGENT.path, "content": AGENT.content.decode()}]
+    client = make_client("author", ["evals_app.add_suite", "evals_app.view_agent"])
 
-    response = make_client("author", []).post("/api/import/", {"files": files}, format="json")
+    response = client.post("/api/import/", {"files": files}, format="json")
 
     assert response.status_code == 200
 
