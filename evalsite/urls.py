@@ -19,3 +19,8 @@ urlpatterns = [
     path("api/", include("evals_app.api.urls")),
     path("metrics", metrics, name="metrics"),
 ]
+
+handler400 = "evalsite.errors.bad_request"
+handler403 = "evalsite.errors.permission_denied"
+handler404 = "evalsite.errors.page_not_found"
+handler500 = "evalsite.errors.server_error"

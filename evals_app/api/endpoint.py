@@ -23,7 +23,7 @@ FIELDS = OpenApiParameter("fields", str, description="Answer only these top-leve
 
 def answers(shape: Any, *refused: int, status: int = 200) -> dict[tuple[int, str], Any]:  # noqa: ANN401
     """Describe what an endpoint answers, and with which statuses it may refuse."""
-    problems = {(each, MEDIA_TYPE): ProblemShape for each in (400, 401, 403, 429, *refused)}
+    problems = {(each, MEDIA_TYPE): ProblemShape for each in (400, 401, 403, 429, 503, *refused)}
     return {(status, "application/json"): shape, **problems}
 
 

@@ -69,14 +69,21 @@ def problem(
     status: int, detail: str, *, kind: str = BLANK, errors: Iterable[Error] = ()
 ) -> Response:
     """Answer with a problem."""
-    body = {
+    body = problem_body(status, detail, kind=kind, errors=errors)
+    return Response(body, status=status, content_type=MEDIA_TYPE)
+
+
+def problem_body(
+    status: int, detail: str, *, kind: str = BLANK, errors: Iterable[Error] = ()
+) -> dict[str, Any]:
+    """Describe a problem."""
+    return {
         "type": kind,
         "title": TITLES.get(kind) or HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
         "errors": list(errors),
     }
-    return Response(body, status=status, content_type=MEDIA_TYPE)
 
 
 def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None:

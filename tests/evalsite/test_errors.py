@@ -1,0 +1,147 @@
+import json
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import OperationalError, connection
+from django.test import Client
+
+from evals_app.api.auth import TokenAuthentication
+from evalsite.logs import OneLine
+from tests.faults.databases import default_database
+from tests.library.written import AGENT
+
+IMPORT = json.dumps({"files": [{"path": AGENT.path, "content": AGENT.content.decode()}]})
+NOT_FOR_US = {"HTTP_HOST": "elsewhere.example"}
+
+
+@pytest.fixture
+def site() -> Client:
+    """Give a client that gets the answer which the site would give, not the exception."""
+    return Client(raise_request_exception=False)
+
+
+def is_problem(response: Any, status: int) -> bool:
+    body = response.json()
+    return (
+        response.headers["Content-Type"] == "application/problem+json"
+        and response.status_code == body["status"] == status
+        and body["detail"] != ""
+    )
+
+
+@pytest.fixture
+def no_database(settings: Any) -> Iterator[None]:
+    """Let the database be a server that does not answer."""
+    settings.METRICS = True
+    gone = settings.DATABASES["default"] | {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": "nothing",
+        "USER": "nobody",
+        "PASSWORD": "",
+        "HOST": "127.0.0.1",
+        "PORT": "9",
+        "OPTIONS": {},
+    }
+    with default_database(gone):
+        yield
+
+
+@pytest.mark.usefixtures("no_database")
+@pytest.mark.django_db
+def test_without_the_database_rest_answers_a_problem(site: Client) -> None:
+    response = site.get("/api/runs/", HTTP_AUTHORIZATION="Bearer ts_x")
+
+    assert is_problem(response, 503)
+    assert int(response.headers["Retry-After"]) > 0
+
+
+@pytest.mark.usefixtures("no_database")
+@pytest.mark.django_db
+def test_without_the_database_metrics_answer_a_word(site: Client) -> None:
+    response = site.get("/metrics", HTTP_AUTHORIZATION="Bearer ts_x")
+
+    assert (response.status_code, response.headers["Content-Type"][:10]) == (503, "text/plain")
+    assert "Retry-After" in response.headers
+
+
+@pytest.mark.usefixtures("no_database")
+@pytest.mark.django_db
+def test_without_the_database_people_read_a_page(site: Client) -> None:
+    site.cookies["sessionid"] = "x" * 32
+
+    response = site.get("/admin/")
+
+    assert response.status_code == 503
+    assert "does not answer" in response.content.decode()
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="only SQLite locks all of itself")
+@pytest.mark.django_db(transaction=True)
+def test_who_saves_while_the_database_is_locked_is_told_that_nothing_was_saved(
+    site: Client, tmp_path: Path, settings: Any
+) -> None:
+    file = tmp_path / "locked.sqlite3"
+    own = settings.DATABASES["default"] | {"NAME": str(file)}
+    own["OPTIONS"] = own["OPTIONS"] | {"timeout": 0.2}
+    with default_database(own):
+        call_command("migrate", verbosity=0)
+        site.force_login(User.objects.create_superuser("ada"))
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            page = site.post("/admin/evals_app/agent/add/", {"name": "Shop"})
+            answer = site.post("/api/import/", IMPORT, content_type="application/json")
+            other.execute("ROLLBACK")
+
+    assert page.status_code == 503
+    assert "not saved" in page.content.decode()
+    assert page.headers["Retry-After"] == answer.headers["Retry-After"]
+    assert is_problem(answer, 503)
+
+
+@pytest.mark.django_db
+def test_below_api_every_refusal_is_a_problem(site: Client) -> None:
+    assert is_problem(site.get("/api/nothing/"), 404)
+    assert is_problem(site.get("/api/runs/", **NOT_FOR_US), 400)
+    assert site.get("/nothing/").headers["Content-Type"].startswith("text/html")
+    assert site.get("/admin/", **NOT_FOR_US).headers["Content-Type"].startswith("text/html")
+
+
+@pytest.mark.django_db
+def test_a_mistake_of_ours_is_a_problem_without_its_reason(
+    site: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(*_: object) -> None:
+        raise ZeroDivisionError("secret")
+
+    monkeypatch.setattr(TokenAuthentication, "authenticate", break_down)
+
+    response = site.get("/api/runs/")
+
+    assert is_problem(response, 500)
+    assert "secret" not in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("message", "is_short"),
+    [("database is locked", True), ("failed\nat 10.0.0.1", True), ("no such table: x", False)],
+)
+def test_the_log_has_one_line_for_a_database_that_is_away(
+    message: str,
+    is_short: bool,  # noqa: FBT001 - of a table
+) -> None:
+    error = OperationalError(message)
+    caught = (OperationalError, error, None)
+    record = logging.LogRecord("x", logging.ERROR, "", 0, "Failed: %s", ("/",), caught)
+
+    OneLine().filter(record)
+
+    text = logging.Formatter().format(record)
+    assert ("\n" not in text) == is_short
+    assert message.partition("\n")[0] in text
