@@ -8,7 +8,17 @@ from django.db.models import Prefetch
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 
-class EntityType(models.Model):
+class Importable(models.Model):
+    """What files can hold; the marks tell whether anybody has edited it since its last import."""
+
+    imported_digest = models.CharField(max_length=64, blank=True, default="", editable=False)
+    imported_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class EntityType(Importable):
     """A kind of entity, with the JSON Schema of its data. Site-wide."""
 
     slug = models.CharField(max_length=100, unique=True)
@@ -43,7 +53,7 @@ class FixtureQuerySet(models.QuerySet["Fixture"]):
         )
 
 
-class Fixture(models.Model):
+class Fixture(Importable):
     """A data set: entities, relations and knowledge."""
 
     slug = models.SlugField(max_length=100, unique=True)

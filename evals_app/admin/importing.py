@@ -27,7 +27,7 @@ from evals_app.admin.import_samples import SAMPLES, sample_workbook
 from evals_app.admin.import_shown import AGENT_FIELD, Preview, preview
 from evals_app.engine.files import media_type
 from evals_app.formats import FormatError, Problem, SourceFile
-from evals_app.library import ChangedSinceError, ImportReport, Rights, import_files
+from evals_app.library import ChangedSinceError, EditedError, ImportReport, Rights, import_files
 from evals_app.library.uploads import MAX_UNPACKED_BYTES, Upload, unpack
 from evals_app.models import Agent, Suite
 
@@ -52,6 +52,10 @@ _GONE = (
 _CHANGED = (
     "Nothing was imported: what it would replace has been changed since you looked. This is what "
     "would happen now."
+)
+_EDITED = (
+    "Nothing was imported: it would replace what somebody edited here. Confirm that below, or import "
+    "other files."
 )
 
 
@@ -144,15 +148,16 @@ class Checked:
         """
         return self._import(rights=rights, dry_run=True)
 
-    def carry_out(self, rights: Rights) -> ImportReport:
+    def carry_out(self, rights: Rights, *, replace_edited: bool) -> ImportReport:
         """Import everything, as it was checked.
 
         Raises:
             PermissionDenied: whoever imports may not.
             FormatError: with every problem of every file.
             ChangedSinceError: it would replace something else than it would have then.
+            EditedError: it would replace what somebody edited, and nobody said that it may.
         """
-        return self._import(rights=rights, before=self.before)
+        return self._import(rights=rights, before={self.before} - {""}, replace=replace_edited)
 
     def _import(self, **options: Any) -> ImportReport:
         report = import_files(
@@ -249,9 +254,13 @@ def _import(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     if checked is None:
         return _page(request, context, _again(request), note=_GONE)
     try:
-        report = checked.carry_out(Rights.of(request.user))
+        report = checked.carry_out(
+            Rights.of(request.user), replace_edited="replace" in request.POST
+        )
     except PermissionDenied as error:
         return _page(request, context, _again(request, checked.agent), note=str(error))
+    except EditedError:
+        return _look(request, context, _again(request, checked.agent), checked, note=_EDITED)
     except (ChangedSinceError, FormatError):
         return _look(request, context, _again(request, checked.agent), checked, note=_CHANGED)
     cache.delete(_cache_key(request))

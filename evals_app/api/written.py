@@ -43,6 +43,7 @@ from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import FormatError, SourceData, SourceFile
 from evals_app.library import ImportReport, Rights, import_files
 from evals_app.models import Agent, ModelPrice, Provider, Suite
+from evals_app.models.reading import one_moment
 from fixtures_app.library import fixture_specs
 from fixtures_app.models import Fixture
 from fixtures_app.spec import FixtureSpec
@@ -56,6 +57,7 @@ _FIXTURES = Need(Scope.READ, "fixtures_app.view_fixture")
 _PROVIDERS = Need(Scope.READ, "evals_app.view_provider")
 
 
+_EDIT = "Written over REST."
 # In the order of files.
 _PRICES = ModelPrice.objects.order_by("model", "is_batch", "valid_from", "above_prompt_tokens")
 
@@ -119,7 +121,8 @@ class SpecEndpoint(Endpoint):
 def sound(read: Callable[[], S]) -> S:
     """Read a spec from rows; rows of an older version may hold what no longer validates."""
     try:
-        return read()
+        with one_moment():
+            return read()
     except ValidationError as exc:
         raise stale(exc) from exc
 
@@ -137,7 +140,7 @@ class SuiteDetails(SpecEndpoint):
         responses=answers(SuiteSpec, 404, 409),
     )
     def get(self, request: Request, slug: str) -> Response:
-        return self.answer_spec(request, _suite(slug).to_spec)
+        return self.answer_spec(request, lambda: _suite(slug).to_spec())
 
     @extend_schema(
         operation_id="suites_put",
@@ -165,7 +168,9 @@ class SuiteDetails(SpecEndpoint):
                 raise RefusedError(message, errors=[error_at("slug", message, written)])
 
         try:
-            report = import_files([source], dialect="native", rights=rights, approve=approve)
+            report = import_files(
+                [source], dialect="native", edit=_EDIT, rights=rights, approve=approve
+            )
         except FormatError as exc:
             if is_yaml:
                 raise

@@ -3,7 +3,7 @@
 from evals_app.library.beside import Beside
 from evals_app.library.changes import Change, ImportReport
 from evals_app.library.exporting import FORMS, Export, Form, export_files
-from evals_app.library.files import ChangedSinceError, import_files
+from evals_app.library.files import ChangedSinceError, EditedError, import_files
 from evals_app.library.rights import Rights
 from evals_app.library.saving import save_agent, save_provider, save_suite
 from fixtures_app.library import Saved, save_fixture
@@ -13,6 +13,7 @@ __all__ = [
     "Beside",
     "Change",
     "ChangedSinceError",
+    "EditedError",
     "Export",
     "Form",
     "ImportReport",

@@ -1,6 +1,7 @@
 """What an import does to each object, and what it says about that."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
 from evals_app.engine.suite import SuiteSpec
@@ -11,24 +12,47 @@ Kind = Literal["entity type", "fixture", "provider", "agent", "suite"]
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """An edit since the last import: who made the last one, and when, as far as that is known."""
+
+    by: str
+    at: datetime | None
+
+    def __str__(self) -> str:
+        when = f" on {self.at:%Y-%m-%d at %H:%M} UTC" if self.at else ""
+        return f"edited by {self.by or 'somebody'}{when}"
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
-    """What an import did, or would do, to one object; `suite` is what the files say of a suite."""
+    """What an import did, or would do, to one object.
+
+    `path` is the file that it comes from, `suite` what the files say of a suite; `edit`: somebody
+    edited what the import replaces.
+    """
 
     kind: Kind
     slug: str
     what: Saved | Literal["archived"]
     differences: tuple[Difference, ...] = ()
     suite: SuiteSpec | None = field(default=None, repr=False, compare=False)
+    path: str = field(default="", compare=False)
+    edit: Edit | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
     """What became of everything in an import, what is hardly meant in it, and what it lost.
 
-    `before`, of a dry run, stands for what is stored now under the same slugs.
+    `before` stands for what is stored under the same slugs until then.
     """
 
     changes: list[Change] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     losses: list[Problem] = field(default_factory=list)
     before: str = ""
+
+    @property
+    def edited(self) -> list[Change]:
+        """Give the changes that replace what somebody edited since its last import."""
+        return [each for each in self.changes if each.edit is not None]

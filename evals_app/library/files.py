@@ -1,20 +1,21 @@
 """Import files into rows, all or nothing."""
 
+import dataclasses
 import functools
 import hashlib
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from django.db import DataError, connection, transaction
-from pydantic import BaseModel, ValidationError
+from django.db.models import Count, Max
+from django.utils import timezone
 
 from evals_app.engine.callables.references import importing_within
-from evals_app.engine.suite import near
+from evals_app.engine.suite import SuiteSpec, near
 from evals_app.formats import (
     Dialect,
     Difference,
@@ -33,27 +34,53 @@ from evals_app.formats import (
     read_files,
 )
 from evals_app.library.changes import Change, ImportReport, Kind
+from evals_app.library.edits import edit_of, note_changes
 from evals_app.library.memory import uncollected
 from evals_app.library.rights import EVERYTHING, Rights
-from evals_app.library.saving import save_agent, save_provider, save_suite
+from evals_app.library.saving import (
+    Compared,
+    Mark,
+    SuiteWriting,
+    compare_agents,
+    compare_providers,
+    compare_suites,
+    compared,
+    mark_unchanged,
+    write_agents,
+    write_providers,
+)
 from evals_app.models import Agent, Attachment, Provider, Suite
+from evals_app.models.reading import one_moment
 from fixtures_app.library import (
     known_schemas,
     misfits,
     save_entity_types,
     save_fixture,
 )
-from fixtures_app.models import Fixture
-from fixtures_app.spec import EntityTypeSpec
+from fixtures_app.models import EntityType, Fixture
 
 # Any number, as long as nothing else in this database uses it for an advisory lock.
 _IMPORT_LOCK = 7_203_117
+_IMPORTED = "Imported from {path}."
 _MOST_MISFITS = 3
 _CODE_S = 60.0  # for all code of the operator's that an import names; somebody waits for it
 
 
 class ChangedSinceError(Exception):
     """What an import would replace is not what it was when somebody looked at it."""
+
+
+class EditedError(Exception):
+    """An import would replace what somebody edited since its last import; `changes` say what."""
+
+    def __init__(self, changes: Sequence[Change]) -> None:
+        super().__init__("; ".join(map(edited_words, changes)))
+        self.changes = changes
+
+
+def edited_words(change: Change) -> str:
+    """Say what an import would replace that somebody edited."""
+    return f"The {change.kind} {change.slug!r} was {change.edit} since its last import."
 
 
 def import_files(
@@ -67,11 +94,13 @@ def import_files(
     environment: Mapping[str, str] = MappingProxyType({}),
     root: str = "",
     prune: Collection[str] = (),
-    before: str = "",
+    before: Collection[str] = (),
+    replace: bool = False,
+    edit: str = "",
     rights: Rights = EVERYTHING,
     approve: Callable[[ImportReport], None] | None = None,
 ) -> ImportReport:
-    """Save everything that the files hold in one transaction; with `dry_run` save nothing.
+    """Save everything that the files hold in one transaction; with `dry_run` write nothing.
 
     A dry run tells in detail what would be different. `find` gives what files name beside
     themselves and is not among them, by its path, and `find_paths` the paths of all that fit a
@@ -79,28 +108,35 @@ def import_files(
     other systems that name none, `environment` what stands for `${NAME}` in them. `root` is the
     folder, as a whole path, in which their paths begin: with one, suites remember their file.
     Suites whose file was in a folder of `prune` and is gone, or does not hold them any more, are
-    archived. `before` is what the report of a dry run said. `rights` are those of whoever imports:
+    archived. `before` is what reports of a dry run said, one of which still has to be so. What
+    somebody edited since its last import is only replaced with `replace`. `edit`: this is no import
+    but such an edit, and its words for the history. `rights` are those of whoever imports:
     they are asked before anything is read, and no message reveals what they may not see. `approve`
-    sees the report before it becomes true; what it raises rolls everything back.
+    sees the report before it becomes true; what it raises stops the import.
+
+    Everything is read, compared and prepared without a transaction; the one that writes begins
+    when what it was compared with has not changed since.
 
     Raises:
         PermissionDenied: they may not; nothing was saved.
         FormatError: with every problem of every file; nothing was saved.
         ChangedSinceError: what is stored is not what it was `before`; nothing was saved.
+        EditedError: it would replace what somebody edited; nothing was saved.
     """
     rights.require_some()
     sources = _Sources(root, prune, [each.path for each in files])
     try:
         with uncollected(), importing_within(_CODE_S):
-            report = None
-            while report is None:
+            while True:
                 # Code of the operator's is imported here, so nobody may have to wait for it.
                 known = _known(rights)
-                compared = replace(known, size_of=_stored_sizes(), fixtures_of=_fixtures_of)
+                reachable = dataclasses.replace(
+                    known, size_of=_stored_sizes(), fixtures_of=_fixtures_of
+                )
                 imported = read_files(
                     files,
                     dialect=dialect,
-                    known=compared,
+                    known=reachable,
                     find=find,
                     find_paths=find_paths,
                     agent=agent,
@@ -111,21 +147,29 @@ def import_files(
                     kind for kind, located in _by_kind(imported).items() if located
                 )
                 _check_agent(agent, imported, known)
-                report = _save(
-                    imported,
-                    known,
-                    sources,
-                    dry_run=dry_run,
-                    before=before,
-                    rights=rights,
-                    approve=approve,
-                )
+                with one_moment():
+                    prepared = _Prepared.of(
+                        imported, known, sources, rights, is_edit=bool(edit), in_detail=dry_run
+                    )
+                if prepared is None:
+                    continue
+                report = prepared.report
+                rights.require(report.changes)
+                if before and report.before not in before:
+                    raise ChangedSinceError
+                if approve is not None:
+                    approve(report)
+                if dry_run:
+                    return report
+                if report.edited and not replace:
+                    raise EditedError(report.edited)
+                if prepared.save(note=edit or _IMPORTED):
+                    return report
     except (DataError, OverflowError) as error:
         # The last net; the specs bound what columns hold.
         reason = str(error).partition("\n")[0]  # what follows may quote the value
         message = f"The database cannot store a value of this import: {reason}"
         raise FormatError([Problem("", 0, 0, "", "", message)]) from error
-    return report
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,103 +218,162 @@ def _check_agent(agent: str | None, imported: Imported, known: Known) -> None:
         raise FormatError([Problem("agent", 0, 0, "", "", message)])
 
 
-def _save(
-    imported: Imported,
-    known: Known,
-    sources: _Sources,
-    *,
-    dry_run: bool,
-    before: str,
-    rights: Rights,
-    approve: Callable[[ImportReport], None] | None,
-) -> ImportReport | None:
-    """Save in one transaction what was compared with `known`; None if that has changed since."""
-    with transaction.atomic():
-        _wait_for_other_imports()
-        shown = _shown_before(imported)
-        if _known(rights) != known or len(Attachment.objects.keep(shown)) < len(shown):
+@dataclass(slots=True)
+class _Prepared:
+    """An import that was compared with what is stored, and needs only be written."""
+
+    imported: Imported
+    known: Known
+    rights: Rights
+    state: Any
+    found: Mapping[Kind, list[Compared[Any]]]
+    sources: Mapping[str, str]
+    gone: Sequence[str]
+    report: ImportReport
+    is_edit: bool
+
+    @classmethod
+    def of(
+        cls,
+        imported: Imported,
+        known: Known,
+        sources: _Sources,
+        rights: Rights,
+        *,
+        is_edit: bool,
+        in_detail: bool,
+    ) -> Self | None:
+        """Compare an import with what is stored; None if that changed in the meantime.
+
+        Raises:
+            FormatError: stored entities do not fit the schema of a type any more.
+        """
+        state = _state(imported)
+        if _known(rights) != known:
             return None
         _check_types(imported, rights)
-        Attachment.objects.store(imported.contents.values())
-        stored = _stored(imported, known) if dry_run or before else _Stored()
-        digest = stored.digest() if dry_run or before else ""
-        if before not in {"", digest}:
-            raise ChangedSinceError
-        changes = [stored.told(each, imported) for each in _changes(imported, sources)]
-        report = ImportReport(changes, imported.warnings, imported.losses, digest)
-        rights.require(changes)
-        if approve is not None:
-            approve(report)
-        # Comparing is what saving does anyway; so a dry run saves, and takes it back.
-        if dry_run:
-            transaction.set_rollback(True)
-    return report
+        gone = sources.gone(imported)
+        found = _compared(imported)
+        changes = [
+            _change(kind, each, located.path, is_edit=is_edit, in_detail=in_detail)
+            for kind, all_located in _by_kind(imported).items()
+            for each, located in zip(found[kind], all_located, strict=True)
+        ]
+        changes += [Change("suite", slug, "archived") for slug in gone]
+        report = ImportReport(changes, imported.warnings, imported.losses, version_of(found))
+        files = {each.spec.slug: sources.source_of(each.path) for each in imported.suites}
+        return cls(imported, known, rights, state, found, files, gone, report, is_edit)
+
+    def save(self, *, note: str) -> bool:
+        """Write everything; False, and nothing is written, if what is stored changed meanwhile."""
+        # A content that nothing names is seen by nobody, and goes in the night.
+        Attachment.objects.store(self.imported.contents.values())
+        mark = None if self.is_edit else Mark(timezone.now())
+        suites = SuiteWriting(self.found["suite"], self.sources, mark)
+        try:
+            suites.stage()
+            with transaction.atomic():
+                _wait_for_other_imports()
+                shown = _shown(self.imported)
+                kept = Attachment.objects.keep(shown)
+                if _state(self.imported, lock=True) != self.state or len(kept) < len(shown):
+                    return False
+                self._write(suites, mark)
+                note_changes(
+                    self.report.changes,
+                    user=self.rights.user,
+                    at=mark.at if mark else timezone.now(),
+                    note=note,
+                )
+        finally:
+            suites.clean_up()
+        return True
+
+    def _write(self, suites: SuiteWriting, mark: Mark | None) -> None:
+        types = [each for each in self.found["entity type"] if each.what != "unchanged"]
+        save_entity_types([each.spec for each in types])
+        fixtures = [each for each in self.found["fixture"] if each.what != "unchanged"]
+        for each in fixtures:
+            save_fixture(each.spec)
+        if mark:
+            for model, found in ((EntityType, types), (Fixture, fixtures)):
+                for each in found:
+                    rows = model._default_manager.filter(slug=each.spec.slug)  # noqa: SLF001 - how Django names it
+                    rows.update(**mark.columns(each))
+            mark_unchanged(EntityType, self.found["entity type"], mark)
+            mark_unchanged(Fixture, self.found["fixture"], mark)
+        write_providers(self.found["provider"], mark)
+        write_agents(self.found["agent"], mark)
+        suites.write()
+        Suite.objects.filter(slug__in=self.gone).archive()
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """What was there before an import, to tell what is different."""
-
-    specs: Mapping[tuple[Kind, str], BaseModel] = field(default_factory=dict)
-    archived: Collection[str] = ()  # suites
-
-    def told(self, change: Change, imported: Imported) -> Change:
-        """Tell what is different in what was updated."""
-        stored = self.specs.get((change.kind, change.slug))
-        if change.what != "updated" or stored is None:
-            return change
-        located = _by_kind(imported)[change.kind]
-        spec = next(each.spec for each in located if each.spec.slug == change.slug)
-        if change.kind == "fixture":
-            spec = spec.model_copy(update={"entity_types": []})
-        found = list(differences(stored, spec))
-        if change.kind == "suite" and change.slug in self.archived:
-            found.insert(0, Difference("archived", "true", "false"))
-        return replace(change, differences=tuple(found))
-
-    def digest(self) -> str:
-        """Stand for all of it in short."""
-        digest = hashlib.sha256(repr(sorted(self.archived)).encode())
-        for (kind, slug), spec in sorted(self.specs.items()):
-            digest.update(f"{kind} {slug} {spec.model_dump_json()}\n".encode())
-        return digest.hexdigest()
+def _compared(imported: Imported) -> dict[Kind, list[Compared[Any]]]:
+    # The types of a fixture are compared, and saved, for themselves.
+    fixtures = [each.spec.model_copy(update={"entity_types": []}) for each in imported.fixtures]
+    slugs = [spec.slug for spec in fixtures]
+    types = [each.spec for each in imported.entity_types]
+    stored_types = EntityType.objects.filter(slug__in=[spec.slug for spec in types])
+    return {
+        "entity type": compared(stored_types, types),
+        "fixture": compared(Fixture.objects.with_everything().filter(slug__in=slugs), fixtures),
+        "provider": compare_providers([each.spec for each in imported.providers]),
+        "agent": compare_agents([each.spec for each in imported.agents]),
+        "suite": compare_suites([each.spec for each in imported.suites]),
+    }
 
 
-def _stored(imported: Imported, known: Known) -> _Stored:
-    """Give what is stored under the slugs of an import, as far as it still validates."""
-    found: dict[tuple[Kind, str], BaseModel] = {}
-    for slug in _slugs(imported.entity_types) & known.entity_types.keys():
-        with suppress(ValidationError):
-            schema = known.entity_types[slug]
-            found["entity type", slug] = EntityTypeSpec.model_validate(
-                {"slug": slug, "schema": schema}
-            )
-    suites = Suite.objects.filter(slug__in=_slugs(imported.suites))
-    fixtures = Fixture.objects.filter(slug__in=_slugs(imported.fixtures))
-    rows: list[tuple[Kind, Iterable[Any]]] = [
-        ("suite", suites.with_everything()),
-        ("agent", Agent.objects.filter(slug__in=_slugs(imported.agents))),
-        (
-            "provider",
-            Provider.objects.prefetch_related("prices").filter(slug__in=_slugs(imported.providers)),
-        ),
-        ("fixture", fixtures.with_everything()),
-    ]
-    for kind, stored in rows:
-        for row in stored:
-            with suppress(ValidationError):
-                found[kind, row.slug] = row.to_spec()
-    archived = suites.exclude(archived_at=None).values_list("slug", flat=True)
-    return _Stored(found, set(archived))
+def _change(
+    kind: Kind, found: Compared[Any], path: str, *, is_edit: bool, in_detail: bool
+) -> Change:
+    details: list[Difference] = []
+    if in_detail and found.what == "updated" and found.before is not None:
+        details = list(differences(found.before, found.spec))
+        if getattr(found.row, "archived_at", None) is not None:
+            details.insert(0, Difference("archived", "true", "false"))
+    return Change(
+        kind,
+        found.spec.slug,
+        found.what,
+        tuple(details),
+        suite=found.spec if isinstance(found.spec, SuiteSpec) else None,
+        path=path,
+        edit=None if is_edit else edit_of(found),
+    )
+
+
+def version_of(found: Mapping[Kind, Iterable[Compared[Any]]]) -> str:
+    """Stand in short for all that is stored under the slugs of specs."""
+    digest = hashlib.sha256()
+    for kind, each in ((kind, each) for kind, some in sorted(found.items()) for each in some):
+        if each.before is not None:
+            is_archived = getattr(each.row, "archived_at", None) is not None
+            digest.update(f"{kind} {each.spec.slug} {each.digest_before} {is_archived}\n".encode())
+    return digest.hexdigest()
+
+
+def _state(imported: Imported, *, lock: bool = False) -> Any:  # noqa: ANN401 - only ever compared
+    """Give what changes whenever something does that an import is compared with.
+
+    `lock` keeps it from changing until the end of the transaction, where rows can be locked.
+    """
+    suites = Suite.objects.filter(slug__in=_slugs(imported.suites)).order_by("slug")
+    if lock:
+        list(suites.select_for_update().values_list("pk"))
+    whole = suites.annotate(count=Count("cases"), last=Max("cases__updated_at"))
+    columns = ("slug", "updated_at", "archived_at", "agent", "count", "last")
+    tables = (Agent, Provider, Fixture, EntityType)
+    rows = [list(each.objects.order_by("pk").values_list("pk", "updated_at")) for each in tables]
+    return rows, list(whole.values_list(*columns))
 
 
 def _slugs(imported: Iterable[Located[Any]]) -> set[str]:
     return {each.spec.slug for each in imported}
 
 
-def _shown_before(imported: Imported) -> set[str]:
-    """Give the contents that are named only, because they are stored already."""
-    return set(files_of(each.spec for each in imported.suites).values()) - set(imported.contents)
+def _shown(imported: Imported) -> set[str]:
+    """Give the contents that the turns of an import show."""
+    return set(files_of(each.spec for each in imported.suites).values())
 
 
 def _wait_for_other_imports() -> None:
@@ -282,11 +385,11 @@ def _wait_for_other_imports() -> None:
 
 def _by_kind(imported: Imported) -> dict[Kind, Sequence[Located[Any]]]:
     return {
-        "suite": imported.suites,
-        "agent": imported.agents,
-        "provider": imported.providers,
-        "fixture": imported.fixtures,
         "entity type": imported.entity_types,
+        "fixture": imported.fixtures,
+        "provider": imported.providers,
+        "agent": imported.agents,
+        "suite": imported.suites,
     }
 
 
@@ -342,23 +445,3 @@ def _check_types(imported: Imported, rights: Rights) -> None:
 def _listed(sentences: Sequence[str]) -> str:
     more = len(sentences) - _MOST_MISFITS
     return f" {'; '.join(sentences[:_MOST_MISFITS])}" + (f"; and {more} more." if more > 0 else "")
-
-
-def _changes(imported: Imported, sources: _Sources) -> Iterator[Change]:
-    types = save_entity_types([each.spec for each in imported.entity_types])
-    yield from (Change("entity type", slug, what) for slug, what in types.items())
-    for fixture in imported.fixtures:
-        # Its types are saved, and reported for themselves.
-        bare = fixture.spec.model_copy(update={"entity_types": []})
-        yield Change("fixture", bare.slug, save_fixture(bare))
-    for provider in imported.providers:
-        yield Change("provider", provider.spec.slug, save_provider(provider.spec))
-    for agent in imported.agents:
-        yield Change("agent", agent.spec.slug, save_agent(agent.spec))
-    for suite in imported.suites:
-        source = sources.source_of(suite.path)
-        saved = save_suite(suite.spec, source=source)
-        yield Change("suite", suite.spec.slug, saved, suite=suite.spec)
-    gone = sources.gone(imported)
-    Suite.objects.filter(slug__in=gone).archive()
-    yield from (Change("suite", slug, "archived") for slug in gone)

@@ -20,15 +20,19 @@ _VERBS = {"created": "add", "updated": "change", "archived": "change"}
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What somebody may write, and read, by an import; without a user everything."""
+    """What somebody may write, and read, by an import; everything unless something else is said.
+
+    `user` is in whose name it is done: nobody's where the command line is used.
+    """
 
     has_perm: Callable[[str], bool] = lambda _: True
     name: str = ""
+    user: Any = None
 
     @classmethod
     def of(cls, user: Any) -> Self:  # noqa: ANN401 - whatever the site has for users
         """Give the rights of a user."""
-        return cls(user.has_perm, user.get_username())
+        return cls(user.has_perm, user.get_username(), user)
 
     def may(self, verb: str, kind: Kind) -> bool:
         """Whether they may `add`, `change` or `view` objects of a kind."""

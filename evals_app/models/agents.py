@@ -7,6 +7,7 @@ from django.db import models
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.tool_spec import written_names
+from fixtures_app.models import Importable
 
 
 def model_columns(reference: Any) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - a dumped ModelRef
@@ -27,7 +28,7 @@ def model_reference(name: str, settings: dict[str, Any]) -> Any:  # noqa: ANN401
     return {"provider": provider, "name": model, **settings}
 
 
-class Agent(models.Model):
+class Agent(Importable):
     """A driver with its settings, system prompt and tools."""
 
     class Driver(models.TextChoices):

@@ -10,9 +10,10 @@ from evals_app.engine.llm.keys import variable_of
 from evals_app.engine.permits import FROZEN, permits
 from evals_app.engine.spec import ProviderSpec
 from evals_app.models.money import UsdField
+from fixtures_app.models import Importable
 
 
-class Provider(models.Model):
+class Provider(Importable):
     """A way to reach models; the key stays in the environment."""
 
     class Kind(models.TextChoices):

@@ -1,22 +1,26 @@
 """Suites, cases, turns and assertions: what people write."""
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 from itertools import islice
 from typing import Any
 
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
+from django.db import connection, models, transaction
 from django.db.models import Prefetch, Q
 from django.db.models.functions import Now
 from django.db.models.query import ModelIterable
+from django.utils import timezone
 
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.models.agents import Agent, model_reference
 from evals_app.models.money import UsdField
-from fixtures_app.models import Fixture
+from fixtures_app.models import Fixture, Importable
 
 CASES_AT_ONCE = 500
+_GAP_S = 0.12
 FRACTION = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 LIMITS = (
     *("max_prompt_tokens", "max_response_tokens", "max_time_ms", "max_cost_usd"),
@@ -103,7 +107,7 @@ class SuiteQuerySet(models.QuerySet["Suite"]):
         return whole
 
 
-class Suite(models.Model):
+class Suite(Importable):
     """Cases for one agent, with defaults."""
 
     class PassRule(models.TextChoices):
@@ -262,10 +266,26 @@ _fixture_of = Suite.fixtures.through._meta.get_field("fixture")  # noqa: SLF001 
 _fixture_of.remote_field.on_delete = models.PROTECT
 
 
-class Case(models.Model):
-    """One conversation to hold."""
+class CaseManager(models.Manager["Case"]):
+    """The cases of suites: all but those that an import has put down and nobody may see yet."""
 
-    suite = models.ForeignKey(Suite, models.CASCADE, related_name="cases")
+    def get_queryset(self) -> models.QuerySet["Case"]:
+        return super().get_queryset().filter(suite__isnull=False)
+
+
+class Case(models.Model):
+    """One conversation to hold.
+
+    A large import writes its cases beforehand, without a suite and with a name of its own in
+    `staged`, and gives them to their suites when all are there; what an import replaces goes the
+    same way back.
+    """
+
+    # Only what is staged has none, and that is read nowhere.
+    suite: models.ForeignKey[Suite, Suite] = models.ForeignKey(  # type: ignore[misc]
+        Suite, models.CASCADE, null=True, related_name="cases"
+    )
+    staged = models.CharField(max_length=40, blank=True, default="", editable=False)
     name = models.CharField(max_length=200)
     position = models.PositiveIntegerField(default=0)
     description = models.TextField(blank=True)
@@ -302,11 +322,22 @@ class Case(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
+    objects = CaseManager()
+    anywhere = models.Manager["Case"]()  # staged ones too
+
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["suite", "name"], name="case_name_unique_in_suite")
+            models.UniqueConstraint(fields=["suite", "name"], name="case_name_unique_in_suite"),
+            models.CheckConstraint(
+                name="case_is_staged_or_in_a_suite",
+                condition=Q(suite__isnull=False, staged="")
+                | Q(Q(suite__isnull=True), ~Q(staged="")),
+            ),
         ]
-        indexes = [models.Index(fields=["suite", "position"], name="case_by_position")]
+        indexes = [
+            models.Index(fields=["suite", "position"], name="case_by_position"),
+            models.Index(fields=["staged"], condition=~Q(staged=""), name="case_staged"),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -331,6 +362,45 @@ class Case(models.Model):
 
     def to_spec(self) -> CaseSpec:
         return CaseSpec.model_validate(self.written(), context=FROZEN)
+
+
+def delete_cases(ids: Sequence[int]) -> None:
+    """Delete cases, staged ones too, with all that belongs to them."""
+    empty_cases(ids)
+    for part in _parts(ids):
+        Case.anywhere.filter(pk__in=part).delete()
+
+
+def empty_cases(ids: Sequence[int]) -> None:
+    """Delete the turns and checks of cases."""
+    # From the bottom up, so that Django finds nothing to cascade to row by row.
+    for part in _parts(ids):
+        Assertion.objects.filter(turn__case__in=part).delete()
+        Assertion.objects.filter(case__in=part).delete()
+        Turn.objects.filter(case__in=part).delete()
+
+
+def _parts(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (ids[start : start + CASES_AT_ONCE] for start in range(0, len(ids), CASES_AT_ONCE))
+
+
+def remove_staged(rows: models.QuerySet[Case]) -> None:
+    """Delete staged cases, a few in each transaction."""
+    while ids := list(rows.filter(suite=None).values_list("pk", flat=True)[:CASES_AT_ONCE]):
+        with transaction.atomic():
+            delete_cases(ids)
+        let_others_write()
+
+
+def remove_forgotten_staged() -> None:
+    """Delete what imports have left behind that were killed: none takes a day."""
+    remove_staged(Case.anywhere.filter(created_at__lt=timezone.now() - timedelta(days=1)))
+
+
+def let_others_write() -> None:
+    """Pause between two transactions: who waits for SQLite looks for a gap every 0.1 s."""
+    if connection.vendor == "sqlite":
+        time.sleep(_GAP_S)
 
 
 class Turn(models.Model):

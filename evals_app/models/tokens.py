@@ -21,6 +21,11 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=200, help_text="What uses it, for example CI.")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_tokens")
     scope = models.CharField(max_length=10, choices=Scope, default=Scope.READ)
+    requires_if_match = models.BooleanField(
+        "requires If-Match",
+        default=False,
+        help_text="Refuse to write what exists without the header If-Match: nothing is replaced unseen.",
+    )
     prefix = models.CharField(max_length=12, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -35,7 +40,13 @@ class ApiToken(models.Model):
 
     @classmethod
     def issue(
-        cls, *, name: str, user: models.Model, scope: str, expires_at: datetime | None = None
+        cls,
+        *,
+        name: str,
+        user: models.Model,
+        scope: str,
+        expires_at: datetime | None = None,
+        requires_if_match: bool = False,
     ) -> tuple["ApiToken", str]:
         """Create a token; the text given back is nowhere else."""
         text = f"ts_{secrets.token_urlsafe(32)}"
@@ -46,6 +57,7 @@ class ApiToken(models.Model):
             prefix=text[:8],
             digest=cls.digest_of(text),
             expires_at=expires_at,
+            requires_if_match=requires_if_match,
         )
         return token, text
 

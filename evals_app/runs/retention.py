@@ -18,6 +18,7 @@ from django.utils import timezone
 from django_q.models import Schedule
 
 from evals_app.models import Execution, GradeResult, PaidCalls, Run, Transcript
+from evals_app.models.suites import remove_forgotten_staged
 from evals_app.runs.unnamed_files import remove_unnamed_files
 
 log = logging.getLogger(__name__)
@@ -97,6 +98,7 @@ PRUNE_S = 300.0  # a night
 def prune_as_scheduled() -> dict[str, int]:
     """Prune what the settings say, for a time box: a worker has more to do. The rest comes next."""
     until = time.monotonic() + PRUNE_S
+    remove_forgotten_staged()
     files = remove_unnamed_files()
     if files:
         log.info("Removed %d files that nothing names.", files)

@@ -47,8 +47,8 @@ class Page:
         found = re.search(r'name="import" value="(\w+)"', self.html)
         return found[1] if found else ""
 
-    def press_import(self) -> "Page":
-        response = self._client.post(URL, {"import": self.token}, follow=True)
+    def press_import(self, **ticked: str) -> "Page":
+        response = self._client.post(URL, {"import": self.token, **ticked}, follow=True)
         return Page(self._client, response)
 
     def choose_agent(self, slug: str) -> "Page":
@@ -437,7 +437,10 @@ def test_what_somebody_changed_since_is_not_overwritten_unseen(admin_client: Cli
     assert "has been changed since you looked" in again.text
     assert 'description removed: "Mine"' in again.text
     assert Suite.objects.get().trials == 1
-    assert "Imported" in again.press_import().text
+    refused = again.press_import()
+    assert "edited" in refused.text
+    assert Suite.objects.get().trials == 1
+    assert "Imported" in refused.press_import(replace="on").text
     assert Suite.objects.get().trials == 3
 
 

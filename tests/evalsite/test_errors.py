@@ -18,7 +18,7 @@ from tests.faults.databases import default_database
 from tests.library.written import AGENT
 
 IMPORT = json.dumps({"files": [{"path": AGENT.path, "content": AGENT.content.decode()}]})
-NOT_FOR_US = {"HTTP_HOST": "elsewhere.example"}
+NOT_FOR_US = {"Host": "elsewhere.example"}
 
 
 @pytest.fixture
@@ -29,10 +29,10 @@ def site() -> Client:
 
 def is_problem(response: Any, status: int) -> bool:
     body = response.json()
-    return (
+    return bool(
         response.headers["Content-Type"] == "application/problem+json"
         and response.status_code == body["status"] == status
-        and body["detail"] != ""
+        and body["detail"]
     )
 
 
@@ -108,9 +108,9 @@ def test_who_saves_while_the_database_is_locked_is_told_that_nothing_was_saved(
 @pytest.mark.django_db
 def test_below_api_every_refusal_is_a_problem(site: Client) -> None:
     assert is_problem(site.get("/api/nothing/"), 404)
-    assert is_problem(site.get("/api/runs/", **NOT_FOR_US), 400)
+    assert is_problem(site.get("/api/runs/", headers=NOT_FOR_US), 400)
     assert site.get("/nothing/").headers["Content-Type"].startswith("text/html")
-    assert site.get("/admin/", **NOT_FOR_US).headers["Content-Type"].startswith("text/html")
+    assert site.get("/admin/", headers=NOT_FOR_US).headers["Content-Type"].startswith("text/html")
 
 
 @pytest.mark.django_db
