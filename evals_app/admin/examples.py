@@ -9,7 +9,7 @@ from django.utils.html import format_html
 
 from evals_app.admin.presentation import plural
 from evals_app.formats import FormatError
-from evals_app.library import Rights
+from evals_app.library import EditedError, Rights
 from evals_app.library.examples import EXAMPLES, import_examples
 
 
@@ -23,7 +23,10 @@ def load_examples(request: HttpRequest) -> HttpResponse:
     if not may_load_examples(request):
         raise PermissionDenied
     try:
-        report = import_examples()
+        report = import_examples(Rights.of(request.user))
+    except EditedError as error:
+        messages.error(request, f"The examples were not loaded, to keep what was edited. {error}")
+        return redirect("admin:index")
     except FormatError as error:
         for problem in error.problems:
             messages.error(request, f"The examples were not loaded. {problem.message}")

@@ -20,7 +20,7 @@ class TokenForm(forms.ModelForm):
 
     class Meta:
         model = ApiToken
-        fields = ("name", "user", "scope", "expires_at")
+        fields = ("name", "user", "scope", "expires_at", "requires_if_match")
         help_texts = {
             "user": "Whoever uses the token acts as this person.",
             "expires_at": "Blank: it holds until it is deleted.",
@@ -58,7 +58,7 @@ class ApiTokenAdmin(ModelAdmin):
     def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> list[str]:
         # Made for somebody else, a token would lend that person's rights.
         user = ["user"] if request.user.is_superuser else []
-        return ["name", *user, "scope", "expires_at"]
+        return ["name", *user, "scope", "expires_at", "requires_if_match"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> list[str]:
         # A wider scope, or another person, is another token.
@@ -73,7 +73,11 @@ class ApiTokenAdmin(ModelAdmin):
             return
         owner: Any = obj.user if request.user.is_superuser else request.user
         token, text = ApiToken.issue(
-            name=obj.name, user=owner, scope=obj.scope, expires_at=obj.expires_at
+            name=obj.name,
+            user=owner,
+            scope=obj.scope,
+            expires_at=obj.expires_at,
+            requires_if_match=obj.requires_if_match,
         )
         obj.pk, obj.prefix, obj.user = token.pk, token.prefix, owner
         noted: Any = request

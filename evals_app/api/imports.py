@@ -33,6 +33,12 @@ def import_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
                 "kind": each.kind,
                 "slug": each.slug,
                 "what": each.what,
+                "edited": {
+                    "by": each.edit.by or None,
+                    "at": each.edit.at.isoformat() if each.edit.at else None,
+                }
+                if each.edit
+                else None,
                 "differences": [
                     {"keys": one.keys, "before": one.before or None, "after": one.after or None}
                     for one in each.differences
@@ -49,7 +55,7 @@ class Import(Endpoint):
     """Import files, all or nothing."""
 
     needs: ClassVar = {"POST": Need(Scope.AUTHOR)}
-    parameters = ("dry_run", "dialect", "agent", "path")
+    parameters = ("dry_run", "replace", "dialect", "agent", "path")
     throttle_classes = [*Endpoint.throttle_classes, Uploads]
     parser_classes = [JsonParser, UploadParser, *YAML_PARSERS]
 
@@ -63,6 +69,12 @@ class Import(Endpoint):
         parameters=[
             OpenApiParameter(
                 "dry_run", bool, description="Only tell what would happen, in detail."
+            ),
+            OpenApiParameter(
+                "replace",
+                bool,
+                description="Replace even what somebody edited here since its last import; "
+                "otherwise that is refused (409). A dry run tells it under `edited`.",
             ),
             OpenApiParameter("dialect", str, enum=DIALECTS, description="Else it is found out."),
             OpenApiParameter(
@@ -80,7 +92,7 @@ class Import(Endpoint):
             },
             "application/yaml": OpenApiTypes.STR,
         },
-        responses=answers(ImportShape),
+        responses=answers(ImportShape, 409),
     )
     def post(self, request: Request) -> Response:
         dry_run = flag(request, "dry_run")
@@ -90,6 +102,7 @@ class Import(Endpoint):
         report = import_files(
             upload.files,
             dry_run=dry_run,
+            replace=flag(request, "replace"),
             dialect=one_of(request, "dialect", DIALECTS),
             find=upload.find,
             find_paths=upload.find_paths,

@@ -25,6 +25,7 @@ from rest_framework.views import exception_handler, set_rollback
 from evals_app.engine.suite import near
 from evals_app.formats import FormatError, Problem
 from evals_app.formats.problems import keys_text, shortened
+from evals_app.library import EditedError, edited_words
 from evals_app.runs import CannotStartError
 
 MEDIA_TYPE = "application/problem+json"
@@ -36,6 +37,7 @@ INVALID_FILES = "urn:touchstone:invalid-files"
 CANNOT_START = "urn:touchstone:cannot-start"
 KEY_REUSED = "urn:touchstone:idempotency-key-reused"
 STALE_ROW = "urn:touchstone:stale-row"
+EDITED = "urn:touchstone:edited"
 
 TITLES = {
     INVALID_REQUEST: "The request is not valid",
@@ -43,7 +45,10 @@ TITLES = {
     CANNOT_START: "The run cannot start",
     KEY_REUSED: "This Idempotency-Key was used for another request",
     STALE_ROW: "What is stored no longer validates",
+    EDITED: "Somebody edited what this would replace",
 }
+
+_REPLACE = "Send replace=true to replace it; export it first to keep it."
 
 Error = dict[str, Any]
 
@@ -117,6 +122,9 @@ def _own_problem(exc: Exception) -> Response | None:
     if isinstance(exc, FormatError):
         errors = [file_error(each) for each in exc.problems if each.level == "error"]
         return problem(400, _first(errors), kind=INVALID_FILES, errors=errors)
+    if isinstance(exc, EditedError):
+        errors = [error_at(each.slug, edited_words(each)) for each in exc.changes]
+        return problem(409, f"{exc} {_REPLACE}", kind=EDITED, errors=errors)
     if isinstance(exc, CannotStartError):
         errors = [error_at("", message) for message in exc.problems]
         return problem(422, _first(errors), kind=CANNOT_START, errors=errors)

@@ -422,12 +422,22 @@ class DifferenceShape(Shape):
     after = _text(allow_null=True)
 
 
+class EditShape(Shape):
+    """The last edit since the last import, as far as it is known."""
+
+    by = serializers.CharField(allow_null=True)
+    at = serializers.DateTimeField(allow_null=True)
+
+
 class ChangeShape(Shape):
     """What an import did to one object."""
 
     kind = _word(["entity type", "fixture", "provider", "agent", "suite"])
     slug = _text()
     what = _word(["created", "updated", "unchanged"])
+    edited = EditShape(
+        allow_null=True, help_text="Somebody edited what this replaces since its last import."
+    )
     differences = DifferenceShape(many=True, help_text="Of what a dry run would update.")
 
 

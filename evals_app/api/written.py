@@ -2,16 +2,20 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from http import HTTPStatus
 from typing import Any, ClassVar, TypeVar
 
 from django.db.models import Prefetch, QuerySet
-from django.http import Http404
+from django.http import Http404, HttpResponse
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from pydantic import BaseModel, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from evals_app.api.conditions import Condition
 from evals_app.api.endpoint import (
     FIELDS,
     Endpoint,
@@ -25,6 +29,7 @@ from evals_app.api.imports import import_json
 from evals_app.api.parsers import YAML_PARSERS, JsonParser
 from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import (
+    BLANK,
     INVALID_FILES,
     RefusedError,
     error_at,
@@ -41,7 +46,13 @@ from evals_app.api.shapes import (
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import FormatError, SourceData, SourceFile
-from evals_app.library import ImportReport, Rights, import_files
+from evals_app.library import (
+    ChangedSinceError,
+    ImportReport,
+    Rights,
+    import_files,
+    version_of_suite,
+)
 from evals_app.models import Agent, ModelPrice, Provider, Suite
 from evals_app.models.reading import one_moment
 from fixtures_app.library import fixture_specs
@@ -58,6 +69,19 @@ _PROVIDERS = Need(Scope.READ, "evals_app.view_provider")
 
 
 _EDIT = "Written over REST."
+_ETAG = OpenApiParameter(
+    "ETag", str, OpenApiParameter.HEADER, response=[200, 201], description="Of this version."
+)
+_IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The ETag of the version that this replaces.",
+)
+_IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match", str, OpenApiParameter.HEADER, enum=["*"], description="It must not exist yet."
+)
+_CHANGED = "Somebody has changed this since you read it. Read it again, and send your change with its ETag."
 # In the order of files.
 _PRICES = ModelPrice.objects.order_by("model", "is_batch", "valid_from", "above_prompt_tokens")
 
@@ -113,8 +137,8 @@ class SpecEndpoint(Endpoint):
 
     parameters = ("fields",)
 
-    def answer_spec(self, request: Request, read: Callable[[], BaseModel]) -> Response:
-        data = sound(read).model_dump(mode="json", by_alias=True)
+    def answer_spec(self, request: Request, spec: BaseModel) -> Response:
+        data = spec.model_dump(mode="json", by_alias=True)
         return Response(chosen(data, wanted_fields(request, data)))
 
 
@@ -136,55 +160,78 @@ class SuiteDetails(SpecEndpoint):
     @extend_schema(
         operation_id="suites_get",
         summary="Read a suite with its cases",
-        parameters=[FIELDS],
-        responses=answers(SuiteSpec, 404, 409),
+        description="The header `ETag` stands for this version of the suite; PUT takes it as "
+        "`If-Match`. With `If-None-Match` the answer is 304 while nothing has changed.",
+        parameters=[FIELDS, _ETAG],
+        responses={**answers(SuiteSpec, 404, 409), (304, None): None},
     )
-    def get(self, request: Request, slug: str) -> Response:
-        return self.answer_spec(request, lambda: _suite(slug).to_spec())
+    def get(self, request: Request, slug: str) -> HttpResponse:
+        row, spec = sound(lambda: _read_suite(slug))
+        etag = quote_etag(version_of_suite(row, spec))
+        answer = self.answer_spec(request, spec)
+        answer.headers["ETag"] = etag
+        return get_conditional_response(request, etag=etag, response=answer) or answer
 
     @extend_schema(
         operation_id="suites_put",
         summary="Write a suite whole",
         description="The body is the spec, as GET answers it or as a native file says it. Cases "
-        "that it does not name are gone afterwards.",
+        "that it does not name are gone afterwards. With `If-Match` it is refused (412) if "
+        "somebody else has changed the suite since; a token can be made to ask for it (428). "
+        "`If-None-Match: *` only writes a suite that does not exist yet.",
+        parameters=[_IF_MATCH, _IF_NONE_MATCH, _ETAG],
         request={
             "application/json": SuiteSpec,
             "application/yaml": OpenApiTypes.STR,
         },
-        responses={(201, "application/json"): ImportShape, **answers(ImportShape)},
+        responses={
+            (201, "application/json"): ImportShape,
+            **answers(ImportShape, 412, 428),
+        },
     )
     def put(self, request: Request, slug: str) -> Response:
         rights = Rights.of(request.user)
         rights.require_some()  # before the body is read
+        condition = Condition.of(request)
         body: Any = request.data
         path = f"{slug}.suite.yaml"
         is_yaml = isinstance(body, bytes)
         source = SourceFile(path, body) if is_yaml else SourceData(path, body)
 
         def approve(report: ImportReport) -> None:
-            written = report.changes[0].slug
-            if written != slug:
-                message = f"The address says {slug!r}, the body {written!r}."
-                raise RefusedError(message, errors=[error_at("slug", message, written)])
+            written = report.changes[0]
+            if written.slug != slug:
+                message = f"The address says {slug!r}, the body {written.slug!r}."
+                raise RefusedError(message, errors=[error_at("slug", message, written.slug)])
+            condition.require(is_new=written.what == "created")
 
         try:
             report = import_files(
-                [source], dialect="native", edit=_EDIT, rights=rights, approve=approve
+                [source],
+                dialect="native",
+                before=condition.versions,
+                edit=_EDIT,
+                rights=rights,
+                approve=approve,
             )
+        except ChangedSinceError as exc:
+            raise RefusedError(_CHANGED, status=HTTPStatus.PRECONDITION_FAILED, kind=BLANK) from exc
         except FormatError as exc:
             if is_yaml:
                 raise
             # What came as JSON is no file: keys alone say the place.
             raise refused_data(exc.problems, kind=INVALID_FILES) from exc
         status = 201 if report.changes[0].what == "created" else 200
-        return Response(import_json(report, dry_run=False), status=status)
+        answer = Response(import_json(report, dry_run=False), status=status)
+        answer.headers["ETag"] = quote_etag(report.after)
+        return answer
 
 
-def _suite(slug: str) -> Suite:
+def _read_suite(slug: str) -> tuple[Suite, SuiteSpec]:
     row = Suite.objects.with_everything().filter(slug=slug).first()
     if row is None:
         raise Http404
-    return row
+    return row, row.to_spec()
 
 
 class Agents(Written):
@@ -224,7 +271,7 @@ class AgentDetails(SpecEndpoint):
         row = Agent.objects.filter(slug=slug).first()
         if row is None:
             raise Http404
-        return self.answer_spec(request, row.to_spec)
+        return self.answer_spec(request, sound(row.to_spec))
 
 
 class Fixtures(Written):
@@ -258,7 +305,7 @@ class FixtureDetails(SpecEndpoint):
     def get(self, request: Request, slug: str) -> Response:
         if not Fixture.objects.filter(slug=slug).exists():
             raise Http404
-        return self.answer_spec(request, lambda: fixture_specs([slug])[0])
+        return self.answer_spec(request, sound(lambda: fixture_specs([slug])[0]))
 
 
 class Providers(Written):

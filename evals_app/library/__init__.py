@@ -3,7 +3,13 @@
 from evals_app.library.beside import Beside
 from evals_app.library.changes import Change, ImportReport
 from evals_app.library.exporting import FORMS, Export, Form, export_files
-from evals_app.library.files import ChangedSinceError, EditedError, import_files
+from evals_app.library.files import (
+    ChangedSinceError,
+    EditedError,
+    edited_words,
+    import_files,
+    version_of_suite,
+)
 from evals_app.library.rights import Rights
 from evals_app.library.saving import save_agent, save_provider, save_suite
 from fixtures_app.library import Saved, save_fixture
@@ -19,10 +25,12 @@ __all__ = [
     "ImportReport",
     "Rights",
     "Saved",
+    "edited_words",
     "export_files",
     "import_files",
     "save_agent",
     "save_fixture",
     "save_provider",
     "save_suite",
+    "version_of_suite",
 ]

@@ -44,13 +44,14 @@ class Change:
 class ImportReport:
     """What became of everything in an import, what is hardly meant in it, and what it lost.
 
-    `before` stands for what is stored under the same slugs until then.
+    `before` and `after` stand for what is stored under the same slugs until then, and from then on.
     """
 
     changes: list[Change] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     losses: list[Problem] = field(default_factory=list)
     before: str = ""
+    after: str = ""
 
     @property
     def edited(self) -> list[Change]:

@@ -6,6 +6,7 @@ import hashlib
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
@@ -45,6 +46,7 @@ from evals_app.library.saving import (
     compare_providers,
     compare_suites,
     compared,
+    digest_of,
     mark_unchanged,
     write_agents,
     write_providers,
@@ -155,10 +157,10 @@ def import_files(
                     continue
                 report = prepared.report
                 rights.require(report.changes)
-                if before and report.before not in before:
-                    raise ChangedSinceError
                 if approve is not None:
                     approve(report)
+                if before and report.before not in before:
+                    raise ChangedSinceError
                 if dry_run:
                     return report
                 if report.edited and not replace:
@@ -260,7 +262,9 @@ class _Prepared:
             for each, located in zip(found[kind], all_located, strict=True)
         ]
         changes += [Change("suite", slug, "archived") for slug in gone]
-        report = ImportReport(changes, imported.warnings, imported.losses, version_of(found))
+        report = ImportReport(
+            changes, imported.warnings, imported.losses, _before(found), _after(found)
+        )
         files = {each.spec.slug: sources.source_of(each.path) for each in imported.suites}
         return cls(imported, known, rights, state, found, files, gone, report, is_edit)
 
@@ -342,14 +346,33 @@ def _change(
     )
 
 
-def version_of(found: Mapping[Kind, Iterable[Compared[Any]]]) -> str:
+def _before(found: Mapping[Kind, Iterable[Compared[Any]]]) -> str:
     """Stand in short for all that is stored under the slugs of specs."""
-    digest = hashlib.sha256()
-    for kind, each in ((kind, each) for kind, some in sorted(found.items()) for each in some):
-        if each.before is not None:
-            is_archived = getattr(each.row, "archived_at", None) is not None
-            digest.update(f"{kind} {each.spec.slug} {each.digest_before} {is_archived}\n".encode())
-    return digest.hexdigest()
+    return _version(
+        (kind, each.spec.slug, each.digest_before, getattr(each.row, "archived_at", None))
+        for kind in sorted(found)
+        for each in found[kind]
+        if each.before is not None
+    )
+
+
+def _after(found: Mapping[Kind, Iterable[Compared[Any]]]) -> str:
+    """Stand in short for what will be stored."""
+    return _version(
+        (kind, each.spec.slug, each.digest, None) for kind in sorted(found) for each in found[kind]
+    )
+
+
+def version_of_suite(row: Suite, spec: SuiteSpec) -> str:
+    """Stand in short for a suite: as `before` of an import that holds it alone says it."""
+    return _version([("suite", row.slug, digest_of(spec), row.archived_at)])
+
+
+def _version(stored: Iterable[tuple[Kind, str, str, datetime | None]]) -> str:
+    version = hashlib.sha256()
+    for kind, slug, digest, archived_at in stored:
+        version.update(f"{kind} {slug} {digest} {archived_at is not None}\n".encode())
+    return version.hexdigest()
 
 
 def _state(imported: Imported, *, lock: bool = False) -> Any:  # noqa: ANN401 - only ever compared

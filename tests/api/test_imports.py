@@ -33,7 +33,13 @@ def test_files_are_imported_from_json(client: APIClient) -> None:
     assert response.status_code == 200, response.json()
     assert response.json()["dry_run"] is False
     assert len(response.json()["changes"]) == 7
-    created = {"kind": "suite", "slug": "refunds", "what": "created", "differences": []}
+    created = {
+        "kind": "suite",
+        "slug": "refunds",
+        "what": "created",
+        "edited": None,
+        "differences": [],
+    }
     assert created in response.json()["changes"]
     assert response.json()["losses"] == []
     assert Suite.objects.get().slug == "refunds"
@@ -341,3 +347,18 @@ def test_a_broken_upload_is_refused(client: APIClient) -> None:
     )
 
     assert response.status_code == 400
+
+
+def test_what_somebody_edited_is_replaced_when_the_query_says_so(client: APIClient) -> None:
+    post(client, IN_JSON)
+    Suite.objects.update(description="Mine")
+
+    tried = post(client, IN_JSON, "?dry_run=true").json()
+    refused = post(client, IN_JSON)
+    replaced = post(client, IN_JSON, "?replace=true")
+
+    (edited,) = [each for each in tried["changes"] if each["edited"]]
+    assert (edited["slug"], edited["edited"]) == ("refunds", {"by": None, "at": None})
+    assert [refused.status_code, replaced.status_code] == [409, 200]
+    assert refused.json()["type"] == "urn:touchstone:edited"
+    assert refused.json()["errors"][0]["keys"] == "refunds"

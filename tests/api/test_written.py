@@ -6,8 +6,8 @@ from rest_framework.test import APIClient
 
 from evals_app.api.shapes import AgentShape, FixtureShape, PriceShape, ProviderShape, SuiteShape
 from evals_app.formats import SourceFile, write_native
-from evals_app.library import import_files
-from evals_app.models import Agent, Assertion, Case, Suite
+from evals_app.library import EditedError, import_files
+from evals_app.models import Agent, ApiToken, Assertion, Case, Suite
 from tests.api.clients import make_client, send
 from tests.library.written import EVERYTHING, PROVIDER, SUITE
 
@@ -123,7 +123,7 @@ def test_a_suite_that_is_written_as_it_was_read_does_not_change(client: APIClien
 
     assert response.status_code == 200, response.json()
     assert response.json()["changes"] == [
-        {"kind": "suite", "slug": "refunds", "what": "unchanged", "differences": []}
+        {"kind": "suite", "slug": "refunds", "what": "unchanged", "edited": None, "differences": []}
     ]
 
 
@@ -318,6 +318,91 @@ def test_an_archived_suite_that_is_written_is_restored(client: APIClient) -> Non
     response = put(client, "refunds", spec)
 
     assert response.json()["changes"] == [
-        {"kind": "suite", "slug": "refunds", "what": "updated", "differences": []}
+        {"kind": "suite", "slug": "refunds", "what": "updated", "edited": None, "differences": []}
     ]
     assert Suite.objects.get().archived_at is None
+
+
+# Conditions
+
+
+def put_if(client: APIClient, spec: object, **headers: str) -> Any:
+    return client.put("/api/suites/refunds/", spec, format="json", headers=headers)
+
+
+def test_a_version_that_is_no_longer_the_one_that_was_read_is_not_replaced(
+    client: APIClient,
+) -> None:
+    read = client.get("/api/suites/refunds/")
+    spec, etag = read.json(), read.headers["ETag"]
+    Suite.objects.update(description="Somebody else's")
+
+    refused = put_if(client, spec | {"trials": 3}, **{"If-Match": etag})
+
+    assert refused.status_code == refused.json()["status"] == 412
+    assert Suite.objects.get().description == "Somebody else's"
+
+
+def test_the_version_that_was_read_is_replaced_and_the_answer_names_the_next(
+    client: APIClient,
+) -> None:
+    read = client.get("/api/suites/refunds/?fields=trials")
+    spec = client.get("/api/suites/refunds/").json()
+
+    first = put_if(client, spec | {"trials": 3}, **{"If-Match": f'"x", W/{read.headers["ETag"]}'})
+    second = put_if(client, spec | {"trials": 4}, **{"If-Match": first.headers["ETag"]})
+    again = put_if(client, spec | {"trials": 5}, **{"If-Match": first.headers["ETag"]})
+
+    assert [first.status_code, second.status_code, again.status_code] == [200, 200, 412]
+    assert client.get("/api/suites/refunds/").headers["ETag"] == second.headers["ETag"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "slug", "status"),
+    [
+        pytest.param({"If-Match": "*"}, "refunds", 200, id="exists"),
+        pytest.param({"If-Match": "*"}, "new", 412, id="does not exist"),
+        pytest.param({"If-Match": '"x"'}, "new", 412, id="a version of nothing"),
+        pytest.param({"If-Match": "nope"}, "refunds", 412, id="no tag"),
+        pytest.param({"If-None-Match": "*"}, "refunds", 412, id="not new"),
+        pytest.param({"If-None-Match": "*"}, "new", 201, id="new"),
+        pytest.param({"If-None-Match": '"x"'}, "refunds", 400, id="another version"),
+    ],
+)
+def test_a_condition_decides_whether_it_is_written(
+    client: APIClient, headers: dict[str, str], slug: str, status: int
+) -> None:
+    spec = client.get("/api/suites/refunds/").json() | {"slug": slug}
+
+    answer = client.put(f"/api/suites/{slug}/", spec, format="json", headers=headers)
+
+    assert answer.status_code == status, answer.json()
+
+
+def test_a_token_may_ask_for_the_condition(client: APIClient) -> None:
+    ApiToken.objects.update(requires_if_match=True)
+    read = client.get("/api/suites/refunds/")
+    spec = read.json()
+
+    unseen = put_if(client, spec)
+    seen = put_if(client, spec, **{"If-Match": read.headers["ETag"]})
+    new = client.put("/api/suites/new/", spec | {"slug": "new"}, format="json")
+
+    assert [unseen.status_code, seen.status_code, new.status_code] == [428, 200, 201]
+
+
+def test_what_has_not_changed_is_not_sent_again(client: APIClient) -> None:
+    etag = client.get("/api/suites/refunds/").headers["ETag"]
+
+    known = client.get("/api/suites/refunds/", headers={"If-None-Match": etag})
+
+    assert (known.status_code, known.content) == (304, b"")
+
+
+def test_what_was_written_over_rest_is_an_edit_of_its_user(client: APIClient) -> None:
+    put(client, "refunds", client.get("/api/suites/refunds/").json() | {"trials": 7})
+
+    with pytest.raises(EditedError, match="user"):
+        import_files(EVERYTHING)
+
+    assert Suite.objects.get().trials == 7

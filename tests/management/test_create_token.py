@@ -74,3 +74,11 @@ def test_what_makes_no_sense_is_refused(arguments: list[str], expected: str) -> 
 def test_without_any_user_the_next_step_is_named() -> None:
     with pytest.raises(CommandError, match="createsuperuser"):
         run("CI", "--user", "ada")
+
+
+def test_a_token_may_ask_for_if_match() -> None:
+    User.objects.create_user("ada")
+
+    run("CI", "--user", "ada", "--require-if-match")
+
+    assert ApiToken.objects.get().requires_if_match

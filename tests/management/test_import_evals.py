@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
@@ -553,3 +555,41 @@ def test_a_file_name_that_is_not_utf_8_is_refused_in_words(
 
     assert "not UTF-8" in said
     assert said.isascii()
+
+
+def test_what_somebody_edited_on_the_site_is_kept_until_it_may_be_replaced(folder: Path) -> None:
+    run("evals")
+    Suite.objects.update(description="Mine")
+
+    tried, _ = refused("evals", "--dry-run")
+    message, _ = refused("evals")
+    assert "suite 'refunds'" in tried
+    assert "--replace" in message
+    assert Suite.objects.get().description == "Mine"
+
+    run("evals", "--replace")
+    assert Suite.objects.get().description != "Mine"
+
+
+def test_watching_goes_on_beside_an_edit_on_the_site(folder: Path) -> None:
+    path = folder / "deep" / AGENT.path
+
+    def edit_and_save() -> None:
+        Agent.objects.filter(slug="shop").update(description="Mine")
+        path.write_bytes(path.read_bytes().replace(b"Hello!", b"Hi there!"))
+
+    out, err = watched(nothing, edit_and_save, nothing, nothing)
+
+    assert out.count(WAITING) == 2
+    assert "agent 'shop'" in err
+    assert Agent.objects.get(slug="shop").description == "Mine"
+
+
+def test_an_import_is_noted_in_the_name_of_a_user(folder: Path) -> None:
+    User.objects.create_user("ada")
+
+    message, _ = refused("evals", "--user", "adda")
+    run("evals", "--user", "ada")
+
+    assert "'ada'" in message
+    assert {entry.user.get_username() for entry in LogEntry.objects.all()} == {"ada"}

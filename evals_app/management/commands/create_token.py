@@ -32,6 +32,11 @@ class Command(BaseCommand):
             default=ApiToken.Scope.READ.value,
             help="read; run: also start and stop runs; author: also write. Default: read.",
         )
+        parser.add_argument(
+            "--require-if-match",
+            action="store_true",
+            help="Refuse to replace what exists without the header If-Match.",
+        )
         parser.add_argument("--days", type=days, help="It expires after this many; else never.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -50,7 +55,11 @@ class Command(BaseCommand):
         if options["days"] is not None:
             expires_at = timezone.now() + timedelta(days=options["days"])
         token, text = ApiToken.issue(
-            name=name, user=user, scope=options["scope"], expires_at=expires_at
+            name=name,
+            user=user,
+            scope=options["scope"],
+            expires_at=expires_at,
+            requires_if_match=options["require_if_match"],
         )
         until = f"until {expires_at:%Y-%m-%d %H:%M} UTC" if expires_at else "without end"
         # Beside stdout, so that a script can take the token alone.

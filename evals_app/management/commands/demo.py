@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evals_app.engine.trial import Verdict
+from evals_app.library import EditedError, Rights
 from evals_app.library.examples import import_examples
 from evals_app.management.console import console_on, print_result, run_link, watch
 from evals_app.management.web import WebServer, ensure_free
@@ -78,9 +79,14 @@ class Command(BaseCommand):
             users.create_superuser("admin", password=password)
             console.print("[bold]Sign in as admin with the password[/]", password, highlight=False)
             console.print("It is shown this once; `manage.py changepassword admin` sets another.")
-        report = import_examples()
-        changed = [each for each in report.changes if each.what != "unchanged"]
-        console.print(f"Examples: {len(changed)} of {len(report.changes)} objects written.")
+        try:
+            report = import_examples(Rights(user=users.filter(is_superuser=True).first()))
+        except EditedError as error:
+            report = import_examples(dry_run=True)
+            console.print(f"{error} So all examples stay as they are.", highlight=False)
+        else:
+            changed = [each for each in report.changes if each.what != "unchanged"]
+            console.print(f"Examples: {len(changed)} of {len(report.changes)} objects written.")
         slugs = [each.slug for each in report.changes if each.kind == "suite"]
         found = Suite.objects.select_related("agent").filter(slug__in=slugs)
         return list(found.order_by("slug"))

@@ -8,11 +8,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
+from evals_app.engine.suite import near
 from evals_app.formats import DIALECTS, FindFile, FormatError
-from evals_app.library import Beside, Change, ImportReport, import_files
+from evals_app.library import (
+    Beside,
+    Change,
+    EditedError,
+    ImportReport,
+    Rights,
+    import_files,
+)
 from evals_app.management.eval_files import USAGE, Lookout, read_paths
 from evals_app.management.problems import tell
 
@@ -57,6 +66,14 @@ class Command(BaseCommand):
         )
         parser.add_argument("--dry-run", action="store_true", help="Only tell what would happen.")
         parser.add_argument(
+            "--replace",
+            action="store_true",
+            help="Replace even what somebody edited on the site since its last import.",
+        )
+        parser.add_argument(
+            "--user", metavar="NAME", help="In whose name the history of the objects notes it."
+        )
+        parser.add_argument(
             "--prune",
             action="store_true",
             help="Archive suites that came from these folders and are not in them any more.",
@@ -71,8 +88,12 @@ class Command(BaseCommand):
         if options["prune"] and not any(map(os.path.isdir, options["paths"])):
             message = "--prune archives what vanished from a folder, so it needs one."
             raise CommandError(message, returncode=USAGE)
+        options["rights"] = Rights(user=_user(options["user"]))
         if not options["watch"]:
-            self._tell(self._import(options), options)
+            report = self._import(options)
+            self._tell(report, options)
+            if report.edited and not options["replace"]:  # only of a dry run
+                raise _refused(EditedError(report.edited))
             return
         read_paths(options["paths"])  # what is wrong with the paths themselves ends it at once
         with suppress(KeyboardInterrupt):
@@ -113,7 +134,11 @@ class Command(BaseCommand):
                 environment=os.environ,  # whoever calls this command may see it
                 root=Path.cwd().as_posix(),
                 prune=_folders(paths) if options["prune"] else (),
+                replace=options["replace"],
+                rights=options["rights"],
             )
+        except EditedError as error:
+            raise _refused(error) from error
         except FormatError as error:
             # What is lost is settled when the errors are gone.
             tell(self, [each for each in error.problems if each.level != "loss"])
@@ -132,7 +157,8 @@ class Command(BaseCommand):
                 continue
             self.stdout.write(f"{title} ({len(changes)})", self.style.MIGRATE_HEADING)
             for change in changes if what != "unchanged" or lists_unchanged else ():
-                self.stdout.write(f"  {change.kind:<{width}}  {change.slug}")
+                edit = f"  ({change.edit} since its last import)" if change.edit else ""
+                self.stdout.write(f"  {change.kind:<{width}}  {change.slug}{edit}")
                 self._tell_differences(change)
 
     def _tell_differences(self, change: Change) -> None:
@@ -141,6 +167,31 @@ class Command(BaseCommand):
             self.stdout.write(f"      {each.keys}: {before} -> {after}")
         if (more := len(change.differences) - SHOWN_DIFFERENCES) > 0:
             self.stdout.write(f"      and {more} more")
+
+
+def _refused(error: EditedError) -> CommandError:
+    message = (
+        f"{error}\nNothing was imported. See what would be lost with --dry-run; keep it with "
+        "export_evals, or replace it with --replace."
+    )
+    return CommandError(message, returncode=USAGE)
+
+
+def _user(name: str | None) -> Any:  # noqa: ANN401 - whatever the site has for users
+    """Find who imports; None: whoever uses the command line.
+
+    Raises:
+        CommandError: there is no such user.
+    """
+    users: Any = get_user_model()._default_manager  # noqa: SLF001 - Django's name
+    if name is None:
+        return None
+    user = users.filter(username=name).first()
+    if user is None:
+        known = users.order_by("username").values_list("username", flat=True)[:1000]
+        message = f"There is no user {name!r}.{near(name, known)}"
+        raise CommandError(message, returncode=USAGE)
+    return user
 
 
 def _counted(count: int, noun: str) -> str:

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("evals_app", "0012_archived_suites"),
+        ("evals_app", "0014_prepared_runs"),
     ]
 
     operations = [

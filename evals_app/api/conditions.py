@@ -1,0 +1,65 @@
+"""Under which condition a PUT writes: If-Match and If-None-Match (RFC 9110)."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Self
+
+from django.utils.http import parse_etags
+from rest_framework.request import Request
+
+from evals_app.api.auth import token_of
+from evals_app.api.problems import BLANK, RefusedError
+
+_ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What has to be there, or must not be; `versions`: one of these, if there are any."""
+
+    versions: Collection[str] = ()
+    must_exist: bool = False
+    must_be_new: bool = False
+    is_required: bool = False
+
+    @classmethod
+    def of(cls, request: Request) -> Self:
+        """Read the headers of a request, and whether its token asks for one of them.
+
+        Raises:
+            RefusedError: If-None-Match is something else than `*`.
+        """
+        match, none = request.headers.get("If-Match"), request.headers.get("If-None-Match")
+        if none is not None and none.strip() != _ANY:
+            raise RefusedError("If-None-Match of a PUT is *: it must not exist yet.")
+        tags = parse_etags(match) if match is not None else []
+        is_any = match is None or _ANY in tags
+        token = token_of(request)
+        return cls(
+            # What cannot be read matches nothing.
+            versions=[] if is_any else [_version(tag) for tag in tags] or [""],
+            must_exist=match is not None,
+            must_be_new=none is not None,
+            is_required=token is not None and token.requires_if_match,
+        )
+
+    def require(self, *, is_new: bool) -> None:
+        """Refuse what is not so; versions are compared elsewhere.
+
+        Raises:
+            RefusedError: naming the condition.
+        """
+        failed = HTTPStatus.PRECONDITION_FAILED
+        if self.must_exist and is_new:
+            raise RefusedError("If-Match: it does not exist.", status=failed, kind=BLANK)
+        if self.must_be_new and not is_new:
+            raise RefusedError("If-None-Match: it exists already.", status=failed, kind=BLANK)
+        if self.is_required and not is_new and not self.must_exist:
+            message = "This token replaces nothing unseen: send the ETag of GET as If-Match."
+            raise RefusedError(message, status=HTTPStatus.PRECONDITION_REQUIRED, kind=BLANK)
+
+
+def _version(tag: str) -> str:
+    # A proxy that compresses answers makes a tag weak; it stands for the same version.
+    return tag.removeprefix("W/").strip('"')
