@@ -1,5 +1,7 @@
 """Measure what it takes to import, import again and export 10,000 cases, by the commands.
 
+On SQLite also how long another writer waits in the meantime, at most: it has one at a time.
+
     DATABASE_URL=postgresql://... python -m benchmarks.imports --cases 10000
 
 Works in a database of its own on that server (or in a file, with SQLite), and drops it again.
@@ -9,6 +11,8 @@ Works in a database of its own on that server (or in a file, with SQLite), and d
 import argparse
 import io
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -28,6 +32,20 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import write_native
 
+_WRITER = """
+import sqlite3, sys, time
+database = sqlite3.connect(sys.argv[1], timeout=300, isolation_level=None)
+longest = 0.0
+while True:
+    began = time.perf_counter()
+    database.execute("BEGIN IMMEDIATE")
+    database.execute("ROLLBACK")
+    waited = time.perf_counter() - began
+    if waited > longest:
+        longest = waited
+        print(longest, flush=True)
+    time.sleep(0.01)
+"""
 AGENT = AgentSpec.model_validate(
     {"agent": "Desk", "slug": "desk", "driver": "scripted", "rules": [{"reply": "It is sent."}]}
 )
@@ -74,10 +92,11 @@ def measure(*, cases: int, suites: int) -> None:
     )
     for count in (1, suites):
         each = max(1, cases // count)
-        with _own_database(), tempfile.TemporaryDirectory() as folder:
+        with _own_database(), tempfile.TemporaryDirectory() as folder, _another_writer() as waits:
             took = _measured(Path(folder), suites=count, cases=each)
         title = f"{count} x {each:,} cases"
-        print(f"{title:<24} {' '.join(took)}", flush=True)
+        waited = f"   others waited {max(waits):.1f} s at most" if waits else ""
+        print(f"{title:<24} {' '.join(took)}{waited}", flush=True)
 
 
 def _measured(folder: Path, *, suites: int, cases: int) -> Sequence[str]:
@@ -102,6 +121,23 @@ def _timed(command: str, *arguments: Any, **options: Any) -> str:
     began, cpu = time.perf_counter(), time.process_time()
     call_command(command, *arguments, stdout=io.StringIO(), **options)
     return f"{time.perf_counter() - began:4.1f}({time.process_time() - cpu:3.1f})"
+
+
+@contextmanager
+def _another_writer() -> Iterator[list[float]]:
+    """Have another process take the lock of an SQLite file again and again; give how long it waited."""
+    waits: list[float] = []
+    if connection.vendor != "sqlite":
+        yield waits
+        return
+    name = str(connection.settings_dict["NAME"])
+    command = [sys.executable, "-c", _WRITER, name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:  # noqa: S603 - our own
+        try:
+            yield waits
+        finally:
+            writer.terminate()
+            waits += map(float, writer.communicate()[0].split())
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def test_files_are_imported_from_json(client: APIClient) -> None:
     assert response.status_code == 200, response.json()
     assert response.json()["dry_run"] is False
     assert len(response.json()["changes"]) == 7
-    created = {
+    created: object = {
         "kind": "suite",
         "slug": "refunds",
         "what": "created",

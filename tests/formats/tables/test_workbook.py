@@ -194,6 +194,16 @@ def test_an_archive_of_too_many_elements_is_refused(monkeypatch: pytest.MonkeyPa
     assert "1,000 marks" in problem(with_part("xl/worksheets/sheet1.xml", b"<c/>" * 1001))
 
 
+def test_rows_without_end_are_refused_unread_even_if_they_are_blank(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workbook, "_MOST_ROWS", 1000)
+
+    rows_of_nothing = b'<row spans="1:1"/>' * 1001
+
+    assert "more than 1,000 rows" in problem(with_part("xl/worksheets/sheet1.xml", rows_of_nothing))
+
+
 def test_a_cell_far_to_the_right_or_far_down_is_named() -> None:
     def right(sheet: Worksheet) -> None:
         sheet["XFD7"] = "x"
