@@ -54,7 +54,7 @@ from evals_app.library import (
     version_of_suite,
 )
 from evals_app.models import Agent, ModelPrice, Provider, Suite
-from evals_app.models.reading import one_moment
+from evals_app.models.concurrency import one_moment
 from fixtures_app.library import fixture_specs
 from fixtures_app.models import Fixture
 from fixtures_app.spec import FixtureSpec

@@ -52,7 +52,7 @@ from evals_app.library.saving import (
     write_providers,
 )
 from evals_app.models import Agent, Attachment, Provider, Suite
-from evals_app.models.reading import one_moment
+from evals_app.models.concurrency import one_moment
 from fixtures_app.library import (
     known_schemas,
     misfits,

@@ -19,11 +19,11 @@ from evals_app.engine.spec import PriceSpec, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
 from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
 from evals_app.models.agents import model_columns
+from evals_app.models.concurrency import let_others_write
 from evals_app.models.suites import (
     LIMITS,
     delete_cases,
     empty_cases,
-    let_others_write,
     remove_staged,
 )
 from fixtures_app.library import Saved, canonical

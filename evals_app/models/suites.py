@@ -1,13 +1,12 @@
 """Suites, cases, turns and assertions: what people write."""
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import Any
 
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import connection, models, transaction
+from django.db import models, transaction
 from django.db.models import Prefetch, Q
 from django.db.models.functions import Now
 from django.db.models.query import ModelIterable
@@ -16,11 +15,11 @@ from django.utils import timezone
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.models.agents import Agent, model_reference
+from evals_app.models.concurrency import let_others_write
 from evals_app.models.money import UsdField
 from fixtures_app.models import Fixture, Importable
 
 CASES_AT_ONCE = 500
-_GAP_S = 0.12
 FRACTION = [MinValueValidator(0.0), MaxValueValidator(1.0)]
 LIMITS = (
     *("max_prompt_tokens", "max_response_tokens", "max_time_ms", "max_cost_usd"),
@@ -395,12 +394,6 @@ def remove_staged(rows: models.QuerySet[Case]) -> None:
 def remove_forgotten_staged() -> None:
     """Delete what imports have left behind that were killed: none takes a day."""
     remove_staged(Case.anywhere.filter(created_at__lt=timezone.now() - timedelta(days=1)))
-
-
-def let_others_write() -> None:
-    """Pause between two transactions: who waits for SQLite looks for a gap every 0.1 s."""
-    if connection.vendor == "sqlite":
-        time.sleep(_GAP_S)
 
 
 class Turn(models.Model):

@@ -25,6 +25,7 @@ from evals_app.formats.explain import explain
 from evals_app.formats.snapshot import SCHEMA_VERSION, Name, SnapshotSpec, canonical_case, read_case
 from evals_app.formats.yaml_source import read_yaml
 from evals_app.models import Agent, Provider, Snapshot, SnapshotCase, Suite
+from evals_app.models.concurrency import let_others_write
 from evals_app.runs.likeness import TextComparison
 from evals_app.runs.obstacles import MODEL, Obstacles
 from evals_app.runs.select import WHOLE, Part
@@ -37,7 +38,7 @@ M = TypeVar("M", bound=Model)
 
 find_local_model = async_to_sync(find_embedding_model)
 
-AT_ONCE = 2000  # rows written
+AT_ONCE = 1000  # rows written
 
 
 class CannotStartError(Exception):
@@ -130,9 +131,12 @@ class Frozen:
 
 
 def in_parts(rows: Iterator[M]) -> Iterator[list[M]]:
-    """Return rows, as many at a time as are written in one transaction."""
-    while part := list(islice(rows, AT_ONCE)):
+    """Return rows, as many at a time as one transaction writes, and let others write in between."""
+    part = list(islice(rows, AT_ONCE))
+    while part:
         yield part
+        if part := list(islice(rows, AT_ONCE)):
+            let_others_write()
 
 
 @contextmanager

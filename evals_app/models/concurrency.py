@@ -1,15 +1,24 @@
-"""Read in several queries what is stored at one moment, without keeping anybody from writing."""
+"""Long reads and writes beside others who write."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from django.db import connection, transaction
 
+_GAP_S = 0.12
+
+
+def let_others_write() -> None:
+    """Pause between two transactions: who waits for SQLite looks for a gap every 0.1 s."""
+    if connection.vendor == "sqlite" and not connection.in_atomic_block:
+        time.sleep(_GAP_S)
+
 
 @contextmanager
 def one_moment() -> Iterator[None]:
-    """Let all queries see the same; inside a transaction they see what that sees."""
+    """Let all queries of a block see the same, and keep nobody from writing; inside a transaction they see what that sees."""
     if connection.in_atomic_block:
         yield
     elif connection.vendor == "sqlite":
