@@ -20,6 +20,7 @@ from evals_app.admin.starting import leave_dialog
 from evals_app.admin.words import explained, refuse
 from evals_app.engine.kinds import KINDS
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.permits import permits
 from evals_app.engine.spec import PriceSpec, ProviderSpec
 from evals_app.library.saving import save_prices
 from evals_app.models import ModelPrice, Provider
@@ -55,6 +56,8 @@ class ProviderForm(VersionedForm):
         for name, text in _help_of(self.instance.kind).items():
             if name in self.fields:  # whoever may only look has none
                 self.fields[name].help_text = text
+        if "api_key_env" in self.fields:
+            self.fields["api_key_env"].help_text += f" Permitted here: {_permitted()}."
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
@@ -76,6 +79,11 @@ class ProviderForm(VersionedForm):
             fields = {name: name for name in self.fields} | {"provider": "name"}
             refuse(self, error, model=ProviderSpec, data=written, fields=fields)
         return cleaned
+
+
+def _permitted() -> str:
+    """Name the variables that the operator permits as keys."""
+    return ", ".join(dict.fromkeys(each.partition("@")[0] for each in permits().keys)) or "none"
 
 
 def _help_of(kind: str) -> dict[str, str]:

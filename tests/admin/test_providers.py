@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from evals_app.engine.kinds import KINDS
+from evals_app.engine.permits import permitting
 from evals_app.models import Agent, ModelPrice, Provider
 from tests.agent_server import Sent, WebServer
 from tests.model_server import KEY, Failure, ModelServer, Reply, Vectors
@@ -141,6 +142,13 @@ def test_neither_any_secret_nor_any_address_can_be_named(
 
     (found,) = refused.problems
     assert found.startswith(problem)
+
+
+def test_the_form_names_the_variables_that_are_permitted(admin_client: Client) -> None:
+    with permitting(keys=("ACME_KEY", "ACME_KEY@api.acme.example", "PROVIDER_*")):
+        page = open_page(admin_client, f"{LIST}add/")
+
+    assert "Permitted here: ACME_KEY, PROVIDER_*." in page.text
 
 
 def test_every_kind_can_be_chosen() -> None:
