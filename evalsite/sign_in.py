@@ -90,7 +90,7 @@ class SignInForm(AuthenticationForm):
         wait_s = _wait_s(self.request)
         if wait_s is None:
             return super().get_invalid_login_error()
-        message = f"Signing in failed too often. Try again {in_minutes(wait_s)}."
+        message = f"Too many failed attempts to sign in. Try again {in_minutes(wait_s)}."
         return ValidationError(message, code="too_often")
 
 

@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
             name="requires_if_match",
             field=models.BooleanField(
                 default=False,
-                help_text="Refuse to write what exists without the header If-Match: nothing is replaced unseen.",
+                help_text="Refuse changes that are sent without the header If-Match, so that nobody's edit is overwritten unseen.",
                 verbose_name="requires If-Match",
             ),
         ),

@@ -24,7 +24,7 @@ class ApiToken(models.Model):
     requires_if_match = models.BooleanField(
         "requires If-Match",
         default=False,
-        help_text="Refuse to write what exists without the header If-Match: nothing is replaced unseen.",
+        help_text="Refuse changes that are sent without the header If-Match, so that nobody's edit is overwritten unseen.",
     )
     prefix = models.CharField(max_length=12, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
