@@ -6,8 +6,7 @@ ticket out a second time. Where each number comes from:
 
 * `timeout` 90,000: an alarm of the queue, a backstop that is never reached (a shift takes nothing new
   after a day, one execution takes at most 1500 s).
-* `retry` 190,000: counted from the moment a ticket is pulled into memory, where it may wait for as
-  many busy workers as the queue's limit allows.
+* `retry` 100,000: counted from the moment a ticket is pulled into memory.
 * `max_attempts` 1 and `ack_failures`: the rows say what is to be done again, never the queue.
 * a lease outlives a heartbeat, which falls on a pulse, and the longest wait for a locked SQLite
   database.
@@ -45,14 +44,12 @@ def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # 
             f"({own:g} s), or drainers are killed at work.",
             id="evals_app.E001",
         )
-    if not retry > timeout * (1 + queue["queue_limit"] / queue["workers"]):
+    if not retry > timeout:
         yield Error(
-            f"The queue's retry ({retry} s) must lie above timeout * (1 + queue_limit / workers), "
+            f"The queue's retry ({retry} s) must lie above its timeout ({timeout} s), "
             "or a ticket is handed out again while it is worked on.",
             id="evals_app.E002",
         )
-    if queue["queue_limit"] < queue["workers"]:
-        yield Error("The queue's limit must not lie below its workers.", id="evals_app.E003")
     for name, value in REQUIRED.items():
         if queue.get(name) != value:
             yield Error(

@@ -173,9 +173,9 @@ WORKERS = environment.count(
 Q_CLUSTER: dict[str, Any] = {
     "name": "touchstone",
     "workers": WORKERS,
-    "queue_limit": WORKERS,
+    "queue_limit": 1,  # a ticket that waits in memory wakes nobody on another machine
     "timeout": 90_000,
-    "retry": 190_000,
+    "retry": 100_000,
     "max_attempts": 1,
     "ack_failures": True,
     "bulk": 1,

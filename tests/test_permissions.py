@@ -38,12 +38,11 @@ ANYBODY, NOBODY, STAFF, SUPERUSER = "anybody", "nobody", "", "a superuser"
 
 # The rule for all that is done with runs.
 RUNNING = "view_run add_run"
-# Everything that a file may hold.
-IMPORTING = " ".join(
-    f"{action}_{kind}"
-    for kind in ("suite", "case", "agent", "provider", "fixture", "entitytype")
-    for action in ("add", "change")
-)
+# What files may hold. Whoever may write some of it may import; what the files change decides about
+# the rest: see tests/library/test_rights.py.
+IMPORTED = ("suite", "agent", "provider", "fixture", "entitytype")
+IMPORTING = "|".join(f"{action}_{kind}" for kind in IMPORTED for action in ("add", "change"))
+LOADING_EXAMPLES = " ".join(f"add_{kind}" for kind in IMPORTED)
 EXPORTING = "view_suite view_agent view_provider view_fixture view_entitytype"
 OUR_MODELS = {
     "fixtures_app": ("fixture", "entitytype"),
@@ -94,8 +93,6 @@ _EXECUTION = "admin/evals_app/execution/<int:pk>/"
 
 PAGES: dict[str, Need] = {
     "": ANYBODY,
-    "healthz": {"GET": ANYBODY, "POST": NOBODY},
-    "readyz": {"GET": ANYBODY, "POST": NOBODY},
     "admin/login/": ANYBODY,
     "admin/logout/": ANYBODY,
     "admin/": STAFF,
@@ -125,7 +122,7 @@ PAGES: dict[str, Need] = {
     f"{_SUITE}import/": IMPORTING,
     f"{_SUITE}import/sample/": {"GET": IMPORTING, "POST": NOBODY},
     f"{_SUITE}choose/": IMPORTING,
-    f"{_SUITE}load-examples/": {"GET": NOBODY, "POST": IMPORTING},
+    f"{_SUITE}load-examples/": {"GET": NOBODY, "POST": LOADING_EXAMPLES},
     f"{_SUITE}export/": {"GET": f"{EXPORTING} view_case", "POST": NOBODY},
     f"{_SUITE}export/fixture/<slug:slug>/": {"GET": "view_fixture", "POST": NOBODY},
     f"{_SUITE}checks/<slug:kind>/": {"GET": STAFF, "POST": NOBODY},
@@ -176,10 +173,9 @@ REST: dict[str, dict[str, Scoped]] = {
     "api/executions/<int:pk>/": {"GET": ("read", "view_execution")},
     "api/files/": {"POST": ("author", "change_case")},
     "api/files/<slug:sha256>/": {"GET": ("read", "view_case")},
-    # What they change decides about the permissions: see tests/api/test_permissions.py.
-    "api/import/": {"POST": ("author", "")},
+    "api/import/": {"POST": ("author", IMPORTING)},
     "api/suites/": {"GET": ("read", "view_suite")},
-    "api/suites/<slug:slug>/": {"GET": ("read", "view_suite"), "PUT": ("author", "")},
+    "api/suites/<slug:slug>/": {"GET": ("read", "view_suite"), "PUT": ("author", IMPORTING)},
     "api/suites/<slug:slug>/export/": {"GET": ("read", "view_suite")},
     "api/export/": {"GET": ("read", EXPORTING)},
     "api/agents/": {"GET": ("read", "view_agent")},
@@ -218,7 +214,7 @@ SETS: dict[str, Callable[[str], bool]] = {
 }
 
 
-ORDER = {"slug": "order", "schema": {}}
+ORDER = {"slug": "no-example-has-it", "schema": {}}
 
 # The site
 
@@ -241,6 +237,7 @@ class Samples:
 
 @pytest.fixture
 def samples(settings: Any) -> Samples:
+    list(routes())  # the pages register with their addresses
     settings.METRICS = True
     settings.REST_FRAMEWORK = {
         **settings.REST_FRAMEWORK,

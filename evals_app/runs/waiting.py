@@ -85,14 +85,16 @@ def next_run(*, is_busy: bool, except_for: Collection[int] = ()) -> int | None:
 
     An idle process takes the oldest that waits. It leaves one process free for the next run: the
     last idle one takes only a run that has no process at all. A busy process, whose conversations
-    may do nothing but wait, adopts what no idle one has taken.
+    may do nothing but wait, adopts what no idle one has taken: a run that has no process, and once
+    idle ones are short also one that wants another.
     """
     runs, most = waiting_runs().exclude(pk__in=except_for), processes()
+    are_idle_short = most - _busy_processes() <= 1
     if is_busy:
         if _must_make_room():
             return None
         runs = runs.filter(_has_fresh(), waiting_since__lt=Now() - ADOPT_AFTER)
-    elif _busy_processes() >= most - 1:
+    if is_busy != are_idle_short:
         runs = runs.filter(drainers=0)
     return next((pk for pk, _ in _short_of_drainers(runs, processes=most)), None)
 

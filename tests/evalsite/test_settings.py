@@ -81,7 +81,6 @@ def test_the_queue_follows_the_database(
     queue = settings(tmp_path, monkeypatch, **environment)["Q_CLUSTER"]
 
     assert {key: queue[key] for key in expected} == expected
-    assert queue["queue_limit"] == queue["workers"]
     assert len({"orm", "redis"} & set(queue)) == 1
 
 

@@ -126,6 +126,16 @@ def test_the_last_idle_process_takes_a_run_that_has_nobody() -> None:
     assert next_run(is_busy=False) == nobodys.pk
 
 
+def test_a_busy_process_joins_another_run_only_once_idle_ones_are_short() -> None:
+    run = waiting()
+    lease(run)
+
+    assert next_run(is_busy=True) is None  # two of three are idle
+
+    lease(waiting(), slots=10, pid=2)
+    assert next_run(is_busy=True) == run.pk
+
+
 def test_a_busy_process_leaves_a_run_to_idle_ones_for_a_moment() -> None:
     waiting(waiting_since=ago(0))
 
