@@ -85,7 +85,7 @@ def make_call(text: str = "Hello?", **changes: Any) -> ModelCall:
         "model": "claude-haiku-5-5",
         "purpose": "agent",
         "messages": (UserMessage(text),),
-        "timeout_s": 5.0,
+        "timeout_s": 60.0,
     }
     return ModelCall(**{**fields, **changes})
 
