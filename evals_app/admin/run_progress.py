@@ -14,8 +14,7 @@ from django.utils.safestring import SafeString
 
 from evals_app.admin.presentation import badge, between, duration, plural
 from evals_app.admin.run_stops import ENDED, STOPPING, cost_line, was_cut_short
-from evals_app.models import Execution, Lease, Provider, ProviderState, Run
-from evals_app.reports.judges import judges_in
+from evals_app.models import Execution, Lease, Provider, Run
 from evals_app.runs import MOST_ATTEMPTS, live_workers
 from evals_app.runs.health import (
     HeldRows,
@@ -134,15 +133,11 @@ def _taken_back_at(end: datetime) -> datetime:
 
 
 def blocked_providers(run: Run) -> list[str]:
-    """Name the providers of a run that want to be left alone, until when, and why."""
-    models = (run.model, *judges_in(run.judge))
-    slugs = {model.partition("/")[0] for model in models} - {"", Provider.Kind.SCRIPTED}
-    if not slugs:
-        return []
+    """Name the providers of a run that asked us to wait, until when, and why."""
     name = Provider.objects.filter(slug=OuterRef("slug")).values("name")
-    blocked = ProviderState.objects.filter(slug__in=slugs, blocked_until__gt=Now())
+    blocked = run.providers.filter(blocked_until__gt=Now())
     return [
-        f"{state.name or state.slug} wants to be left alone until"
+        f"{state.name or state.slug} asked us to wait until"
         f" {state.blocked_until:%H:%M:%S} UTC: {state.reason.rstrip('.') or 'no reason given'}."
         for state in blocked.annotate(name=Subquery(name)).order_by("slug")
     ]

@@ -1,8 +1,9 @@
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from evals_app.admin.run_progress import counters, progress, running_line, status_line
@@ -175,32 +176,40 @@ def test_what_waits_is_counted_without_what_runs() -> None:
     assert progress(run)["queued"] == "2 conversations"
 
 
-def test_a_provider_that_wants_to_be_left_alone_is_named() -> None:
-    run = make_run(["running"], model="anthropic/claude-haiku-5-5", judge="other/x")
+def test_a_provider_that_asked_us_to_wait_is_named() -> None:
+    run = make_run(["running"])
     until = timezone.now() + timedelta(seconds=90)
-    ProviderState.objects.create(slug="anthropic", blocked_until=until, reason="rate limited (429)")
+    run.providers.create(slug="anthropic", blocked_until=until, reason="rate limited (429)")
     ProviderState.objects.create(slug="third", blocked_until=until, reason="overloaded")
 
     (told,) = progress(run)["blocked"]
 
-    assert told == (
-        f"Anthropic wants to be left alone until {until:%H:%M:%S} UTC: rate limited (429)."
-    )
+    assert told == f"Anthropic asked us to wait until {until:%H:%M:%S} UTC: rate limited (429)."
 
 
 def test_a_provider_whose_time_is_over_is_not() -> None:
-    run = make_run(["running"], model="anthropic/claude-haiku-5-5")
+    run = make_run(["running"])
     past = timezone.now() - timedelta(seconds=1)
-    ProviderState.objects.create(slug="anthropic", blocked_until=past, reason="rate limited")
+    run.providers.create(slug="anthropic", blocked_until=past, reason="rate limited")
 
     assert progress(run)["blocked"] == []
 
 
-def test_a_script_asks_for_no_provider(django_assert_num_queries: Callable[..., Any]) -> None:
-    run = make_run(["queued"], judge="scripted/mild")
+def test_a_run_that_may_not_ask_its_provider_yet_does_not_promise_a_worker(
+    admin_client: Client,
+) -> None:
+    Worker.objects.create(host="worker-1", pid=7, version="1", processes=3)
+    run = make_run(["queued"])
+    url = reverse("admin:evals_app_run_change", args=[run.pk])
+    before = admin_client.get(url).content.decode()
+    until = timezone.now() + timedelta(seconds=90)
+    run.providers.create(slug="anthropic", blocked_until=until, reason="rate limited (429)")
 
-    with django_assert_num_queries(4):  # leases, workers, rows held, running
-        assert progress(run)["blocked"] == []
+    page = admin_client.get(url).content.decode()
+
+    assert "Waiting for a worker" in before
+    assert "Waiting for a worker" not in page
+    assert "asked us to wait" in page
 
 
 def test_what_a_worker_mends_is_not_called_stuck_while_there_is_none() -> None:

@@ -118,7 +118,7 @@ def test_the_page_of_an_open_run_takes_a_fixed_number_of_queries(
     admin_client.get(page_of(run))  # a process looks a content type up once
 
     # Session, user, run, leases, rows held, running, how long one takes (two looks), reruns.
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(10):
         admin_client.get(page_of(run))
 
 
@@ -130,7 +130,7 @@ def test_the_worst_page_takes_a_dozen_queries(
     hold(run, seconds=-60)
     admin_client.get(page_of(run))
 
-    # Beside those above: workers, what the queue holds up, blocked providers.
+    # Beside those above: workers, what the queue holds up.
     with django_assert_num_queries(12):
         admin_client.get(page_of(run))
 
@@ -142,7 +142,7 @@ def test_asking_again_takes_fewer(
     run.executions.filter(status="running").update(started_at=timezone.now())
     hold(run)
 
-    with django_assert_num_queries(6):  # session, user, run, leases, rows held, running
+    with django_assert_num_queries(7):  # session, user, run, leases, rows held, providers, running
         admin_client.get(url(run, "live"))
 
 
