@@ -27,13 +27,20 @@ class Difference:
     after: str
 
 
-def differences(before: BaseModel, after: BaseModel) -> Iterator[Difference]:
-    """Compare two specs of one kind; what is left out equals its default."""
-    left, right = (
-        each.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        for each in (before, after)
-    )
-    yield from _compared(left, right, ())
+def differences(
+    before: BaseModel | None, after: BaseModel | None, loc: Loc = ()
+) -> Iterator[Difference]:
+    """Compare two specs of one kind; what is left out equals its default.
+
+    `loc` is where both stand in something larger, in which one of them may be missing.
+    """
+    yield from _compared(_dumped(before), _dumped(after), loc)
+
+
+def _dumped(spec: BaseModel | None) -> Any:  # noqa: ANN401 - JSON, or nothing
+    if spec is None:
+        return _NOTHING
+    return spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
 def _compared(before: Any, after: Any, loc: Loc) -> Iterator[Difference]:  # noqa: ANN401 - JSON

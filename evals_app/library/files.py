@@ -19,7 +19,6 @@ from evals_app.engine.callables.references import importing_within
 from evals_app.engine.suite import SuiteSpec, near
 from evals_app.formats import (
     Dialect,
-    Difference,
     FindFile,
     FindPaths,
     FormatError,
@@ -29,14 +28,13 @@ from evals_app.formats import (
     Problem,
     SourceData,
     SourceFile,
-    differences,
     files_of,
     nothing_beside,
     read_files,
 )
 from evals_app.library.changes import Change, ImportReport, Kind
 from evals_app.library.edits import edit_of, note_changes
-from evals_app.library.memory import uncollected
+from evals_app.library.memory import set_aside, uncollected
 from evals_app.library.rights import EVERYTHING, Rights
 from evals_app.library.saving import (
     Compared,
@@ -128,28 +126,29 @@ def import_files(
     rights.require_some()
     sources = _Sources(root, prune, [each.path for each in files])
     try:
-        with uncollected(), importing_within(_CODE_S):
+        with importing_within(_CODE_S):
             while True:
                 # Code of the operator's is imported here, so nobody may have to wait for it.
                 known = _known(rights)
                 reachable = dataclasses.replace(
                     known, size_of=_stored_sizes(), fixtures_of=_fixtures_of
                 )
-                imported = read_files(
-                    files,
-                    dialect=dialect,
-                    known=reachable,
-                    find=find,
-                    find_paths=find_paths,
-                    agent=agent,
-                    environment=environment,
-                    root=root,
-                )
+                with uncollected():
+                    imported = read_files(
+                        files,
+                        dialect=dialect,
+                        known=reachable,
+                        find=find,
+                        find_paths=find_paths,
+                        agent=agent,
+                        environment=environment,
+                        root=root,
+                    )
                 rights.require_kinds(
                     kind for kind, located in _by_kind(imported).items() if located
                 )
                 _check_agent(agent, imported, known)
-                with one_moment():
+                with set_aside(), one_moment():
                     prepared = _Prepared.of(
                         imported, known, sources, rights, is_edit=bool(edit), in_detail=dry_run
                     )
@@ -165,8 +164,9 @@ def import_files(
                     return report
                 if report.edited and not replace:
                     raise EditedError(report.edited)
-                if prepared.save(note=edit or _IMPORTED):
-                    return report
+                with set_aside():
+                    if prepared.save(note=edit or _IMPORTED):
+                        return report
     except (DataError, OverflowError) as error:
         # The last net; the specs bound what columns hold.
         reason = str(error).partition("\n")[0]  # what follows may quote the value
@@ -255,9 +255,9 @@ class _Prepared:
             return None
         _check_types(imported, rights)
         gone = sources.gone(imported)
-        found = _compared(imported)
+        found = _compared(imported, in_detail=in_detail)
         changes = [
-            _change(kind, each, located.path, is_edit=is_edit, in_detail=in_detail)
+            _change(kind, each, located.path, is_edit=is_edit)
             for kind, all_located in _by_kind(imported).items()
             for each, located in zip(found[kind], all_located, strict=True)
         ]
@@ -312,34 +312,30 @@ class _Prepared:
         Suite.objects.filter(slug__in=self.gone).archive()
 
 
-def _compared(imported: Imported) -> dict[Kind, list[Compared[Any]]]:
+def _compared(imported: Imported, *, in_detail: bool) -> dict[Kind, list[Compared[Any]]]:
     # The types of a fixture are compared, and saved, for themselves.
     fixtures = [each.spec.model_copy(update={"entity_types": []}) for each in imported.fixtures]
-    slugs = [spec.slug for spec in fixtures]
+    rows = Fixture.objects.with_everything().filter(slug__in=[spec.slug for spec in fixtures])
     types = [each.spec for each in imported.entity_types]
     stored_types = EntityType.objects.filter(slug__in=[spec.slug for spec in types])
+    providers = [each.spec for each in imported.providers]
+    agents = [each.spec for each in imported.agents]
+    suites = [each.spec for each in imported.suites]
     return {
-        "entity type": compared(stored_types, types),
-        "fixture": compared(Fixture.objects.with_everything().filter(slug__in=slugs), fixtures),
-        "provider": compare_providers([each.spec for each in imported.providers]),
-        "agent": compare_agents([each.spec for each in imported.agents]),
-        "suite": compare_suites([each.spec for each in imported.suites]),
+        "entity type": compared(stored_types, types, in_detail=in_detail),
+        "fixture": compared(rows, fixtures, in_detail=in_detail),
+        "provider": compare_providers(providers, in_detail=in_detail),
+        "agent": compare_agents(agents, in_detail=in_detail),
+        "suite": compare_suites(suites, in_detail=in_detail),
     }
 
 
-def _change(
-    kind: Kind, found: Compared[Any], path: str, *, is_edit: bool, in_detail: bool
-) -> Change:
-    details: list[Difference] = []
-    if in_detail and found.what == "updated" and found.before is not None:
-        details = list(differences(found.before, found.spec))
-        if getattr(found.row, "archived_at", None) is not None:
-            details.insert(0, Difference("archived", "true", "false"))
+def _change(kind: Kind, found: Compared[Any], path: str, *, is_edit: bool) -> Change:
     return Change(
         kind,
         found.spec.slug,
         found.what,
-        tuple(details),
+        tuple(found.details),
         suite=found.spec if isinstance(found.spec, SuiteSpec) else None,
         path=path,
         edit=None if is_edit else edit_of(found),
@@ -352,7 +348,7 @@ def _before(found: Mapping[Kind, Iterable[Compared[Any]]]) -> str:
         (kind, each.spec.slug, each.digest_before, getattr(each.row, "archived_at", None))
         for kind in sorted(found)
         for each in found[kind]
-        if each.before is not None
+        if each.digest_before
     )
 
 

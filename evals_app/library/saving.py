@@ -8,20 +8,24 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, Self, TypeVar
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 from uuid import uuid4
 
 from django.db import connection, models, transaction
 from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.permits import FROZEN
 from evals_app.engine.spec import PriceSpec, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
+from evals_app.formats import Difference, differences
 from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
 from evals_app.models.agents import model_columns
 from evals_app.models.concurrency import let_others_write
 from evals_app.models.suites import (
     LIMITS,
+    cases_of,
     delete_cases,
     empty_cases,
     remove_staged,
@@ -58,57 +62,159 @@ def _readable(row: Any) -> Any:  # noqa: ANN401 - a row with to_spec, and its sp
 
 def digest_of(spec: BaseModel) -> str:
     """Stand for what a spec says: equal for specs that say the same."""
+    if isinstance(spec, SuiteSpec):
+        return _digest_of_suite(spec, map(digest_of, spec.cases))
     return hashlib.sha256(_content(spec).encode()).hexdigest()
+
+
+def _digest_of_suite(spec: SuiteSpec, cases: Iterable[str]) -> str:
+    """Stand for a suite by the digests of its cases, of which there may be too many to hold."""
+    whole = hashlib.sha256()
+    for digest in cases:
+        whole.update(digest.encode())
+    whole.update(_content(spec.model_copy(update={"cases": []})).encode())
+    return whole.hexdigest()
+
+
+class StoredCase(NamedTuple):
+    """The row of a case, and how it compares with the case of the same name, if there is one."""
+
+    pk: int
+    position: int
+    is_same: bool  # all but the position
+    has_same_content: bool  # its turns and checks
 
 
 @dataclass(frozen=True, slots=True)
 class Compared(Generic[S]):
     """A spec, the row of the same slug if there is one, and what saving would do.
 
-    `before` is what the row says now; None where it does not validate any more. The digests stand
-    for both, if they are there.
+    The digests stand for what both say; that of a row which does not validate any more is empty.
+    `details` are the differences, if somebody asked for them, and `cases` those of a stored suite.
     """
 
     spec: S
     row: Any = field(repr=False)
-    before: S | None = field(repr=False)
     what: Saved
     digest: str
     digest_before: str
+    details: Sequence[Difference] = ()
+    cases: Mapping[str, StoredCase] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        spec: S,
+        row: Any,  # noqa: ANN401 - of any kind, or None
+        digests: tuple[str, str],
+        details: Sequence[Difference] | None = None,
+        cases: Mapping[str, StoredCase] = MappingProxyType({}),
+    ) -> Self:
+        is_same = digests[0] == digests[1]
+        what: Saved = "created" if row is None else "unchanged" if is_same else "updated"
+        if is_same and getattr(row, "archived_at", None) is not None:
+            what = "updated"  # an import brings it back
+        if details is not None and getattr(row, "archived_at", None) is not None:
+            details = [Difference("archived", "true", "false"), *details]
+        return cls(spec, row, what, *digests, details or (), cases)
 
 
-def compared(rows: Iterable[Any], specs: Sequence[S]) -> list[Compared[S]]:
+def compared(
+    rows: Iterable[Any], specs: Sequence[S], *, in_detail: bool = False
+) -> list[Compared[S]]:
     """Compare specs with the rows that are stored under their slugs; nothing is written."""
     stored = {row.slug: row for row in rows}
     found = []
     for spec in specs:
         row = stored.get(getattr(spec, "slug"))  # noqa: B009 - of every kind of spec
         before = _readable(row) if row is not None else None
-        digest = digest_of(spec)
-        digest_before = digest_of(before) if before is not None else ""
-        is_same = digest == digest_before
-        what: Saved = "created" if row is None else "unchanged" if is_same else "updated"
-        if is_same and getattr(row, "archived_at", None) is not None:
-            what = "updated"  # an import brings it back
-        found.append(Compared(spec, row, before, what, digest, digest_before))
+        digests = digest_of(spec), digest_of(before) if before is not None else ""
+        is_told = in_detail and before is not None
+        details = list(differences(before, spec)) if is_told else None
+        found.append(Compared.of(spec, row, digests, details))
     return found
 
 
-def compare_providers(specs: Sequence[ProviderSpec]) -> list[Compared[ProviderSpec]]:
+def compare_providers(
+    specs: Sequence[ProviderSpec], *, in_detail: bool = False
+) -> list[Compared[ProviderSpec]]:
     """Compare providers with what is stored."""
     rows = Provider.objects.prefetch_related("prices")
-    return compared(rows.filter(slug__in=_slugs(specs)), specs)
+    return compared(rows.filter(slug__in=_slugs(specs)), specs, in_detail=in_detail)
 
 
-def compare_agents(specs: Sequence[AgentSpec]) -> list[Compared[AgentSpec]]:
+def compare_agents(
+    specs: Sequence[AgentSpec], *, in_detail: bool = False
+) -> list[Compared[AgentSpec]]:
     """Compare agents with what is stored."""
-    return compared(Agent.objects.filter(slug__in=_slugs(specs)), specs)
+    rows = Agent.objects.filter(slug__in=_slugs(specs))
+    return compared(rows, specs, in_detail=in_detail)
 
 
-def compare_suites(specs: Sequence[SuiteSpec]) -> list[Compared[SuiteSpec]]:
-    """Compare suites with what is stored."""
-    rows = Suite.objects.with_everything().filter(slug__in=_slugs(specs))
-    return compared(rows, specs)
+def compare_suites(
+    specs: Sequence[SuiteSpec], *, in_detail: bool = False
+) -> list[Compared[SuiteSpec]]:
+    """Compare suites with what is stored, a few cases at a time."""
+    rows = Suite.objects.with_head().filter(slug__in=_slugs(specs)).order_by("pk")
+    by_slug = {spec.slug: spec for spec in specs}
+    stored = {row.slug: row for row in rows}
+    pairs = {row.pk: _ComparedSuite(row, by_slug[row.slug], in_detail=in_detail) for row in rows}
+    for case in cases_of(list(rows)):
+        pairs[case.suite_id].take(case)
+    return [
+        pairs[stored[spec.slug].pk].result()
+        if spec.slug in stored
+        else Compared.of(spec, None, (digest_of(spec), ""))
+        for spec in specs
+    ]
+
+
+class _ComparedSuite:
+    """Compares a stored suite with a spec while its cases come one by one."""
+
+    def __init__(self, row: Suite, spec: SuiteSpec, *, in_detail: bool) -> None:
+        self._row, self._spec, self._in_detail = row, spec, in_detail
+        try:
+            self._head = SuiteSpec.model_validate(row.written_head(), context=FROZEN)
+        except ValidationError:
+            self._head = None
+        self._wanted = {case.name: (case, digest_of(case)) for case in spec.cases}
+        self._stored: dict[str, StoredCase] = {}
+        self._digests: list[str] = []
+        self._details: list[Difference] = []
+        self._is_sound = self._head is not None
+
+    def take(self, row: Case) -> None:
+        """Compare the next case."""
+        before = _readable(row)
+        spec, wanted = self._wanted.get(row.name, (None, ""))
+        digest = digest_of(before) if before is not None else ""
+        is_same = digest == wanted
+        has_same_content = is_same or _have_same_content(before, spec)
+        self._stored[row.name] = StoredCase(row.pk, row.position, is_same, has_same_content)
+        self._digests.append(digest)
+        self._is_sound &= before is not None
+        if self._in_detail and self._is_sound and not is_same:
+            self._details += differences(before, spec, ("cases", row.name))
+
+    def result(self) -> Compared[SuiteSpec]:
+        """Say what all of it comes to."""
+        digest = _digest_of_suite(self._spec, (digest for _, digest in self._wanted.values()))
+        if self._head is None or not self._is_sound:
+            return Compared.of(self._spec, self._row, (digest, ""), None, self._stored)
+        before = _digest_of_suite(self._head, self._digests)
+        return Compared.of(self._spec, self._row, (digest, before), self._all(), self._stored)
+
+    def _all(self) -> list[Difference] | None:
+        if not self._in_detail:
+            return None
+        head = self._spec.model_copy(update={"cases": []})
+        new = (case for case, _ in self._wanted.values() if case.name not in self._stored)
+        return [
+            *differences(self._head, head),
+            *self._details,
+            *(each for case in new for each in differences(None, case, ("cases", case.name))),
+        ]
 
 
 def _slugs(specs: Iterable[Any]) -> list[str]:
@@ -346,23 +452,17 @@ class _CasePlan:
     @classmethod
     def of(cls, found: Compared[SuiteSpec]) -> Self:
         plan = cls(found)
-        stored = {case.name: case for case in found.row.cases.all()} if found.row else {}
-        # One case that no longer validates makes the suite unreadable; then each is read by itself.
-        readable = {case.name: case for case in found.before.cases} if found.before else None
         wanted = {spec.name for spec in found.spec.cases}
-        plan.gone = [case.pk for name, case in stored.items() if name not in wanted]
+        plan.gone = [case.pk for name, case in found.cases.items() if name not in wanted]
         for position, spec in enumerate(found.spec.cases):
-            row = stored.get(spec.name)
-            if row is None:
+            stored = found.cases.get(spec.name)
+            if stored is None:
                 plan.new.append(_CaseToWrite(spec, position))
-                continue
-            known = _readable(row) if readable is None else readable[spec.name]
-            is_refilled = known is None or not _same_content(known, spec)
-            columns = case_columns(spec)
-            if is_refilled or not all(_is_same(getattr(row, key), columns[key]) for key in columns):
-                plan.changed.append(_CaseToWrite(spec, position, row.pk, is_refilled))
-            elif row.position != position:
-                plan.moved.append((position, row.pk))
+            elif not stored.is_same:
+                is_refilled = not stored.has_same_content
+                plan.changed.append(_CaseToWrite(spec, position, stored.pk, is_refilled))
+            elif stored.position != position:
+                plan.moved.append((position, stored.pk))
         return plan
 
     @property
@@ -447,16 +547,12 @@ def _change_cases(cases: Sequence[_CaseToWrite], *, suite: Suite) -> None:
     _fill_cases([(row, each.spec) for row, each in refilled])
 
 
-def _is_same(left: Any, right: Any) -> bool:  # noqa: ANN401 - what a column holds
-    # Only JSON has values that are equal and yet differ: 1, 1.0 and true.
-    is_json = isinstance(left, dict | list)
-    return canonical(left) == canonical(right) if is_json else bool(left == right)
-
-
-def _same_content(left: CaseSpec, right: CaseSpec) -> bool:
+def _have_same_content(left: CaseSpec | None, right: CaseSpec | None) -> bool:
     """Whether what stands in a case's other tables is the same."""
     return (
-        len(left.turns) == len(right.turns)
+        left is not None
+        and right is not None
+        and len(left.turns) == len(right.turns)
         and len(left.final_assertions) == len(right.final_assertions)
         and all(map(same, left.turns, right.turns))
         and all(map(same, left.final_assertions, right.final_assertions))

@@ -77,6 +77,18 @@ def _attach(
         owner.__dict__.setdefault("_prefetched_objects_cache", {})[name] = related
 
 
+def cases_of(suites: "Sequence[Suite]") -> "Iterator[Case]":
+    """Give the cases of suites, one suite after the other and in order, each with its turns and checks.
+
+    Only a few are in memory at a time.
+    """
+    rows = Case.objects.filter(suite__in=suites).order_by("suite", "position", "pk")
+    cases = rows.iterator(chunk_size=CASES_AT_ONCE)
+    while part := list(islice(cases, CASES_AT_ONCE)):
+        _load_content(part)
+        yield from part
+
+
 class SuiteQuerySet(models.QuerySet["Suite"]):
     """Suites, how to load them whole, and how to put them away."""
 
