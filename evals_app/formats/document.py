@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from evals_app.formats.problems import (
     FormatError,
@@ -27,21 +27,58 @@ _UNPRINTABLE = re.compile(
 )
 
 
+class Marks(Protocol):
+    """Where the parts of a file stand."""
+
+    def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
+        """Give line and column of a value (or its key); of what holds it if it does not exist."""
+        ...
+
+    def raw(self, loc: Loc) -> str | None:
+        """Give the text of a plain scalar as it was written; None: it is none, or nobody knows."""
+        ...
+
+
 @dataclass(slots=True)
 class Node:
-    """A value with its place. `raw` is the text of a plain scalar, None where it is quoted."""
+    """The place of a value, and of what is in it as far as that is known."""
 
     line: int
     column: int
-    scalar: Any = None
-    raw: str | None = None
     items: "list[Node] | None" = None
-    entries: "dict[str, tuple[Node, Node]] | None" = None
-    size: int = 1
-    height: int = 1
-    is_open: bool = False
-    key: "Node | None" = None  # while it is open: the key that waits for its value
-    merged: "list[Node]" = field(default_factory=list)
+    entries: "dict[str, Node] | None" = None
+
+    def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
+        """Give line and column of a value, or of what holds it."""
+        node = self
+        for step in loc:
+            if isinstance(step, str) and node.entries and step in node.entries:
+                node = node.entries[step]
+            elif isinstance(step, int) and node.items and 0 <= step < len(node.items):
+                node = node.items[step]
+            else:
+                break
+        return node.line, node.column
+
+    def raw(self, loc: Loc) -> str | None:
+        """Give nothing: these values were not written plainly."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """The marks of a part, by places that begin in it."""
+
+    marks: Marks
+    loc: Loc
+
+    def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
+        """Give line and column."""
+        return self.marks.place((*self.loc, *loc), at_key=at_key)
+
+    def raw(self, loc: Loc) -> str | None:
+        """Give the text of a plain scalar."""
+        return self.marks.raw((*self.loc, *loc))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,39 +96,21 @@ class Document:
 
     path: str
     data: Any
-    root: Node = field(repr=False)
+    marks: Marks = field(repr=False)
     surprises: tuple[Surprise, ...] = ()
 
     @property
     def is_yaml(self) -> bool:
         """Whether somebody wrote it as YAML; what a program sent has no lines."""
-        return self.root.line > 0 and self.path.endswith((".yaml", ".yml"))
+        return self.marks.place(())[0] > 0 and self.path.endswith((".yaml", ".yml"))
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
         """Give line and column of a value (or its key); of what holds it if it does not exist."""
-        node = mark = self.root
-        for step in loc:
-            if isinstance(step, str) and node.entries and step in node.entries:
-                key, node = node.entries[step]
-                # A blank value has no place of its own worth showing.
-                mark = key if at_key or (node.raw == "" and node.line != key.line) else node
-            elif isinstance(step, int) and node.items and 0 <= step < len(node.items):
-                mark = node = node.items[step]
-            else:
-                break
-        return mark.line, mark.column
+        return self.marks.place(loc, at_key=at_key)
 
     def raw(self, loc: Loc) -> str | None:
         """Give the text of a plain scalar as it was written."""
-        node = self.root
-        for step in loc:
-            if isinstance(step, str) and node.entries and step in node.entries:
-                node = node.entries[step][1]
-            elif isinstance(step, int) and node.items and 0 <= step < len(node.items):
-                node = node.items[step]
-            else:
-                return None
-        return node.raw
+        return self.marks.raw(loc)
 
     def problem(
         self,

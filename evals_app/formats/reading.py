@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from evals_app.engine.suite import near
-from evals_app.formats.document import Document, Node, decoded
+from evals_app.formats.document import Below, Document, decoded
 from evals_app.formats.draft import Draft, validated
 from evals_app.formats.foreign import Around, Foreign, Places, left_out, slug_of, unplaced
 from evals_app.formats.kinds import Dialect
@@ -118,12 +118,4 @@ class Reading:
 
 def _cut_out(document: Document, loc: Loc) -> Document:
     """Give a part as a document of its own, so that it is looked at as it was written."""
-    node = document.root
-    for step in loc:
-        inner: Node | None = None
-        if isinstance(step, str) and node.entries and step in node.entries:
-            inner = node.entries[step][1]
-        elif isinstance(step, int) and node.items and step < len(node.items):
-            inner = node.items[step]
-        node = inner or Node(node.line, node.column)  # JSON has places for whole values only
-    return Document(document.path, document.value(loc), node)
+    return Document(document.path, document.value(loc), Below(document.marks, loc))

@@ -83,6 +83,6 @@ def _below(node: Node, keys: str, line: int) -> Node:
             node = node.items[-1]
         node.entries = {} if node.entries is None else node.entries
         if key not in node.entries:
-            node.entries[key] = (Node(line, 1), Node(line, 1))
-        node = node.entries[key][1]
+            node.entries[key] = Node(line, 1)
+        node = node.entries[key]
     return node

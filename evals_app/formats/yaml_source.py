@@ -5,15 +5,22 @@ input, aliases cannot explode, keys stand once, and dates, `12:30` and `=` stay 
 """
 
 import re
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
 
-from evals_app.formats.document import MAX_NODES, Document, Node, Surprise, decoded
-from evals_app.formats.problems import FormatError, Loc, Problem, keys_text, shortened
+from evals_app.formats.document import MAX_NODES, Document, Surprise, decoded
+from evals_app.formats.problems import FormatError, Loc, Problem, holds, keys_text, shortened
 from evals_app.formats.yaml_scalars import character_fault, is_surprising, resolved
 
 MAX_DEPTH = 64
+_SHORT = 40  # characters
+_ALIASES = f"With its aliases this holds more than {MAX_NODES} values."
+
+_Json = dict[str, Any]
 
 # A comment begins with # and a blank; without the blank it may be a text, cut off: order #123.
 _PERHAPS_TEXT = re.compile(r"[ \t]+#(?![\s#]).*")
@@ -63,27 +70,189 @@ def read_yaml(path: str, content: bytes) -> Document:
         raise FormatError(builder.problems)
     if builder.root is None:
         raise FormatError([Problem(path, 1, 1, "", "", "The file is empty.")])
-    surprises: list[Surprise] = []
-    data = _data(builder.root, (), surprises)
-    return Document(path, data, builder.root, tuple(surprises))
+    marks, data = builder.marks, builder.root.data
+    return Document(path, data, marks, tuple(marks.surprises(data)))
 
 
 class _StopError(Exception):
     """Reading on would make no sense, or cost too much."""
 
 
+class _Marks:
+    """Where everything in a YAML file stands, in a few bytes for each key and value.
+
+    They have numbers in the order of the file; `_extents` says how many numbers each has with all
+    that is in it, so that the next one behind it is known. What they are is in the data beside.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lines, self._columns = array("I"), array("I")
+        self._begins, self._ends = array("I"), array("I")  # of plain scalars, in the text
+        self._extents = array("I")
+        self._aliases: dict[int, int] = {}
+        self._sources: dict[int, list[tuple[int, _Json]]] = {}  # what is merged into a mapping
+        self._merges: set[int] = set()  # keys that merge
+        self._odd: dict[int, str] = {}
+        # The numbers of what is in lists and mappings, once somebody asks.
+        self._items: dict[int, array[int]] = {}
+        self._keys: dict[int, dict[str, tuple[int, int]]] = {}
+        self.data: Any = None
+
+    def add(self, event: yaml.Event, *, is_plain: bool = False, alias: int | None = None) -> int:
+        """Give the next number to a key or a value."""
+        number = len(self._lines)
+        begin, end = event.start_mark, event.end_mark
+        self._lines.append(begin.line + 1 if begin else 1)
+        self._columns.append(begin.column + 1 if begin else 1)
+        is_known = is_plain and begin and end
+        self._begins.append(begin.index if is_known and begin else 1)
+        self._ends.append(end.index if is_known and end else 0)
+        self._extents.append(1)
+        if alias is not None:
+            self._aliases[number] = alias
+        return number
+
+    def end(self, number: int) -> None:
+        """Say that nothing more is in it."""
+        self._extents[number] = len(self._lines) - number
+
+    def odd(self, number: int, raw: str) -> None:
+        """Remember a plain scalar that may be a surprise."""
+        self._odd[number] = raw
+
+    def merge(self, into: int, key: int, number: int, data: Any) -> None:  # noqa: ANN401 - JSON
+        """Remember what a key `<<` merges into a mapping: one mapping, or a list of them."""
+        self._merges.add(key)
+        parts = [(number, data)]
+        if isinstance(data, list):
+            parts = [(child, data[n]) for n, _, child in self._children(number, data)]
+        self._sources.setdefault(into, []).extend(parts)
+
+    def at(self, number: int) -> tuple[int, int]:
+        """Give line and column."""
+        return self._lines[number], self._columns[number]
+
+    def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
+        """Give line and column of a value (or its key); of what holds it if it does not exist."""
+        *_, (key, node) = self._path(loc)
+        # A blank value has no place of its own worth showing.
+        is_blank = self._raw(node) == "" and self._lines[node] != self._lines[key]
+        return self.at(key if at_key or is_blank else node)
+
+    def raw(self, loc: Loc) -> str | None:
+        """Give the text of a plain scalar as it was written."""
+        path = list(self._path(loc))
+        return self._raw(path[-1][1]) if len(path) == len(loc) + 1 else None
+
+    def surprises(self, data: Any) -> Iterator[Surprise]:  # noqa: ANN401 - JSON
+        """Give the plain scalars that are read as something a person may not mean."""
+        self.data = data
+        if self._odd:
+            yield from self._surprises(0, data, ())
+
+    def _surprises(self, number: int, data: Any, loc: Loc) -> Iterator[Surprise]:  # noqa: ANN401
+        # Recursion is bounded: MAX_DEPTH counts aliases too.
+        if number in self._odd:
+            yield Surprise(loc, self._odd[number], data)
+        for step, _, child in self._children(number, data):
+            yield from self._surprises(child, data[step], (*loc, step))
+
+    def _raw(self, number: int) -> str | None:
+        begin, end = self._begins[number], self._ends[number]
+        return self._text[begin:end] if begin <= end else None
+
+    def _path(self, loc: Loc) -> Iterator[tuple[int, int]]:
+        """Give the keys and values on the way to a place, as far as it exists."""
+        number, data = 0, self.data
+        yield 0, 0
+        for step in loc:
+            found = self._child(number, data, step)
+            if found is None:
+                return
+            yield found
+            number, data = found[1], data[step]
+
+    def _child(self, number: int, data: Any, step: str | int) -> tuple[int, int] | None:  # noqa: ANN401
+        if not holds(data, step):
+            return None
+        if isinstance(step, int):
+            if number not in self._items:
+                self._items[number] = array("I", self._entries(number, len(data)))
+            child = self._resolved(self._items[number][step])
+            return child, child
+        if number not in self._keys:
+            children = self._children(number, data)
+            self._keys[number] = {name: (key, value) for name, key, value in children}
+        return self._keys[number][step]
+
+    def _children(self, number: int, data: Any) -> Iterator[tuple[Any, int, int]]:  # noqa: ANN401
+        """Give what is in a list or a mapping: its step, and the numbers of key and value."""
+        if isinstance(data, list):
+            for n, child in enumerate(self._entries(number, len(data))):
+                yield n, self._resolved(child), self._resolved(child)
+        if not isinstance(data, dict):
+            return
+        sources = self._sources.get(number, [])
+        written = list(self._written(number, data))
+        yield from written
+        given = {name for name, _, _ in written} if sources else set()
+        for source, merged in sources:
+            for name, key, value in self._children(source, merged):
+                if name not in given:
+                    given.add(name)
+                    yield name, key, value
+
+    def _written(self, number: int, data: _Json) -> Iterator[tuple[str, int, int]]:
+        """Give the entries of a mapping that are written in it."""
+        names = iter(data)
+        last = number + self._extents[number]
+        key = number + 1
+        while key < last:
+            value = key + self._extents[key]
+            if key not in self._merges:
+                yield next(names), self._resolved(key), self._resolved(value)
+            key = value + self._extents[value]
+
+    def _entries(self, number: int, count: int) -> Iterator[int]:
+        child = number + 1
+        for _ in range(count):
+            yield child
+            child += self._extents[child]
+
+    def _resolved(self, number: int) -> int:
+        return self._aliases.get(number, number)
+
+
+@dataclass(slots=True)
+class _Part:
+    """A value while the file is read. `raw` is the text of a plain scalar, None where it is quoted."""
+
+    number: int
+    data: Any = None
+    raw: str | None = None
+    size: int = 1
+    height: int = 1
+    is_open: bool = False
+    key: "_Part | None" = None  # that waits for its value
+    keys: dict[str, int] = field(default_factory=dict)
+    merged: list[_Json] = field(default_factory=list)
+
+
 class _Builder:
-    """Grow the tree from events, with its own stack instead of recursion."""
+    """Grow the data from events, with its own stack instead of recursion."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
+        self.marks = _Marks(text)
         self._text = text
         self.problems: list[Problem] = []
-        self.root: Node | None = None
-        self._stack: list[Node] = []
-        self._anchors: dict[str, Node] = {}
+        self.root: _Part | None = None
+        self._stack: list[_Part] = []
+        self._anchors: dict[str, _Part] = {}
         self._documents = 0
         self._count = 0
+        self._texts: dict[str, str] = {}  # short ones, so that equal ones are one
 
     def take(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.DocumentStartEvent):
@@ -120,26 +289,24 @@ class _Builder:
         found = shortened(value, loc) if value else ""
         self.problems.append(Problem(self.path, line, column, keys_text(loc), found, message))
 
-    def _key_problem(self, key: Node, message: str, value: str = "") -> None:
+    def _key_problem(self, key: _Part, message: str, value: str = "") -> None:
         keys = keys_text(self._loc())
-        self.problems.append(Problem(self.path, key.line, key.column, keys, value, message))
+        self.problems.append(Problem(self.path, *self.marks.at(key.number), keys, value, message))
 
     def _loc(self) -> Loc:
         steps: list[str | int] = []
-        for node in self._stack:
-            if node.items is not None:
-                steps.append(len(node.items))
-            elif node.key is not None:
-                steps.append(str(node.key.scalar))
+        for part in self._stack:
+            if isinstance(part.data, list):
+                steps.append(len(part.data))
+            elif part.key is not None:
+                steps.append(str(part.key.data))
         return tuple(steps)
 
-    def _node(self, event: yaml.NodeEvent) -> Node:
-        self._count += 1
-        if self._count > MAX_NODES:
-            self._stop(event, f"The file holds more than {MAX_NODES} values; split it.")
-        node = Node(*_mark(event))
+    def _part(self, event: yaml.NodeEvent, *, is_plain: bool = False) -> _Part:
+        self._take_room(event, 1, f"The file holds more than {MAX_NODES} values; split it.")
+        part = _Part(self.marks.add(event, is_plain=is_plain))
         if event.anchor:
-            self._anchors[event.anchor] = node
+            self._anchors[event.anchor] = part
         tag = getattr(event, "tag", None)
         if tag is not None:
             message = (
@@ -147,24 +314,34 @@ class _Builder:
                 "put it in quotes if it is text."
             )
             self._problem(event, message, tag)
-        return node
+        return part
 
-    def _scalar(self, event: yaml.ScalarEvent) -> Node:
-        node = self._node(event)
+    def _take_room(self, event: yaml.Event, size: int, message: str) -> None:
+        self._count += size
+        if self._count > MAX_NODES:
+            self._stop(event, message)
+
+    def _scalar(self, event: yaml.ScalarEvent) -> _Part:
+        is_plain = event.implicit[0] and event.style in (None, "")
+        part = self._part(event, is_plain=is_plain)
         text = event.value
         if fault := character_fault(text):
             self._problem(event, fault)
-        if not event.implicit[0] or event.style not in (None, ""):
-            node.scalar = text
-            return node
-        node.raw = text
+        if len(text) <= _SHORT:
+            text = self._texts.setdefault(text, text)
+        if not is_plain:
+            part.data = text
+            return part
+        part.raw = text
         try:
-            node.scalar = resolved(text)
+            part.data = resolved(text)
         except ValueError as error:
             self._problem(event, str(error), text)
-        if node.scalar is None or isinstance(node.scalar, str):
-            node.raw = (text + self._cut_off(event)).strip(" \t\r")
-        return node
+        if part.data is None or isinstance(part.data, str):
+            part.raw = (text + self._cut_off(event)).strip(" \t\r")
+        if is_surprising(part.raw, part.data):
+            self.marks.odd(part.number, part.raw)
+        return part
 
     def _cut_off(self, event: yaml.ScalarEvent) -> str:
         """Give the comment right behind a plain scalar if it may be meant as a part of it."""
@@ -172,108 +349,110 @@ class _Builder:
         return comment[0] if comment else ""
 
     def _open(self, event: yaml.CollectionStartEvent) -> None:
-        node = self._node(event)
-        node.is_open = True
-        if isinstance(event, yaml.SequenceStartEvent):
-            node.items = []
-        else:
-            node.entries = {}
+        part = self._part(event)
+        part.is_open = True
+        part.data = [] if isinstance(event, yaml.SequenceStartEvent) else {}
         if len(self._stack) >= MAX_DEPTH:
             self._stop(event, f"Nested deeper than {MAX_DEPTH} levels.")
-        self._stack.append(node)
+        self._stack.append(part)
 
     def _close(self, event: yaml.Event) -> None:
-        node = self._stack.pop()
-        node.is_open = False
-        for other in node.merged:
-            for name, (key, value) in (other.entries or {}).items():
+        part = self._stack.pop()
+        part.is_open = False
+        self.marks.end(part.number)
+        for other in part.merged:
+            for name, value in other.items():
                 # What is written out wins over what is merged in.
-                if node.entries is not None and name not in node.entries:
-                    node.entries[name] = (key, value)
-                    self._grow(node, value)
-        if node.size > MAX_NODES:
-            self._stop(event, f"With its aliases this holds more than {MAX_NODES} values.")
-        self._attach(node)
+                if name not in part.data:
+                    size, height = _measured(value)
+                    self._take_room(event, size, _ALIASES)
+                    part.data[name] = _copied(value)
+                    self._grow(part, size, height)
+        self._attach(part)
 
     def _alias(self, event: yaml.AliasEvent) -> None:
-        node = self._anchors.get(event.anchor or "")
-        if node is None:
+        part = self._anchors.get(event.anchor or "")
+        if part is None:
             message = "This alias has no anchor above it; put a text that begins with * in quotes."
             self._stop(event, message, f"*{event.anchor}")
-        elif node.is_open:
+        elif part.is_open:
             self._stop(event, "This alias stands inside its own anchor.", f"*{event.anchor}")
-        elif len(self._stack) + node.height > MAX_DEPTH:
+        elif len(self._stack) + part.height > MAX_DEPTH:
             self._stop(event, f"Nested deeper than {MAX_DEPTH} levels.", f"*{event.anchor}")
         else:
-            self._attach(node)
+            self._take_room(event, part.size, _ALIASES)
+            self.marks.add(event, alias=part.number)
+            self._attach(replace(part, data=_copied(part.data)))
 
-    def _attach(self, node: Node) -> None:
+    def _attach(self, part: _Part) -> None:
         if not self._stack:
-            self.root = node
+            self.root = part
             return
         parent = self._stack[-1]
-        if parent.items is not None:
-            parent.items.append(node)
-            self._grow(parent, node)
+        if isinstance(parent.data, list):
+            parent.data.append(part.data)
+            self._grow(parent, part.size, part.height)
         elif parent.key is None:
-            parent.key = self._as_key(node)
+            parent.key = self._as_key(part)
         else:
-            self._put(parent, parent.key, node)
+            self._put(parent, parent.key, part)
             parent.key = None
 
-    def _grow(self, parent: Node, node: Node) -> None:
-        parent.size += node.size
-        parent.height = max(parent.height, node.height + 1)
+    def _grow(self, parent: _Part, size: int, height: int) -> None:
+        parent.size += size
+        parent.height = max(parent.height, height + 1)
 
-    def _as_key(self, node: Node) -> Node:
-        if isinstance(node.scalar, str):
-            return node
-        if node.raw is None:
+    def _as_key(self, part: _Part) -> _Part:
+        if isinstance(part.data, str):
+            return part
+        if part.raw is None:
             message = "A key must be text, not a list or a mapping."
-            if node.entries is not None:
+            if isinstance(part.data, dict):
                 message += " Put a text that begins with {{ in quotes."
             found = ""
-        elif node.raw:
-            message = f'A key must be text: write "{node.raw}" in quotes.'
-            found = node.raw
+        elif part.raw:
+            message = f'A key must be text: write "{part.raw}" in quotes.'
+            found = part.raw
         else:
             message, found = "A key is missing before this colon.", ""
-        self._key_problem(node, message, found)
-        return Node(node.line, node.column, scalar=node.raw or "")
+        self._key_problem(part, message, found)
+        return _Part(part.number, part.raw or "")
 
-    def _put(self, parent: Node, key: Node, value: Node) -> None:
-        entries = parent.entries
-        if entries is None:
-            return
+    def _put(self, parent: _Part, key: _Part, value: _Part) -> None:
         if key.raw == "<<":
-            sources = value.items if value.items is not None else [value]
-            if all(each.entries is not None for each in sources):
+            sources = value.data if isinstance(value.data, list) else [value.data]
+            if all(isinstance(each, dict) for each in sources):
                 parent.merged += sources
+                self.marks.merge(parent.number, key.number, value.number, value.data)
                 return
             self._key_problem(key, "<< merges a mapping, or a list of mappings, into this one.")
             return
-        name = key.scalar
-        if name in entries:
-            first = entries[name][0].line
+        name = key.data
+        if name in parent.data:
+            first, _ = self.marks.at(parent.keys[name])
             self._key_problem(key, f"The key {name!r} stands twice; the first is on line {first}.")
             return
-        entries[name] = (key, value)
-        self._grow(parent, value)
+        parent.data[name] = value.data
+        parent.keys[name] = key.number
+        self._grow(parent, value.size, value.height)
+
+
+def _measured(data: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON
+    """Count values, and how deep they are nested; recursion is bounded, as that depth is."""
+    inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    size, height = 1, 1
+    for each in inner:
+        more, deeper = _measured(each)
+        size, height = size + more, max(height, deeper + 1)
+    return size, height
+
+
+def _copied(data: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(data, dict):
+        return {key: _copied(item) for key, item in data.items()}
+    return [_copied(item) for item in data] if isinstance(data, list) else data
 
 
 def _mark(event: yaml.Event) -> tuple[int, int]:
     mark = event.start_mark
     return (mark.line + 1, mark.column + 1) if mark else (1, 1)
-
-
-def _data(node: Node, loc: Loc, surprises: list[Surprise]) -> Any:  # noqa: ANN401 - JSON
-    # Recursion is bounded: MAX_DEPTH counts aliases too.
-    if node.items is not None:
-        return [_data(each, (*loc, n), surprises) for n, each in enumerate(node.items)]
-    if node.entries is not None:
-        return {
-            name: _data(value, (*loc, name), surprises) for name, (_, value) in node.entries.items()
-        }
-    if node.raw is not None and is_surprising(node.raw, node.scalar):
-        surprises.append(Surprise(loc, node.raw, node.scalar))
-    return node.scalar

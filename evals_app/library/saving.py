@@ -158,7 +158,9 @@ def compare_suites(
     rows = Suite.objects.with_head().filter(slug__in=_slugs(specs)).order_by("pk")
     by_slug = {spec.slug: spec for spec in specs}
     stored = {row.slug: row for row in rows}
-    pairs = {row.pk: _ComparedSuite(row, by_slug[row.slug], in_detail=in_detail) for row in rows}
+    pairs: dict[int | None, _ComparedSuite] = {
+        row.pk: _ComparedSuite(row, by_slug[row.slug], in_detail=in_detail) for row in rows
+    }
     for case in cases_of(list(rows)):
         pairs[case.suite_id].take(case)
     return [
@@ -169,15 +171,19 @@ def compare_suites(
     ]
 
 
+def _readable_head(row: Suite) -> SuiteSpec | None:
+    try:
+        return SuiteSpec.model_validate(row.written_head(), context=FROZEN)
+    except ValidationError:
+        return None
+
+
 class _ComparedSuite:
     """Compares a stored suite with a spec while its cases come one by one."""
 
     def __init__(self, row: Suite, spec: SuiteSpec, *, in_detail: bool) -> None:
         self._row, self._spec, self._in_detail = row, spec, in_detail
-        try:
-            self._head = SuiteSpec.model_validate(row.written_head(), context=FROZEN)
-        except ValidationError:
-            self._head = None
+        self._head = _readable_head(row)
         self._wanted = {case.name: (case, digest_of(case)) for case in spec.cases}
         self._stored: dict[str, StoredCase] = {}
         self._digests: list[str] = []
