@@ -10,7 +10,7 @@ from evals_app.formats.tables.columns import (
     Column,
     ComparedColumn,
 )
-from evals_app.formats.tables.sheet import Sheet
+from evals_app.formats.tables.sheet import Owner, Sheet
 from evals_app.formats.tables.values import NAME
 
 Json = dict[str, Any]
@@ -26,6 +26,7 @@ def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
     cases: list[Json] = []
     begun: dict[str, int] = {}
     column = _name_column(sheet)
+    sheet.names = column or 0
     first = 0
     for row in sheet.filled_rows():
         name = None if column is None else sheet.value(row, column, NAME.read)
@@ -38,7 +39,6 @@ def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
             elif name is None and column is not None:
                 sheet.report(row, column, "The first row of a case has its name.")
             cases.append({"turns": []})
-            sheet.note(("cases", len(cases) - 1), row, column or 0)
         if name is not None:
             begun.setdefault(name, row)
         _add_row(sheet, row, cases, first=first, compares=compares)
@@ -53,10 +53,11 @@ def _name_column(sheet: Sheet) -> int | None:
 
 
 def _add_row(sheet: Sheet, row: int, cases: list[Json], *, first: int, compares: bool) -> None:
-    case: Loc = ("cases", len(cases) - 1)
-    turn: Loc = (*case, "turns", len(cases[-1]["turns"]))
     said: Json = {}
-    sheet.note(turn, row, sheet.column("user") or 0)
+    notes: dict[tuple[Owner, Loc], int] = {
+        ("case", ()): sheet.names,
+        ("turn", ()): sheet.column("user") or 0,
+    }
     for n, column in sheet.columns.items():
         if not isinstance(column, Column) or column.owner == "suite":
             continue
@@ -66,12 +67,13 @@ def _add_row(sheet: Sheet, row: int, cases: list[Json], *, first: int, compares:
             continue
         value = sheet.value(row, n, column.kind.read)
         if value is not None:
-            owner, place = (cases[-1], case) if column.owner == "case" else (said, turn)
-            sheet.note((*place, *column.path), row, n)
+            owner = cases[-1] if column.owner == "case" else said
+            notes[column.owner, column.path] = n
             if not _put(owner, column.path, value):
                 sheet.report(row, n, "Another column says this too; write it once.")
-    _add_checks(sheet, row, said, turn, compares=compares)
+    _add_checks(sheet, row, said, notes, compares=compares)
     _check_message(sheet, row, said)
+    sheet.note_turn(row, notes, begins=row == first)
     cases[-1]["turns"].append(said)
 
 
@@ -113,25 +115,26 @@ def _check_message(sheet: Sheet, row: int, said: Json) -> None:
         sheet.report(row, column, message)
 
 
-def _add_checks(sheet: Sheet, row: int, said: Json, turn: Loc, *, compares: bool) -> None:
+def _add_checks(
+    sheet: Sheet, row: int, said: Json, notes: dict[tuple[Owner, Loc], int], *, compares: bool
+) -> None:
     """Collect the checks of a turn: those of the columns in their order, then those in data."""
     data = said.get("assertions", [])
     lines = [(n, each, line) for n, each in sheet.check_columns() for line in _lines(sheet, row, n)]
     if not isinstance(data, list) or not ("assertions" in said or lines):
         return  # it is wrong, and will be reported; or the turn has the suite's checks
-    in_data = sheet.origins.get((*turn, "assertions"), ())
-    checks: list[tuple[Json, Loc]] = [
-        (check, (sheet.name, row, n))
+    checks: list[tuple[Json, int]] = [
+        (check, n)
         for n, column, line in lines
         if not _is_none(column, line) and (check := sheet.read(row, n, line, column.read))
     ]
     says_how = "assertions" in said or any(isinstance(each, ComparedColumn) for _, each, _ in lines)
     if compares and "expected" in said and not (says_how or said.get("inherit")):
-        checks.insert(0, (dict(USUAL), sheet.origins[*turn, "expected"]))
-    checks += [(check, in_data) for check in data]
+        checks.insert(0, (dict(USUAL), notes["turn", ("expected",)]))
+    checks += [(check, notes["turn", ("assertions",)]) for check in data]
     said["assertions"] = [check for check, _ in checks]
-    for k, (_, origin) in enumerate(checks):
-        sheet.origins[*turn, "assertions", k] = origin
+    for k, (_, n) in enumerate(checks):
+        notes["turn", ("assertions", k)] = n
 
 
 def _lines(sheet: Sheet, row: int, n: int) -> list[str]:

@@ -1,8 +1,9 @@
 """One sheet while it is read: its header, its cells, and everything that is wrong with it."""
 
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from evals_app.formats.problems import Level, Loc, Problem, keys_text
 from evals_app.formats.tables.columns import (
@@ -21,6 +22,11 @@ from evals_app.formats.tables.columns import (
 from evals_app.formats.tables.table import TITLES, Table, cell_name
 from evals_app.formats.tables.texts import from_cell
 
+# Where a part of a case or a turn was written: its place in that, and the column.
+Owner = Literal["case", "turn"]
+Note = tuple[tuple[Owner, Loc], int]
+Notes = Mapping[tuple[Owner, Loc], int]
+
 SMALLEST = (
     "The smallest table has a header user (or question) and a header expected (or answer), and a row "
     "for each case."
@@ -32,7 +38,9 @@ class Sheet:
     """A sheet, its header found: the first of the first rows that has a column of messages.
 
     Rows and columns are counted from 0. `columns` are those whose header is known; `origins` says
-    in which cell each part of the suite was written, `with_keys` which cells hold data with keys.
+    in which cell each part of the suite was written, but for its cases. These are said by row:
+    `turns` are the rows of turns, `begins` which of them begin a case, `notes` the columns of what
+    each says. `with_keys` says which cells hold data with keys.
     """
 
     table: Table
@@ -41,7 +49,12 @@ class Sheet:
     columns: dict[int, AnyColumn] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     origins: dict[Loc, Loc] = field(default_factory=dict)
+    names: int = 0  # the column of the names of cases
+    turns: "array[int]" = field(default_factory=lambda: array("I"))
+    begins: "array[int]" = field(default_factory=lambda: array("I"))
+    notes: list[Notes] = field(default_factory=list)
     with_keys: set[Loc] = field(default_factory=set)
+    _known_notes: dict[frozenset[Note], Notes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.origins[()] = (self.name,)
@@ -118,9 +131,28 @@ class Sheet:
         """Report what is wrong with the sheet as a whole."""
         self.problems.append(self.table.problem((self.name,), message))
 
-    def note(self, ours: Loc, row: int, column: int) -> None:
-        """Remember in which cell a part of the suite was written."""
-        self.origins[ours] = (self.name, row, column)
+    def note_turn(self, row: int, notes: Notes, *, begins: bool) -> None:
+        """Remember in which columns the parts of the next turn, and of its case, were written."""
+        if begins:
+            self.begins.append(len(self.turns))
+        self.turns.append(row)
+        # Most rows say the same things: one note serves them all.
+        self.notes.append(self._known_notes.setdefault(frozenset(notes.items()), notes))
+
+    def _origin(self, loc: Loc) -> tuple[Loc, Loc]:
+        """Give the cell nearest to a part of the suite, and what of the place is inside of it."""
+        match loc:
+            case ("cases", int(c), "turns", int(t), *_) if c < len(self.begins):
+                return self._noted("turn", self.begins[c] + t, loc[4:])
+            case ("cases", int(c), *_) if c < len(self.begins):
+                return self._noted("case", self.begins[c], loc[2:])
+        length = next(n for n in range(len(loc), -1, -1) if loc[:n] in self.origins)
+        return self.origins[loc[:length]], loc[length:]
+
+    def _noted(self, owner: Owner, turn: int, loc: Loc) -> tuple[Loc, Loc]:
+        notes = self.notes[turn]
+        length = next(n for n in range(len(loc), -1, -1) if (owner, loc[:n]) in notes)
+        return (self.name, self.turns[turn], notes[owner, loc[:length]]), loc[length:]
 
     def place(
         self,
@@ -132,8 +164,7 @@ class Sheet:
         level: Level = "error",
     ) -> Problem:
         """Make a Problem in the cell that is nearest to a part of the suite."""
-        length = next(n for n in range(len(loc), -1, -1) if loc[:n] in self.origins)
-        origin, below = self.origins[loc[:length]], loc[length:]
+        origin, below = self._origin(loc)
         if below and origin in self.with_keys:
             message = f"{keys_text(below)}: {message}"
         return self.table.problem(origin, message, value=value, level=level)
