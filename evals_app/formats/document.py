@@ -19,6 +19,8 @@ from evals_app.formats.yaml_scalars import fault
 MAX_BYTES = 10 * 1024 * 1024
 # Counted with every alias written out.
 MAX_NODES = 500_000
+# Of all files of an import together. Each takes up to some hundred bytes of memory.
+MAX_VALUES = 1_000_000
 
 _MAX_BAD_CHARACTERS = 5
 # What YAML itself allows in a text, less the byte order mark.
@@ -134,6 +136,17 @@ class Document:
                 return []
             data = data[step]
         return data
+
+
+def values_in(data: Any) -> int:  # noqa: ANN401 - JSON
+    """Count values, without recursion."""
+    waiting, count = [data], 0
+    while waiting:
+        count += 1
+        value = waiting.pop()
+        if isinstance(value, dict | list):
+            waiting += value.values() if isinstance(value, dict) else value
+    return count
 
 
 def json_document(path: str, data: Any) -> Document:  # noqa: ANN401 - JSON

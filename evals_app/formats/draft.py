@@ -22,6 +22,12 @@ MODELS: dict[Kind, type[BaseModel]] = {
     "suite": SuiteSpec,
 }
 
+# Cases, turns and checks of an import together. Each takes between 1 and 2 kB of memory.
+MAX_PARTS = 250_000
+TOO_MANY_PARTS = (
+    f"There are more than {MAX_PARTS:,} cases, turns and checks together, which is more than one import "
+    "reads. Divide the suite among several files, and import one after the other."
+)
 # Above this a worker gives a conversation up.
 MAX_CASE_S = 1500
 
@@ -81,6 +87,9 @@ def drafted(
     `place` translates where these are not the words of the file.
     """
     put = place or document.problem
+    if kind == "suite" and parts_in(data) > MAX_PARTS:
+        problem = put((), TOO_MANY_PARTS, value="")
+        return Draft(kind, dialect, document, data, None, (), (problem,), put)
     spec, problems = validated(MODELS[kind], data, document, place=place)
     if isinstance(spec, SuiteSpec):
         problems += suite_warnings(spec, put)
@@ -180,6 +189,15 @@ def _assertions(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Loc]]:
         for turn, there in rows(case, "turns", here):
             yield from rows(turn, "assertions", there)
         yield from rows(case, "final_assertions", here)
+
+
+def parts_in(data: Any) -> int:  # noqa: ANN401 - JSON
+    """Count the cases, turns and checks of a suite that may not be sound."""
+    if not isinstance(data, dict):
+        return 0
+    cases = [case for case, _ in rows(data, "cases", ())]
+    turns = sum(1 for case in cases for _ in rows(case, "turns", ()))
+    return len(cases) + turns + sum(1 for _ in _assertions(data))
 
 
 def rows(data: dict[str, Any], key: str, loc: Loc) -> Iterator[tuple[dict[str, Any], Loc]]:

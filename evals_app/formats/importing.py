@@ -1,6 +1,6 @@
 """Read many files at once: all of them, or everything that is wrong with any of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -25,8 +25,8 @@ from evals_app.formats.detect import (
     project_folder,
     suite_dialect,
 )
-from evals_app.formats.document import Document, json_document
-from evals_app.formats.draft import Draft
+from evals_app.formats.document import MAX_VALUES, Document, json_document, values_in
+from evals_app.formats.draft import MAX_PARTS, TOO_MANY_PARTS, Draft, parts_in
 from evals_app.formats.foreign import Around, Read
 from evals_app.formats.kinds import Dialect, Kind
 from evals_app.formats.native import read_native
@@ -135,7 +135,8 @@ def read_files(
     read = _classified(files, dialect, problems, unread)
     agents = frozenset({*known.agents, *_native_agents(read), *unread.get("agent", ())})
     around = Around(attached, agent, environment, agents, root)
-    drafts = list(map(attached.attach, _drafts(read, around, known)))
+    drafts = list(_bounded(_drafts(read, around, known)))
+    drafts = list(map(attached.attach, drafts))
     # What another file names is a part of that, even if it looks like an eval file.
     drafts = [each for each in drafts if each.document.path not in attached.claimed]
     problems = [each for each in problems if each.path not in attached.claimed]
@@ -167,6 +168,7 @@ def _classified(
     """Read the YAML of each file and tell what it is; what is wrong goes to `problems`."""
     read: list[_File] = []
     ours = None if dialect in _FOREIGN else dialect
+    size = 0
     for file in files:
         if is_shown(file.path) or not is_readable(file.path):
             message = (
@@ -186,6 +188,13 @@ def _classified(
                 there = filter(None, (lobu_agent(each.path) for each in files))
                 unread.setdefault("agent", []).extend(there)
             continue
+        size += values_in(document.data)
+        if size > MAX_VALUES:
+            message = (
+                f"With this file there are more than {MAX_VALUES:,} values, which is more than one "
+                "import reads. Import the files one after the other, or a part of them at a time."
+            )
+            raise FormatError([*problems, Problem(file.path, 0, 0, "", "", message)])
         if foreign := _foreign_dialect(document, dialect):
             read.append(_File(document, None, foreign))
             continue
@@ -251,23 +260,35 @@ def _native_agents(files: Sequence[_File]) -> Iterator[str]:
             yield data["slug"]
 
 
-def _drafts(files: Sequence[_File], around: Around, known: Known) -> list[Draft]:
-    drafts: list[Draft] = []
+def _bounded(drafts: Iterable[Draft]) -> Iterator[Draft]:
+    """Give drafts as far as one import may go.
+
+    Raises:
+        FormatError: there are more cases, turns and checks.
+    """
+    size = 0
+    for draft in drafts:
+        size += parts_in(draft.data) if draft.kind == "suite" else 0
+        if size > MAX_PARTS:
+            raise FormatError([Problem(draft.document.path, 0, 0, "", "", TOO_MANY_PARTS)])
+        yield draft
+
+
+def _drafts(files: Sequence[_File], around: Around, known: Known) -> Iterator[Draft]:
     for dialect, read in _FOREIGN.items():
         if documents := [each.document for each in files if each.dialect == dialect]:
-            drafts += read(documents, around)
+            yield from read(documents, around)
     for file in files:
         if file.kind is None:
             continue
         if file.dialect == "native":
-            drafts.append(read_native(file.document, file.kind))
+            yield read_native(file.document, file.kind)
         elif file.kind == "fixture":
-            drafts.append(struere.read_fixture(file.document))
+            yield struere.read_fixture(file.document)
         else:
             slugs = _project_fixtures(file, files)
             had = known.fixtures_of
-            drafts.append(struere.read_suite(file.document, fixtures=slugs, had=had))
-    return drafts
+            yield struere.read_suite(file.document, fixtures=slugs, had=had)
 
 
 def _project_fixtures(suite: _File, files: Sequence[_File]) -> list[str]:

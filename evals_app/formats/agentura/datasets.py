@@ -13,6 +13,8 @@ from evals_app.formats.json_lines import read_json_lines
 from evals_app.formats.problems import FormatError, Loc, Problem
 from evals_app.formats.reading import Reading
 
+MAX_ROWS = 25_000
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
@@ -54,6 +56,9 @@ def read_dataset(
     if not document.data:
         message = "This dataset has no rows, so nothing would be asked."
         return None, [document.problem((), message)]
+    if len(document.data) > MAX_ROWS:
+        message = f"A dataset has at most {MAX_ROWS:,} rows; divide it among several, and suites."
+        return None, [document.problem((MAX_ROWS,), message, value="")]
     if len(document.data) == 1 and isinstance(document.data[0], list):
         message = "Write one row a line, each {...}, without a list around them and commas between."
         return None, [document.problem((0,), message)]

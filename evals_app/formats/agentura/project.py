@@ -237,6 +237,8 @@ def _note(places: Places, case: Loc, document: Document, written: Conversation) 
         turn = (*case, "turns", t)
         places.note((*turn, "user"), document, exchange.user_loc)
         places.note((*turn, "expected"), document, exchange.expected_loc)
+        if written.row.expected_tool is None:
+            continue
         call = (*turn, "assertions", 0)
         places.note((*call, "tool"), document, (*written.loc, "expected_tool"))
         places.note((*call, "args"), document, (*written.loc, "expected_args"))

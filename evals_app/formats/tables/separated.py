@@ -12,7 +12,15 @@ from typing import Any
 from evals_app.formats.document import MAX_BYTES, Node, decoded
 from evals_app.formats.problems import FormatError, Problem, shown
 from evals_app.formats.tables.columns import is_known
-from evals_app.formats.tables.table import MAX_COLUMNS, MAX_ROWS, NO_NAME, TITLES, Table
+from evals_app.formats.tables.table import (
+    MAX_CELLS,
+    MAX_COLUMNS,
+    MAX_ROWS,
+    NO_NAME,
+    TITLES,
+    TOO_MANY_CELLS,
+    Table,
+)
 from evals_app.formats.tables.texts import from_csv, in_csv
 
 _SEPARATORS = ",;\t|"
@@ -36,7 +44,7 @@ def read_csv(path: str, content: bytes) -> Table:
         separator, text = found[1], text[found.end() :]
     rows: list[list[str]] = []
     reader = _reader(text, separator or _separator(text))
-    begin = 0  # of a row, in lines
+    begin = cells = 0  # where a row begins, in lines; how many cells there were
     try:
         for row in reader:
             begin = reader.line_num
@@ -44,6 +52,9 @@ def read_csv(path: str, content: bytes) -> Table:
             if len(rows) > MAX_ROWS or len(row) > MAX_COLUMNS:
                 message = f"A table has at most {MAX_ROWS:,} rows and {MAX_COLUMNS:,} columns."
                 raise FormatError([Problem(path, len(rows), 1, "", "", message)])
+            cells += len(row)
+            if cells > MAX_CELLS:
+                raise FormatError([Problem(path, len(rows), 1, "", "", TOO_MANY_CELLS)])
     except csv.Error as error:
         message = (
             f"The quotes of this row do not match: {error}. A quote opens or closes a whole cell; "

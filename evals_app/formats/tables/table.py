@@ -13,6 +13,8 @@ NO_NAME = ""
 TITLES = 10  # rows that may stand above the header
 MAX_ROWS = 200_000
 MAX_COLUMNS = 1_000
+MAX_CELLS = 1_000_000  # of a sheet, blank ones up to the last of each row too
+TOO_MANY_CELLS = f"A table has at most {MAX_CELLS:,} cells; split it."
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,14 @@ from openpyxl.utils.cell import get_column_letter, range_boundaries
 from evals_app.formats.document import MAX_BYTES, Node
 from evals_app.formats.problems import FormatError, Loc, Problem
 from evals_app.formats.tables.shown import shown_text
-from evals_app.formats.tables.table import MAX_COLUMNS, MAX_ROWS, Sheets, Table
+from evals_app.formats.tables.table import (
+    MAX_CELLS,
+    MAX_COLUMNS,
+    MAX_ROWS,
+    TOO_MANY_CELLS,
+    Sheets,
+    Table,
+)
 from evals_app.formats.tables.texts import from_xlsx, in_xlsx
 
 MAX_CELL = 32_767  # characters
@@ -154,6 +161,7 @@ def _rows(sheet: Any) -> tuple[list[list[str]], dict[tuple[int, int], str]]:  # 
     """Read what a person sees, without blank rows at the end; and the errors of formulas."""
     rows: list[list[str]] = []
     faults: dict[tuple[int, int], str] = {}
+    count = 0
     for r, cells in enumerate(_cells(sheet)):
         row = [_text(cell) for cell in cells]
         if not any(row):
@@ -161,6 +169,11 @@ def _rows(sheet: Any) -> tuple[list[list[str]], dict[tuple[int, int], str]]:  # 
         if r >= MAX_ROWS:
             message = f"The sheet {sheet.title} has more than {MAX_ROWS:,} rows; split it."
             raise _TooMuchError(message)
+        while not row[-1]:
+            row.pop()
+        count += len(row)
+        if count > MAX_CELLS:
+            raise _TooMuchError(TOO_MANY_CELLS)
         rows += [[] for _ in range(len(rows), r)]
         rows.append(row)
         faults |= {
