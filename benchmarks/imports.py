@@ -1,6 +1,7 @@
 """Measure what it takes to import, import again and export 10,000 cases, by the commands.
 
-On SQLite also how long another writer waits in the meantime, at most: it has one at a time.
+On SQLite also how long another writer waits in the meantime, at most: it has one at a time. On Linux
+also how much memory the first import and the second take at their peaks, for each MB of files.
 
     DATABASE_URL=postgresql://... python -m benchmarks.imports --cases 10000
 
@@ -93,20 +94,50 @@ def measure(*, cases: int, suites: int) -> None:
     for count in (1, suites):
         each = max(1, cases // count)
         with _own_database(), tempfile.TemporaryDirectory() as folder, _another_writer() as waits:
-            took = _measured(Path(folder), suites=count, cases=each)
+            took, grown = _measured(Path(folder), suites=count, cases=each)
         title = f"{count} x {each:,} cases"
         waited = f"   others waited {max(waits):.1f} s at most" if waits else ""
-        print(f"{title:<24} {' '.join(took)}{waited}", flush=True)
+        memory = f"   {grown[0]:.1f}, again {grown[1]:.1f} MB a MB" if all(grown) else ""
+        print(f"{title:<24} {' '.join(took)}{waited}{memory}", flush=True)
 
 
-def _measured(folder: Path, *, suites: int, cases: int) -> Sequence[str]:
+def _measured(
+    folder: Path, *, suites: int, cases: int
+) -> tuple[Sequence[str], Sequence[float | None]]:
     written, exported = folder / "written", folder / "exported"
     _write(written, suites=suites, cases=cases)
-    took = [_timed("import_evals", written), _timed("import_evals", written)]
+    took: list[str] = []
+    grown: list[float | None] = []
+    for _ in range(2):
+        with _peak_of(written) as peak:
+            took.append(_timed("import_evals", written))
+        grown.append(peak.get("MB a MB"))
     _write(written, suites=suites, cases=cases, changed=max(1, cases // 100))
     took.append(_timed("import_evals", written))
     took.append(_timed("export_evals", dir=exported))
-    return took
+    return took, grown
+
+
+@contextmanager
+def _peak_of(folder: Path) -> Iterator[dict[str, float]]:
+    """Give how far the memory of this process grows meanwhile, for each MB of files in a folder."""
+    found: dict[str, float] = {}
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if not reset.exists():
+        yield found
+        return
+    reset.write_text(
+        "5"
+    )  # the peak begins anew: https://man7.org/linux/man-pages/man5/proc_pid_clear_refs.5.html
+    before = _kilobytes(status, "VmRSS")
+    yield found
+    size = sum(each.stat().st_size for each in folder.iterdir())
+    found["MB a MB"] = (_kilobytes(status, "VmHWM") - before) * 1024 / size
+
+
+def _kilobytes(status: Path, name: str) -> int:
+    line = next(each for each in status.read_text().splitlines() if each.startswith(name))
+    return int(line.split()[1])
 
 
 def _write(folder: Path, *, suites: int, cases: int, changed: int = 0) -> None:

@@ -23,7 +23,7 @@ MODELS: dict[Kind, type[BaseModel]] = {
 }
 
 # Cases, turns and checks of an import together. Each takes between 1 and 2 kB of memory.
-MAX_PARTS = 250_000
+MAX_PARTS = 200_000
 TOO_MANY_PARTS = (
     f"There are more than {MAX_PARTS:,} cases, turns and checks together, which is more than one import "
     "reads. Divide the suite among several files, and import one after the other."

@@ -43,6 +43,10 @@ What turns show stands in the folder `SLUG.files` beside the suite. Nothing in a
 ends in `.files` is imported by itself. Of office documents the text is read: the first 200,000
 characters, of at most 20 MB unpacked and 500,000 elements.
 
+A file has at most 10 MB and 500,000 keys and values, aliases written out. All files of one import together have at
+most 1,000,000 values, and 200,000 cases, turns and checks. Divide what is larger among several suites, and import one
+after the other.
+
 Files of other systems are read as they are: tables ([spreadsheets](spreadsheets.md)) and projects
 of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
 [Lobu](coming-from-lobu.md), [HoloDeck](coming-from-holodeck.md) and

@@ -1,3 +1,4 @@
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from evals_app.formats import (
     Problem,
     SourceData,
     SourceFile,
+    draft,
+    importing,
     read_files,
 )
 from evals_app.formats.kinds import Dialect
@@ -645,3 +648,62 @@ def test_a_text_that_yaml_cuts_off_is_warned_of(path: str, files: dict[str, str]
 
     said = [each for each in found.warnings if "A # behind a blank" in each.message]
     assert [(each.path, "refund for order" in each.message) for each in said] == [(path, True)]
+
+
+TWO_CASES = SUITE + "  - name: d\n    turns: [{user: hi}, {user: bye}]\n"  # 6 parts
+
+
+def test_a_suite_of_too_many_parts_is_refused_before_it_is_validated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(draft, "MAX_PARTS", 5)
+
+    found = errors({"a.suite.yaml": TWO_CASES.replace("user: bye", "usr: bye")})
+
+    assert [each.path for each in found] == ["a.suite.yaml"]
+    assert "several files" in found[0].message
+
+
+def test_files_of_too_many_parts_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "MAX_PARTS", 11)
+    other = TWO_CASES.replace("slug: refunds", "slug: others")
+
+    found = errors({"a.suite.yaml": TWO_CASES, "b.suite.yaml": other})
+
+    assert [each.path for each in found] == ["b.suite.yaml"]
+    assert "one after the other" in found[0].message
+
+
+def test_files_of_as_many_parts_as_are_allowed_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "MAX_PARTS", 6)
+    monkeypatch.setattr(draft, "MAX_PARTS", 6)
+
+    found = read({"a.suite.yaml": TWO_CASES}, known=Known(agents={"support": "model"}))
+
+    assert len(found.suites[0].spec.cases) == 2
+
+
+def test_files_of_too_many_values_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "MAX_VALUES", 30)
+
+    found = errors({"a.suite.yaml": TWO_CASES, "b.suite.yaml": TWO_CASES})
+
+    assert [each.path for each in found] == ["b.suite.yaml"]
+    assert "more than 30 values" in found[0].message
+
+
+def test_a_case_takes_a_few_kilobytes_while_it_is_read() -> None:
+    rows = "".join(f"Where is my order {n}?,It is on its way {n}.\n" for n in range(2000))
+    source = SourceFile("a.csv", f"question,answer\n{rows}".encode())
+    read_files(
+        [source], agent="desk", known=Known(agents={"desk": "model"})
+    )  # what is imported once
+
+    tracemalloc.start()
+    try:
+        read_files([source], agent="desk", known=Known(agents={"desk": "model"}))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak / 2000 < 8000  # about 3,000

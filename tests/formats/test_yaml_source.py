@@ -231,3 +231,28 @@ def test_what_yaml_reads_in_its_own_way_is_noted(written: str, *, surprising: bo
     document = read_yaml("x.yaml", f"a: {written}".encode())
 
     assert [each.raw for each in document.surprises] == ([written] if surprising else [])
+
+
+def test_places_behind_aliases_and_merges_are_those_where_they_were_written() -> None:
+    text = b"a: &a\n  x: yes\nb: *a\nc:\n  <<: *a\n  y: 2\nd: [1, *a]\n"
+
+    document = read_yaml("x.yaml", text)
+
+    assert document.place(("b", "x")) == document.place(("c", "x")) == (2, 6)
+    assert document.place(("d", 1, "x"), at_key=True) == (2, 3)
+    assert document.place(("c", "y")) == (6, 6)
+    assert [each.loc for each in document.surprises] == [
+        ("a", "x"),
+        ("b", "x"),
+        ("c", "x"),
+        ("d", 1, "x"),
+    ]
+
+
+def test_merges_that_multiply_are_stopped_before_they_take_memory() -> None:
+    keys = "".join(f"  k{n}: 1\n" for n in range(20_000))
+    merges = "- <<: *a\n" * 20_000
+
+    found = problems_of(f"a: &a\n{keys}b:\n{merges}".encode())
+
+    assert "aliases" in found[0].message

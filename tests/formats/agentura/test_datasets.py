@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from evals_app.formats import FormatError, SourceFile, read_files
+from evals_app.formats.agentura import datasets
 from tests.formats.agentura.projects import (
     ACCURACY,
     CONVERSATION,
@@ -118,6 +119,15 @@ def test_more_than_a_thousand_rows_are_read() -> None:
     rows = '{"input": "what is 2+2", "expected": "4"}\n' * 1200
 
     assert len(suite(ACCURACY, {"evals/accuracy.jsonl": rows}).cases) == 1200
+
+
+def test_a_dataset_of_too_many_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "MAX_ROWS", 2)
+    rows = '{"input": "what is 2+2", "expected": "4"}\n' * 3
+
+    found = problems(ACCURACY, {"evals/accuracy.jsonl": rows})
+
+    assert ["at most 2 rows" in each for each in map(str, found)] == [True]
 
 
 def test_a_missing_dataset_is_looked_for_among_the_files_of_the_import() -> None:

@@ -3,6 +3,7 @@ import codecs
 import pytest
 
 from evals_app.formats import FormatError
+from evals_app.formats.tables import separated
 from evals_app.formats.tables.separated import read_csv, write_csv_rows
 
 
@@ -93,3 +94,12 @@ def test_cells_are_quoted_where_it_matters_and_no_cell_is_a_formula() -> None:
 
     assert written == codecs.BOM_UTF8 + b'a," b","c""","d;e",\'=f,\r\n'
     assert rows(written) == [["a", " b", 'c"', "d;e", "=f", ""]]
+
+
+def test_a_table_of_too_many_cells_is_refused_even_if_they_are_blank(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(separated, "MAX_CELLS", 5)
+
+    with pytest.raises(FormatError, match="cells; split it"):
+        rows("user,,\na,,\n")
