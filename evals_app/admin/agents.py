@@ -27,7 +27,7 @@ from evals_app.engine.quoting import shortened
 from evals_app.engine.spec import PREFIXES
 from evals_app.formats.explain import explain
 from evals_app.formats.problems import Loc, Problem
-from evals_app.library.saving import agent_columns
+from evals_app.library.columns import agent_columns
 from evals_app.models import Agent
 from evals_app.models.agents import model_reference
 from fixtures_app.admin.editor import Editor, VersionedForm

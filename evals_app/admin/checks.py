@@ -26,7 +26,7 @@ from evals_app.engine.graders.base import Need
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
 from evals_app.formats.problems import Loc
-from evals_app.library.saving import assertion_columns
+from evals_app.library.columns import assertion_columns
 from evals_app.models import Assertion, Suite
 from evals_app.models.agents import model_reference
 from fixtures_app.admin.editor import Editor

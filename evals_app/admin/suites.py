@@ -52,8 +52,8 @@ from evals_app.admin.words import refuse
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.suite import SuiteSpec
 from evals_app.library import Rights
+from evals_app.library.columns import suite_columns
 from evals_app.library.downloads import Download, download, download_suite
-from evals_app.library.saving import suite_columns
 from evals_app.models import Agent, Case, Run, Suite
 from evals_app.models.agents import model_reference
 from fixtures_app.admin.editor import VersionedForm

@@ -11,7 +11,7 @@ from django.db.models import CharField, Model, Q
 from django.db.models.functions import Cast
 
 from evals_app.library.changes import Change, Edit, Kind
-from evals_app.library.saving import Compared
+from evals_app.library.comparing import Compared
 from evals_app.models import Agent, Case, Provider, Suite
 from fixtures_app.models import EntityType, Fixture
 

@@ -11,7 +11,8 @@ from evals_app.engine.graders.base import PlainGrader
 from evals_app.engine.suite import AssertionSpec
 from evals_app.engine.trial import Trial, View
 from evals_app.formats.snapshot import read_case
-from evals_app.library.saving import assertion_columns, same
+from evals_app.library.columns import assertion_columns
+from evals_app.library.comparing import same
 from evals_app.models import Assertion, Case, Execution, SnapshotCase, Turn
 
 

@@ -33,18 +33,20 @@ from evals_app.formats import (
     read_files,
 )
 from evals_app.library.changes import Change, ImportReport, Kind
-from evals_app.library.edits import edit_of, note_changes
-from evals_app.library.memory import set_aside, uncollected
-from evals_app.library.rights import EVERYTHING, Rights
-from evals_app.library.saving import (
+from evals_app.library.comparing import (
     Compared,
-    Mark,
-    SuiteWriting,
     compare_agents,
     compare_providers,
     compare_suites,
     compared,
     digest_of,
+)
+from evals_app.library.edits import edit_of, note_changes
+from evals_app.library.memory import set_aside, uncollected
+from evals_app.library.rights import EVERYTHING, Rights
+from evals_app.library.saving import (
+    Mark,
+    SuiteWriting,
     mark_unchanged,
     write_agents,
     write_providers,

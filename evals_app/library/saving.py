@@ -4,227 +4,45 @@ A suite's cases keep their rows by name, so that links to them stay good, unless
 once; the turns and checks of a case that differs are replaced whole.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 from django.db import connection, models, transaction
-from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.permits import FROZEN
 from evals_app.engine.spec import PriceSpec, ProviderSpec
-from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
-from evals_app.formats import Difference, differences
-from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
-from evals_app.models.agents import model_columns
-from evals_app.models.concurrency import let_others_write
-from evals_app.models.suites import (
-    LIMITS,
-    cases_of,
-    delete_cases,
-    empty_cases,
-    remove_staged,
+from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.library.columns import (
+    agent_columns,
+    assertion_columns,
+    case_columns,
+    price_columns,
+    provider_columns,
+    suite_columns,
+    turn_columns,
 )
-from fixtures_app.library import Saved, canonical
+from evals_app.library.comparing import (
+    Compared,
+    compare_agents,
+    compare_providers,
+    compare_suites,
+    readable,
+    same,
+)
+from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
+from evals_app.models.concurrency import let_others_write
+from evals_app.models.suites import delete_cases, empty_cases, remove_staged
+from fixtures_app.library import Saved
 from fixtures_app.models import Fixture
 
-S = TypeVar("S", bound=BaseModel)
 M = TypeVar("M", bound=models.Model)
 T = TypeVar("T")
 
 BATCH = 500
 AT_ONCE = 500  # cases that one transaction writes with their turns and checks
-
-
-def same(left: BaseModel | None, right: BaseModel | None) -> bool:
-    """Whether two specs say the same; what is left out equals its default."""
-    return left is right or _content(left) == _content(right)
-
-
-def _content(spec: BaseModel | None) -> str:
-    if spec is None:
-        return ""
-    return canonical(spec.model_dump(mode="json", by_alias=True, exclude_defaults=True))
-
-
-def _readable(row: Any) -> Any:  # noqa: ANN401 - a row with to_spec, and its spec
-    """Give a row's spec; None where the row no longer validates, and so differs from any spec."""
-    try:
-        return row.to_spec()
-    except ValidationError:
-        return None
-
-
-def digest_of(spec: BaseModel) -> str:
-    """Stand for what a spec says: equal for specs that say the same."""
-    if isinstance(spec, SuiteSpec):
-        return _digest_of_suite(spec, map(digest_of, spec.cases))
-    return hashlib.sha256(_content(spec).encode()).hexdigest()
-
-
-def _digest_of_suite(spec: SuiteSpec, cases: Iterable[str]) -> str:
-    """Stand for a suite by the digests of its cases, of which there may be too many to hold."""
-    whole = hashlib.sha256()
-    for digest in cases:
-        whole.update(digest.encode())
-    whole.update(_content(spec.model_copy(update={"cases": []})).encode())
-    return whole.hexdigest()
-
-
-class StoredCase(NamedTuple):
-    """The row of a case, and how it compares with the case of the same name, if there is one."""
-
-    pk: int
-    position: int
-    is_same: bool  # all but the position
-    has_same_content: bool  # its turns and checks
-
-
-@dataclass(frozen=True, slots=True)
-class Compared(Generic[S]):
-    """A spec, the row of the same slug if there is one, and what saving would do.
-
-    The digests stand for what both say; that of a row which does not validate any more is empty.
-    `details` are the differences, if somebody asked for them, and `cases` those of a stored suite.
-    """
-
-    spec: S
-    row: Any = field(repr=False)
-    what: Saved
-    digest: str
-    digest_before: str
-    details: Sequence[Difference] = ()
-    cases: Mapping[str, StoredCase] = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def of(
-        cls,
-        spec: S,
-        row: Any,  # noqa: ANN401 - of any kind, or None
-        digests: tuple[str, str],
-        details: Sequence[Difference] | None = None,
-        cases: Mapping[str, StoredCase] = MappingProxyType({}),
-    ) -> Self:
-        is_same = digests[0] == digests[1]
-        what: Saved = "created" if row is None else "unchanged" if is_same else "updated"
-        if is_same and getattr(row, "archived_at", None) is not None:
-            what = "updated"  # an import brings it back
-        if details is not None and getattr(row, "archived_at", None) is not None:
-            details = [Difference("archived", "true", "false"), *details]
-        return cls(spec, row, what, *digests, details or (), cases)
-
-
-def compared(
-    rows: Iterable[Any], specs: Sequence[S], *, in_detail: bool = False
-) -> list[Compared[S]]:
-    """Compare specs with the rows that are stored under their slugs; nothing is written."""
-    stored = {row.slug: row for row in rows}
-    found = []
-    for spec in specs:
-        row = stored.get(getattr(spec, "slug"))  # noqa: B009 - of every kind of spec
-        before = _readable(row) if row is not None else None
-        digests = digest_of(spec), digest_of(before) if before is not None else ""
-        is_told = in_detail and before is not None
-        details = list(differences(before, spec)) if is_told else None
-        found.append(Compared.of(spec, row, digests, details))
-    return found
-
-
-def compare_providers(
-    specs: Sequence[ProviderSpec], *, in_detail: bool = False
-) -> list[Compared[ProviderSpec]]:
-    """Compare providers with what is stored."""
-    rows = Provider.objects.prefetch_related("prices")
-    return compared(rows.filter(slug__in=_slugs(specs)), specs, in_detail=in_detail)
-
-
-def compare_agents(
-    specs: Sequence[AgentSpec], *, in_detail: bool = False
-) -> list[Compared[AgentSpec]]:
-    """Compare agents with what is stored."""
-    rows = Agent.objects.filter(slug__in=_slugs(specs))
-    return compared(rows, specs, in_detail=in_detail)
-
-
-def compare_suites(
-    specs: Sequence[SuiteSpec], *, in_detail: bool = False
-) -> list[Compared[SuiteSpec]]:
-    """Compare suites with what is stored, a few cases at a time."""
-    rows = Suite.objects.with_head().filter(slug__in=_slugs(specs)).order_by("pk")
-    by_slug = {spec.slug: spec for spec in specs}
-    stored = {row.slug: row for row in rows}
-    pairs: dict[int | None, _ComparedSuite] = {
-        row.pk: _ComparedSuite(row, by_slug[row.slug], in_detail=in_detail) for row in rows
-    }
-    for case in cases_of(list(rows)):
-        pairs[case.suite_id].take(case)
-    return [
-        pairs[stored[spec.slug].pk].result()
-        if spec.slug in stored
-        else Compared.of(spec, None, (digest_of(spec), ""))
-        for spec in specs
-    ]
-
-
-def _readable_head(row: Suite) -> SuiteSpec | None:
-    try:
-        return SuiteSpec.model_validate(row.written_head(), context=FROZEN)
-    except ValidationError:
-        return None
-
-
-class _ComparedSuite:
-    """Compares a stored suite with a spec while its cases come one by one."""
-
-    def __init__(self, row: Suite, spec: SuiteSpec, *, in_detail: bool) -> None:
-        self._row, self._spec, self._in_detail = row, spec, in_detail
-        self._head = _readable_head(row)
-        self._wanted = {case.name: (case, digest_of(case)) for case in spec.cases}
-        self._stored: dict[str, StoredCase] = {}
-        self._digests: list[str] = []
-        self._details: list[Difference] = []
-        self._is_sound = self._head is not None
-
-    def take(self, row: Case) -> None:
-        """Compare the next case."""
-        before = _readable(row)
-        spec, wanted = self._wanted.get(row.name, (None, ""))
-        digest = digest_of(before) if before is not None else ""
-        is_same = digest == wanted
-        has_same_content = is_same or _have_same_content(before, spec)
-        self._stored[row.name] = StoredCase(row.pk, row.position, is_same, has_same_content)
-        self._digests.append(digest)
-        self._is_sound &= before is not None
-        if self._in_detail and self._is_sound and not is_same:
-            self._details += differences(before, spec, ("cases", row.name))
-
-    def result(self) -> Compared[SuiteSpec]:
-        """Say what all of it comes to."""
-        digest = _digest_of_suite(self._spec, (digest for _, digest in self._wanted.values()))
-        if self._head is None or not self._is_sound:
-            return Compared.of(self._spec, self._row, (digest, ""), None, self._stored)
-        before = _digest_of_suite(self._head, self._digests)
-        return Compared.of(self._spec, self._row, (digest, before), self._all(), self._stored)
-
-    def _all(self) -> list[Difference] | None:
-        if not self._in_detail:
-            return None
-        head = self._spec.model_copy(update={"cases": []})
-        new = (case for case, _ in self._wanted.values() if case.name not in self._stored)
-        return [
-            *differences(self._head, head),
-            *self._details,
-            *(each for case in new for each in differences(None, case, ("cases", case.name))),
-        ]
-
-
-def _slugs(specs: Iterable[Any]) -> list[str]:
-    return [spec.slug for spec in specs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -526,7 +344,7 @@ def _write_defaults(suites: Sequence[Suite], found: Sequence[Compared[SuiteSpec]
 
 
 def _same_list(rows: Iterable[Assertion], specs: Sequence[AssertionSpec]) -> bool:
-    stored = [_readable(row) for row in rows]
+    stored = [readable(row) for row in rows]
     return len(stored) == len(specs) and all(map(same, stored, specs))
 
 
@@ -551,18 +369,6 @@ def _change_cases(cases: Sequence[_CaseToWrite], *, suite: Suite) -> None:
     refilled = [(row, each) for row, each in zip(rows, cases, strict=True) if each.is_refilled]
     empty_cases([row.pk for row, _ in refilled])
     _fill_cases([(row, each.spec) for row, each in refilled])
-
-
-def _have_same_content(left: CaseSpec | None, right: CaseSpec | None) -> bool:
-    """Whether what stands in a case's other tables is the same."""
-    return (
-        left is not None
-        and right is not None
-        and len(left.turns) == len(right.turns)
-        and len(left.final_assertions) == len(right.final_assertions)
-        and all(map(same, left.turns, right.turns))
-        and all(map(same, left.final_assertions, right.final_assertions))
-    )
 
 
 def _parts(items: Sequence[T]) -> Iterable[Sequence[T]]:
@@ -598,133 +404,3 @@ def _assertions(
 
 def _create_assertions(rows: Iterable[Assertion]) -> None:
     Assertion.objects.bulk_create(rows, batch_size=BATCH)
-
-
-# Columns: what `to_spec` of the row reads back. The slug and the keys to other rows stand apart.
-
-
-def provider_columns(spec: ProviderSpec) -> dict[str, Any]:
-    """Give the columns of a provider."""
-    return {
-        "name": spec.provider,
-        "kind": spec.kind,
-        "base_url": spec.base_url or "",
-        "api_key_env": spec.api_key_env or "",
-        "max_tokens_parameter": spec.max_tokens_parameter or "",
-        "max_concurrency": spec.max_concurrency,
-        "requests_per_minute": spec.requests_per_minute,
-    }
-
-
-def price_columns(spec: PriceSpec) -> dict[str, Any]:
-    """Give the columns of a price."""
-    return {name: getattr(spec, name) for name in PriceSpec.model_fields}
-
-
-def agent_columns(spec: AgentSpec) -> dict[str, Any]:
-    """Give the columns of an agent."""
-    dumped = spec.model_dump(mode="json")
-    model, settings = model_columns(dumped["model"])
-    return {
-        "name": spec.agent,
-        "description": spec.description,
-        "driver": spec.driver,
-        "model": model,
-        "model_settings": settings,
-        "system_prompt": spec.system_prompt,
-        "url": spec.url or "",
-        "headers": dumped["headers"],
-        "protocol": spec.protocol,
-        "remote_model": spec.remote_model or "",
-        "callable": spec.callable or "",
-        "command": spec.command or [],
-        "tools": [
-            each if isinstance(each, str) else each.model_dump(mode="json", exclude_defaults=True)
-            for each in spec.tools
-        ],
-        # Defaults are left out, so that they may become better ones without an edit of each row.
-        "settings": spec.settings.model_dump(mode="json", exclude_defaults=True),
-        "rules": [each.model_dump(mode="json", exclude_defaults=True) for each in spec.rules],
-    }
-
-
-def suite_columns(spec: SuiteSpec) -> dict[str, Any]:
-    """Give the columns of a suite; a run's gates are columns of it too."""
-    judge, settings = model_columns(
-        spec.model_dump(mode="json", include={"judge_model"})["judge_model"]
-    )
-    return {
-        "name": spec.suite,
-        "description": spec.description,
-        "tags": spec.tags,
-        "trials": spec.trials,
-        "min_pass_rate": spec.min_pass_rate,
-        "pass_rule": spec.pass_rule,
-        "pass_threshold": spec.pass_threshold,
-        "run_rule": spec.run_rule,
-        "score_scale": spec.score_scale,
-        "concurrency": spec.concurrency,
-        "judge_model": judge,
-        "judge_settings": settings,
-        "judge_prompt": spec.judge_prompt,
-        "judge_context": spec.judge_context,
-        "rubric": spec.rubric,
-        "rubric_weight": spec.rubric_weight,
-        "min_score": spec.gates.min_score,
-        "gate_pass_rate": spec.gates.min_pass_rate,
-        "max_p95_ms": spec.gates.max_p95_ms,
-        "max_cost_per_call_usd": spec.gates.max_cost_per_call_usd,
-        "max_cost_usd": spec.gates.max_cost_usd,
-    }
-
-
-def case_columns(spec: CaseSpec) -> dict[str, Any]:
-    """Give the columns of a case."""
-    return {
-        "description": spec.description,
-        "tags": spec.tags,
-        "channel": spec.channel or "",
-        "context_params": spec.context_params,
-        "clock": spec.clock or "",
-        **{limit: getattr(spec.limits, limit) for limit in LIMITS},
-        "turn_timeout_s": spec.turn_timeout_s,
-        "streaming": spec.streaming,
-        "trials": spec.trials,
-        "history": [message.model_dump(mode="json") for message in spec.history],
-    }
-
-
-def turn_columns(spec: TurnSpec) -> dict[str, Any]:
-    """Give the columns of a turn."""
-    if spec.assertions is None:
-        checks = Turn.Checks.SUITE
-    else:
-        checks = Turn.Checks.BOTH if spec.inherit else Turn.Checks.OWN
-    return {
-        "user": spec.user,
-        "expected": spec.expected,
-        "checks": checks,
-        "files": [each.model_dump(mode="json") for each in spec.files],
-        "context": spec.context,
-        "retrieval_context": spec.retrieval_context,
-        "config": spec.config,
-    }
-
-
-def assertion_columns(spec: AssertionSpec) -> dict[str, Any]:
-    """Give the columns of an assertion."""
-    model, settings = model_columns(
-        spec.model_dump(mode="json", include={"model"})["model"] if spec.model else None
-    )
-    return {
-        "type": spec.type,
-        "options": spec.grader.model_dump(mode="json", exclude_defaults=True),
-        "name": spec.name or "",
-        "weight": spec.weight,
-        "threshold": spec.threshold,
-        "enabled": spec.enabled,
-        "fail_on_error": spec.fail_on_error,
-        "model": model,
-        "model_settings": settings,
-        "scope": spec.scope or "",
-    }

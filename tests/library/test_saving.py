@@ -11,7 +11,8 @@ from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import Known, read_files
 from evals_app.library import import_files, save_agent, save_provider, save_suite
-from evals_app.library.saving import same, save_prices
+from evals_app.library.comparing import same
+from evals_app.library.saving import save_prices
 from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
 from tests.library.written import AGENT, EVERYTHING, JUDGE, PROVIDER
 
