@@ -32,7 +32,9 @@ class Condition:
         """
         match, none = request.headers.get("If-Match"), request.headers.get("If-None-Match")
         if none is not None and none.strip() != _ANY:
-            raise RefusedError("If-None-Match of a PUT is *: it must not exist yet.")
+            raise RefusedError(
+                "A PUT takes only * as If-None-Match: write it only if it does not exist."
+            )
         tags = parse_etags(match) if match is not None else []
         is_any = match is None or _ANY in tags
         token = token_of(request)
@@ -52,11 +54,15 @@ class Condition:
         """
         failed = HTTPStatus.PRECONDITION_FAILED
         if self.must_exist and is_new:
-            raise RefusedError("If-Match: it does not exist.", status=failed, kind=BLANK)
+            raise RefusedError(
+                "If-Match was sent, but there is nothing here yet.", status=failed, kind=BLANK
+            )
         if self.must_be_new and not is_new:
-            raise RefusedError("If-None-Match: it exists already.", status=failed, kind=BLANK)
+            raise RefusedError(
+                "If-None-Match: * was sent, but this exists already.", status=failed, kind=BLANK
+            )
         if self.is_required and not is_new and not self.must_exist:
-            message = "This token replaces nothing unseen: send the ETag of GET as If-Match."
+            message = "This token requires If-Match: send the ETag that GET returned."
             raise RefusedError(message, status=HTTPStatus.PRECONDITION_REQUIRED, kind=BLANK)
 
 

@@ -79,7 +79,11 @@ _IF_MATCH = OpenApiParameter(
     description="The ETag of the version that this replaces.",
 )
 _IF_NONE_MATCH = OpenApiParameter(
-    "If-None-Match", str, OpenApiParameter.HEADER, enum=["*"], description="It must not exist yet."
+    "If-None-Match",
+    str,
+    OpenApiParameter.HEADER,
+    enum=["*"],
+    description="Write it only if it does not exist.",
 )
 _CHANGED = "Somebody has changed this since you read it. Read it again, and send your change with its ETag."
 # In the order of files.

@@ -124,9 +124,8 @@ class Frozen:
             for position, case in enumerate(self)
         )
         for part in in_parts(rows):
-            SnapshotCase.objects.bulk_create(
-                part, ignore_conflicts=True
-            )  # another start may be at it
+            # Another start of the same content may be writing them too.
+            SnapshotCase.objects.bulk_create(part, ignore_conflicts=True)
         Snapshot.objects.filter(pk=snapshot.pk).update(is_complete=True)
 
 

@@ -56,7 +56,7 @@ _KEEP_ALIVE = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 5),
 )
 _UNTRUSTED = (
-    "What it says is not shown, for the operator has not named its host (EVALS_KEY_VARIABLES)"
+    "Its message is not shown, because the operator has not listed its host (EVALS_KEY_VARIABLES)"
 )
 
 _PREMATURE_END = "broke off its reply"
