@@ -54,6 +54,10 @@ class Grader(Spec):
         """Name what was written correctly but is hardly meant."""
         return []
 
+    def cannot_fail(self) -> str | None:
+        """Say why no reply could fail this check, and what to write instead; None if one could."""
+        return None
+
     def decides(self, threshold: float | None) -> bool:
         """Say whether a grade of this check has a verdict, or only informs."""
         return True

@@ -10,6 +10,8 @@ import hmac
 import json
 import re
 
+from evals_app.engine.folding import INVISIBLE
+
 NAMES = (
     *("CRITERIA", "REFERENCE", "AGENT_SYSTEM_PROMPT", "TRANSCRIPT", "SUBMISSION"),
     *(
@@ -26,13 +28,6 @@ NAMES = (
 )
 _NONCE_CHARS = 12
 
-# Characters that hide text or change its order: control, zero-width, bidi, tags, lone surrogates.
-# Tab and newline stay.
-INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff"
-    "\U000e0000-\U000e0fff]"
-)
 # Also written with signs that only look like angle brackets.
 _LOOK_ALIKE = re.compile(
     rf"[<\u2039\u2329\u276e\u27e8\u3008\ufe64\uff1c](?=\s{{0,9}}[/\u2044\u2215\uff0f]?\s{{0,9}}(?:{'|'.join(NAMES)}))",

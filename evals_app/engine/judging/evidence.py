@@ -4,25 +4,16 @@ import difflib
 import heapq
 import re
 import sys
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from evals_app.engine.judging.blocks import INVISIBLE
+from evals_app.engine.folding import INVISIBLE, folded
 from evals_app.engine.judging.transcript import Piece
 from evals_app.engine.trial import Evidence
 
 _LEAST_RATIO = 0.85
-# Models copy typographic signs as those of a keyboard, and leave out what nobody sees.
-_PLAIN = str.maketrans(
-    {
-        **dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u2032", "'"),
-        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'),
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-    }
-)
 _CODE = re.compile(r"\\(?:u([0-9a-f]{4})|U(00[0-9a-f]{6}))")
 _SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 # Comparing is quadratic: a quote is a sentence or two, and only the likeliest passages are tried.
@@ -76,8 +67,7 @@ def check_quotes(
 
 def comparable(text: str) -> str:
     """Bring a text, as it was shown, into the form in which quotes are compared."""
-    plain = _CODE.sub(_seen, text).translate(_PLAIN)
-    return " ".join(unicodedata.normalize("NFKC", plain).casefold().split())
+    return folded(_CODE.sub(_seen, text))
 
 
 def _seen(code: re.Match[str]) -> str:

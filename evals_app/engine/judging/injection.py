@@ -4,7 +4,7 @@ import unicodedata
 
 import re2
 
-from evals_app.engine.judging.blocks import INVISIBLE
+from evals_app.engine.folding import INVISIBLE
 
 # RE2: the agent's text is searched, which must not hang. Words of English only; the judge itself
 # reads all languages.
