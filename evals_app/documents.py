@@ -74,9 +74,10 @@ def run_document(run: Run) -> Json:
     return document(row, cases=case_results(run.pk), executions=_executions_of(run))
 
 
-def runs_document(runs: Iterable[Run]) -> Json:
-    """Give the results of several runs: `{"schema_version", "runs"}`."""
-    return documents(run_document(run) for run in runs)
+def runs_document(runs: Sequence[Run]) -> Json:
+    """Return the results of several runs: `{"schema_version", "total", "runs"}`."""
+    rows = run_rows().filter(pk__in=[run.pk for run in runs])
+    return documents((run_document(run) for run in runs), rows=rows)
 
 
 def _executions_of(run: Run) -> Iterator[Json]:

@@ -60,6 +60,7 @@ def test_several_runs_share_a_document() -> None:
     found = whole(runs_document(runs))
 
     assert [each["run"]["verdict"] for each in found["runs"]] == ["passed", "failed"]
+    assert (found["total"]["runs"], found["total"]["counts"]["total"]) == (2, 2)
 
 
 def test_what_does_not_exist_is_none() -> None:

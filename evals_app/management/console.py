@@ -1,6 +1,7 @@
 """What commands show while runs go on, and what they say in the end."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from decimal import Decimal
@@ -12,10 +13,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import Run
 from evals_app.reports.markdown import score_text
+from evals_app.reports.run_json import verdict_of_all
 from evals_app.runs.cluster import TICK_S
 
 SHOWN_FAILURES = 20
 REFRESH_S = 0.5
+COLOURS = {"passed": "green", "failed": "red", "inconclusive": "yellow"}
+_SUMMED = ("total", "passed", "failed", "errored", "cancelled", "not_run", "spent_usd")
 
 
 def console_on(out: Any, *, plain: bool) -> Console:  # noqa: ANN401 - Django's wrapper, or a file
@@ -105,7 +109,7 @@ def cost_of(run: Run) -> str:
 
 def print_result(run: Run, *, console: Console, site: str) -> None:
     """Print a run's verdict, and its failures with reason and link."""
-    colour = {"passed": "green", "failed": "red"}.get(run.verdict, "yellow")
+    colour = COLOURS.get(run.verdict, "yellow")
     score = "" if run.score is None else f", score {score_text(run.score, scale=run.score_scale)}"
     cost = f", {cost_of(run)}" if cost_of(run) else ""
     scripted = " (scripted)" if run.is_scripted else ""
@@ -139,6 +143,31 @@ def print_result(run: Run, *, console: Console, site: str) -> None:
         )
     if (more := wrong.count() - SHOWN_FAILURES) > 0:
         console.print(f"  ... and {more} more: {run_link(run, site=site)}", highlight=False)
+
+
+def print_total(runs: Sequence[Run], *, console: Console) -> None:
+    """Print what several runs come to together."""
+    verdict = verdict_of_all([run.verdict for run in runs])
+    verdicts = Counter(run.verdict for run in runs)
+    suites = ", ".join(f"{verdicts[each]} {each}" for each in Run.Verdict.values if verdicts[each])
+    total = _together(runs)
+    cost = f", {cost_of(total)}" if cost_of(total) else ""
+    console.print(
+        f"[bold {COLOURS[verdict]}]{verdict.capitalize()}[/] in total: {len(runs)} runs ({suites}), "
+        f"{counts_of(total)}{cost}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _together(runs: Sequence[Run]) -> Run:
+    """Return what several runs that have ended would be as one; it is never stored."""
+    sums = {name: sum(getattr(run, name) for run in runs) for name in _SUMMED}
+    costs = {
+        name: None if any(getattr(run, name) is None for run in runs) else Decimal(0)
+        for name in ("agent_cost_usd", "judge_cost_usd")
+    }
+    return Run(status=Run.Status.FINISHED, **sums, **costs)
 
 
 def _how_to_go_on(run: Run, limit: Decimal, *, site: str) -> str:

@@ -5,15 +5,16 @@ are those of the reference of commands; what is not known is null, never 0.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 SCHEMA_VERSION = 1
 
 Row = Mapping[str, Any]
 Json = dict[str, Any]
+_Number = TypeVar("_Number", int, Decimal)
 
 # What `run_json` needs of a run; with the summary it is whole.
 RUN_COLUMNS = (
@@ -68,10 +69,50 @@ def document(run: Row, *, cases: Iterable[Json], executions: Iterable[Json]) -> 
     }
 
 
-def documents(runs: Iterable[Json]) -> Json:
-    """Give the results of several runs; each is a `document` without its version."""
+def documents(runs: Iterable[Json], *, rows: Iterable[Row]) -> Json:
+    """Return the results of several runs; each is a `document` without its version.
+
+    `rows` are the same runs as columns, to be added up.
+    """
     parts = ({key: each[key] for key in ("run", "executions")} for each in runs)
-    return {"schema_version": SCHEMA_VERSION, "runs": parts}
+    return {"schema_version": SCHEMA_VERSION, "total": total_json(list(rows)), "runs": parts}
+
+
+def total_json(runs: Sequence[Row]) -> Json:
+    """Return what several runs come to together; what one of them does not know is null."""
+    each = [run_json(run) for run in runs]
+    return {
+        "runs": len(runs),
+        "verdict": verdict_of_all([run["verdict"] for run in runs]),
+        "verdicts": {
+            verdict: sum(run["verdict"] == verdict for run in runs)
+            for verdict in ("passed", "failed", "inconclusive")
+        },
+        "counts": {name: sum(run[name] for run in runs) for name in _COUNTS},
+        "tokens": {
+            who: {
+                kind: _sum(run["tokens"][who][kind] for run in each)
+                for kind in ("prompt", "response")
+            }
+            for who in ("agent", "judge")
+        },
+        **_costs(
+            _sum(run["agent_cost_usd"] for run in runs), _sum(run["judge_cost_usd"] for run in runs)
+        ),
+    }
+
+
+def verdict_of_all(verdicts: Collection[str]) -> str:
+    """Return the verdict of runs together: failed if one failed, passed if all of them passed."""
+    if "failed" in verdicts:
+        return "failed"
+    return "passed" if set(verdicts) == {"passed"} else "inconclusive"
+
+
+def _sum(values: Iterable[_Number | None]) -> _Number | None:
+    """Add up; None if one of them is unknown."""
+    known = list(values)
+    return None if None in known else sum(known)  # type: ignore[arg-type, return-value]  # no None
 
 
 def written(value: Any, *, indent: str = "") -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds

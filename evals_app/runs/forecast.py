@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from typing import Any
@@ -37,8 +37,9 @@ def forecast(
     *,
     agent: Agent | None = None,
     model: str = "",
-    cases: Sequence[str] = (),
-    tags: Sequence[str] = (),
+    cases: Collection[str] = (),
+    tags: Collection[str] = (),
+    names: Collection[str] = (),
     trials: int | None = None,
     concurrency: int | None = None,
     max_cost_usd: Decimal | None = None,
@@ -49,17 +50,17 @@ def forecast(
     Raises:
         CannotStartError: something it needs is missing or does not fit.
     """
-    part = Part(cases=cases, tags=tags, trials=trials)
+    part = Part(cases=cases, tags=tags, names=names, trials=trials)
     with freeze(
         suite, part=part, agent=agent, model=model, max_cost_usd=max_cost_usd, environ=environ
     ) as frozen:
-        names = _few(case.name for case in frozen if case.trials)
+        few = _few(case.name for case in frozen if case.trials)
         return _forecast(
             frozen.head,
             frozen.chosen(),
             judge=judges_text(frozen.judges),
             concurrency=concurrency,
-            names=names if names is not None and len(names) < frozen.cases else None,
+            names=few if few is not None and len(few) < frozen.cases else None,
         )
 
 

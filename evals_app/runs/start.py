@@ -1,8 +1,7 @@
 """Start a run: freeze what it uses, write its executions, ask for somebody to work on them."""
 
-import difflib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from evals_app.models import Agent, Execution, Run, Snapshot, Suite
 from evals_app.reports.judges import judges_text
 from evals_app.runs.freeze import AT_ONCE, CannotStartError, freeze, in_parts
 from evals_app.runs.providers import know
-from evals_app.runs.select import Part
+from evals_app.runs.select import Part, nothing_chosen
 from evals_app.runs.tickets import call_workers
 
 if TYPE_CHECKING:
@@ -28,9 +27,9 @@ def start_run(
     by: "User | None" = None,
     agent: Agent | None = None,
     model: str = "",
-    cases: Sequence[str] = (),
-    tags: Sequence[str] = (),
-    names: Sequence[str] = (),
+    cases: Collection[str] = (),
+    tags: Collection[str] = (),
+    names: Collection[str] = (),
     trials: int | None = None,
     concurrency: int | None = None,
     timeout_s: float | None = None,
@@ -51,7 +50,7 @@ def start_run(
         suite, part=part, agent=agent, model=model, max_cost_usd=max_cost_usd, environ=environ
     ) as frozen:
         if not frozen.executions:
-            raise CannotStartError([_nothing_chosen(suite, cases=[*cases, *names], tags=tags)])
+            raise CannotStartError([nothing_chosen([suite], part)])
         return create_run(
             frozen.snapshot(),
             head=frozen.head,
@@ -143,18 +142,3 @@ def _columns(head: SnapshotSpec) -> dict[str, Any]:
         "score_scale": suite.score_scale,
         "is_scripted": agent.driver == "scripted",
     }
-
-
-def _nothing_chosen(suite: Suite, *, cases: Sequence[str], tags: Sequence[str]) -> str:
-    known = dict(suite.cases.order_by("position").values_list("name", "tags"))
-    if not known:
-        return f"Suite {suite.slug} has no cases yet."
-    known_tags = {tag for own in known.values() for tag in own} | set(suite.tags)
-    wanted = [f"the name {text!r}" for text in cases] + [f"the tag {tag!r}" for tag in tags]
-    near = [
-        *(difflib.get_close_matches(text, list(known), 1, 0.4) for text in cases),
-        *(difflib.get_close_matches(tag, sorted(known_tags), 1) for tag in tags),
-    ]
-    hints = " or ".join(repr(found[0]) for found in near if found)
-    hint = f" Did you mean {hints}?" if hints else ""
-    return f"No case of {suite.slug} has {' or '.join(wanted)}.{hint}"

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evals_app.models import Execution, Run, Suite, Worker
+from evals_app.models import Case, Execution, Run, Suite, Worker
 from evals_app.runs import cancel_run, start_run
 from tests.makers import make_run
 from tests.runs.suites import make_agent, make_suite
@@ -91,8 +91,74 @@ def test_several_suites_share_one_document(
     done = run_evals(child_environment, "greetings", "farewells", "--output", output)
 
     assert done.returncode == 1
-    runs = json.loads(output.read_text(encoding="utf-8"))["runs"]
-    assert [each["run"]["suite"] for each in runs] == ["greetings", "farewells"]
+    document = json.loads(output.read_text(encoding="utf-8"))
+    assert [each["run"]["suite"] for each in document["runs"]] == ["greetings", "farewells"]
+    assert document["total"]["verdict"] == "failed"
+    assert document["total"]["counts"]["total"] == 2
+    assert done.stdout.splitlines()[-1].startswith("Failed in total: 2 runs (1 passed, 1 failed)")
+
+
+def make_three_suites() -> None:
+    """Write two suites with a case tagged `smoke`, the second beside one without, and one that is empty."""
+    agent = make_agent()
+    make_suite(["hello"], agent=agent, slug="one", name="One", tags=["smoke"])
+    make_suite(["hello", "bye"], agent=agent, slug="two", name="Two")
+    make_suite(["bye"], agent=agent, slug="three", name="Three")
+    Case.objects.filter(suite__slug="two", position=0).update(tags=["smoke"])
+    Suite.objects.create(slug="empty", name="Empty", agent=agent)
+
+
+def test_a_tag_runs_what_has_it_in_every_suite_and_names_the_others(
+    child_environment: dict[str, str],
+) -> None:
+    make_three_suites()
+
+    done = run_evals(child_environment, "--tag", "smoke")
+
+    assert done.returncode == 0, done.stderr
+    runs = {run.suite_slug: run.total for run in Run.objects.all()}
+    assert runs == {"one": 1, "two": 1}
+    assert done.stderr.strip().endswith(": empty, three")
+
+
+def test_an_agent_that_no_suite_tests_is_told_from_an_unknown_one() -> None:
+    make_suite()
+    make_agent("spare")
+
+    with pytest.raises(CommandError, match="--agent spare") as caught:
+        call_command("run_evals", "--agent", "spare")
+
+    assert caught.value.returncode == 2
+
+
+def test_suites_without_cases_do_not_stop_the_others(child_environment: dict[str, str]) -> None:
+    make_three_suites()
+
+    done = run_evals(child_environment, "one", "empty")
+
+    assert done.returncode == 0, done.stderr
+    assert Run.objects.get().suite_slug == "one"
+    assert "empty" in done.stderr
+
+
+def test_a_forecast_covers_what_matches(capsys: pytest.CaptureFixture[str]) -> None:
+    make_three_suites()
+
+    lines = said_by("run_evals", "--forecast", "--case", "case 2").splitlines()
+
+    assert [line.partition(":")[0] for line in lines] == [lines[0]]
+    assert "three" in capsys.readouterr().err
+
+
+def test_a_whole_name_runs_that_case_alone(
+    child_environment: dict[str, str],
+) -> None:
+    make_suite(["hello"] * 10)
+
+    done = run_evals(child_environment, "--case-exact", "case 1")
+
+    assert done.returncode == 0, done.stderr
+    assert Execution.objects.get().case == "case 1"
 
 
 def test_a_variable_left_in_a_message_gives_exit_code_2(
@@ -116,7 +182,13 @@ def test_a_variable_left_in_a_message_gives_exit_code_2(
         pytest.param(["greetings", "--model", "gpt"], "is scripted", id="model of a script"),
         pytest.param(["--output", "nowhere/x.json"], "no folder nowhere", id="no such folder"),
         pytest.param(["--output", "."], "is a folder; name a file", id="a folder"),
-        pytest.param(["--forecast", "--case", "nope"], "no case fits", id="forecast of nothing"),
+        pytest.param(
+            ["--forecast", "--case", "nope"], "No case of greetings", id="forecast of nothing"
+        ),
+        pytest.param(["--tag", "smok"], "has the tag 'smok'", id="no such tag"),
+        pytest.param(["--case-exact", "case"], "Did you mean 'case", id="part of a whole name"),
+        pytest.param(["greet"], "Did you mean 'greetings'?", id="part of a slug"),
+        pytest.param(["--agent", "ecko"], "Did you mean 'echo'?", id="unknown agent of all suites"),
         pytest.param(["--attach", "77"], "There is no run 77.", id="unknown run"),
         pytest.param(["--cancel", "7", "8"], "There is no run 7 and no run 8.", id="two unknown"),
         pytest.param(["greetings", "--attach", "7"], "goes without suites", id="suite of a run"),

@@ -14,6 +14,8 @@ from evals_app.reports.run_json import (
     execution_row_json,
     run_details_json,
     run_json,
+    total_json,
+    verdict_of_all,
     written,
 )
 
@@ -270,12 +272,47 @@ def test_transcripts_of_an_older_version_tell_no_cost() -> None:
 
 def test_a_document_holds_run_and_executions_and_several_share_one_version() -> None:
     one = document(make_run(), cases=[], executions=[{"id": 1}])
-    both = documents([one, one])
+    both = documents([one, one], rows=[make_run(), make_run()])
 
     assert one.keys() == {"schema_version", "run", "executions"}
     assert one["run"]["cases"] == []
     assert both["schema_version"] == 1
     assert list(both["runs"]) == [{"run": one["run"], "executions": [{"id": 1}]}] * 2
+
+
+def test_several_runs_are_added_up() -> None:
+    rows = [
+        make_run(verdict="passed", total=3, passed=3, failed=0, agent_prompt_tokens=10),
+        make_run(verdict="failed", total=2, passed=1, failed=1, agent_prompt_tokens=5),
+    ]
+
+    total = total_json(rows)
+
+    assert (total["runs"], total["verdict"]) == (2, "failed")
+    assert total["verdicts"] == {"passed": 1, "failed": 1, "inconclusive": 0}
+    assert (total["counts"]["total"], total["counts"]["passed"]) == (5, 4)
+    assert total["tokens"]["agent"]["prompt"] == 15
+
+
+def test_what_one_of_several_runs_does_not_know_is_null_in_their_total() -> None:
+    total = total_json([make_run(agent_prompt_tokens=None, agent_cost_usd=None), make_run()])
+
+    assert total["tokens"]["agent"]["prompt"] is None
+    assert total["cost_usd"] is None
+    assert total["cost_parts_usd"]["judge"] is not None
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "together"),
+    [
+        pytest.param(["passed", "passed"], "passed", id="all passed"),
+        pytest.param(["passed", "inconclusive"], "inconclusive", id="one is open"),
+        pytest.param(["inconclusive", "failed", "passed"], "failed", id="one failed"),
+        pytest.param([], "inconclusive", id="none at all"),
+    ],
+)
+def test_runs_together_have_the_worst_verdict(verdicts: list[str], together: str) -> None:
+    assert verdict_of_all(verdicts) == together
 
 
 @pytest.mark.parametrize(

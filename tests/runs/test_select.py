@@ -19,7 +19,7 @@ def make_suite(**changes: Any) -> SuiteSpec:
 
 
 def names_of(part: Part, suite: SuiteSpec) -> list[str]:
-    return [case.name for case in suite.cases if part.holds(case, suite)]
+    return [case.name for case in suite.cases if part.trials_of(case, suite)]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_every_case_has_its_suites_tags_too() -> None:
         pytest.param({"trials": 5, "names": ["Größe"]}, 0, id="not chosen: never"),
     ],
 )
-def test_it_says_how_often_a_case_is_held(asked: dict[str, Any], trials: int) -> None:
+def test_it_says_how_often_a_case_is_run(asked: dict[str, Any], trials: int) -> None:
     suite = make_suite(trials=3)
 
     assert Part(**asked).trials_of(suite.cases[0], suite) == trials

@@ -16,25 +16,35 @@ from rich.console import Console
 
 from evals_app.documents import run_document, runs_document
 from evals_app.engine.forecast import Forecast
-from evals_app.engine.suite import near
-from evals_app.management.console import console_on, print_result, run_link, watch
+from evals_app.management.choosing import USAGE, Choice, choose
+from evals_app.management.console import console_on, print_result, print_total, run_link, watch
 from evals_app.management.crew import Crew
 from evals_app.management.numbers import seconds, whole
-from evals_app.models import Agent, Run, Suite
+from evals_app.models import Run, Suite
 from evals_app.models.money import PLACES
 from evals_app.reports.forecasts import forecast_json, in_words
-from evals_app.reports.run_json import SCHEMA_VERSION, written
+from evals_app.reports.run_json import SCHEMA_VERSION, verdict_of_all, written
 from evals_app.runs import CannotStartError, cancel_run, start_run
 from evals_app.runs.cluster import CannotWorkError, Interrupted
 from evals_app.runs.forecast import forecast, forecast_started
 from evals_app.runs.resume import resume_run
 
-USAGE, FAILED, INCONCLUSIVE, INTERRUPTED = 2, 1, 3, 130
+FAILED, INCONCLUSIVE, INTERRUPTED = 1, 3, 130
 MOST_USD = 1_000_000
 run_number = whole(most=2**63 - 1)  # what a database can look for
 
 # What says how a run is to be started; one that was started has all of it.
-_OF_A_START = ["case", "tag", "agent", "model", "trials", "concurrency", "timeout", "forecast"]
+_OF_A_START = [
+    "case",
+    "case_exact",
+    "tag",
+    "agent",
+    "model",
+    "trials",
+    "concurrency",
+    "timeout",
+    "forecast",
+]
 
 
 class Command(BaseCommand):
@@ -51,8 +61,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "suites", nargs="*", metavar="SUITE", help="Slugs; none: all, or those of --agent."
         )
-        parser.add_argument(
+        cases = parser.add_mutually_exclusive_group()
+        cases.add_argument(
             "--case", action="append", default=[], metavar="TEXT", help="Part of a case's name."
+        )
+        cases.add_argument(
+            "--case-exact", action="append", default=[], metavar="NAME", help="A case's whole name."
         )
         parser.add_argument("--tag", action="append", default=[], help="A tag of case or suite.")
         parser.add_argument("--agent", default="", help="Slug of the agent to test instead.")
@@ -97,8 +111,8 @@ class Command(BaseCommand):
         if options["cancel"]:
             _cancel(options["cancel"], console)
         elif options["forecast"]:
-            found = _forecasts(self._suites(options), options, console)
-            self._write(partial(_forecast_document, found), options)
+            forecasts = _forecasts(self._choose(options), options, console)
+            self._write(partial(_forecast_document, forecasts), options)
         else:
             try:
                 runs = self._watch(options, console)
@@ -107,6 +121,8 @@ class Command(BaseCommand):
             self._write(partial(_document, runs), options)
             for run in runs:
                 print_result(run, console=console, site=options["site"])
+            if len(runs) > 1:
+                print_total(runs, console=console)
             if code := _exit_code(runs):
                 sys.exit(code)
 
@@ -118,7 +134,7 @@ class Command(BaseCommand):
             elif options["resume"]:
                 runs = [_resumed(options["resume"], options["max_cost"])]
             else:
-                runs = _start(self._suites(options), options)
+                runs = _start(self._choose(options), options["timeout"])
                 _foretell(runs, options, console)
             crew = Crew(stack)
             if any(run.is_open for run in runs):
@@ -134,6 +150,14 @@ class Command(BaseCommand):
                 self._interrupted(runs, stop, options["site"], has_own_workers=crew.is_own)
         return runs
 
+    def _choose(self, options: dict[str, Any]) -> Choice:
+        """Return what to run, and name the suites that have nothing of it."""
+        choice = choose(options)
+        if choice.skipped:
+            slugs = ", ".join(suite.slug for suite in choice.skipped)
+            self.stderr.write(f"Skipped, because no case matches: {slugs}")
+        return choice
+
     def _write(self, document: Callable[[], Any], options: dict[str, Any]) -> None:
         """Write JSON where it is wanted, piece by piece, for it holds everything."""
         if options["output"]:
@@ -148,23 +172,6 @@ class Command(BaseCommand):
             for piece in written(document()):
                 self.stdout.write(piece, ending="")
             self.stdout.write()
-
-    def _suites(self, options: dict[str, Any]) -> list[Suite]:
-        known = Suite.objects.select_related("agent").order_by("slug")
-        if options["suites"]:
-            found = {suite.slug: suite for suite in known.filter(slug__in=options["suites"])}
-            missing = [slug for slug in options["suites"] if slug not in found]
-            if missing:
-                slugs = list(known.values_list("slug", flat=True))
-                hints = [f"There is no suite {slug!r}.{near(slug, slugs)}" for slug in missing]
-                raise CommandError(" ".join(hints), returncode=USAGE)
-            return [found[slug] for slug in dict.fromkeys(options["suites"])]
-        current = known.current()
-        suites = list(current.filter(agent__slug=options["agent"]) if options["agent"] else current)
-        if not suites:
-            message = "There is no suite to run. Import some with import_evals."
-            raise CommandError(message, returncode=USAGE)
-        return suites
 
     def _interrupted(
         self, runs: list[Run], stop: Interrupted, site: str, *, has_own_workers: bool
@@ -209,7 +216,7 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
     for option in ("attach", "resume", "cancel"):
         if not options[option]:
             continue
-        given = [f"--{each}" for each in _OF_A_START if options[each]]
+        given = [f"--{each.replace('_', '-')}" for each in _OF_A_START if options[each]]
         given += ["suites"] if options["suites"] else []
         given += ["--max-cost"] if options["max_cost"] and option != "resume" else []
         if given:
@@ -220,47 +227,17 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
             raise CommandError(message, returncode=USAGE)
 
 
-def _part(options: dict[str, Any]) -> dict[str, Any]:
-    """Give which part of a suite was asked for, and how it is to be held."""
-    return {
-        "cases": options["case"],
-        "tags": options["tag"],
-        "trials": options["trials"],
-        "concurrency": options["concurrency"],
-    }
-
-
-def _choice(options: dict[str, Any]) -> dict[str, Any]:
-    """Give what `start_run` and `forecast` take."""
-    agent = None
-    if options["agent"]:
-        agent = Agent.objects.filter(slug=options["agent"]).first()
-        if agent is None:
-            slugs = Agent.objects.values_list("slug", flat=True)
-            message = f"There is no agent {options['agent']!r}.{near(options['agent'], slugs)}"
-            raise CommandError(message, returncode=USAGE)
-    return {
-        "agent": agent,
-        "model": options["model"],
-        "max_cost_usd": options["max_cost"],
-        **_part(options),
-    }
-
-
 def _forecasts(
-    suites: list[Suite], options: dict[str, Any], console: Console
+    choice: Choice, options: dict[str, Any], console: Console
 ) -> list[tuple[Suite, Forecast]]:
     """Say what each suite would take."""
-    choice = _choice(options)
     try:
-        found = [(suite, forecast(suite, **choice)) for suite in suites]
+        forecasts = [(suite, forecast(suite, **choice.how)) for suite in choice.suites]
     except CannotStartError as exc:
         raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
-    for suite, each in found:
-        if not each.conversations:
-            raise CommandError(f"{suite.slug}: {in_words(each)}", returncode=USAGE)
-        _say(each, suite.name if len(suites) > 1 else "", options, console)
-    return found
+    for suite, each in forecasts:
+        _say(each, suite.name if len(forecasts) > 1 else "", options, console)
+    return forecasts
 
 
 def _foretell(runs: list[Run], options: dict[str, Any], console: Console) -> None:
@@ -277,12 +254,11 @@ def _say(found: Forecast, name: str, options: dict[str, Any], console: Console) 
     )
 
 
-def _start(suites: list[Suite], options: dict[str, Any]) -> list[Run]:
-    choice = _choice(options)
+def _start(choice: Choice, timeout_s: float | None) -> list[Run]:
     try:
         # One transaction: either all of them start or none.
         with transaction.atomic():
-            return [start_run(suite, **choice, timeout_s=options["timeout"]) for suite in suites]
+            return [start_run(each, **choice.how, timeout_s=timeout_s) for each in choice.suites]
     except CannotStartError as exc:
         raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
 
@@ -327,7 +303,5 @@ def _forecast_document(found: list[tuple[Suite, Forecast]]) -> dict[str, Any]:
 
 
 def _exit_code(runs: list[Run]) -> int:
-    verdicts = {run.verdict for run in runs}
-    if Run.Verdict.FAILED in verdicts:
-        return FAILED
-    return 0 if verdicts == {Run.Verdict.PASSED.value} else INCONCLUSIVE
+    codes = {"passed": 0, "failed": FAILED, "inconclusive": INCONCLUSIVE}
+    return codes[verdict_of_all([run.verdict for run in runs])]

@@ -1,0 +1,97 @@
+"""What `run_evals` is to run: which suites, which part of each, with which agent."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from evals_app.engine.suite import near
+from evals_app.models import Agent, Suite
+from evals_app.runs.select import Part, nothing_chosen
+
+USAGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Suites with at least one chosen case; `skipped` have none. `how` is what a start takes."""
+
+    suites: list[Suite]
+    skipped: list[Suite]
+    how: dict[str, Any]
+
+
+def choose(options: dict[str, Any]) -> Choice:
+    """Return what the options of `run_evals` choose.
+
+    Raises:
+        CommandError: a name is unknown, or nothing at all matches.
+    """
+    agent = _agent(options["agent"])
+    suites = _named(options["suites"]) if options["suites"] else _current(agent)
+    part = Part(cases=options["case"], names=options["case_exact"], tags=options["tag"])
+    chosen = [suite for suite in suites if part.has_case_of(suite)]
+    if not chosen:
+        raise CommandError(nothing_chosen(suites, part), returncode=USAGE)
+    return Choice(
+        suites=chosen,
+        skipped=[suite for suite in suites if suite not in chosen],
+        how={
+            "agent": agent,
+            "model": options["model"],
+            "cases": part.cases,
+            "names": part.names,
+            "tags": part.tags,
+            "trials": options["trials"],
+            "concurrency": options["concurrency"],
+            "max_cost_usd": options["max_cost"],
+        },
+    )
+
+
+def _agent(slug: str) -> Agent | None:
+    if not slug:
+        return None
+    agent = Agent.objects.filter(slug=slug).first()
+    if agent is None:
+        raise CommandError(_unknown("agent", slug, _slugs(Agent)), returncode=USAGE)
+    return agent
+
+
+def _named(slugs: list[str]) -> list[Suite]:
+    rows = {suite.slug: suite for suite in _suites().filter(slug__in=slugs)}
+    if missing := [slug for slug in slugs if slug not in rows]:
+        known = _slugs(Suite)
+        hints = [_unknown("suite", slug, known) for slug in missing]
+        raise CommandError(" ".join(hints), returncode=USAGE)
+    return [rows[slug] for slug in dict.fromkeys(slugs)]
+
+
+def _current(agent: Agent | None) -> list[Suite]:
+    current = _suites().current()
+    suites = list(current.filter(agent=agent) if agent else current)
+    if suites:
+        return suites
+    message = "There is no suite to run. Import some with import_evals."
+    if agent and current.exists():
+        message = (
+            f"No suite tests agent {agent.slug!r}. To run others with it, name them: "
+            f"run_evals SUITE --agent {agent.slug}"
+        )
+    raise CommandError(message, returncode=USAGE)
+
+
+def _suites() -> Any:  # noqa: ANN401 - the query set of suites, whose methods django-stubs loses
+    return Suite.objects.select_related("agent").order_by("slug")
+
+
+def _slugs(model: type[Agent] | type[Suite]) -> list[str]:
+    return list(model.objects.order_by("slug").values_list("slug", flat=True))
+
+
+def _unknown(what: str, slug: str, known: list[str]) -> str:
+    """Name what does not exist, with the nearest slug: a similar one, else one that contains it."""
+    hint = near(slug, known)
+    if not hint and (longer := [each for each in known if slug in each]):
+        hint = near(longer[0], longer)
+    return f"There is no {what} {slug!r}.{hint}"
