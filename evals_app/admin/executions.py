@@ -33,6 +33,7 @@ from evals_app.admin.presentation import (
 )
 from evals_app.admin.run_progress import running_line
 from evals_app.admin.runs import SuiteFilter
+from evals_app.admin.starting import may_run
 from evals_app.admin.transcripts import (
     final_lines,
     judge_call_cost,
@@ -186,6 +187,7 @@ class ExecutionAdmin(ExpectAction):
             "neighbours": _neighbours(execution),
             "previous_result": _previous_result(execution),
             "case_id": case_id,
+            "may_rerun": may_run(request) and not execution.run.is_open,
             "show_history": False,
         }
         return super().render_change_form(request, context, *args, **kwargs)

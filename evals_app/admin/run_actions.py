@@ -11,17 +11,15 @@ from django.urls import URLPattern, path
 from unfold.admin import ModelAdmin
 
 from evals_app.admin.presentation import plural
+from evals_app.admin.reruns import RERUNS, RerunForm
 from evals_app.admin.run_stops import GOING_ON, ResumeForm, go_on_label
 from evals_app.admin.starting import leave_dialog, may_run, run_url
 from evals_app.models import Run
 from evals_app.runs import CannotStartError, cancel_run, rerun, resume_run
 from evals_app.runs.health import requeue
-from evals_app.runs.rerun import Only, cases_to_rerun
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
-
-RERUNS: dict[str, Only] = {"failed": "failed", "errored": "errored", "all": "all"}
 
 
 class RunActions(ModelAdmin):
@@ -108,34 +106,37 @@ class RunActions(ModelAdmin):
         return redirect(run_url(run))
 
     def rerun(self, request: HttpRequest, pk: int, only: str) -> HttpResponse:
-        """Ask, then start a new run of some of the cases, or all."""
+        """Ask which cases and which version, then start a new run of them."""
         if only not in RERUNS:
             message = "A run can be repeated for what failed, what errored, or all."
             raise Http404(message)
         run = self._run_to_act_on(request, pk)
-
-        def act() -> str:
-            try:
-                # admin_view() lets nobody in who has not signed in.
-                new = rerun(run, only=RERUNS[only], by=cast("User", request.user))
-            except CannotStartError as exc:
-                for problem in exc.problems:
-                    messages.error(request, problem)
-                return run_url(run)
-            return run_url(new)
-
-        chosen = cases_to_rerun(run, only=RERUNS[only]).order_by().values("case")
-        held = run.executions.filter(case__in=chosen).count()
-        return self._ask(
-            request,
-            act,
-            title=f"{_rerun_label(run, only)}?",
-            text=f"A new run holds {plural(held, 'conversation')}: all trials of these cases, with"
-            " the agent, the checks and the fixtures as they were frozen then."
-            + ("" if run.is_scripted else " It calls the model again, which may cost money."),
-            submit=f"Hold {plural(held, 'conversation')}",
-            dismiss="Not now",
+        form = RerunForm(
+            run,
+            only=RERUNS[only],
+            case=_case_of(run, request.GET.get("execution", "")),
+            data=request.POST if request.method == "POST" else None,
         )
+        if form.is_valid():
+            return leave_dialog(self._start_again(request, form))
+        return render(request, "admin/evals_app/run/rerun.html", {"form": form, "run": run})
+
+    def _start_again(self, request: HttpRequest, form: RerunForm) -> str:
+        """Start it, and return the address of its page; else say why, and that of the old one."""
+        try:
+            # admin_view() lets nobody in who has not signed in.
+            new = rerun(
+                form.run,
+                only=form.only,
+                cases=form.chosen,
+                version=form.chosen_version,
+                by=cast("User", request.user),
+            )
+        except CannotStartError as exc:
+            for problem in exc.problems:
+                messages.error(request, problem)
+            return run_url(form.run)
+        return run_url(new)
 
     def _run_to_act_on(self, request: HttpRequest, pk: int) -> Run:
         # admin_view() asks only whether the person is staff.
@@ -150,21 +151,7 @@ class RunActions(ModelAdmin):
         return render(request, "admin/evals_app/dialog.html", {"dialog": dialog})
 
 
-def rerun_buttons(run: Run) -> list[tuple[str, str]]:
-    """Give the ways to repeat a run that make sense."""
-    wanted = {"failed": run.failed, "errored": _not_decided(run), "all": run.total}
-    return [(only, _rerun_label(run, only)) for only, number in wanted.items() if number]
-
-
-def _not_decided(run: Run) -> int:
-    return run.errored + run.cancelled + run.not_run
-
-
-def _rerun_label(run: Run, only: str) -> str:
-    if only == "failed":
-        return f"Re-run {run.failed:,} failed"
-    if only == "all":
-        return f"Re-run all {run.total:,}"
-    if _not_decided(run) == run.errored:
-        return f"Re-run {run.errored:,} errored"
-    return f"Re-run {_not_decided(run):,} errored or not held"
+def _case_of(run: Run, execution: str) -> str:
+    """Return the case of an execution of the run; empty if there is none."""
+    rows = run.executions.filter(pk=execution) if execution.isdecimal() else run.executions.none()
+    return rows.values_list("case", flat=True).first() or ""

@@ -26,7 +26,8 @@ from evals_app.admin.presentation import (
     run_badges,
     score_text,
 )
-from evals_app.admin.run_actions import RunActions, rerun_buttons
+from evals_app.admin.reruns import rerun_buttons
+from evals_app.admin.run_actions import RunActions
 from evals_app.admin.run_progress import counters, progress, status_line
 from evals_app.admin.run_results import frozen, headline, results
 from evals_app.admin.run_stops import go_on_label, stopped_line, was_cut_short

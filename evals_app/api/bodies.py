@@ -62,8 +62,19 @@ class RerunCases(Spec):
 
     only: Annotated[
         Literal["failed", "errored", "all"],
-        Field(description="errored: with cancelled and not held ones."),
+        Field(description="errored: also those that were cancelled or did not run."),
     ] = "failed"
+    cases: Annotated[
+        list[str] | None,
+        Field(min_length=1, max_length=1000, description="Names among them; null: all of them."),
+    ] = None
+    version: Annotated[
+        Literal["current", "frozen"],
+        Field(
+            description="current: cases, checks, agent and fixtures as they are now; frozen: as they"
+            " were in that run."
+        ),
+    ] = "current"
 
 
 class NewCeiling(Spec):

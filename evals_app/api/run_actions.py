@@ -116,4 +116,6 @@ class RerunRun(Endpoint):
     )
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(RerunCases, request.data)
-        return created(rerun(find_run(pk), only=body.only, by=user_of(request)))
+        run = find_run(pk)
+        by = user_of(request)
+        return created(rerun(run, only=body.only, cases=body.cases, version=body.version, by=by))

@@ -96,6 +96,8 @@ class Run(models.Model):
     )
     is_scripted = models.BooleanField(default=False)
     is_tryout = models.BooleanField(default=False)  # tried by hand: kept out of trends
+    # What was chosen at its start instead of what suite and agent say: agent, model, trials.
+    overrides = models.JSONField(default=dict)
     rerun_of = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="reruns"
     )

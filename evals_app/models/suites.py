@@ -1,6 +1,6 @@
 """Suites, cases, turns and assertions: what people write."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import Any
@@ -77,12 +77,15 @@ def _attach(
         owner.__dict__.setdefault("_prefetched_objects_cache", {})[name] = related
 
 
-def cases_of(suites: "Sequence[Suite]") -> "Iterator[Case]":
-    """Give the cases of suites, one suite after the other and in order, each with its turns and checks.
+def cases_of(
+    suites: "Sequence[Suite]", *, names: Collection[str] | None = None
+) -> "Iterator[Case]":
+    """Return the cases of suites, of these names, one suite after the other and in order.
 
-    Only a few are in memory at a time.
+    Each has its turns and checks. Only a few are in memory at a time.
     """
     rows = Case.objects.filter(suite__in=suites).order_by("suite", "position", "pk")
+    rows = rows if names is None else rows.filter(name__in=names)
     cases = rows.iterator(chunk_size=CASES_AT_ONCE)
     while part := list(islice(cases, CASES_AT_ONCE)):
         _load_content(part)

@@ -1,39 +1,135 @@
-"""Run again, in a new run: same snapshot, chosen cases, all their trials."""
+"""Run cases of a run again, in a new run: as they are now, or as they were frozen then."""
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Collection
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal
 
 from django.db.models import QuerySet
 from pydantic import ValidationError
 
+from evals_app.engine.suite import near
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SnapshotSpec, read_case
-from evals_app.models import Execution, Run
+from evals_app.models import Agent, Execution, Run, Suite
+from evals_app.runs.edited import edited_since
 from evals_app.runs.freeze import AT_ONCE, CannotStartError, archived
 from evals_app.runs.obstacles import MOST_MESSAGES
-from evals_app.runs.start import create_run
+from evals_app.runs.start import create_run, start_run
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 Only = Literal["failed", "errored", "all"]
+Version = Literal["current", "frozen"]
 
 
-def rerun(run: Run, *, only: Only, by: "User | None" = None) -> Run:
-    """Start a run of those cases of another run.
+def rerun(
+    run: Run,
+    *,
+    only: Only,
+    cases: Collection[str] | None = None,
+    version: Version = "current",
+    max_cost_usd: Decimal | None = None,
+    by: "User | None" = None,
+) -> Run:
+    """Start a run of those cases of another run, with all their trials.
 
-    `failed` means cases with a failed trial, `errored` those with an errored, cancelled or not
-    held one.
+    `only` chooses cases with a failed trial, or those with an errored, cancelled or missing one;
+    `cases` are names among them. The `current` version is of today's cases, checks, agent and fixtures:
+    does the repair help? The `frozen` one is what that run used: was it luck? Without a ceiling the one of
+    that run counts.
 
     Raises:
-        CannotStartError: there are none.
+        CannotStartError: there are no such cases, or something is missing.
     """
     if run.suite is not None and run.suite.archived_at is not None:
         raise CannotStartError([archived(run.suite.slug)])
-    chosen = cases_to_rerun(run, only=only).order_by().values("case")
-    if not chosen.exists():
+    chosen = _chosen(run, only=only, cases=cases)
+    how = {
+        "max_cost_usd": run.max_cost_usd if max_cost_usd is None else max_cost_usd,
+        "is_tryout": run.is_tryout,
+        "rerun_of": run,
+    }
+    if version == "current":
+        return _current(run, set(chosen), by=by, **how)
+    return _frozen(run, chosen, created_by=by, **how)
+
+
+def cases_to_rerun(run: Run, *, only: Only) -> QuerySet[Execution]:
+    """Return the executions because of which their cases may be run again."""
+    if only == "all":
+        return run.executions.all()
+    if only == "failed":
+        return run.executions.filter(verdict=Verdict.FAILED)
+    return run.executions.exclude(verdict__in=[Verdict.PASSED, Verdict.FAILED])
+
+
+def edits_before_rerun(run: Run, names: Collection[str]) -> list[str]:
+    """Return what people edited since the run that a re-run of these cases would use.
+
+    Raises:
+        CannotStartError: there is no current version of them.
+    """
+    suite, agent = _today(run)
+    try:
+        return edited_since(run, names, suite=suite, agent=agent, model=_model(run))
+    except ValidationError:
+        return ["perhaps anything: the run was made by another version of Touchstone"]
+
+
+def _chosen(run: Run, *, only: Only, cases: Collection[str] | None) -> QuerySet[Any, str]:
+    names = cases_to_rerun(run, only=only).order_by().values_list("case", flat=True).distinct()
+    if cases is not None:
+        known = set(names)
+        unknown = [name for name in cases if name not in known]
+        if unknown or not cases:
+            of = "" if only == "all" else f" {only}"
+            problems = [
+                f"Run {run.pk} has no{of} case {name!r}.{near(name, known)}" for name in unknown
+            ]
+            raise CannotStartError(problems or ["Choose at least one case."])
+        names = names.filter(case__in=cases)
+    if not names.exists():
         problem = f"Run {run.pk} has no {only} executions." if only != "all" else "It is empty."
         raise CannotStartError([problem])
-    names = set(chosen.values_list("case", flat=True))
+    return names
+
+
+def _current(run: Run, names: set[str], **how: Any) -> Run:
+    suite, agent = _today(run)
+    left = set(suite.cases.values_list("name", flat=True)) & names
+    if not left:
+        problem = (
+            f"Suite {suite.slug} no longer has these cases. They may have been renamed; run them as "
+            f"they were in run {run.pk}, or start the suite."
+        )
+        raise CannotStartError([problem])
+    return start_run(
+        suite, agent=agent, model=_model(run), names=left, trials=run.overrides.get("trials"), **how
+    )
+
+
+def _today(run: Run) -> tuple[Suite, Agent]:
+    """Return the suite of a run, and the agent that would be tested now."""
+    if run.suite is None:
+        problem = f"Suite {run.suite_slug} was deleted; its cases can only be run as they were."
+        raise CannotStartError([problem])
+    slug = run.overrides.get("agent")
+    if slug is None:
+        return run.suite, run.suite.agent
+    agent = Agent.objects.filter(slug=slug).first()
+    if agent is None:
+        problem = f"Agent {slug} was deleted; the cases can only be run as they were."
+        raise CannotStartError([problem])
+    return run.suite, agent
+
+
+def _model(run: Run) -> str:
+    return str(run.overrides.get("model", ""))
+
+
+def _frozen(run: Run, chosen: QuerySet[Any, str], **columns: Any) -> Run:
+    names = set(chosen)
     try:
         head = SnapshotSpec.read(run.snapshot.content)
         contents = run.snapshot.cases.values_list("content", flat=True)
@@ -42,8 +138,7 @@ def rerun(run: Run, *, only: Only, by: "User | None" = None) -> Run:
             problem for case in cases if case.name in names for _, problem in case.placeholders()
         ]
     except ValidationError as exc:
-        problem = f"Run {run.pk} was made by another version; start its suite anew."
-        raise CannotStartError([problem]) from exc
+        raise CannotStartError([_of_another_version(run)]) from exc
     if problems:
         raise CannotStartError(problems[:MOST_MESSAGES])
     rows = run.executions.filter(case__in=chosen).order_by("position", "trial")
@@ -56,17 +151,10 @@ def rerun(run: Run, *, only: Only, by: "User | None" = None) -> Run:
         concurrency=run.concurrency,
         suite=run.suite,
         judge=run.judge,
-        created_by=by,
-        max_cost_usd=run.max_cost_usd,
-        is_tryout=run.is_tryout,
-        rerun_of=run,
+        overrides=run.overrides,
+        **columns,
     )
 
 
-def cases_to_rerun(run: Run, *, only: Only) -> QuerySet[Execution]:
-    """Give the executions that ask for their cases to be run again."""
-    if only == "all":
-        return run.executions.all()
-    if only == "failed":
-        return run.executions.filter(verdict=Verdict.FAILED)
-    return run.executions.exclude(verdict__in=[Verdict.PASSED, Verdict.FAILED])
+def _of_another_version(run: Run) -> str:
+    return f"Run {run.pk} was made by another version of Touchstone; start its suite instead."

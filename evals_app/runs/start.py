@@ -35,6 +35,7 @@ def start_run(
     timeout_s: float | None = None,
     max_cost_usd: Decimal | None = None,
     is_tryout: bool = False,
+    rerun_of: Run | None = None,
     idempotency_key: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> Run:
@@ -64,8 +65,18 @@ def start_run(
             created_by=by,
             max_cost_usd=max_cost_usd,
             is_tryout=is_tryout,
+            overrides=_overrides(suite, agent=agent, model=model, trials=trials),
+            rerun_of=rerun_of,
             idempotency_key=idempotency_key,
         )
+
+
+def _overrides(
+    suite: Suite, *, agent: Agent | None, model: str, trials: int | None
+) -> dict[str, Any]:
+    other = None if agent is None or agent.pk == suite.agent_id else agent.slug
+    chosen = {"agent": other, "model": model, "trials": trials}
+    return {name: value for name, value in chosen.items() if value}
 
 
 def create_run(

@@ -2,12 +2,15 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.test import Client, TestCase
 from django_q.models import OrmQ
 
-from evals_app.models import Run
+from evals_app.models import Assertion, Run
+from evals_app.runs import start_run
+from evals_app.runs.shift import work
 from tests.admin.run_pages import client_who_may, hold, page_of, url
 from tests.makers import make_run
+from tests.runs.suites import make_suite
 
 pytestmark = pytest.mark.django_db
 
@@ -44,12 +47,16 @@ def test_a_run_that_stops_already_cannot_be_cancelled(admin_client: Client) -> N
 @pytest.mark.parametrize(
     ("states", "labels"),
     [
-        pytest.param(["passed"] * 2, ["Re-run all 2"], id="nothing went wrong"),
-        pytest.param(["failed"], ["Re-run 1 failed", "Re-run all 1"], id="failed"),
-        pytest.param(["errored"], ["Re-run 1 errored", "Re-run all 1"], id="errored"),
+        pytest.param(["passed"] * 2, ["Re-run all 2 cases"], id="nothing went wrong"),
+        pytest.param(["failed"], ["Re-run 1 failed case", "Re-run the case"], id="failed"),
+        pytest.param(
+            ["errored"],
+            ["Re-run 1 case that errored or did not run", "Re-run the case"],
+            id="errored",
+        ),
         pytest.param(
             ["errored", "cancelled"],
-            ["Re-run 2 errored or not held", "Re-run all 2"],
+            ["Re-run 2 cases that errored or did not run", "Re-run all 2 cases"],
             id="cancelled",
         ),
     ],
@@ -62,14 +69,75 @@ def test_buttons_say_what_would_be_run_again(
     assert [label for _, label in response.context["rerun_buttons"]] == labels
 
 
-def test_a_rerun_tells_how_many_conversations_it_holds(admin_client: Client) -> None:
-    run = make_run({"Refund": ["passed", "failed", "passed"], "Hello": ["passed"] * 3})
+def test_trials_of_a_case_are_one_case_to_run_again(admin_client: Client) -> None:
+    run = make_run({"Refund": ["passed", "failed", "failed"], "Hello": ["passed"] * 3})
 
-    text = admin_client.get(url(run, "rerun", "failed")).content.decode()
+    response = admin_client.get(url(run, "rerun", "failed"))
 
-    assert "Re-run 1 failed?" in text
-    assert "Hold 3 conversations" in text
+    assert response.context["form"].title == "Re-run 1 failed case?"
     assert Run.objects.count() == 1
+
+
+def finished_run() -> Run:
+    """Run a suite of which two of three cases fail."""
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        run = start_run(make_suite(["hello", "bye", "bye"]))
+    work()
+    return Run.objects.get(pk=run.pk)
+
+
+def test_a_rerun_asks_for_the_version_only_where_something_was_edited(admin_client: Client) -> None:
+    run = finished_run()
+
+    before = admin_client.get(url(run, "rerun", "failed")).context["form"]
+    Assertion.objects.update(options={"value": "bye"})
+    after = admin_client.get(url(run, "rerun", "failed")).context["form"]
+
+    assert "version" not in before.fields
+    assert after.fields["version"].initial == "current"
+    assert after.edits == ["case “case 2”", "case “case 3”"]
+
+
+@pytest.mark.parametrize(
+    ("version", "is_old"), [pytest.param("current", False), pytest.param("frozen", True)]
+)
+def test_the_chosen_version_of_the_chosen_cases_is_run(
+    admin_client: Client, version: str, *, is_old: bool
+) -> None:
+    run = finished_run()
+    Assertion.objects.update(options={"value": "bye"})
+
+    response = admin_client.post(
+        url(run, "rerun", "failed"), {"version": version, "cases": ["case 3"]}
+    )
+    again = Run.objects.get(rerun_of=run)
+
+    assert response.headers["HX-Redirect"] == page_of(again)
+    assert [row.case for row in again.executions.all()] == ["case 3"]
+    assert (again.snapshot_id == run.snapshot_id) is is_old
+
+
+def test_no_case_at_all_is_refused_in_the_dialog(admin_client: Client) -> None:
+    run = finished_run()
+
+    response = admin_client.post(url(run, "rerun", "failed"), {})
+
+    assert "HX-Redirect" not in response.headers
+    assert "at least one case" in response.content.decode()
+    assert Run.objects.count() == 1
+
+
+def test_a_case_is_run_again_from_its_result(admin_client: Client) -> None:
+    run = finished_run()
+    execution = run.executions.get(case="case 2")
+    page = admin_client.get(f"/admin/evals_app/execution/{execution.pk}/change/").content.decode()
+    address = f"{url(run, 'rerun', 'all')}?execution={execution.pk}"
+
+    assert address in page
+    assert "case 2" in admin_client.get(address).context["form"].title
+    admin_client.post(address, {})
+
+    assert [row.case for row in Run.objects.get(rerun_of=run).executions.all()] == ["case 2"]
 
 
 def test_a_rerun_without_anything_to_run_says_why(admin_client: Client) -> None:
@@ -117,7 +185,7 @@ def test_who_may_start_runs_sees_the_buttons() -> None:
     running, failed = make_run(["running"]), make_run(["failed"])
 
     assert url(running, "cancel") in client.get(page_of(running)).content.decode()
-    assert "Re-run 1 failed" in client.get(page_of(failed)).content.decode()
+    assert "Re-run 1 failed case" in client.get(page_of(failed)).content.decode()
 
 
 # Runs that were stopped, and go on

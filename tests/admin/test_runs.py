@@ -104,8 +104,9 @@ def test_the_page_of_an_ended_run_takes_a_fixed_number_of_queries(
     run = make_run(["failed", "errored"] * (cases // 2))
     admin_client.get(page_of(run))  # a process looks a content type up once
 
-    # Session, user, run, causes, cases and how many of them, trials, reruns, and of the headline.
-    with django_assert_num_queries(9):
+    # Session, user, run, causes, cases and how many of them, trials, what can be run again, reruns,
+    # and of the headline.
+    with django_assert_num_queries(10):
         admin_client.get(page_of(run))
 
 

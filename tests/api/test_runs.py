@@ -578,10 +578,12 @@ def ended() -> Run:
         pytest.param({"only": "failed"}, 1, id="failed"),
         pytest.param({"only": "all"}, 2, id="all"),
         pytest.param({}, 1, id="failed is what is meant"),
+        pytest.param({"version": "frozen"}, 1, id="as they were"),
+        pytest.param({"only": "all", "cases": ["Greets"]}, 1, id="chosen cases"),
     ],
 )
 def test_cases_are_run_again(
-    client: APIClient, ended: Run, body: dict[str, str], total: int
+    client: APIClient, ended: Run, body: dict[str, Any], total: int
 ) -> None:
     response = client.post(f"/api/runs/{ended.pk}/rerun/", body, format="json")
 
@@ -595,6 +597,9 @@ def test_cases_are_run_again(
     [
         pytest.param({"only": "errored"}, 422, "has no errored", id="there are none"),
         pytest.param({"only": "some"}, 400, "only", id="unknown word"),
+        pytest.param({"version": "old"}, 400, "version", id="unknown version"),
+        pytest.param({"cases": []}, 400, "cases", id="no case"),
+        pytest.param({"cases": ["nope"]}, 422, "nope", id="unknown case"),
         pytest.param({"onyl": "all"}, 400, "Did you mean 'only'?", id="unknown key"),
     ],
 )

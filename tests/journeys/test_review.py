@@ -10,7 +10,7 @@ from playwright.sync_api import Page, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evals_app.engine.trial import JudgeCall
-from evals_app.models import Execution, Run
+from evals_app.models import Assertion, Execution, Run
 from evals_app.runs import start_run
 from evals_app.runs.shift import work
 from tests.elsewhere import elsewhere
@@ -74,7 +74,7 @@ def test_the_result_comes_by_itself_and_leaves_the_focus_alone(page: Page, site:
     assert page.locator("[hx-trigger='every 2s']").count() == 0
 
 
-def test_from_a_failure_to_its_reason_and_a_rerun_by_keyboard(page: Page, site: str) -> None:
+def test_from_a_failure_to_its_repair_and_a_rerun_by_keyboard(page: Page, site: str) -> None:
     run = elsewhere(lambda: start_run(make_suite(["hello", "bye"])))
     elsewhere(work)
     open_run(page, site, run)
@@ -83,19 +83,35 @@ def test_from_a_failure_to_its_reason_and_a_rerun_by_keyboard(page: Page, site: 
     expect(page.get_by_text("A check did not pass.")).to_be_visible()
     expect(page.locator(".bubble.is-user")).to_contain_text("bye")
     expect(page.locator(".bubble.is-agent")).to_contain_text("You said: bye")
-    page.get_by_role("link", name=f"Run {run.pk}", exact=True).press("Enter")
-    page.get_by_role("button", name="Re-run 1 failed").press("Enter")
-    dialog = page.get_by_role("dialog", name="Re-run 1 failed?")
+    elsewhere(
+        lambda: Assertion.objects.filter(turn__case__name="case 2").update(options={"value": "bye"})
+    )
+    page.get_by_role("button", name="Re-run this case").press("Enter")
+    dialog = page.get_by_role("dialog")
     expect(dialog).to_be_focused()
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    expect(dialog.get_by_role("button", name="Hold 1 conversation")).to_be_focused()
-    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("radio", name="As they are now")).to_be_checked()
+    expect(dialog.get_by_role("listitem")).to_have_text("case “case 2”")
+    dialog.get_by_role("button", name="Re-run").press("Enter")
+
+    page.wait_for_url(lambda url: "/run/" in url)
+    expect(page.get_by_role("link", name=f"run {run.pk}")).to_be_visible()
+    elsewhere(work)
+    expect(page.get_by_role("status")).to_have_text("Finished: passed. 1 passed.")
+
+
+def test_cases_to_run_again_are_chosen_by_keyboard(page: Page, site: str) -> None:
+    run = elsewhere(lambda: start_run(make_suite(["bye", "bye"])))
+    elsewhere(work)
+    open_run(page, site, run)
+
+    page.get_by_role("button", name="Re-run 2 failed cases").press("Enter")
+    dialog = page.get_by_role("dialog", name="Re-run 2 failed cases?")
+    dialog.get_by_role("checkbox", name="case 1").press("Space")
+    dialog.get_by_role("button", name="Re-run").press("Enter")
 
     page.wait_for_url(lambda url: f"/run/{run.pk}/" not in url)
-    expect(page.get_by_role("link", name=f"run {run.pk}")).to_be_visible()
     again = elsewhere(lambda: Run.objects.get(rerun_of=run))
-    assert (again.total, again.status) == (1, "queued")
+    assert elsewhere(lambda: again.executions.get().case) == "case 2"
 
 
 def test_cancelling_asks_first_and_escape_lets_it_go_on(page: Page, site: str) -> None:

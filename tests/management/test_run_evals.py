@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from evals_app.models import Case, Execution, Run, Suite, Worker
+from evals_app.models import Assertion, Case, Execution, Run, Suite, Worker
 from evals_app.runs import cancel_run, start_run
 from tests.makers import make_run
 from tests.runs.suites import make_agent, make_suite
@@ -194,6 +194,9 @@ def test_a_variable_left_in_a_message_gives_exit_code_2(
         pytest.param(["greetings", "--attach", "7"], "goes without suites", id="suite of a run"),
         pytest.param(["--resume", "7", "--trials", "2"], "goes without --trials", id="trials"),
         pytest.param(["--cancel", "7", "--max-cost", "1"], "without --max-cost", id="limit"),
+        pytest.param(["--failed-of", "7"], "There is no run 7.", id="failed cases of no run"),
+        pytest.param(["--failed-of", "7", "--tag", "x"], "without --tag", id="tag of a re-run"),
+        pytest.param(["greetings", "--frozen"], "--failed-of", id="frozen of no run"),
     ],
 )
 def test_wrong_usage_is_refused_in_words_and_starts_nothing(
@@ -206,6 +209,24 @@ def test_wrong_usage_is_refused_in_words_and_starts_nothing(
 
     assert caught.value.returncode == 2
     assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [pytest.param([], 0, id="as it is now"), pytest.param(["--frozen"], 1, id="as it was")],
+)
+def test_the_failed_cases_of_a_run_are_run_again(
+    child_environment: dict[str, str], options: list[str], code: int
+) -> None:
+    make_suite(["hello", "bye"])
+    run_evals(child_environment)
+    failed = Run.objects.get()
+    Assertion.objects.filter(turn__case__name="case 2").update(options={"value": "bye"})
+
+    done = run_evals(child_environment, "--failed-of", failed.pk, *options)
+
+    assert done.returncode == code, done.stderr
+    assert Execution.objects.get(run__rerun_of=failed).case == "case 2"
 
 
 def test_a_number_that_cannot_be_gives_exit_code_2(child_environment: dict[str, str]) -> None:

@@ -484,4 +484,4 @@ def test_a_snapshot_of_another_version_is_not_run_again(
     run.refresh_from_db()
 
     with pytest.raises(CannotStartError, match="made by another version"):
-        rerun(Run.objects.get(pk=run.pk), only="failed")
+        rerun(Run.objects.get(pk=run.pk), only="failed", version="frozen")

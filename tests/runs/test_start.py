@@ -159,7 +159,9 @@ def test_a_variable_left_in_a_message_stops_the_start_of_runs_that_would_send_it
 
     assert len(refused.value.problems) == 1
     assert start_run(suite, names=["case 1"]).total == 1
-    assert rerun(first, only="all").total == 2
+    assert rerun(first, only="all", version="frozen").total == 2
+    with pytest.raises(CannotStartError, match=r"{{language}}"):
+        rerun(first, only="all")
 
     Turn.objects.filter(case__name="case 2").update(user=r"Translate into \{{language}}")
     assert start_run(suite).total == 2
@@ -173,4 +175,4 @@ def test_a_run_that_sent_variables_is_not_run_again() -> None:
     stored.save()
 
     with pytest.raises(CannotStartError, match=r"{{language}}"):
-        rerun(run, only="all")
+        rerun(run, only="all", version="frozen")

@@ -24,7 +24,7 @@ from evals_app.models import Run, Suite
 from evals_app.models.money import PLACES
 from evals_app.reports.forecasts import forecast_json, in_words
 from evals_app.reports.run_json import SCHEMA_VERSION, verdict_of_all, written
-from evals_app.runs import CannotStartError, cancel_run, start_run
+from evals_app.runs import CannotStartError, cancel_run, rerun, start_run
 from evals_app.runs.cluster import CannotWorkError, Interrupted
 from evals_app.runs.forecast import forecast, forecast_started
 from evals_app.runs.resume import resume_run
@@ -85,6 +85,12 @@ class Command(BaseCommand):
             "--attach", type=run_number, nargs="+", metavar="RUN", help="Watch runs that go on."
         )
         started.add_argument(
+            "--failed-of",
+            type=run_number,
+            metavar="RUN",
+            help="Run the failed cases of a run again, in a new run, as they are now.",
+        )
+        started.add_argument(
             "--resume", type=run_number, metavar="RUN", help="Let a run go on that was stopped."
         )
         started.add_argument(
@@ -93,6 +99,11 @@ class Command(BaseCommand):
             nargs="+",
             metavar="RUN",
             help="Stop runs, and that is all.",
+        )
+        parser.add_argument(
+            "--frozen",
+            action="store_true",
+            help="With --failed-of: with cases, checks, agent and fixtures as they were in that run.",
         )
         parser.add_argument("--ci", action="store_true", help="No colour, JSON on stdout.")
         parser.add_argument("--output", type=Path, metavar="FILE", help="Write the JSON to a file.")
@@ -133,6 +144,9 @@ class Command(BaseCommand):
                 runs = _runs(options["attach"])
             elif options["resume"]:
                 runs = [_resumed(options["resume"], options["max_cost"])]
+            elif options["failed_of"]:
+                runs = [_failed_of(options)]
+                _foretell(runs, options, console)
             else:
                 runs = _start(self._choose(options), options["timeout"])
                 _foretell(runs, options, console)
@@ -213,16 +227,19 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
     if options["output"] and options["output"].is_dir():
         message = f"--output: {options['output']} is a folder; name a file."
         raise CommandError(message, returncode=USAGE)
-    for option in ("attach", "resume", "cancel"):
+    if options["frozen"] and not options["failed_of"]:
+        message = "--frozen goes with --failed-of RUN alone."
+        raise CommandError(message, returncode=USAGE)
+    for option in ("attach", "resume", "cancel", "failed_of"):
         if not options[option]:
             continue
         given = [f"--{each.replace('_', '-')}" for each in _OF_A_START if options[each]]
         given += ["suites"] if options["suites"] else []
-        given += ["--max-cost"] if options["max_cost"] and option != "resume" else []
+        given += ["--max-cost"] if options["max_cost"] and option in {"attach", "cancel"} else []
         if given:
             message = (
-                f"--{option} takes a run that was started before, so it goes without"
-                f" {', '.join(given)}."
+                f"--{option.replace('_', '-')} takes a run that was started before, so it goes"
+                f" without {', '.join(given)}."
             )
             raise CommandError(message, returncode=USAGE)
 
@@ -278,6 +295,19 @@ def _resumed(number: int, max_cost_usd: Decimal | None) -> Run:
     except CannotStartError as exc:
         raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
     return run
+
+
+def _failed_of(options: dict[str, Any]) -> Run:
+    (run,) = _runs([options["failed_of"]])
+    try:
+        return rerun(
+            run,
+            only="failed",
+            version="frozen" if options["frozen"] else "current",
+            max_cost_usd=options["max_cost"],
+        )
+    except CannotStartError as exc:
+        raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
 
 
 def _cancel(numbers: list[int], console: Console) -> None:
