@@ -39,7 +39,7 @@ class ForecastShape(Shape):
     unpriced = serializers.ListField(
         child=serializers.CharField(), help_text="Models without a price."
     )
-    duration_ms = LowHighShape()
+    duration_ms = LowHighShape(help_text="Null for an agent outside that was never run.")
     earlier_runs = serializers.IntegerField(help_text="That it is drawn from; 0: a guess.")
     basis = serializers.CharField(help_text="The same for people.")
 

@@ -41,7 +41,8 @@ class Forecast:
 
     `cost_usd` None: the models in `unpriced` have no price. `earlier_runs` 0: a guess from the text
     of the cases; else `new_cases` says how many cases those runs do not have. `is_outside`: what
-    the agent itself calls and pays is not in it.
+    the agent itself calls and pays is not in it, and before the first run `duration_s` is None.
+    `embedder` is the model that compares texts, whose small cost is not in it either.
     """
 
     conversations: int
@@ -53,11 +54,12 @@ class Forecast:
     judge_response_tokens: int
     cost_usd: tuple[Decimal, Decimal] | None
     unpriced: tuple[str, ...]
-    duration_s: Range
+    duration_s: Range | None
     earlier_runs: int
     new_cases: int
     is_scripted: bool
     is_outside: bool = False
+    embedder: str = ""
 
 
 def forecast_run(
@@ -90,6 +92,8 @@ def forecast_run(
     asked = _asked(guesser, basis)
     rates, unpriced = _rates(asked, total, providers)
     cost = basis.around(rates.usd(total), rates.usd)
+    is_outside = guesser.agent.driver not in {"model", "scripted"}
+    at_once = _at_once(guesser, providers, concurrency)
     return Forecast(
         conversations=sum(basis.trials.values()),
         agent_calls=round(total.agent_calls),
@@ -100,13 +104,15 @@ def forecast_run(
         judge_response_tokens=round(total.judge_response_tokens),
         cost_usd=None if unpriced else (_usd(cost[0]), _usd(cost[1])),
         unpriced=unpriced,
-        duration_s=_duration_s(
-            basis, _at_once(guesser, providers, concurrency), least_s=_least_s(asked, providers)
-        ),
+        # Nobody knows how fast an agent outside is before it has answered once.
+        duration_s=None
+        if is_outside and not basis.known
+        else _duration_s(basis, at_once, least_s=_least_s(asked, providers)),
         earlier_runs=earlier_runs if basis.known else 0,
         new_cases=len(basis.guesses) - len(basis.known) if basis.known else 0,
         is_scripted=guesser.agent.driver == "scripted",
-        is_outside=guesser.agent.driver not in {"model", "scripted"},
+        is_outside=is_outside,
+        embedder=guesser.embedder,
     )
 
 

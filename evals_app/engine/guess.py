@@ -107,6 +107,12 @@ class Guesser:
         judges = tuple(str(model) for _, _, model in questions if not _is_script(model))
         return Guess(total_effort(efforts), judges)
 
+    @property
+    def embedder(self) -> str:
+        """The provider's model that compares texts; empty if none does."""
+        by_model = self.similarity is not None and self.similarity.way == "embeddings"
+        return str(self.similarity.model) if self.similarity and by_model else ""
+
     def _answered(self, said: int) -> tuple[Effort, int]:
         """Guess a turn of a model, and how much has been said after it."""
         replies = [TOOL_REQUEST_TOKENS] * (TOOL_ROUNDS if self.tools else 0)

@@ -18,6 +18,8 @@ def in_words(found: Forecast, *, max_cost_usd: Decimal | None = None) -> str:
     if found.unpriced:
         named = " and ".join(found.unpriced)
         sentences.append(f"What that costs is unknown: there is no price for {named}.")
+    if found.embedder:
+        sentences.append(f"Comparing texts with {found.embedder} costs a little more.")
     if max_cost_usd is not None and found.cost_usd and found.cost_usd[1] > max_cost_usd:
         will = "will probably" if found.cost_usd[0] > max_cost_usd else "may"
         sentences.append(f"It {will} stop before the end, at {usd_text(max_cost_usd)}.")
@@ -35,7 +37,7 @@ def basis(found: Forecast) -> str:
 
 def forecast_json(found: Forecast) -> dict[str, Any]:
     """Give it with the names of REST."""
-    low_s, high_s = found.duration_s
+    low_s, high_s = found.duration_s or (None, None)
     agent = {"prompt": found.agent_prompt_tokens, "response": found.agent_response_tokens}
     judge = {"prompt": found.judge_prompt_tokens, "response": found.judge_response_tokens}
     low_usd, high_usd = found.cost_usd or (None, None)
@@ -48,7 +50,10 @@ def forecast_json(found: Forecast) -> dict[str, Any]:
             "high": None if high_usd is None else float(high_usd),
         },
         "unpriced": list(found.unpriced),
-        "duration_ms": {"low": round(low_s * 1000), "high": round(high_s * 1000)},
+        "duration_ms": {
+            "low": None if low_s is None else round(low_s * 1000),
+            "high": None if high_s is None else round(high_s * 1000),
+        },
         "earlier_runs": found.earlier_runs,
         "basis": basis(found),
     }
@@ -56,11 +61,16 @@ def forecast_json(found: Forecast) -> dict[str, Any]:
 
 def _likely(found: Forecast) -> str:
     calls = found.agent_calls + found.judge_calls
-    time = _times(*found.duration_s)
+    time = _times(*found.duration_s) if found.duration_s else ""
+    if not time and not calls:
+        return "How long it takes and what it costs depends on the agent; a first run will show."
     if found.is_outside and not calls:
         return f"Takes {time}; what the agent itself pays is not known ({basis(found)})."
     if not calls:
-        return f"No model is called, nothing is paid; takes {time} ({basis(found)})."
+        free = (
+            "No chat model is called" if found.embedder else "No model is called, nothing is paid"
+        )
+        return f"{free}; takes {time} ({basis(found)})."
     tokens = (
         found.agent_prompt_tokens
         + found.agent_response_tokens
@@ -71,7 +81,8 @@ def _likely(found: Forecast) -> str:
     if found.agent_calls and found.judge_calls:
         said += f", {_rounded(found.judge_calls)} of them by the judge"
     cost = f", {_costs(*found.cost_usd)}" if found.cost_usd else ""
-    return f"{said}, {_rounded(tokens)} tokens{cost}, {time} ({basis(found)})."
+    lasts = time or "for as long as the agent takes"
+    return f"{said}, {_rounded(tokens)} tokens{cost}, {lasts} ({basis(found)})."
 
 
 def _counted(count: int, noun: str) -> str:

@@ -109,6 +109,7 @@ def test_the_duration_is_all_time_divided_by_what_is_held_at_once(
 
     found = forecast((make_case(TEN), 6), concurrency=concurrency, providers=providers)
 
+    assert longest is not None
     assert found.duration_s == pytest.approx([conversations * each for each in longest])
 
 
@@ -141,7 +142,20 @@ def test_calls_a_minute_bound_the_duration(a_minute: int, low: float | None) -> 
         providers=[make_provider(requests_per_minute=a_minute)],
     )
 
+    assert free.duration_s is not None
+    assert found.duration_s is not None
     assert found.duration_s[0] == (free.duration_s[0] if low is None else low)
+
+
+def test_how_long_an_agent_outside_takes_is_unknown_before_its_first_run() -> None:
+    outside = make_agent(driver="http", url="https://agent.example/chat", rules=[], tools=[])
+    case = make_case(TEN)
+
+    first = forecast((case, 1), agent=outside)
+    later = forecast((case, 1), agent=outside, held={case.name: [make_held(time_s=2)]})
+
+    assert first.duration_s is None
+    assert later.duration_s == around(2, 2 * sqrt(2) * USUAL_SPREAD)
 
 
 # From history

@@ -62,6 +62,17 @@ def test_a_forecast_is_two_sentences() -> None:
             " runs of this suite with this agent).",
             id="agent outside",
         ),
+        pytest.param(
+            {"agent_calls": 0, "judge_calls": 0, "is_outside": True, "duration_s": None},
+            "depends on the agent",
+            id="agent outside that was never run",
+        ),
+        pytest.param(
+            {"agent_calls": 0, "is_outside": True, "duration_s": None},
+            "as long as the agent takes",
+            id="agent outside and a judge",
+        ),
+        pytest.param(SCRIPT | {"embedder": "openai/small"}, "openai/small", id="embeddings"),
     ],
 )
 def test_sentences_follow_what_there_is_to_say(changes: dict[str, Any], said: str) -> None:

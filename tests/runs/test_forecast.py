@@ -65,6 +65,7 @@ def test_earlier_runs_say_what_it_takes(suite: Suite) -> None:
 
     assert found.earlier_runs == 2
     assert found.agent_prompt_tokens == 3 * 1500
+    assert found.duration_s is not None
     low, high = found.duration_s
     assert low < 9 < high
     assert (low + high) / 2 == pytest.approx(9, rel=0.01)
@@ -143,6 +144,7 @@ def test_a_script_is_forecast_from_runs_of_that_script() -> None:
     assert guessed.earlier_runs == 0
     assert guessed.duration_s == pytest.approx((0.15, 0.6))
     assert (found.earlier_runs, found.agent_calls) == (1, 0)
+    assert found.duration_s is not None
     assert found.duration_s[0] < 10 < found.duration_s[1]
 
 
