@@ -133,6 +133,8 @@ class Conversation:
         except AgentError as exc:
             error = str(exc)
         except TimeoutError:
+            if not timer.expired():  # somebody else's limit
+                raise
             pending = f": {exchange.pending}" if exchange.pending else ""
             error = f"The agent did not answer within {exchange.timeout_s:g} s{pending}."
         except ProviderError as exc:

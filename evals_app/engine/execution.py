@@ -292,17 +292,17 @@ class _Crew:
     async def _carry_out(self, holding: _Holding) -> Outcome:
         job = holding.job
         try:
-            async with asyncio.timeout(self._plan.execution_s):
+            async with asyncio.timeout(self._plan.execution_s) as limit:
                 trial, graded = await self._hold_and_grade(holding)
         except asyncio.CancelledError:
             self._note_broken_off(holding)
             raise
-        except TimeoutError:
-            reason = f"Not finished within {self._plan.execution_s:g} s."
         except EngineError as exc:
             reason = str(exc)
         except Exception as exc:  # noqa: BLE001 - one broken execution must not stop its neighbours
-            reason = f"{type(exc).__name__}: {exc}"
+            reason = f"{type(exc).__name__}: {exc}".rstrip(": ")
+            if isinstance(exc, TimeoutError) and limit.expired():
+                reason = f"Not finished within {self._plan.execution_s:g} s."
         else:
             return _outcome(self._plan, job, trial, graded)
         held = holding.conversation

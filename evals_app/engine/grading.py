@@ -11,7 +11,12 @@ from evals_app.engine.errors import NO_JUDGE, CodeError, JudgeError, ProviderErr
 from evals_app.engine.graders import AidedGrader, JudgedGrader, PlainGrader
 from evals_app.engine.graders.base import Need
 from evals_app.engine.graders.calls import unreported_calls
-from evals_app.engine.graders.effort import unknown_cost, unknown_usage
+from evals_app.engine.graders.effort import (
+    failed_by_agent,
+    unanswered_turn,
+    unknown_cost,
+    unknown_usage,
+)
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.statistics import at_least
 from evals_app.engine.suite import AssertionSpec, CaseSpec, LimitsSpec, SuiteSpec, TurnSpec
@@ -91,8 +96,8 @@ async def _grade(
     given = None if turn is None else case.turns[turn - 1]
     if need := assertion.lacks(given):
         return Grade.not_applicable(_LACKS[need])
-    if (ungraded := _not_held(trial, turn)) is not None:
-        return ungraded
+    if (unanswered := _unanswered(trial, turn)) is not None:
+        return unanswered
     view = _view(assertion, trial=trial, turn=turn, given=given)
     try:
         grade = await _graded_by_kind(assertion, view, aids_for=aids_for, key=key)
@@ -141,21 +146,22 @@ def _ungraded_by(failure: Failure) -> Grade:
     return Grade.ungraded(failure.cause, f"Not graded. {failure.message}")
 
 
-def _not_held(trial: Trial, turn: int | None) -> Grade | None:
-    """Grade what the agent never answered: failed by the agent, ungraded by anything else."""
+def _unanswered(trial: Trial, turn: int | None) -> Grade | None:
+    """Grade what the agent never answered: failed by the agent, ungraded by anything else.
+
+    The end of a conversation is the answer to its last message.
+    """
     if trial.failure is not None and (turn is None or turn >= _first_broken(trial)):
         return _ungraded_by(trial.failure)
-    if turn is None:
-        if not trial.ended_early:
-            return None
+    if turn is None and trial.ended_early:
         reason = "The conversation ended early."
-    elif turn > len(trial.turns):
-        reason = f"Turn {turn} was not held: the conversation ended early."
-    elif (error := trial.turns[turn - 1].error) is not None:
+    elif turn is not None and turn > len(trial.turns):
+        reason = f"Turn {turn} did not run: the conversation ended early."
+    elif (error := trial.turns[(turn or len(trial.turns)) - 1].error) is not None:
         reason = error
     else:
         return None
-    return Grade(0.0, False, reason, cause=Cause.AGENT)  # noqa: FBT003 - score, verdict
+    return failed_by_agent(reason).but(score=0.0)
 
 
 def _first_broken(trial: Trial) -> int:
@@ -225,6 +231,13 @@ LIMIT_LABELS = {
     "max_cost_usd": "Cost",
     "max_tool_calls": "Tool calls",
 }
+_LIMIT_REASONS = {
+    "max_prompt_tokens": "The prompts took {actual} tokens; {limit} {are} allowed.",
+    "max_response_tokens": "The replies took {actual} tokens; {limit} {are} allowed.",
+    "max_time_ms": "The replies took {actual} ms; {limit} ms {are} allowed.",
+    "max_cost_usd": "The replies cost {actual}; {limit} is allowed.",
+    "max_tool_calls": "The agent made {actual} tool calls; {limit} {are} allowed.",
+}
 
 
 def limit_actuals(trial: Trial) -> dict[str, float | Decimal | None]:
@@ -250,18 +263,28 @@ def grade_limits(trial: Trial, limits: LimitsSpec) -> Sequence[GradedAssertion]:
         details = {"limit": _plain(limit), "actual": _plain(actual)}
         if trial.failure is not None:
             grade = _ungraded_by(trial.failure)
-        elif actual is None and name == "max_tool_calls":
-            grade = unreported_calls()
-        elif actual is None:
-            is_cost = name == "max_cost_usd"
-            grade = unknown_cost(trial.turns) if is_cost else unknown_usage(trial.turns, label)
         else:
-            reason = f"{label}: {_written(actual)}, the limit is {_written(limit)}."
-            is_kept = actual <= limit
-            grade = Grade(None, is_kept, reason, cause=None if is_kept else Cause.LIMIT)
+            grade = _limit_grade(trial, name, actual=actual, limit=limit)
         grade = grade.but(details=details)
         graded.append(GradedAssertion(name, label, "limit", None, position, 1.0, None, grade))
     return graded
+
+
+def _limit_grade(
+    trial: Trial, name: str, *, actual: float | Decimal | None, limit: float | Decimal
+) -> Grade:
+    if name == "max_time_ms" and (failed := unanswered_turn(trial.turns)) is not None:
+        return failed
+    if actual is None:
+        if name == "max_tool_calls":
+            return unreported_calls()
+        if name == "max_cost_usd":
+            return unknown_cost(trial.turns)
+        return unknown_usage(trial.turns, LIMIT_LABELS[name])
+    are = "is" if limit == 1 else "are"
+    reason = _LIMIT_REASONS[name].format(actual=_written(actual), limit=_written(limit), are=are)
+    is_kept = actual <= limit
+    return Grade(None, is_kept, reason, cause=None if is_kept else Cause.LIMIT)
 
 
 def _plain(value: float | Decimal | None) -> float | None:

@@ -3,21 +3,21 @@
 import math
 from array import array
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from itertools import groupby
 from typing import Any, Literal
 
+from evals_app.engine.gates import P95, GateResult, Spending, TurnTimes, check_gates
 from evals_app.engine.statistics import (
     at_least,
     deviation,
     mean,
     pass_at_k,
     pass_hat_k,
-    percentile,
     wilson_interval,
 )
-from evals_app.engine.suite import GatesSpec, SuiteSpec
+from evals_app.engine.suite import SuiteSpec
 from evals_app.engine.trial import (
     Cause,
     GradedAssertion,
@@ -28,6 +28,8 @@ from evals_app.engine.trial import (
 )
 
 RunVerdict = Literal["passed", "failed", "inconclusive"]
+
+NONE_PASSED = "No conversation passed, and such a run never passes."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +45,40 @@ class Decision:
 def decide(trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec) -> Decision:
     """Give the verdict of an execution."""
     score = execution_score(graded)
+    if trial.failure is not None:
+        return Decision(Verdict.ERRORED, score, trial.failure.cause, trial.failure.message)
     causes = _causes(trial, graded, suite=suite)
-    if suite.passes_by_score and score is not None and not at_least(score, suite.pass_threshold):
-        reason = f"The score {score:.4g} is below {suite.pass_threshold:.4g}."
-        causes.append((Cause.ASSERTION, f"{reason} {_first_miss(graded)}".rstrip()))
     if not causes:
         is_decided = any(each.decides and each.grade.passed is not None for each in graded)
         if not is_decided and not (suite.scores_decide and score is not None):
             causes.append((Cause.CASE, "Nothing was asserted."))
     if not causes:
         return Decision(Verdict.PASSED, score)
-    cause, reason = min(causes, key=lambda found: list(Cause).index(found[0]))
-    verdict = Verdict.ERRORED if cause.is_error else Verdict.FAILED
-    return Decision(verdict, score, cause, reason)
+    cause, reason = _gravest(causes)
+    if cause.is_error:
+        return Decision(Verdict.ERRORED, score, cause, reason)
+    if undecided := [found for found in causes if found[0].is_error]:
+        reason = f"{reason} Also not graded: {_gravest(undecided)[1]}"
+    # A conversation that broke off, or took more than it may, is no better for what went before.
+    is_void = cause in {Cause.AGENT, Cause.LIMIT}
+    return Decision(Verdict.FAILED, 0.0 if is_void else score, cause, reason)
+
+
+def _gravest(causes: Sequence[tuple[Cause, str]]) -> tuple[Cause, str]:
+    """Return the cause that decides.
+
+    Whatever a check that could not be graded would have found, it could not make up for a failure
+    beside it; only what broke in ourselves casts doubt on that, too.
+    """
+    failures = [each for each in causes if not each[0].is_error]
+    broken = [each for each in causes if each[0] is Cause.HARNESS]
+    return min(broken or failures or causes, key=lambda found: list(Cause).index(found[0]))
 
 
 def _causes(
     trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec
 ) -> list[tuple[Cause, str]]:
-    causes: list[tuple[Cause, str]] = []
-    if trial.failure is not None:
-        causes.append((trial.failure.cause, trial.failure.message))
-    causes += [(Cause.AGENT, turn.error) for turn in trial.turns if turn.error]
+    causes = [(Cause.AGENT, turn.error) for turn in trial.turns if turn.error]
     for each in graded:
         grade = each.grade
         if grade.status in {GradeStatus.UNGRADED, GradeStatus.ERROR}:
@@ -79,7 +93,24 @@ def _causes(
             and (each.family == "limit" or not suite.passes_by_score)
         ):
             causes.append((grade.cause or Cause.ASSERTION, grade.reason))
+    if suite.passes_by_score and (missed := _score_missed(graded, suite.pass_threshold)):
+        causes.append((Cause.ASSERTION, missed))
     return causes
+
+
+def _score_missed(graded: Sequence[GradedAssertion], threshold: float) -> str:
+    """Say that the score is too low, even if all that was not graded were met; else nothing."""
+    score = execution_score(graded)
+    best = execution_score([_at_best(each) for each in graded])
+    if score is None or best is None or at_least(best, threshold):
+        return ""
+    return f"The score {score:.4g} is below {threshold:.4g}. {_first_miss(graded)}".rstrip()
+
+
+def _at_best(each: GradedAssertion) -> GradedAssertion:
+    if each.grade.status not in {GradeStatus.UNGRADED, GradeStatus.ERROR}:
+        return each
+    return replace(each, grade=each.grade.but(score=1.0))
 
 
 def _first_miss(graded: Sequence[GradedAssertion]) -> str:
@@ -127,7 +158,7 @@ def execution_summary(
         "prompt_tokens": trial.usage.prompt_tokens,
         "response_tokens": trial.usage.response_tokens,
         "execution_time_ms": round(trial.time_ms, 3),
-        "tool_calls": [call.name for call in trial.tool_calls],
+        "tool_calls": [call.name for call in trial.tool_calls] if trial.reports_calls else None,
     }
 
 
@@ -147,15 +178,27 @@ def _all_held(graded: Sequence[GradedAssertion]) -> bool | None:
 class Fact:
     """What a run's summary needs to know of an execution; `verdict` None if it has not ended.
 
+    `turn_ms` are the turns that ended by themselves; None is one that the agent failed.
     `cost_usd` is the agent's; a cost that is None is unknown.
     """
 
     case: str
     verdict: Verdict | None
     score: float | None = None
-    turn_ms: tuple[float, ...] = ()
+    turn_ms: tuple[float | None, ...] = ()
     cost_usd: Decimal | None = None
     judge_cost_usd: Decimal | None = None
+
+
+def turn_times(trial: Trial) -> list[float | None]:
+    """Return how long each turn took, None where the agent failed.
+
+    A turn that something else broke off is left out: it says nothing about the agent.
+    """
+    turns = trial.turns
+    if trial.failure is not None and turns and turns[-1].error is not None:
+        turns = turns[:-1]
+    return [None if turn.error else turn.latency_ms for turn in turns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,18 +223,11 @@ class CaseSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class GateResult:
-    """A gate with its limit, what it was held against, and whether it holds (None: unknown)."""
-
-    name: str
-    limit: float
-    actual: float | None
-    passed: bool | None
-
-
-@dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What a run says in the end, besides what it says of each case."""
+    """What a run says in the end, besides what it says of each case.
+
+    `notes` are sentences to be read beside the verdict.
+    """
 
     verdict: RunVerdict
     score: float | None
@@ -199,6 +235,7 @@ class RunSummary:
     median_ms: float | None
     p95_ms: float | None
     gates: tuple[GateResult, ...]
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -229,12 +266,10 @@ class _Sums:
 
     def __init__(self) -> None:
         self._scores = array("d")
-        self._turn_ms = array("d")
-        self._decided = self._passed = 0
-        self._has_cases = self._has_failed = self._has_open = self._has_ended = False
-        # None: unknown.
-        self._graded_usd: Decimal | None = Decimal(0)
-        self._ended_usd: Decimal | None = Decimal(0)
+        self._times = TurnTimes()
+        self._decided = self._passed = self._held = 0
+        self._has_cases = self._has_failed = self._has_open = False
+        self._agent, self._everybody = Spending(), Spending()
 
     def add(self, case: CaseSummary, trials: Sequence[Fact]) -> None:
         self._has_cases = True
@@ -243,46 +278,47 @@ class _Sums:
         self._decided += case.verdict in {Verdict.PASSED, Verdict.FAILED}
         self._passed += case.verdict is Verdict.PASSED
         self._has_failed |= case.verdict is Verdict.FAILED
+        self._held += case.passed
         for fact in trials:
             self._has_open |= fact.verdict in {None, Verdict.ERRORED}
-            if fact.verdict is not None:  # errored executions cost money too
-                self._has_ended = True
-                costs = [self._ended_usd, fact.cost_usd, fact.judge_cost_usd]
-                self._ended_usd = total_cost(costs)
-            if fact.verdict in {Verdict.PASSED, Verdict.FAILED}:
-                # A turn that a provider, or our own end, broke off says nothing about the agent.
-                self._turn_ms.extend(fact.turn_ms)
-                self._graded_usd = total_cost([self._graded_usd, fact.cost_usd])
+            if fact.verdict is None:
+                continue
+            self._everybody.add(total_cost([fact.cost_usd, fact.judge_cost_usd]))
+            self._times.add(fact.turn_ms)
+            if fact.turn_ms:
+                self._agent.add(fact.cost_usd)
 
     def end(self, suite: SuiteSpec) -> RunSummary:
         score = mean(self._scores)
         pass_rate = self._passed / self._decided if self._decided else None
-        p95_ms = percentile(self._turn_ms, 0.95)
-        turns = len(self._turn_ms)
         gates = check_gates(
             suite.gates,
             score=score,
             pass_rate=pass_rate,
-            p95_ms=p95_ms,
-            cost_per_call_usd=(
-                self._graded_usd / turns if self._graded_usd is not None and turns else None
-            ),
-            cost_usd=self._ended_usd if self._has_ended else None,
+            times=self._times,
+            agent=self._agent,
+            everybody=self._everybody,
         )
+        is_open = not self._has_cases or self._has_open
+        # Nothing that an agent never achieved can hold for it, whatever the gates are about.
+        is_dead = not (self._held or is_open)
         is_failed = any(gate.passed is False for gate in gates) or (
             suite.run_rule == "all_cases" and self._has_failed
         )
-        is_open = (
-            not self._has_cases or self._has_open or any(gate.passed is None for gate in gates)
-        )
-        verdict: RunVerdict = "failed" if is_failed else "inconclusive" if is_open else "passed"
+        is_open |= any(gate.passed is None for gate in gates)
+        verdict: RunVerdict = "passed"
+        if is_failed or is_dead:
+            verdict = "failed"
+        elif is_open:
+            verdict = "inconclusive"
         return RunSummary(
             verdict=verdict,
             score=score,
             pass_rate=pass_rate,
-            median_ms=percentile(self._turn_ms, 0.5),
-            p95_ms=p95_ms,
+            median_ms=self._times.percentile(0.5),
+            p95_ms=self._times.percentile(P95),
             gates=gates,
+            notes=(NONE_PASSED,) if is_dead and not is_failed else (),
         )
 
 
@@ -315,39 +351,3 @@ def _summarise_case(name: str, trials: Sequence[Fact], *, min_pass_rate: float) 
         pass_at_k=tuple(pass_at_k(passed, graded, k) for k in each_k),
         pass_hat_k=tuple(pass_hat_k(passed, graded, k) for k in each_k),
     )
-
-
-def check_gates(
-    gates: GatesSpec,
-    *,
-    score: float | None,
-    pass_rate: float | None,
-    p95_ms: float | None,
-    cost_per_call_usd: Decimal | None,
-    cost_usd: Decimal | None,
-) -> tuple[GateResult, ...]:
-    """Hold each gate that is set against what was measured."""
-    results = []
-    for name, limit, actual in (
-        ("min_score", gates.min_score, score),
-        ("min_pass_rate", gates.min_pass_rate, pass_rate),
-        ("max_p95_ms", gates.max_p95_ms, p95_ms),
-    ):
-        if limit is None:
-            continue
-        holds = None
-        if actual is not None:
-            is_lowest = name.startswith("min_")
-            holds = at_least(actual, limit) if is_lowest else at_least(limit, actual)
-        results.append(GateResult(name, limit, actual, holds))
-    # Money is exact: neither float nor tolerance decides.
-    for name, most, cost in (
-        ("max_cost_per_call_usd", gates.max_cost_per_call_usd, cost_per_call_usd),
-        ("max_cost_usd", gates.max_cost_usd, cost_usd),
-    ):
-        if most is None:
-            continue
-        kept = None if cost is None else cost <= most
-        spent = None if cost is None else float(cost)
-        results.append(GateResult(name, float(most), spent, kept))
-    return tuple(results)

@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from evals_app.engine.desk import Outcome
-from evals_app.engine.scoring import Decision
+from evals_app.engine.scoring import Decision, turn_times
 from evals_app.engine.trial import Cause, Failure, GradedAssertion, Verdict
 from evals_app.models import Execution, GradeResult, Lease, PaidCalls, Run, Transcript
 from evals_app.runs.patience import AWAY
@@ -133,8 +133,8 @@ def _columns(outcome: Outcome) -> dict[str, Any]:
         "cost_usd": trial.cost_usd,
         "judge_cost_usd": outcome.judge_cost_usd,
         "time_ms": trial.time_ms,
-        "tool_calls": len(trial.tool_calls),
-        "turn_ms": [turn.latency_ms for turn in trial.turns],
+        "tool_calls": len(trial.tool_calls) if trial.reports_calls else None,
+        "turn_ms": turn_times(trial),
         "summary": storable(dict(outcome.summary)),
         "finished_at": timezone.now(),
     }

@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -518,8 +519,53 @@ async def test_after_an_early_end_what_was_not_held_fails_by_the_agent() -> None
 
     assert [each.grade.score for each in found] == [0.0] * 4
     assert {each.grade.cause for each in found} == {Cause.AGENT}
-    assert found[2].grade.reason == "Turn 2 was not held: the conversation ended early."
-    assert found[3].grade.reason == "The conversation ended early."
+    assert "early" in found[2].grade.reason
+    assert "early" in found[3].grade.reason
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"type": "llm_judge", "criteria": "The agent is polite."},
+        {"type": "not_contains", "value": "password"},
+        {"type": "tool_not_called", "value": "entity.delete"},
+        {"type": "tool_calls", "tools": [], "exact": True},
+        {"type": "latency", "max_ms": 60_000},
+        {"type": "cost", "max_usd": 1},
+        {"type": "rubric", "criteria": "- Polite"},
+    ],
+    ids=lambda check: check["type"],
+)
+@pytest.mark.parametrize("before", [0, 1], ids=["only turn", "last turn"])
+async def test_the_end_of_a_conversation_that_crashed_fails_by_the_agent_and_asks_no_judge(
+    check: dict[str, Any], before: int
+) -> None:
+    judge = FakeJudge()
+    turns = [make_turn("hello", index=n, cost_usd=Decimal(0)) for n in range(1, before + 1)]
+    crashed = make_turn("", index=before + 1, error="boom", cost_usd=Decimal(0))
+
+    found = await grade(
+        make_trial(*turns, crashed),
+        *[turn()] * (before + 1),
+        final_assertions=[check],
+        judge=judge,
+        suite=RUBRIC,
+    )
+
+    assert [(e.grade.score, e.grade.passed, e.grade.cause) for e in found] == [
+        (0.0, False, Cause.AGENT)
+    ] * 2
+    assert (judge.asked, judge.ticked) == ([], [])
+
+
+async def test_a_conversation_with_a_failed_turn_was_not_in_time() -> None:
+    trial = make_trial(make_turn("", error="boom", latency_ms=1.0), make_turn(index=2))
+
+    (found,) = await grade(
+        trial, turn(), turn(), final_assertions=[{"type": "latency", "max_ms": 60_000}]
+    )
+
+    assert (found.grade.score, found.grade.passed, found.grade.cause) == (0.0, False, Cause.AGENT)
 
 
 async def test_what_a_provider_broke_off_is_ungraded_and_what_was_held_before_is_graded() -> None:

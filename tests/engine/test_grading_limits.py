@@ -1,5 +1,6 @@
 """Limits of a case: what is measured, and whether it was kept."""
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -82,7 +83,7 @@ def test_limits_are_inclusive(name: str, limit: int, shown: str, *, is_kept: boo
     )
     assert (found.grade.passed, found.grade.score) == (is_kept, None)
     assert found.grade.cause is (None if is_kept else Cause.LIMIT)
-    assert found.grade.reason.endswith(f": {shown}, the limit is {limit}.")
+    assert re.findall(r"[\d,]+", found.grade.reason) == [shown, str(limit)]
     assert found.grade.details["limit"] == limit
     assert found.decides
 
@@ -194,22 +195,22 @@ def test_a_limit_on_a_cost_that_is_unknown(
 
 
 @pytest.mark.parametrize(
-    ("limit", "reason"),
+    ("limit", "shown"),
     [
         pytest.param(0.3, None, id="inclusive: 0.1 and 0.2 are 0.3"),
         pytest.param(
-            0.299999999, "Cost: $0.30, the limit is $0.299999999.", id="a billionth above"
+            0.299999999, ["$0.30", "$0.299999999"], id="a billionth above"
         ),
-        pytest.param(0, "Cost: $0.30, the limit is $0.", id="nothing allowed"),
+        pytest.param(0, ["$0.30", "$0"], id="nothing allowed"),
     ],
 )
-def test_a_limit_on_cost_is_exact(limit: float, reason: str | None) -> None:
+def test_a_limit_on_cost_is_exact(limit: float, shown: list[str] | None) -> None:
     (found,) = limits_of(MEASURED, max_cost_usd=limit)
 
     assert (found.type, found.position) == ("max_cost_usd", LIMITS.index("max_cost_usd"))
-    assert found.grade.passed is (reason is None)
-    assert found.grade.cause is (Cause.LIMIT if reason else None)
-    assert found.grade.reason == (reason or "Cost: $0.30, the limit is $0.30.")
+    assert found.grade.passed is (shown is None)
+    assert found.grade.cause is (Cause.LIMIT if shown else None)
+    assert re.findall(r"\$\d+(?:\.\d+)?", found.grade.reason) == (shown or ["$0.30", "$0.30"])
     assert found.grade.details == {"limit": limit, "actual": 0.3}
 
 
@@ -229,3 +230,11 @@ def test_a_limit_of_calls_is_not_kept_by_keeping_them_secret() -> None:
 
     assert limit_actuals(trial)["max_tool_calls"] is None
     assert (found.grade.status, found.grade.cause) == (GradeStatus.UNGRADED, Cause.CASE)
+
+
+def test_a_turn_that_failed_at_once_was_not_fast() -> None:
+    trial = make_trial(make_turn("", error="HTTP 500", latency_ms=3.0), make_turn(index=2))
+
+    (found,) = limits_of(trial, max_time_ms=60_000)
+
+    assert (found.grade.passed, found.grade.cause) == (False, Cause.AGENT)

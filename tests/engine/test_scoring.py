@@ -70,7 +70,13 @@ def decision(*grades: GradedAssertion, trial: Trial = HELD, **suite: Any) -> Dec
         pytest.param([HIT, graded(UNGRADED)], ERRORED, Cause.JUDGE, id="one is ungraded"),
         pytest.param([HIT, graded(IN_ERROR)], ERRORED, Cause.HARNESS, id="one is in error"),
         pytest.param(
-            [MISS, graded(UNGRADED)], ERRORED, Cause.JUDGE, id="an error outweighs a failure"
+            [MISS, graded(UNGRADED)], FAILED, Cause.ASSERTION, id="no judge could save a failure"
+        ),
+        pytest.param(
+            [graded(UNGRADED), BROKEN], FAILED, Cause.LIMIT, id="nor a limit that was not kept"
+        ),
+        pytest.param(
+            [MISS, graded(IN_ERROR)], ERRORED, Cause.HARNESS, id="our own fault casts doubt on it"
         ),
         pytest.param(
             [HIT, graded(UNGRADED, fail_on_error=True)],
@@ -222,6 +228,8 @@ def test_what_happened_to_the_conversation_comes_first(
 @pytest.mark.parametrize("graver", list(Cause)[:-1])
 def test_of_several_causes_the_gravest_is_given(graver: Cause) -> None:
     less = [cause for cause in Cause if list(Cause).index(cause) > list(Cause).index(graver)]
+    if graver.is_error:
+        less = [cause for cause in less if cause.is_error]
     grades = [
         graded(Grade(None, passed=False, reason=each, cause=each)) for each in [*less, graver]
     ]
@@ -230,6 +238,56 @@ def test_of_several_causes_the_gravest_is_given(graver: Cause) -> None:
 
     assert (found.cause, found.reason) == (graver, graver.value)
     assert found.verdict is (ERRORED if graver.is_error else FAILED)
+
+
+@pytest.mark.parametrize("open_cause", [Cause.PROVIDER, Cause.JUDGE, Cause.CASE])
+@pytest.mark.parametrize("rule", [{}, BY_SCORE, BY_GATES], ids=["all", "score", "gates"])
+def test_a_certain_failure_is_one_beside_what_could_not_be_graded(
+    open_cause: Cause, rule: dict[str, Any]
+) -> None:
+    undecided = graded(Grade.ungraded(open_cause, "Nobody knows."), label="Polite")
+
+    found = decision(MISS, MISS, MISS, MISS, undecided, **rule)
+
+    assert (found.verdict, found.cause) == (FAILED, Cause.ASSERTION)
+    assert found.reason.endswith("Polite: Nobody knows.")
+    assert "Not found." in found.reason
+
+
+def test_a_score_that_what_is_open_could_still_save_is_open() -> None:
+    found = decision(HIT, MISS, graded(UNGRADED), **BY_SCORE, pass_threshold=0.6)
+
+    assert (found.verdict, found.cause) == (ERRORED, Cause.JUDGE)
+
+
+def test_nothing_is_certain_about_an_agent_whose_own_model_was_away() -> None:
+    away = make_trial(make_turn(error="Away."), failure=Failure(Cause.PROVIDER, "Away."))
+
+    found = decision(MISS, trial=away)
+
+    assert (found.verdict, found.cause) == (ERRORED, Cause.PROVIDER)
+
+
+@pytest.mark.parametrize("rule", [{}, BY_SCORE, BY_GATES], ids=["all", "score", "gates"])
+@pytest.mark.parametrize(
+    ("trial", "grades", "cause"),
+    [
+        pytest.param(
+            make_trial(make_turn(error="It broke."), make_turn(index=2)),
+            [HIT],
+            Cause.AGENT,
+            id="a crash in a turn that nothing is asserted of",
+        ),
+        pytest.param(HELD, [HIT, BROKEN], Cause.LIMIT, id="a limit"),
+        pytest.param(HELD, [BROKEN], Cause.LIMIT, id="a limit alone"),
+    ],
+)
+def test_what_failed_by_the_agent_or_a_limit_scores_0(
+    trial: Trial, grades: list[GradedAssertion], cause: Cause, rule: dict[str, Any]
+) -> None:
+    found = decision(*grades, trial=trial, **rule)
+
+    assert (found.verdict, found.cause, found.score) == (FAILED, cause, 0.0)
 
 
 def test_of_equal_causes_the_first_is_given() -> None:
@@ -260,7 +318,7 @@ def test_nothing_asserted_is_said_so() -> None:
         pytest.param([HIT, SHOWN_MISS], 1.0, id="weight 0 does not count"),
         pytest.param([SHOWN_MISS], None, id="weight 0 alone"),
         pytest.param([HIT, scored(0.5)], 0.75, id="what only informs counts"),
-        pytest.param([HIT, BROKEN], 1.0, id="limits have no score"),
+        pytest.param([HIT, KEPT], 1.0, id="limits have no score"),
         pytest.param([HIT, graded(UNGRADED)], 1.0, id="nor has what is ungraded"),
         pytest.param([HIT, IDLE], 1.0, id="nor what does not apply"),
         pytest.param([KEPT], None, id="a limit alone"),

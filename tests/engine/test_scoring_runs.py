@@ -5,18 +5,20 @@ from typing import Any
 
 import pytest
 
+from evals_app.engine.gates import Spending, TurnTimes, check_gates
 from evals_app.engine.scoring import (
     CaseSummary,
     Fact,
-    GateResult,
-    check_gates,
     summarise_run,
+    turn_times,
 )
 from evals_app.engine.suite import GatesSpec
 from evals_app.engine.trial import (
+    Cause,
+    Failure,
     Verdict,
 )
-from tests.engine.makers import make_suite
+from tests.engine.makers import make_suite, make_trial, make_turn
 
 PASSED, FAILED, ERRORED = Verdict.PASSED, Verdict.FAILED, Verdict.ERRORED
 
@@ -158,14 +160,77 @@ def test_the_score_of_a_run_is_the_mean_of_its_cases_however_many_trials_they_ha
     assert [case.name for case in cases] == ["a", "b", "c", "d"]
 
 
-def test_latencies_are_those_of_all_turns_of_graded_executions() -> None:
-    slow_error = Fact("a", ERRORED, None, (9000.0,))
-    broken_off = Fact("a", None, None, (8000.0,))
+def test_latencies_are_those_of_all_turns_that_ended_by_themselves() -> None:
+    errored = Fact("a", ERRORED, None, (21.0,))
+    waiting = Fact("a", None, None, (8000.0,))
     held = Fact("a", PASSED, 1.0, tuple(float(n) for n in range(1, 21)))
 
-    found = summarise_run([slow_error, broken_off, held], suite=make_suite())
+    found = summarise_run([errored, waiting, held], suite=make_suite())
 
-    assert (found.median_ms, found.p95_ms) == (10.0, 19.0)
+    assert (found.median_ms, found.p95_ms) == (11.0, 20.0)
+
+
+@pytest.mark.parametrize(
+    ("turn_ms", "median", "p95", "holds"),
+    [
+        pytest.param((5.0,) * 20, 5.0, 5.0, True, id="all were answered"),
+        pytest.param((5.0,) * 19 + (None,), 5.0, 5.0, True, id="1 of 20 may fail, as any may be slow"),
+        pytest.param((5.0,) * 18 + (None, None), 5.0, None, False, id="2 of 20 may not"),
+        pytest.param((None, None, 5.0), None, None, False, id="most failed"),
+        pytest.param((None,), None, None, False, id="a dead agent"),
+        pytest.param((), None, None, None, id="nothing was measured"),
+    ],
+)
+def test_a_turn_that_failed_is_slower_than_any_limit(
+    turn_ms: tuple[float | None, ...],
+    median: float | None,
+    p95: float | None,
+    *,
+    holds: bool | None,
+) -> None:
+    suite = make_suite(gates={"max_p95_ms": 100})
+
+    found = summarise_run([Fact("a", FAILED, 0.0, turn_ms)], suite=suite)
+
+    (gate,) = found.gates
+    assert (found.median_ms, found.p95_ms, gate.actual) == (median, p95, p95)
+    assert gate.passed is holds
+    assert bool(gate.reason) is (p95 is None)
+
+
+def test_what_a_turn_took_is_noted_unless_something_else_broke_it_off() -> None:
+    turns = make_turn(latency_ms=7.0), make_turn("", index=2, error="Broken.", latency_ms=1.0)
+
+    assert turn_times(make_trial(*turns)) == [7.0, None]
+    for cause in (Cause.PROVIDER, Cause.HARNESS, Cause.BUDGET, Cause.TOOL):
+        assert turn_times(make_trial(*turns, failure=Failure(cause, "Away."))) == [7.0]
+
+
+@pytest.mark.parametrize(
+    "gates",
+    [
+        pytest.param({"max_p95_ms": 100_000}, id="speed"),
+        pytest.param({"max_cost_usd": 1}, id="cost"),
+        pytest.param({"max_cost_per_call_usd": 1}, id="cost of a call"),
+        pytest.param({"min_score": 0}, id="any score"),
+        pytest.param({"min_pass_rate": 0}, id="any rate"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("verdicts", "verdict"), [("FFF", "failed"), ("FFE", "inconclusive"), ("FF.", "inconclusive")]
+)
+def test_a_run_in_which_nothing_passed_never_passes(
+    gates: dict[str, float], verdicts: str, verdict: str
+) -> None:
+    held = [
+        Fact("a", known.verdict, 0.5, (5.0,), Decimal(0), Decimal(0)) for known in facts(verdicts)
+    ]
+
+    found = summarise_run(held, suite=make_suite(run_rule="gates", gates=gates))
+
+    assert found.verdict == verdict
+    assert all(gate.passed for gate in found.gates)
+    assert bool(found.notes) is (verdict == "failed")
 
 
 def test_a_run_in_which_nobody_spoke_has_no_latency() -> None:
@@ -185,59 +250,112 @@ def test_a_summary_is_plain_data() -> None:
 # Gates
 
 CENTS_30 = Decimal("0.1") + Decimal("0.2")
-UNMEASURED: dict[str, Any] = dict.fromkeys(
-    ["score", "pass_rate", "p95_ms", "cost_per_call_usd", "cost_usd"]
-)
+ONE_CALL = TurnTimes()
+ONE_CALL.add([5.0])
+
+
+def times(ms: float) -> TurnTimes:
+    found = TurnTimes()
+    found.add([ms])
+    return found
+
+
+def spent(*costs: str | Decimal | None) -> Spending:
+    found = Spending()
+    for cost in costs:
+        found.add(None if cost is None else Decimal(cost))
+    return found
+
+
+def unmeasured() -> dict[str, Any]:
+    return {
+        "score": None,
+        "pass_rate": None,
+        "times": TurnTimes(),
+        "agent": Spending(),
+        "everybody": Spending(),
+    }
 
 
 @pytest.mark.parametrize(
-    ("gate", "actual", "holds"),
+    ("gate", "measured", "actual", "holds"),
     [
-        pytest.param({"min_score": 0.8}, {"score": 0.8}, True, id="score: inclusive"),
-        pytest.param({"min_score": 0.8}, {"score": 0.7999}, False, id="score: below"),
-        pytest.param({"min_score": 0.8}, {"score": None}, None, id="score: unknown"),
-        pytest.param({"min_score": 0.0}, {"score": 0.0}, True, id="score: a gate of 0 is one"),
-        pytest.param({"min_pass_rate": 0.5}, {"pass_rate": 0.5}, True, id="rate: inclusive"),
-        pytest.param({"min_pass_rate": 0.5}, {"pass_rate": 0.49}, False, id="rate: below"),
-        pytest.param({"min_pass_rate": 0.5}, {"pass_rate": None}, None, id="rate: unknown"),
-        pytest.param({"max_p95_ms": 500}, {"p95_ms": 500.0}, True, id="p95: inclusive"),
-        pytest.param({"max_p95_ms": 500}, {"p95_ms": 500.1}, False, id="p95: above"),
-        pytest.param({"max_p95_ms": 500}, {"p95_ms": None}, None, id="p95: unknown"),
+        pytest.param({"min_score": 0.8}, {"score": 0.8}, 0.8, True, id="score: inclusive"),
+        pytest.param({"min_score": 0.8}, {"score": 0.7999}, 0.7999, False, id="score: below"),
+        pytest.param({"min_score": 0.8}, {}, None, None, id="score: unknown"),
+        pytest.param({"min_score": 0.0}, {"score": 0.0}, 0.0, True, id="score: a gate of 0 is one"),
+        pytest.param({"min_pass_rate": 0.5}, {"pass_rate": 0.5}, 0.5, True, id="rate: inclusive"),
+        pytest.param({"min_pass_rate": 0.5}, {"pass_rate": 0.49}, 0.49, False, id="rate: below"),
+        pytest.param({"min_pass_rate": 0.5}, {}, None, None, id="rate: unknown"),
+        pytest.param({"max_p95_ms": 500}, {"times": times(500)}, 500, True, id="p95: inclusive"),
+        pytest.param({"max_p95_ms": 500}, {"times": times(500.1)}, 500.1, False, id="p95: above"),
+        pytest.param({"max_p95_ms": 500}, {}, None, None, id="p95: unknown"),
         pytest.param(
             {"max_cost_per_call_usd": 0.3},
-            {"cost_per_call_usd": CENTS_30},
+            {"agent": spent(CENTS_30), "times": ONE_CALL},
+            0.3,
             True,
             id="call: at most",
         ),
         pytest.param(
             {"max_cost_per_call_usd": 0.29},
-            {"cost_per_call_usd": CENTS_30},
+            {"agent": spent(CENTS_30), "times": ONE_CALL},
+            0.3,
             False,
             id="call: above",
         ),
         pytest.param(
-            {"max_cost_per_call_usd": 1}, {"cost_per_call_usd": None}, None, id="call: unknown"
+            {"max_cost_per_call_usd": 1},
+            {"agent": spent("0.1", None), "times": ONE_CALL},
+            None,
+            None,
+            id="call: one is unknown",
         ),
-        pytest.param({"max_cost_usd": 0.3}, {"cost_usd": CENTS_30}, True, id="cost: at most"),
+        pytest.param({"max_cost_per_call_usd": 1}, {}, None, None, id="call: none"),
         pytest.param(
-            {"max_cost_usd": 0.299999999}, {"cost_usd": CENTS_30}, False, id="cost: above"
+            {"max_cost_usd": 0.3}, {"everybody": spent(CENTS_30)}, 0.3, True, id="cost: at most"
         ),
-        pytest.param({"max_cost_usd": 0}, {"cost_usd": Decimal(0)}, True, id="cost: nothing"),
-        pytest.param({"max_cost_usd": 1}, {"cost_usd": None}, None, id="cost: unknown"),
+        pytest.param(
+            {"max_cost_usd": 0.299999999},
+            {"everybody": spent(CENTS_30)},
+            0.3,
+            False,
+            id="cost: above",
+        ),
+        pytest.param({"max_cost_usd": 0}, {"everybody": spent("0")}, 0, True, id="cost: nothing"),
+        pytest.param(
+            {"max_cost_usd": 1}, {"everybody": spent(None)}, None, None, id="cost: unknown"
+        ),
+        pytest.param(
+            {"max_cost_usd": 1},
+            {"everybody": spent("1.1", None)},
+            None,
+            False,
+            id="cost: what is known is too much",
+        ),
     ],
 )
-def test_a_gate_is_held_against_what_was_measured(
-    gate: dict[str, float], actual: dict[str, Any], *, holds: bool | None
+def test_a_gate_is_compared_with_what_was_measured(
+    gate: dict[str, float], measured: dict[str, Any], actual: float | None, *, holds: bool | None
 ) -> None:
-    (found,) = check_gates(GatesSpec.model_validate(gate), **(UNMEASURED | actual))
+    (found,) = check_gates(GatesSpec.model_validate(gate), **(unmeasured() | measured))
 
     ((name, limit),) = gate.items()
-    (value,) = actual.values()
-    assert found == GateResult(name, limit, None if value is None else float(value), holds)
+    assert (found.name, found.limit, found.actual, found.passed) == (name, limit, actual, holds)
+    assert bool(found.reason) is (actual is None)
 
 
 def test_gates_that_are_not_set_are_not_checked() -> None:
-    assert check_gates(GatesSpec(), **UNMEASURED) == ()
+    assert check_gates(GatesSpec(), **unmeasured()) == ()
+
+
+def test_a_gate_says_how_many_costs_are_unknown() -> None:
+    suite = make_suite(gates={"max_cost_per_call_usd": 1})
+
+    (gate,) = summarise_run([costly(PASSED, "0.1"), costly(ERRORED, None)], suite=suite).gates
+
+    assert (gate.actual, gate.passed) == (None, None)
+    assert "1 of 2" in gate.reason
 
 
 def cost_gates(*found: Fact) -> dict[str, float | None]:
@@ -254,11 +372,12 @@ def costly(
     return Fact("a", verdict, None, (100.0,) * turns, cost, judged)
 
 
-def test_a_call_costs_what_graded_executions_cost_for_each_turn() -> None:
+def test_a_call_costs_what_executions_cost_for_each_turn_that_was_measured() -> None:
     found = cost_gates(
         costly(PASSED, "0.1", turns=1),
-        costly(FAILED, "0.2"),
-        costly(ERRORED, "9"),
+        costly(FAILED, "0.1"),
+        costly(ERRORED, "0.3"),
+        costly(ERRORED, "9", turns=0),
         costly(None, "9"),
     )
 
@@ -279,7 +398,12 @@ def test_a_run_costs_what_agent_and_judge_cost_in_all_that_ended() -> None:
         pytest.param([costly(PASSED, None)], (None, None), id="of the agent"),
         pytest.param([costly(PASSED, "0.2", None)], (0.1, None), id="of the judge"),
         pytest.param(
-            [costly(PASSED, "0.2"), costly(ERRORED, None)], (0.1, None), id="of what errored"
+            [costly(PASSED, "0.2"), costly(ERRORED, None)], (None, None), id="of what errored"
+        ),
+        pytest.param(
+            [costly(PASSED, "0.2"), costly(ERRORED, None, turns=0)],
+            (0.1, None),
+            id="of what never was answered",
         ),
         pytest.param([costly(PASSED, "0.2"), costly(None, None)], (0.1, 0.2), id="of what waits"),
         pytest.param([costly(PASSED, "0", turns=0)], (None, 0.0), id="without a turn"),

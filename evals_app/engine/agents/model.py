@@ -30,7 +30,7 @@ from evals_app.engine.llm.call import (
     UserMessage,
 )
 from evals_app.engine.quoting import shortened
-from evals_app.engine.trial import Message, ToolCall, Usage
+from evals_app.engine.trial import NO_USAGE, Message, ToolCall, Usage
 
 
 class ModelSession:
@@ -64,6 +64,7 @@ class ModelSession:
         )
 
     async def respond(self, exchange: Exchange) -> None:
+        exchange.usages.append(NO_USAGE)  # unlike a driver that reports nothing
         # A turn that fails leaves no half of itself in the next one's history.
         chat = [*self._chat, _asked(exchange)]
         for rounds in count():

@@ -38,12 +38,13 @@ class Outside:
 
     @contextmanager
     def asking(self, exchange: Exchange) -> Iterator[None]:
-        """Note, if nothing comes of it, that what it took and cost is unknown, not nothing."""
+        """Note, if nothing comes of it, that what it took, cost and called is unknown, not nothing."""
         try:
             yield
         except (AgentError, asyncio.CancelledError):
             exchange.usages.append(Usage())
             exchange.costs.append(None)
+            exchange.reports_calls = False
             raise
 
     def heard(self, exchange: Exchange, reply: AgentReply) -> None:

@@ -16,7 +16,8 @@ class Latency(PlainGrader):
     """Pass when the agent answered in time.
 
     Score 1 or 0. After a turn its own time counts, at the end that of all turns together. Waiting for
-    a provider that is busy is not the agent's time.
+    a provider that is busy is not the agent's time. A turn that the agent failed was not in time,
+    however fast it failed.
     """
 
     label: ClassVar[str] = "Answer comes in time"
@@ -29,6 +30,8 @@ class Latency(PlainGrader):
     ]
 
     def grade(self, view: View) -> Grade:
+        if (failed := unanswered_turn(view.turns)) is not None:
+            return failed.but(score=0.0)
         taken_ms = sum(turn.latency_ms for turn in view.turns)
         # Rounded up, lest 100.2 is said to be above 100 and shown as 100.
         reason = f"{_subject(view)} took {math.ceil(taken_ms):,} ms; at most {self.max_ms:,} ms"
@@ -74,6 +77,19 @@ def _subject(view: View) -> str:
     return "The conversation" if view.turn is None else "The turn"
 
 
+def failed_by_agent(reason: str) -> Grade:
+    """Return the verdict on what the agent never did; it has no score."""
+    return Grade(None, False, reason, cause=Cause.AGENT)  # noqa: FBT003 - score, verdict
+
+
+def unanswered_turn(turns: Sequence[TurnRecord]) -> Grade | None:
+    """Return the grade of turns of which the agent failed one: no answer is never a fast one."""
+    failed = next((turn for turn in turns if turn.error), None)
+    if failed is None:
+        return None
+    return failed_by_agent(f"Turn {failed.index} failed: {failed.error}")
+
+
 def unknown_cost(turns: Sequence[TurnRecord]) -> Grade:
     """Give the grade where nobody knows what some of these turns cost."""
     for turn in turns:
@@ -90,5 +106,5 @@ def unknown_usage(turns: Sequence[TurnRecord], label: str) -> Grade:
     if all(turn.error for turn in silent):
         # Nobody reports what a call cost that came to nothing; that is the agent's failure.
         reason = f"{label}: unknown. Turn {silent[0].index} failed: {silent[0].error}"
-        return Grade(None, False, reason, cause=Cause.AGENT)  # noqa: FBT003 - score, verdict
+        return failed_by_agent(reason)
     return Grade.ungraded(Cause.CASE, f"{label}: the agent reports no usage.")

@@ -19,7 +19,7 @@ from evals_app.engine.errors import (
 )
 from evals_app.engine.llm.anthropic import preload
 from evals_app.engine.llm.call import AssistantMessage, ModelCall, ModelReply, NativeTurn
-from evals_app.engine.trial import Attempt, Cause, Message, Trial, Usage
+from evals_app.engine.trial import NO_USAGE, Attempt, Cause, Message, Trial, Usage
 from fixtures_app.tools import ToolWorld
 from tests.engine.llm.makers import FakeTime, make_models
 from tests.engine.makers import make_agent, make_case, make_model_agent, make_world
@@ -515,7 +515,7 @@ async def test_attempts_of_a_call_that_failed_are_for_the_conversation_to_keep()
         await make_session(away).respond(exchange)
 
     assert exchange.attempts == []
-    assert exchange.usages == []
+    assert exchange.record().usage == NO_USAGE
 
 
 # Alone
