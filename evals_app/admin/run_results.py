@@ -15,13 +15,11 @@ from evals_app.admin.presentation import (
     UNKNOWN,
     badge,
     between,
-    costs,
     duration,
     execution_state,
     percent,
     plural,
     score_text,
-    tokens,
     verdict_state,
 )
 from evals_app.engine.judging import kinship_warning
@@ -29,6 +27,8 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import Cause, Verdict
 from evals_app.models import CaseResult, Execution, Run
 from evals_app.reports.judges import has_script, judges_in
+from evals_app.reports.run_json import AT_LEAST
+from evals_app.reports.sums import sums
 
 MOST_OF_A_CAUSE = 50
 MOST_CASES = 200
@@ -42,6 +42,7 @@ class GateLine:
     sentence: str
     actual: str
     badge: SafeString
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ def results(run: Run) -> dict[str, Any]:
     return {
         "numbers": _numbers(run, scale=scale),
         "gates": [gate_line(gate, scale=scale) for gate in run.summary.get("gates", [])],
+        "notes": run.summary.get("notes", []),
         "causes": causes(run),
         "cases": _case_lines(run, cases[:MOST_CASES], scale=scale),
         "cases_more": max(0, counts["total"] - MOST_CASES),
@@ -105,12 +107,16 @@ def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
         ("Cases passed", percent(summary.get("pass_rate"))),
         ("Latency of a turn, median", duration(summary.get("median_ms"))),
         ("Latency of a turn, p95", duration(summary.get("p95_ms"))),
-        ("Agent tokens", tokens(run.agent_prompt_tokens, run.agent_response_tokens)),
-        ("Judge tokens", tokens(run.judge_prompt_tokens, run.judge_response_tokens)),
-        *costs(run.agent_cost_usd, run.judge_cost_usd),
+        *sums(_totals(run), summary.get(AT_LEAST, {})),
         *_ceiling(run),
         ("Duration", between(run.started_at, run.finished_at)),
     ]
+
+
+def _totals(run: Run) -> dict[str, Any]:
+    kinds = ("prompt_tokens", "response_tokens", "cost_usd")
+    names = [f"{who}_{kind}" for who in ("agent", "judge") for kind in kinds]
+    return {name: getattr(run, name) for name in names}
 
 
 def _ceiling(run: Run) -> list[tuple[str, str]]:
@@ -146,6 +152,7 @@ def gate_line(gate: Mapping[str, Any], *, scale: str) -> GateLine:
             verdict_state(gate["passed"], otherwise="unknown"),
             word={True: "Holds", False: "Missed", None: "Unknown"}[gate["passed"]],
         ),
+        reason=gate.get("reason", ""),
     )
 
 

@@ -128,7 +128,10 @@ class RunAdmin(RunActions):
     def cost(self, run: Run) -> str:
         if run.is_open:
             return f"{usd_text(run.spent_usd)} so far" if run.spent_usd else UNKNOWN
-        return usd_text(total_cost([run.agent_cost_usd, run.judge_cost_usd]))
+        total = total_cost([run.agent_cost_usd, run.judge_cost_usd])
+        if total is None and run.spent_usd:
+            return f"at least {usd_text(run.spent_usd)}"
+        return usd_text(total)
 
     @display(description="Agent and model")
     def agent_shown(self, run: Run) -> SafeString:

@@ -1,5 +1,6 @@
 """A transcript for the review page: what was said, with each grade under what it judges."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -267,7 +268,8 @@ def limit_lines(execution: Execution, grades: Sequence[GradeResult]) -> tuple[Li
     actuals = {
         "max_prompt_tokens": execution.prompt_tokens,
         "max_response_tokens": execution.response_tokens,
-        "max_time_ms": execution.time_ms,
+        # Rounded up, as in the reason of its grade.
+        "max_time_ms": None if execution.time_ms is None else math.ceil(execution.time_ms),
         "max_cost_usd": execution.cost_usd,
         "max_tool_calls": execution.tool_calls,
     }

@@ -179,12 +179,16 @@ class CaseResultShape(Shape):
 
 
 class GateShape(Shape):
-    """A gate: its limit, what it was held against, whether it holds (null: unknown)."""
+    """A gate: its limit, what was measured, whether it holds (null: unknown).
+
+    `reason` says why nothing was measured.
+    """
 
     name = _text()
     limit = serializers.FloatField()
     actual = _number()
     passed = serializers.BooleanField(allow_null=True)
+    reason = serializers.CharField(allow_null=True)
 
 
 class RunDetailsShape(RunShape):
@@ -195,6 +199,12 @@ class RunDetailsShape(RunShape):
     p95_ms = _number()
     cases = CaseResultShape(many=True)
     gates = GateShape(many=True)
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="Sentences to read beside the verdict."
+    )
+    at_least = serializers.DictField(
+        child=serializers.FloatField(), help_text="What is known of sums that are not known."
+    )
 
 
 _OR_NONE = {"type": "boolean", "nullable": True}
@@ -210,7 +220,12 @@ _SUMMARY: dict[str, Any] = {
     "prompt_tokens": {"type": "integer", "nullable": True},
     "response_tokens": {"type": "integer", "nullable": True},
     "execution_time_ms": {"type": "number", "description": "The agent's own time, all turns."},
-    "tool_calls": {"type": "array", "items": {"type": "string"}, "description": "In order."},
+    "tool_calls": {
+        "type": "array",
+        "items": {"type": "string"},
+        "nullable": True,
+        "description": "In order; null where the agent does not report its calls.",
+    },
 }
 
 

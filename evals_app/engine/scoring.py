@@ -30,6 +30,7 @@ from evals_app.engine.trial import (
 RunVerdict = Literal["passed", "failed", "inconclusive"]
 
 NONE_PASSED = "No conversation passed, and such a run never passes."
+ONLY_EFFORT = "This suite measures only speed and cost, not what the agent says."
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +247,9 @@ def summarise_run(
     *,
     suite: SuiteSpec,
     keep: Callable[[CaseSummary], object] | None = None,
+    notes: Sequence[str] = (),
 ) -> RunSummary:
-    """Sum up a run that has ended; `keep` is given the summary of each case.
+    """Sum up a run that has ended; `keep` is given the summary of each case, `notes` are known.
 
     `facts` come in the order of the cases. They may be many: no more is held than a few numbers.
     """
@@ -258,7 +260,7 @@ def summarise_run(
         sums.add(case, held)
         if keep is not None:
             keep(case)
-    return sums.end(suite)
+    return sums.end(suite, notes)
 
 
 class _Sums:
@@ -288,7 +290,7 @@ class _Sums:
             if fact.turn_ms:
                 self._agent.add(fact.cost_usd)
 
-    def end(self, suite: SuiteSpec) -> RunSummary:
+    def end(self, suite: SuiteSpec, notes: Sequence[str]) -> RunSummary:
         score = mean(self._scores)
         pass_rate = self._passed / self._decided if self._decided else None
         gates = check_gates(
@@ -318,7 +320,7 @@ class _Sums:
             median_ms=self._times.percentile(0.5),
             p95_ms=self._times.percentile(P95),
             gates=gates,
-            notes=(NONE_PASSED,) if is_dead and not is_failed else (),
+            notes=(*notes, NONE_PASSED) if is_dead and not is_failed else tuple(notes),
         )
 
 

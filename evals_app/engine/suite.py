@@ -554,6 +554,22 @@ class SuiteSpec(Spec):
         checks += [self.rubric_check] if self.rubric_check else []
         return case.limits == LimitsSpec() and not any(map(self._counts, checks))
 
+    def measures_only_effort(self, cases: Iterable[CaseSpec]) -> bool:
+        """Whether the verdict on these cases depends on speed and cost alone."""
+        least = (self.gates.min_score, self.gates.min_pass_rate)
+        if self.run_rule == "gates" and not any(least):
+            return True
+        has_effort = False
+        for case in cases:
+            checks = [each for turn in case.turns for each in self.assertions_for(turn)]
+            checks += [each for each in case.final_assertions if each.enabled]
+            checks += [self.rubric_check] if self.rubric_check else []
+            families = {each.grader.family for each in checks if self._counts(each)}
+            if families - {"effort"}:
+                return False
+            has_effort |= bool(families) or case.limits != LimitsSpec()
+        return has_effort
+
     def _counts(self, assertion: AssertionSpec) -> bool:
         has_verdict = assertion.grader.decides(assertion.threshold)
         return assertion.weight > 0 and (has_verdict or self.scores_decide)

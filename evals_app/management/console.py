@@ -125,11 +125,16 @@ def print_result(run: Run, *, console: Console, site: str) -> None:
     if run.stop_reason == Run.StopReason.DEADLINE:
         text = f"  It ran out of time (--timeout). To go on: manage.py run_evals --resume {run.pk}"
         console.print(text, highlight=False, soft_wrap=True)
+    for note in run.summary.get("notes", []):
+        console.print(f"  {note}", highlight=False, soft_wrap=True)
     for gate in run.summary.get("gates", []):
         if not gate["passed"]:
             actual = "unknown" if gate["actual"] is None else f"{gate['actual']:g}"
+            reason = f". {gate['reason']}" if gate.get("reason") else ""
             console.print(
-                f"  gate {gate['name']}: limit {gate['limit']:g}, was {actual}", highlight=False
+                f"  gate {gate['name']}: limit {gate['limit']:g}, was {actual}{reason}",
+                highlight=False,
+                soft_wrap=True,
             )
     wrong = run.executions.exclude(verdict="passed").exclude(verdict="").order_by("position")
     for row in wrong[:SHOWN_FAILURES].values_list("pk", "case", "trial", "verdict", "reason"):

@@ -9,6 +9,8 @@ from typing import Any
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.reports.judges import has_script
+from evals_app.reports.run_json import AT_LEAST
+from evals_app.reports.sums import sums
 
 UNKNOWN = "—"
 MOST_REASON = 500
@@ -78,13 +80,13 @@ def _outcome(run: Mapping[str, Any]) -> list[str]:
         )
     elif has_script(run["judge"] or ""):
         lines.append("> A judge follows a script: what it says of the agent means nothing.")
+    lines += [f"> {escaped(note)}" for note in run.get("notes") or []]
     if run["stop_reason"]:
         lines.append(f"> Stopped early: {_STOPPED[run['stop_reason']]}.")
     return lines
 
 
 def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
-    tokens = run["tokens"]
     rows: list[tuple[str, ...]] = [
         ("Agent", escaped(run["agent"])),
         ("Model", escaped(run.get("model") or UNKNOWN)),
@@ -93,11 +95,7 @@ def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
         ("Cases passed", _percent(run.get("pass_rate"))),
         ("Latency of a turn, median", _duration(run.get("median_ms"))),
         ("Latency of a turn, p95", _duration(run.get("p95_ms"))),
-        ("Agent tokens", _tokens(tokens["agent"])),
-        ("Judge tokens", _tokens(tokens["judge"])),
-        ("Agent cost", usd_text(run["cost_parts_usd"]["agent"])),
-        ("Judge cost", usd_text(run["cost_parts_usd"]["judge"])),
-        ("Cost", usd_text(run["cost_usd"])),
+        *sums(_totals(run), run.get(AT_LEAST) or {}),
         ("Started", run.get("started_at") or UNKNOWN),
         ("Duration", _duration(run["duration_ms"])),
         ("Snapshot", f"`{run['snapshot'][:12]}`" if run.get("snapshot") else UNKNOWN),
@@ -108,6 +106,15 @@ def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
     if run.get("url"):
         rows.append(("Page", f"<{run['url']}>"))
     return rows
+
+
+def _totals(run: Mapping[str, Any]) -> dict[str, Any]:
+    tokens = {
+        f"{who}_{kind}_tokens": run["tokens"][who][kind]
+        for who in ("agent", "judge")
+        for kind in ("prompt", "response")
+    }
+    return tokens | {f"{who}_cost_usd": cost for who, cost in run["cost_parts_usd"].items()}
 
 
 def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
@@ -125,6 +132,8 @@ def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
 
         word = {True: "✅ holds", False: "❌ missed", None: "❔ unknown"}[gate["passed"]]
         sentence = _GATES[gate["name"]].format(shown(gate["limit"]))
+        if gate.get("reason"):
+            word = f"{word}. {escaped(gate['reason'])}"
         rows.append((sentence, shown(gate["actual"]), word))
     return ["## Gates", _table(("Gate", "Actual", ""), rows)]
 
@@ -217,11 +226,3 @@ def _duration(ms: float | None) -> str:
     if ms is None:
         return UNKNOWN
     return f"{ms:,.0f} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"  # noqa: PLR2004 - a second
-
-
-def _tokens(tokens: Mapping[str, int | None]) -> str:
-    prompt, response = (
-        "unknown" if tokens[kind] is None else f"{tokens[kind]:,}"
-        for kind in ("prompt", "response")
-    )
-    return f"{prompt} prompt, {response} response"

@@ -27,6 +27,7 @@ RUN_COLUMNS = (
     *("created_at", "started_at", "finished_at"),
 )
 RUN_SUMMARY = "summary"
+AT_LEAST = "at_least"  # in it: what is known of sums that are not, by their names
 
 CASE_COLUMNS = (
     *("name", "verdict", "trials", "passed", "failed", "errored", "pass_rate", "score"),
@@ -178,13 +179,17 @@ def run_json(run: Row) -> Json:
 
 
 def run_details_json(summary: Row, cases: Iterable[Json]) -> Json:
-    """Give what is known once a run has ended: its cases and gates. Before, both are empty."""
+    """Give what is known once a run has ended: its cases, gates and so on. Before, all are empty."""
     return {
         "pass_rate": summary.get("pass_rate"),
         "median_ms": summary.get("median_ms"),
         "p95_ms": summary.get("p95_ms"),
         "cases": cases,
-        "gates": list(summary.get("gates", ())),
+        "gates": [
+            gate | {"reason": gate.get("reason") or None} for gate in summary.get("gates", ())
+        ],
+        "notes": list(summary.get("notes", ())),
+        AT_LEAST: summary.get(AT_LEAST, {}),
     }
 
 

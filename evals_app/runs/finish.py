@@ -9,10 +9,11 @@ from django.db.models import Count, Q, Sum
 from django.db.models.functions import Now
 from pydantic import ValidationError
 
-from evals_app.engine.scoring import CaseSummary, Fact, RunSummary, summarise_run
+from evals_app.engine.scoring import ONLY_EFFORT, CaseSummary, Fact, RunSummary, summarise_run
 from evals_app.engine.trial import Verdict
-from evals_app.formats.snapshot import SnapshotSpec
+from evals_app.formats.snapshot import SnapshotSpec, read_case
 from evals_app.models import CaseResult, Execution, Run
+from evals_app.reports.run_json import AT_LEAST
 
 CHUNK = 2000  # rows read and written at once
 
@@ -55,12 +56,15 @@ def _close(run: Run) -> None:
     else:
         said = {"verdict": summary.verdict, "score": summary.score, "summary": summary.to_json()}
         results.write()
+    sums, at_least = _sums(run)
+    if "summary" in said:
+        said["summary"][AT_LEAST] = at_least
     is_cancelled = run.stop_reason == Run.StopReason.CANCELLED
     Run.objects.filter(pk=run.pk).update(
         status=Run.Status.CANCELLED if is_cancelled else Run.Status.FINISHED,
         finished_at=Now(),
         **said,
-        **_sums(run),
+        **sums,
     )
 
 
@@ -116,10 +120,14 @@ class CaseResults:
 
 def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
     """Compute a run's summary from its rows; the summaries of its cases go to `results`."""
+    suite = SnapshotSpec.read(run.snapshot.content).suite
+    cases = run.snapshot.cases.order_by("position").values_list("content", flat=True)
+    is_about_effort = suite.measures_only_effort(map(read_case, cases.iterator(chunk_size=100)))
     return summarise_run(
         _facts(run),
-        suite=SnapshotSpec.read(run.snapshot.content).suite,
+        suite=suite,
         keep=results.add if results else None,
+        notes=[ONLY_EFFORT] if is_about_effort else [],
     )
 
 
@@ -132,15 +140,22 @@ def _facts(run: Run) -> Iterator[Fact]:
         yield Fact(case, known, score, tuple(turn_ms), cost, judge_cost)
 
 
-def _sums(run: Run) -> dict[str, Any]:
-    """Add up tokens and cost of finished executions; one that is unknown makes the sum unknown."""
+def _sums(run: Run) -> tuple[dict[str, Any], dict[str, float]]:
+    """Add up tokens and cost of finished executions, and what is known of sums that are not.
+
+    One that is unknown makes the sum unknown.
+    """
     finished = Q(status=Execution.Status.FINISHED)
     found = run.executions.filter(finished).aggregate(
         **{f"sum_{name}": Sum(column) for name, column in TOTALS.items()},
         **{f"count_{name}": Count(column) for name, column in TOTALS.items()},
         rows=Count("pk"),
     )
-    return {
-        name: found[f"sum_{name}"] if found[f"count_{name}"] == found["rows"] else None
-        for name in TOTALS
+    known = {name: found[f"sum_{name}"] for name in TOTALS}
+    whole = {name for name in TOTALS if found[f"count_{name}"] == found["rows"]}
+    at_least = {
+        name: float(total) if name.endswith("_usd") else total
+        for name, total in known.items()
+        if name not in whole and total
     }
+    return {name: known[name] if name in whole else None for name in TOTALS}, at_least

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from evals_app.models import Worker
+from evals_app.models import Run, Worker
 from tests.admin.run_pages import client_who_may, hold, page_of, url
 from tests.makers import make_execution, make_run, make_snapshot, make_suite
 
@@ -45,6 +45,12 @@ def test_the_list_labels_scripted_runs(admin_client: Client) -> None:
             ["passed"], {"agent_cost_usd": "1.2", "judge_cost_usd": "0.34"}, "$1.54", id="ended"
         ),
         pytest.param(["passed"], {"agent_cost_usd": "1.2"}, "unknown", id="a part is unknown"),
+        pytest.param(
+            ["passed"],
+            {"agent_cost_usd": "1.2", "spent_usd": "1.2"},
+            "at least $1.20",
+            id="a part is known",
+        ),
         pytest.param(["running"], {"spent_usd": "0.5"}, "$0.50 so far", id="open"),
     ],
 )
@@ -145,6 +151,18 @@ def test_asking_again_takes_fewer(
 
     with django_assert_num_queries(7):  # session, user, run, leases, rows held, providers, running
         admin_client.get(url(run, "live"))
+
+
+def test_the_page_shows_notes_and_why_a_gate_was_not_measured(admin_client: Client) -> None:
+    run = make_run(["passed"])
+    gate = {"name": "max_p95_ms", "limit": 5, "actual": None, "passed": None}
+    summary = {"notes": ["Read this."], "gates": [gate, gate | {"reason": "All turns failed."}]}
+    Run.objects.filter(pk=run.pk).update(summary=run.summary | summary)
+
+    text = page_of(admin_client, run)
+
+    assert "Read this." in text
+    assert text.count("All turns failed.") == 1
 
 
 def test_the_page_shows_what_was_frozen(admin_client: Client) -> None:

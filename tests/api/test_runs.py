@@ -319,7 +319,8 @@ def test_a_run_that_has_ended_tells_its_cases_and_gates(client: APIClient) -> No
     assert body["verdict"] == "failed"
     assert body["cases"][0]["name"] == "Refund"
     assert body["cases"][0]["pass_rate"] == 0.5
-    assert body["gates"] == [{"name": "min_score", "limit": 0.9, "actual": 0.625, "passed": False}]
+    gate = {"name": "min_score", "limit": 0.9, "actual": 0.625, "passed": False, "reason": None}
+    assert body["gates"] == [gate]
     assert body["cost_usd"] is None
     assert body["cost_parts_usd"] == {"agent": None, "judge": None}
     assert body["duration_ms"] == pytest.approx(90_000, rel=0.01)

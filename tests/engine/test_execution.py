@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evals_app.engine import execution
+from evals_app.engine.agents.toolbox import Toolbox
 from evals_app.engine.desk import Job, Plan, Signal
 from evals_app.engine.execution import execute_in_memory, write_off
 from evals_app.engine.trial import NO_USAGE, Cause, GradeStatus, Verdict, World
@@ -464,6 +465,23 @@ async def test_an_execution_has_its_deadline() -> None:
     assert late.decision.reason == "Not finished within 2 s."
     assert [turn.user for turn in late.trial.turns] == ["hello", "late"]
     assert [each.grade.passed for each in late.graded] == [True, None, None]
+
+
+async def test_somebody_elses_timeout_is_not_the_limit_of_an_execution(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def times_out(self: Toolbox, name: str, args: object) -> object:
+        message = "The socket gave up."
+        raise TimeoutError(message)
+
+    monkeypatch.setattr(Toolbox, "call", times_out)
+    rule = {"calls": [{"tool": "entity.query", "args": {}}], "reply": "So."}
+
+    (outcome,) = await execute_in_memory(make_plan(*cases_of("a"), agent=make_agent(rule)))
+
+    assert outcome.decision is not None
+    assert outcome.decision.cause is Cause.HARNESS
+    assert outcome.decision.reason == "TimeoutError: The socket gave up."
 
 
 async def test_a_provider_that_refuses_is_an_error_of_this_execution_alone(

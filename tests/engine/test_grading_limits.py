@@ -198,9 +198,7 @@ def test_a_limit_on_a_cost_that_is_unknown(
     ("limit", "shown"),
     [
         pytest.param(0.3, None, id="inclusive: 0.1 and 0.2 are 0.3"),
-        pytest.param(
-            0.299999999, ["$0.30", "$0.299999999"], id="a billionth above"
-        ),
+        pytest.param(0.299999999, ["$0.30", "$0.299999999"], id="a billionth above"),
         pytest.param(0, ["$0.30", "$0"], id="nothing allowed"),
     ],
 )

@@ -174,7 +174,9 @@ def test_latencies_are_those_of_all_turns_that_ended_by_themselves() -> None:
     ("turn_ms", "median", "p95", "holds"),
     [
         pytest.param((5.0,) * 20, 5.0, 5.0, True, id="all were answered"),
-        pytest.param((5.0,) * 19 + (None,), 5.0, 5.0, True, id="1 of 20 may fail, as any may be slow"),
+        pytest.param(
+            (5.0,) * 19 + (None,), 5.0, 5.0, True, id="1 of 20 may fail, as any may be slow"
+        ),
         pytest.param((5.0,) * 18 + (None, None), 5.0, None, False, id="2 of 20 may not"),
         pytest.param((None, None, 5.0), None, None, False, id="most failed"),
         pytest.param((None,), None, None, False, id="a dead agent"),

@@ -112,9 +112,24 @@ def test_a_score_is_shown_on_the_scale_of_its_suite() -> None:
 )
 def test_a_gate_that_was_missed_says_what_was_found(actual: float | None, said: str) -> None:
     run = make_run(["passed"])
-    run.summary["gates"] = [{"name": "g", "limit": 0.9, "actual": actual, "passed": None}]
+    run.summary["gates"] = [
+        {"name": "g", "limit": 0.9, "actual": actual, "passed": None, "reason": "Because."}
+    ]
+    run.summary["notes"] = ["Read this."]
     out = StringIO()
 
     print_result(run, console=console_on(out, plain=True), site="http://site")
 
-    assert f"  gate g: limit 0.9, was {said}\n" in out.getvalue()
+    assert f"  gate g: limit 0.9, was {said}. Because.\n" in out.getvalue()
+    assert "Read this." in out.getvalue()
+
+
+@pytest.mark.django_db
+def test_a_gate_of_an_older_run_has_no_reason() -> None:
+    run = make_run(["passed"])
+    run.summary = {"gates": [{"name": "g", "limit": 0.9, "actual": None, "passed": None}]}
+    out = StringIO()
+
+    print_result(run, console=console_on(out, plain=True), site="http://site")
+
+    assert "  gate g: limit 0.9, was unknown\n" in out.getvalue()

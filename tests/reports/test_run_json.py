@@ -156,12 +156,26 @@ def test_a_duration_needs_both_ends(changes: dict[str, Any]) -> None:
 
 
 def test_cases_and_gates_come_with_the_summary() -> None:
+    gate = {"name": "min_score", "limit": 0.5, "actual": None, "passed": None}
     empty = run_details_json({}, [])
-    whole = run_details_json({"gates": [], "p95_ms": 3.0, "score": 1}, [{"name": "a"}])
+    whole = run_details_json(
+        {"gates": [gate, gate | {"reason": "Why."}], "p95_ms": 3.0, "notes": ["Read this."]},
+        [{"name": "a"}],
+    )
 
-    assert empty == {"pass_rate": None, "median_ms": None, "p95_ms": None, "cases": [], "gates": []}
+    assert empty == {
+        "pass_rate": None,
+        "median_ms": None,
+        "p95_ms": None,
+        "cases": [],
+        "gates": [],
+        "notes": [],
+        "at_least": {},
+    }
     assert whole["cases"] == [{"name": "a"}]
     assert whole["p95_ms"] == 3.0
+    assert [each["reason"] for each in whole["gates"]] == [None, "Why."]  # an older run has none
+    assert whole["notes"] == ["Read this."]
 
 
 def test_an_open_execution_has_neither_verdict_nor_summary() -> None:

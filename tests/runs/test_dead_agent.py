@@ -116,7 +116,7 @@ def import_project(entry: str, url: str, *, timeout_ms: int) -> None:
     found = {f"shop/{path}": text.encode() for path, text in beside.items()}
     import_files(
         [SourceFile("shop/agentura.yaml", config.encode())],
-        find=lambda path: found.get(path),
+        find=found.get,
     )
 
 
@@ -140,9 +140,7 @@ CHECKS: dict[str, list[dict[str, Any]]] = {
         pytest.param({"max_cost_per_call_usd": 5}, id="max_cost_per_call_usd"),
     ],
 )
-def test_a_dead_agent_fails_whatever_gates_decide(
-    gates: dict[str, float], checks: str
-) -> None:
+def test_a_dead_agent_fails_whatever_gates_decide(gates: dict[str, float], checks: str) -> None:
     make_agent("judge", rules=[JUDGE])
     turn: dict[str, Any] = {"user": "Hello", "assertions": CHECKS[checks]}
     case = {

@@ -4,9 +4,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.test import TestCase
 from django.utils import timezone
 
-from evals_app.models import Execution, Run
+from evals_app.admin.run_results import results
+from evals_app.engine.scoring import ONLY_EFFORT
+from evals_app.models import Assertion, Execution, Run
 from evals_app.runs import cancel_run, finish, resume_run, start_run
 from evals_app.runs.finish import close_if_over
 from evals_app.runs.shift import work
@@ -41,6 +44,56 @@ def test_one_unknown_cost_makes_the_sum_unknown() -> None:
 
     assert run.agent_cost_usd is None
     assert run.judge_cost_usd == Decimal("0.01")
+
+
+def test_what_is_known_of_a_sum_is_kept_where_something_is_unknown() -> None:
+    run = closed(
+        {"cost_usd": "0.1", "prompt_tokens": 12, "response_tokens": 3},
+        {"cost_usd": None, "prompt_tokens": None, "response_tokens": 4},
+    )
+
+    assert (run.agent_prompt_tokens, run.agent_response_tokens) == (None, 7)
+    assert run.summary["at_least"] == {"agent_prompt_tokens": 12, "agent_cost_usd": 0.1}
+    numbers = dict(results(run)["numbers"])
+    assert numbers["Agent tokens"] == "at least 12 prompt + 7 response"
+    assert numbers["Cost"] == "at least $0.10"
+
+
+def test_a_turn_that_failed_keeps_a_gate_on_speed_from_holding() -> None:
+    run = closed({"turn_ms": [5.0, None]}, max_p95_ms=1000)
+
+    (gate,) = run.summary["gates"]
+    assert (run.verdict, gate["actual"], gate["passed"]) == ("failed", None, False)
+    assert "1 of 2" in gate["reason"]
+
+
+SPEED = {"type": "latency", "options": {"max_ms": 60_000}}
+
+
+@pytest.mark.parametrize(
+    ("columns", "checks", "is_noted"),
+    [
+        pytest.param({}, [SPEED], True, id="only speed is checked"),
+        pytest.param({}, [], False, id="what it says is checked"),
+        pytest.param(
+            {"max_p95_ms": 60_000, "run_rule": "gates"}, [], True, id="only gates of speed"
+        ),
+        pytest.param({"min_score": 0.1, "run_rule": "gates"}, [], False, id="a gate of quality"),
+    ],
+)
+def test_a_suite_that_measures_only_speed_says_so(
+    columns: dict[str, Any], checks: list[dict[str, Any]], *, is_noted: bool
+) -> None:
+    suite = make_suite(cases=1, **columns)
+    if checks:
+        Assertion.objects.update(**checks[0])
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        run = start_run(suite)
+    work()
+    run.refresh_from_db()
+
+    assert run.verdict == "passed"
+    assert run.summary["notes"] == ([ONLY_EFFORT] if is_noted else [])
 
 
 GATES = {"max_cost_per_call_usd": "0.05", "max_cost_usd": "0.13"}

@@ -1,0 +1,45 @@
+"""Tokens and costs of a run, in words: all of them, or how many at least."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from evals_app.engine.llm.pricing import usd_text
+
+
+def sums(totals: Mapping[str, Any], at_least: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Name the tokens and costs of agent and judge.
+
+    Both are by the names of a run's columns: its totals, and what is known of those that are None.
+    """
+    agent, judge = totals["agent_cost_usd"], totals["judge_cost_usd"]
+    known = [float(_known(totals, at_least, f"{who}_cost_usd") or 0) for who in ("agent", "judge")]
+    return [
+        ("Agent tokens", _tokens(totals, at_least, "agent")),
+        ("Judge tokens", _tokens(totals, at_least, "judge")),
+        ("Agent cost", _usd(agent, known[0])),
+        ("Judge cost", _usd(judge, known[1])),
+        ("Cost", _usd(None if agent is None or judge is None else agent + judge, sum(known))),
+    ]
+
+
+def _known(totals: Mapping[str, Any], at_least: Mapping[str, float], name: str) -> Any:  # noqa: ANN401 - a number or None
+    return at_least.get(name) if totals[name] is None else totals[name]
+
+
+def _tokens(totals: Mapping[str, Any], at_least: Mapping[str, float], who: str) -> str:
+    kinds = {kind: f"{who}_{kind}_tokens" for kind in ("prompt", "response")}
+    if all(_known(totals, at_least, name) is None for name in kinds.values()):
+        return "unknown"
+    return " + ".join(
+        f"{_count(totals[name], at_least.get(name))} {kind}" for kind, name in kinds.items()
+    )
+
+
+def _count(exact: int | None, least: float | None) -> str:
+    if exact is not None:
+        return f"{exact:,}"
+    return f"at least {least:,.0f}" if least else "unknown"
+
+
+def _usd(exact: Any, least: float) -> str:  # noqa: ANN401 - Decimal, float or None
+    return f"at least {usd_text(least)}" if exact is None and least else usd_text(exact)
