@@ -159,7 +159,7 @@ def test_the_page_shows_notes_and_why_a_gate_was_not_measured(admin_client: Clie
     summary = {"notes": ["Read this."], "gates": [gate, gate | {"reason": "All turns failed."}]}
     Run.objects.filter(pk=run.pk).update(summary=run.summary | summary)
 
-    text = page_of(admin_client, run)
+    text = admin_client.get(page_of(run)).content.decode()
 
     assert "Read this." in text
     assert text.count("All turns failed.") == 1
