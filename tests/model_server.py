@@ -35,6 +35,7 @@ __all__ = [
     "KEY",
     "Answer",
     "Cut",
+    "Drip",
     "Failure",
     "Garbage",
     "Hang",
@@ -42,6 +43,7 @@ __all__ = [
     "Received",
     "Reply",
     "ToolUse",
+    "Trickle",
     "Vectors",
     "last_text",
     "tool_results",
@@ -68,6 +70,23 @@ class Hang:
 
 
 @dataclass(frozen=True)
+class Drip:
+    """Signs of life for ever: blanks, or in a stream comments and pings, after so many events."""
+
+    after_events: int = 0
+    every_s: float = 0.05
+    reply: Reply = field(default_factory=lambda: Reply("It stopped in the middle of a sentence."))
+
+
+@dataclass(frozen=True)
+class Trickle:
+    """A stream that rests before each event, and is whole in the end."""
+
+    reply: Reply
+    rest_s: float
+
+
+@dataclass(frozen=True)
 class Garbage:
     """Any body at all."""
 
@@ -76,7 +95,7 @@ class Garbage:
     content_type: str = "application/json"
 
 
-Answer = Reply | Failure | Cut | Hang | Garbage | Vectors
+Answer = Reply | Failure | Cut | Hang | Drip | Trickle | Garbage | Vectors
 
 
 @dataclass(frozen=True)
@@ -332,8 +351,9 @@ class ModelServer:
             self._problems.append(error)
             return Failure(500, message=f"The test's handler failed: {error!r}")
 
-    def pause(self, seconds: float) -> None:
-        self._closing.wait(seconds)
+    def pause(self, seconds: float) -> bool:
+        """Wait; say whether the server is still there."""
+        return not self._closing.wait(seconds)
 
     def _refusal(self, received: Received) -> Failure | None:
         dialect = self.dialect(received.path)
@@ -406,6 +426,11 @@ class _Connection(BaseHTTPRequestHandler):
             case Hang():
                 owner.pause(60)
                 self._break()
+            case Drip():
+                self._drip(answer, request, is_stream=is_stream)
+            case Trickle():
+                self._stream(answer.reply, request, rest_s=answer.rest_s)
+                self._end_stream()
             case Garbage():
                 self._send(answer.status, answer.body, content_type=answer.content_type)
             case Failure() if is_stream and answer.after_events:
@@ -450,7 +475,22 @@ class _Connection(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(raw)
 
-    def _stream(self, reply: Any, request: Json, *, events: int | None = None) -> None:
+    def _drip(self, answer: Drip, request: Json, *, is_stream: bool) -> None:
+        if is_stream:
+            self._stream(answer.reply, request, events=answer.after_events)
+        else:
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+        alive = b': still here\n\nevent: ping\ndata: {"type": "ping"}\n\n' if is_stream else b" "
+        while self.server.owner.pause(answer.every_s):
+            self._chunk(alive)  # until the client gives up
+        self._break()
+
+    def _stream(
+        self, reply: Any, request: Json, *, events: int | None = None, rest_s: float = 0.0
+    ) -> None:
         owner, dialect = self.server.owner, self._dialect
         self.send_response(200)
         self.send_header("content-type", "text/event-stream; charset=utf-8")
@@ -463,6 +503,7 @@ class _Connection(BaseHTTPRequestHandler):
             if not has_spoken and dialect.is_speech(event):
                 has_spoken = True
                 owner.pause(reply.thinking_s)
+            owner.pause(rest_s)
             self._event(name, event)
 
     def _end_stream(self) -> None:

@@ -12,7 +12,13 @@ from evals_app.engine.agents import Session, Setting, open_session
 from evals_app.engine.agents.session import Exchange
 from evals_app.engine.agents.variables import Variables
 from evals_app.engine.callables.pool import Callables
-from evals_app.engine.errors import AgentError, ConfigurationError, ProviderError, ToolError
+from evals_app.engine.errors import (
+    AgentError,
+    ConfigurationError,
+    ProviderError,
+    TimedOutError,
+    ToolError,
+)
 from evals_app.engine.files import FileSpec, ReadFile, media_type, no_file
 from evals_app.engine.journal import WorldState
 from evals_app.engine.llm.call import Complete, FileContent
@@ -139,6 +145,10 @@ class Conversation:
             error = f"The agent did not answer within {exchange.timeout_s:g} s{pending}."
         except ProviderError as exc:
             error = str(exc)
+            if isinstance(exc, TimedOutError):
+                error += (
+                    " If its model needs longer, raise the case's time for a turn (turn_timeout_s)."
+                )
             exchange.attempts.extend(exc.attempts)
             self._failure = Failure(Cause.PROVIDER, error)
         finally:

@@ -90,7 +90,9 @@ class ModelSession:
             self._call,
             messages=tuple(chat),
             timeout_s=exchange.timeout_s,
+            silence_s=exchange.silence_s,
             waiting=exchange.paused,
+            refund=exchange.refund,
         )
         asked_at, paused_s = exchange.clock(), exchange.paused_s
         exchange.pending = f"the model API of {call.provider} had not answered"

@@ -19,6 +19,9 @@ from evals_app.engine.trial import (
     total_usage,
 )
 
+_SHARE_OF_TURN = 0.9  # of what is left of it
+_LEAST_SILENCE_S = 30.0  # before a provider is blamed for it
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -91,6 +94,25 @@ class Exchange:
             self.paused_s += self.clock() - began
             if timer is not None and left is not None:
                 timer.reschedule(asyncio.get_running_loop().time() + left)
+
+    def refund(self, seconds: float) -> None:
+        """Give back time that an attempt of the provider has cost the turn."""
+        self.paused_s += seconds
+        timer = self._timer
+        if timer is not None and not timer.expired() and (when := timer.when()) is not None:
+            timer.reschedule(when + seconds)
+
+    def silence_s(self) -> float:
+        """Return the seconds after which a model API that says nothing is given up.
+
+        Just before the turn's time is over: a model that thinks has nearly all of it, and one that
+        never answers is the provider's fault. Where the agent has used up most of the turn before,
+        its end is the agent's.
+        """
+        left_s = self.timeout_s
+        if self._timer is not None and (when := self._timer.when()) is not None:
+            left_s = when - asyncio.get_running_loop().time()
+        return max(_SHARE_OF_TURN * left_s, min(_LEAST_SILENCE_S, self.timeout_s / 2))
 
     @property
     def reply(self) -> str:

@@ -124,13 +124,43 @@ class Arrived:
 
 
 class Streamed(Protocol):
-    """A reply put together from what a stream brings; `size` counts its characters, thoughts too."""
+    """A reply put together from what a stream brings; `size` counts its characters, thoughts too.
+
+    `pieces` counts the events that brought something of it: signs of life are none.
+    """
 
     is_complete: bool
     size: int
+    pieces: int
 
     def add(self, event: Mapping[str, Any]) -> bool:
         """Take one event; say whether it brought text or a tool call."""
+
+
+class Quiet:
+    """Ends an attempt in which nothing of an answer comes, or nothing more of it."""
+
+    def __init__(self, silence_s: Callable[[], float] | None = None) -> None:
+        self.timer = asyncio.timeout(None)
+        self._silence_s = silence_s
+        self._allowed_s = 0.0
+        self._has_heard = False
+
+    def listen(self) -> None:
+        """Begin to wait, or go on."""
+        if self._silence_s is not None and not self.timer.expired():
+            self._allowed_s = self._silence_s()
+            self.timer.reschedule(asyncio.get_running_loop().time() + self._allowed_s)
+
+    def hear(self) -> None:
+        """Note that something has come."""
+        self._has_heard = True
+        self.listen()
+
+    def what(self) -> str:
+        """Say what was wrong, after the provider's name."""
+        how = "stopped in its reply and sent no more for" if self._has_heard else "sent nothing for"
+        return f"{how} {round(self._allowed_s, 1):g} s"
 
 
 class Adapter(ABC):
@@ -194,9 +224,9 @@ class Adapter(ABC):
 
     @abstractmethod
     async def _receive(
-        self, call: ModelCall, *, names: ToolNames, without: frozenset[str]
+        self, call: ModelCall, *, names: ToolNames, without: frozenset[str], quiet: Quiet
     ) -> Arrived:
-        """Send a call and take in what comes."""
+        """Send a call and take in what comes; `quiet` is told of it piece by piece."""
 
     @abstractmethod
     def _read(self, arrived: Arrived, *, names: ToolNames) -> ModelReply:
@@ -222,14 +252,17 @@ class Adapter(ABC):
             ),
         }
 
-    async def _take_in(self, stream: Any, *, into: Streamed) -> float | None:  # noqa: ANN401 - of either SDK
+    async def _take_in(self, stream: Any, *, into: Streamed, quiet: Quiet) -> float | None:  # noqa: ANN401 - of either SDK
         """Take in a stream to its end; give the moment of its first token."""
         if "text/event-stream" not in stream.response.headers.get("content-type", ""):
             raise unreadable("it is not a stream of events")
         first_token_at: float | None = None
         try:
             async for event in stream:
+                pieces = into.pieces
                 is_token = into.add(event.to_dict(mode="json", warnings=False))
+                if into.pieces > pieces:
+                    quiet.hear()
                 if is_token and first_token_at is None:
                     first_token_at = self.clock()
                 if into.size > _MOST_STREAMED:
@@ -245,8 +278,9 @@ class Adapter(ABC):
     async def _attempt(
         self, call: ModelCall, *, names: ToolNames, without: frozenset[str]
     ) -> tuple[Arrived, ModelReply]:
-        receiving = self._receive(call, names=names, without=without)
-        arrived = await self.bounded(receiving, timeout_s=call.timeout_s)
+        quiet = Quiet(call.silence_s)
+        receiving = self._receive(call, names=names, without=without, quiet=quiet)
+        arrived = await self.bounded(receiving, timeout_s=call.timeout_s, quiet=quiet)
         with self.reading():
             reply = self._read(arrived, names=names)
         if _size(reply) > MAX_REPLY_BYTES:
@@ -285,15 +319,22 @@ class Adapter(ABC):
                     raise SettingRefusedError(name) from None
         raise error
 
-    async def bounded(self, receiving: Awaitable[R], *, timeout_s: float) -> R:
+    async def bounded(
+        self, receiving: Awaitable[R], *, timeout_s: float, quiet: Quiet | None = None
+    ) -> R:
         """Wait for an answer; what goes wrong becomes an AttemptError."""
         import httpx2  # noqa: PLC0415 - web processes never pay for it
 
-        sdk = self._sdk()
+        sdk, quiet = self._sdk(), quiet or Quiet()
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s) as limit, quiet.timer:
+                quiet.listen()
                 return await receiving
-        except TimeoutError:
+        except TimeoutError as error:
+            if quiet.timer.expired():
+                raise AttemptError(TimedOutError, quiet.what()) from None
+            if not limit.expired():  # that of a socket
+                raise broken_off(self._clean(str(error))) from None
             what = f"did not answer within {timeout_s:g} s"
             raise AttemptError(TimedOutError, what) from None
         except sdk.APIConnectionError as error:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from evals_app.engine.llm.adapter import Adapter, Arrived, body_of
+from evals_app.engine.llm.adapter import Adapter, Arrived, Quiet, body_of
 from evals_app.engine.llm.anthropic_wire import StreamedMessage, to_reply, to_request
 from evals_app.engine.llm.call import ModelCall, ModelReply
 from evals_app.engine.llm.names import ToolNames
@@ -51,21 +51,21 @@ class AnthropicAdapter(Adapter):
         return self._client
 
     async def _receive(
-        self, call: ModelCall, *, names: ToolNames, without: frozenset[str]
+        self, call: ModelCall, *, names: ToolNames, without: frozenset[str], quiet: Quiet
     ) -> Arrived:
         request = to_request(call, names=names, without=without)
         if call.stream:
-            return await self._receive_stream(request)
+            return await self._receive_stream(request, quiet)
         response = await self._open().messages.with_raw_response.create(**request)
         return Arrived(
             body_of(self.without_key(await response.text())), request_id=response.request_id
         )
 
-    async def _receive_stream(self, request: Mapping[str, Any]) -> Arrived:
+    async def _receive_stream(self, request: Mapping[str, Any], quiet: Quiet) -> Arrived:
         streamed = StreamedMessage()
         # Not `messages.stream`: it raises where a model writes arguments that are not JSON.
         async with await self._open().messages.create(stream=True, **request) as stream:
-            first_token_at = await self._take_in(stream, into=streamed)
+            first_token_at = await self._take_in(stream, into=streamed, quiet=quiet)
         return Arrived(
             self.body_without_key(streamed.message),
             request_id=stream.response.headers.get("request-id"),

@@ -162,7 +162,7 @@ class StreamedMessage:
         self.message: dict[str, Any] = {}
         self.raw_inputs: dict[int, str] = {}
         self.is_complete = False
-        self.size = 0
+        self.size = self.pieces = 0
 
     def add(self, event: Mapping[str, Any]) -> bool:
         """Take one event; say whether it brought text or tool arguments.
@@ -191,6 +191,7 @@ class StreamedMessage:
 
     def _add_delta(self, index: int, delta: Mapping[str, Any]) -> bool:
         block = self.message["content"][index]
+        self.pieces += any(value for name, value in delta.items() if name != "type")
         match delta["type"]:
             case "text_delta":
                 block["text"] = block.get("text", "") + delta["text"]

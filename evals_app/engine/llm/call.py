@@ -19,7 +19,7 @@ Stop = Literal["ok", "tool", "length", "refusal", "context"]
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
 
 # How long we wait, and what we are told meanwhile, changes no answer.
-_NOT_ASKED = frozenset({"timeout_s", "patience_s", "waiting", "tell"})
+_NOT_ASKED = frozenset({"timeout_s", "silence_s", "patience_s", "waiting", "refund", "tell"})
 
 MAX_REPLY_BYTES = 1_000_000  # of what a model, or an agent, says at once
 
@@ -125,8 +125,11 @@ class ModelCall:
     """One question to a model.
 
     `provider` is a slug. `timeout_s` bounds one attempt, `patience_s` the time that retries may
-    take in all. `waiting()` is entered for as long as the call waits for its provider: callers stop
-    their own clock there; `tell` hears in words what it waits for, and afterwards an empty text.
+    take in all. `silence_s()` gives the seconds after which an attempt is given up in which nothing
+    of an answer has come, or nothing more of it; None: only `timeout_s` bounds it.
+    `waiting()` is entered for as long as the call waits for its provider: callers stop
+    their own clock there, and `refund` hears how long an attempt took that came to nothing.
+    `tell` hears in words what it waits for, and afterwards an empty text.
     Sampling settings, `effort`, `seed` and `top_logprobs` (how many other tokens are named beside
     each one of the reply) are sent only if set, and dropped where refused; so is `schema`, whoever
     reads the reply checks it anyway.
@@ -143,6 +146,7 @@ class ModelCall:
     stream: bool = False
     max_output_tokens: int = 4096
     timeout_s: float = 60.0
+    silence_s: Callable[[], float] | None = None
     patience_s: float = 600.0
     temperature: float | None = None
     top_p: float | None = None
@@ -150,6 +154,7 @@ class ModelCall:
     seed: int | None = None
     top_logprobs: int | None = None
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    refund: Callable[[float], None] = lambda _: None
     tell: Callable[[str], None] = lambda _: None
 
     @property
@@ -244,6 +249,7 @@ class EmbedCall:
     timeout_s: float = 60.0
     patience_s: float = 600.0
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    refund: Callable[[float], None] = lambda _: None
     tell: Callable[[str], None] = lambda _: None
     max_output_tokens: int = field(default=0, init=False)
 

@@ -26,6 +26,7 @@ from evals_app.engine.llm.retry import (
     AttemptError,
     SettingRefusedError,
     delay_s,
+    most_attempts,
     summary,
 )
 from evals_app.engine.llm.slots import Pace, Slots
@@ -164,10 +165,12 @@ class Models:
         course = Course(began=clock())
         while True:
             async with provider.entered(call, course) as bound:
+                tried_at = clock()
                 try:
                     reply = await provider.paid(call, attempt, bound)
                 except AttemptError as error:
                     course.failures.append(error)
+                    call.refund(clock() - tried_at)
                 else:
                     waited_ms = (clock() - course.began) * 1000 - reply.latency_ms
                     attempts = tuple(course.attempts)
@@ -192,7 +195,9 @@ class Models:
             provider.is_news = True
             self.news.set()
         problem = summary(provider.name, course.failures, seconds=spent_s)
-        is_last = not failure.is_retryable or tried > MAX_RETRIES
+        most = most_attempts(failure)
+        alike = sum(error.kind is failure.kind for error in course.failures)
+        is_last = not failure.is_retryable or tried > MAX_RETRIES or alike >= most
         if not is_last and spent_s + delay > call.patience_s:
             is_last = True
             problem += (
@@ -204,7 +209,7 @@ class Models:
             raise course.gave_up(failure.to_provider_error(problem)) from None
         call.tell(
             f"waits for {provider.name} until {self._setting.time_in(delay)} ({failure.what}), "
-            f"then try {tried + 1} of {MAX_RETRIES + 1}"
+            f"then try {tried + 1} of {most}"
         )
         return delay
 

@@ -9,7 +9,7 @@ from evals_app.engine.kinds import KINDS
 from evals_app.engine.llm import embed_wire as embeddings
 from evals_app.engine.llm import openai_wire as chat
 from evals_app.engine.llm import responses_wire as responses
-from evals_app.engine.llm.adapter import Arrived, EmbeddingAdapter, Streamed, body_of
+from evals_app.engine.llm.adapter import Arrived, EmbeddingAdapter, Quiet, Streamed, body_of
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.openai_stream import StreamedCompletion
@@ -114,7 +114,7 @@ class OpenAIAdapter(EmbeddingAdapter):
         )
 
     async def _receive(
-        self, call: ModelCall, *, names: ToolNames, without: frozenset[str]
+        self, call: ModelCall, *, names: ToolNames, without: frozenset[str], quiet: Quiet
     ) -> Arrived:
         client = self._open()
         request: dict[str, Any]
@@ -122,7 +122,10 @@ class OpenAIAdapter(EmbeddingAdapter):
             request = responses.to_request(call, names=names, without=without)
             if call.stream:
                 return await self._receive_stream(
-                    client.responses.create, request, into=responses.StreamedResponse()
+                    client.responses.create,
+                    request,
+                    into=responses.StreamedResponse(),
+                    quiet=quiet,
                 )
             return await self._receive_whole(client.responses.with_raw_response.create, request)
         parameter = self.access.max_tokens_parameter
@@ -132,7 +135,7 @@ class OpenAIAdapter(EmbeddingAdapter):
         completions = client.chat.completions
         if call.stream:
             return await self._receive_stream(
-                completions.create, request, into=StreamedCompletion()
+                completions.create, request, into=StreamedCompletion(), quiet=quiet
             )
         return await self._receive_whole(completions.with_raw_response.create, request)
 
@@ -150,9 +153,10 @@ class OpenAIAdapter(EmbeddingAdapter):
         request: Mapping[str, Any],
         *,
         into: _StreamedBody,
+        quiet: Quiet,
     ) -> Arrived:
         async with await create(stream=True, **request, extra_headers=self._headers()) as stream:
-            first_token_at = await self._take_in(stream, into=into)
+            first_token_at = await self._take_in(stream, into=into, quiet=quiet)
         headers, body = stream.response.headers, self.body_without_key(into.body)
         self._check(body, headers=headers)
         return Arrived(

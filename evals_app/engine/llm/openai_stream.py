@@ -16,7 +16,7 @@ class StreamedCompletion:
 
     def __init__(self) -> None:
         self.is_complete = False
-        self.size = 0
+        self.size = self.pieces = 0
         self._body: dict[str, Any] = {}
         self._text, self._refusal = "", ""
         self._reason: object = None
@@ -65,6 +65,8 @@ class StreamedCompletion:
         return False
 
     def _add_delta(self, delta: Mapping[str, Any]) -> bool:
+        # Servers have many names for thoughts, and send a role, or empty texts, as signs of life.
+        self.pieces += any(value for name, value in delta.items() if name != "role")
         text, refusal = text_of(delta.get("content")), text_of(delta.get("refusal"))
         self.size += len(text) + len(refusal)
         self._text += text

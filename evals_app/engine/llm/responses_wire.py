@@ -167,6 +167,7 @@ class StreamedResponse:
     def __init__(self) -> None:
         self.body: dict[str, Any] = {}
         self.is_complete = False
+        self.pieces = 0
 
     def add(self, event: Mapping[str, Any]) -> bool:
         """Take one event; say whether it brought text or tool arguments.
@@ -174,6 +175,7 @@ class StreamedResponse:
         Raises:
             LookupError, TypeError, ValueError: the events do not fit together.
         """
+        self.pieces += bool(event.get("delta"))  # of thoughts, too
         if event["type"] in _ENDS:
             self.body, self.is_complete = dict(event["response"]), True
         elif event["type"] == "error":

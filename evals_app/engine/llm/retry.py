@@ -3,10 +3,16 @@
 import email.utils
 from collections.abc import Mapping, Sequence
 
-from evals_app.engine.errors import ProviderError, QuotaExhaustedError, RateLimitedError
+from evals_app.engine.errors import (
+    ProviderError,
+    QuotaExhaustedError,
+    RateLimitedError,
+    TimedOutError,
+)
 from evals_app.engine.llm.wire import Complaint, pause_s
 
 MAX_RETRIES = 5
+MAX_TIMEOUTS = 3  # each has taken long already
 JITTER = 0.1  # at most a tenth more, so that callers do not come back in step
 _RATE_LIMIT_S = 30.0
 
@@ -61,6 +67,11 @@ class AttemptError(Exception):
 
     def to_provider_error(self, message: str) -> ProviderError:
         return self.kind(message, status=self.status, retry_after_s=self.retry_after_s)
+
+
+def most_attempts(error: AttemptError) -> int:
+    """Return how often a call may fail like this."""
+    return MAX_TIMEOUTS if error.kind is TimedOutError else MAX_RETRIES + 1
 
 
 class SettingRefusedError(Exception):

@@ -23,7 +23,18 @@ from evals_app.engine.trial import NO_USAGE, Attempt, Cause, Message, Trial, Usa
 from fixtures_app.tools import ToolWorld
 from tests.engine.llm.makers import FakeTime, make_models
 from tests.engine.makers import make_agent, make_case, make_model_agent, make_world
-from tests.model_server import Answer, Failure, ModelServer, Reply, ToolUse, last_text, tool_results
+from tests.model_server import (
+    Answer,
+    Drip,
+    Failure,
+    Hang,
+    ModelServer,
+    Reply,
+    ToolUse,
+    Trickle,
+    last_text,
+    tool_results,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -461,13 +472,13 @@ async def test_waiting_for_a_provider_does_not_use_up_the_turn() -> None:
     assert turn.waited_ms == 2200
 
 
-async def test_a_model_that_is_too_slow_is_the_agents_failure_and_costs_are_unknown(
+async def test_an_agent_that_asks_its_model_too_often_has_failed_and_costs_are_unknown(
     model_server: ModelServer,
 ) -> None:
     def answer(request: dict[str, Any]) -> Reply:
-        if tool_results(request):
-            return Reply("Too late.", latency_s=30)
-        return Reply(tools=(FIND,)) if last_text(request) == "Hi" else Reply("Hello.")
+        if last_text(request) == "Again?":
+            return Reply("Hello.")
+        return Reply(tools=(FIND,), latency_s=1.5 if tool_results(request) else 0.0)
 
     model_server.answers(answer)
 
@@ -476,11 +487,73 @@ async def test_a_model_that_is_too_slow_is_the_agents_failure_and_costs_are_unkn
     first, second = trial.turns
     assert first.error is not None
     assert first.error.startswith("The agent did not answer within 4 s: the model API of anthropic")
-    assert [call.name for call in first.tool_calls] == ["entity.query"]  # what it did is kept
+    assert {call.name for call in first.tool_calls} == {"entity.query"}  # what it did is kept
     assert first.usage == Usage()
     assert first.latency_ms == pytest.approx(4000, abs=1500)
     assert (second.reply, second.error) == ("Hello.", None)
     assert trial.failure is None
+
+
+SILENT = pytest.mark.parametrize(
+    ("answer", "streaming"),
+    [
+        pytest.param(Hang(), False, id="never answers"),
+        pytest.param(Drip(), False, id="drips"),
+        pytest.param(Drip(), True, id="pings for ever"),
+        pytest.param(Drip(after_events=3), True, id="stops in the middle"),
+    ],
+)
+
+
+@SILENT
+async def test_a_model_api_that_never_answers_is_the_providers_fault(
+    model_server: ModelServer, answer: Answer, *, streaming: bool
+) -> None:
+    model_server.answers(lambda _: answer)
+
+    trial = await hold(model_server, "Hi", "Again?", turn_timeout_s=0.8, streaming=streaming)
+
+    assert trial.failure is not None
+    assert trial.failure.cause is Cause.PROVIDER
+    assert "turn_timeout_s" in trial.failure.message
+    (turn,) = trial.turns
+    assert len(turn.attempts) == len(model_server.requests) == 3
+    assert turn.usage == NO_USAGE
+
+
+@SILENT
+async def test_a_model_api_that_is_silent_once_is_asked_again_in_its_own_time(
+    model_server: ModelServer, answer: Answer, *, streaming: bool
+) -> None:
+    model_server.replies([answer, Reply("Hello.", latency_s=0.4)])
+
+    trial = await hold(model_server, "Hi", turn_timeout_s=1.2, streaming=streaming)
+
+    (turn,) = trial.turns
+    assert (turn.reply, turn.error) == ("Hello.", None)
+    assert turn.latency_ms < 1000
+    assert len(turn.attempts) == 1
+
+
+async def test_a_model_that_answers_shortly_before_the_end_of_its_turn_has_answered(
+    model_server: ModelServer,
+) -> None:
+    model_server.replies([Reply("Hello.", latency_s=1.5)])
+
+    trial = await hold(model_server, "Hi", turn_timeout_s=2)
+
+    assert (trial.turns[0].reply, trial.turns[0].attempts) == ("Hello.", ())
+
+
+async def test_a_model_that_is_still_writing_at_the_end_of_the_turn_is_the_agents_failure(
+    model_server: ModelServer,
+) -> None:
+    model_server.answers(lambda _: Trickle(Reply("So slow. " * 300), rest_s=0.2))
+
+    trial = await hold(model_server, "Hi", turn_timeout_s=1.5, streaming=True)
+
+    assert trial.failure is None
+    assert trial.turns[0].error is not None
 
 
 async def test_of_a_call_that_is_cut_off_only_the_pauses_were_not_the_agents() -> None:

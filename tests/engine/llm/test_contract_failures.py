@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from http import HTTPStatus
 
@@ -29,7 +31,17 @@ from tests.engine.llm.makers import (
     Api,
     FakeTime,
 )
-from tests.model_server import KEY, Cut, Failure, Garbage, Hang, ModelServer, Reply
+from tests.model_server import (
+    KEY,
+    Cut,
+    Drip,
+    Failure,
+    Garbage,
+    Hang,
+    ModelServer,
+    Reply,
+    Trickle,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -364,8 +376,79 @@ async def test_a_server_that_never_answers_times_out_in_the_end(
     model_server.answers(lambda _: Hang())
 
     async with api.open(model_server, fake_time) as models:
-        with pytest.raises(TimedOutError, match=r"did not answer within 0.05 s 6 times in \d+ s"):
+        with pytest.raises(TimedOutError, match=r"0.05 s 3 times in \d+ s"):
             await models.complete(api.ask(timeout_s=0.05))
+
+
+SILENT = pytest.mark.parametrize(
+    ("answer", "stream"),
+    [
+        pytest.param(Hang(), False, id="never answers"),
+        pytest.param(Hang(), True, id="never begins a stream"),
+        pytest.param(Drip(), False, id="sends blanks for ever"),
+        pytest.param(Drip(), True, id="sends comments and pings for ever"),
+        pytest.param(Drip(after_events=3), True, id="stops in the middle"),
+    ],
+)
+
+
+@APIS
+@SILENT
+async def test_an_attempt_in_which_nothing_comes_is_given_up_and_tried_again(
+    model_server: ModelServer,
+    fake_time: FakeTime,
+    *,
+    api: Api,
+    answer: Hang | Drip,
+    stream: bool,
+) -> None:
+    model_server.replies([answer, answer, Reply("At last.")])
+    refunded: list[float] = []
+    call = api.ask(stream=stream, silence_s=lambda: 0.3, refund=refunded.append)
+
+    async with api.open(model_server, fake_time) as models:
+        reply = await models.complete(call)
+
+    assert reply.text == "At last."
+    assert [attempt.error for attempt in reply.attempts] == [reply.attempts[0].error] * 2
+    assert "0.3 s" in reply.attempts[0].error
+    assert refunded == [pytest.approx(0.3, abs=0.25)] * 2
+    assert fake_time.slept == [2.0, 4.0]
+
+
+@APIS
+async def test_a_stream_that_brings_something_again_and_again_is_not_given_up(
+    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+) -> None:
+    model_server.replies([Trickle(Reply("A long reply. " * 4, thinking="Slowly."), rest_s=0.15)])
+
+    async with api.open(model_server, fake_time) as models:
+        reply = await models.complete(api.ask(stream=True, silence_s=lambda: 0.8))
+
+    assert reply.text.startswith("A long reply.")
+    assert reply.latency_ms > 800
+    assert reply.attempts == ()
+
+
+async def test_thoughts_are_a_part_of_an_answer(
+    model_server: ModelServer, fake_time: FakeTime
+) -> None:
+    thoughts = [{"reasoning_content": f"{n}, "} for n in range(6)]
+    chunks = [{"choices": [{"index": 0, "delta": each}]} for each in thoughts]
+    last = {"choices": [{"index": 0, "delta": {"content": "Six."}, "finish_reason": "stop"}]}
+
+    def parts() -> Iterator[bytes]:
+        for chunk in [*chunks, last]:
+            time.sleep(0.15)
+            yield f"data: {json.dumps(chunk)}\n\n".encode()
+
+    sent = Sent(headers={"content-type": EVENTS}, parts=parts())
+    with WebServer(lambda _: sent) as server:
+        url = f"http://localhost:{server.port}/v1"
+        async with CHAT.open(model_server, fake_time, base_url=url) as models:
+            reply = await models.complete(CHAT.ask(stream=True, silence_s=lambda: 0.4))
+
+    assert (reply.text, reply.attempts) == ("Six.", ())
 
 
 # Keys
