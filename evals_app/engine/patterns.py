@@ -5,11 +5,16 @@ told what to write instead. In RE2 `\d \w \b` are ASCII and `.` stops at a newli
 """
 
 import re
+import string
+from collections import OrderedDict
+from threading import Lock
 
 import re2
 
 MAX_PATTERN_CHARS = 1_000
 _MAX_MEMORY_BYTES = 8 << 20
+# Of all compiled patterns that are kept, together; a usual one has about 50.
+_MAX_KEPT_INSTRUCTIONS = 300_000
 
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -56,8 +61,44 @@ _ALTERNATIVES = {
 }
 
 
+class _Kept:
+    """Compiled patterns, as many as fit into memory; those used last stay.
+
+    The library keeps 128 at most. A script of more rules than that would compile each of them
+    anew for each message.
+    """
+
+    def __init__(self, max_instructions: int) -> None:
+        self._max_instructions = max_instructions
+        self._compiled: OrderedDict[tuple[str, bool], re2._Regexp] = OrderedDict()
+        self._instructions = 0
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._compiled)
+
+    def get(self, pattern: str, *, case_sensitive: bool) -> "re2._Regexp":
+        """Return the pattern, compiled."""
+        key = (pattern, case_sensitive)
+        with self._lock:
+            if (kept := self._compiled.get(key)) is not None:
+                self._compiled.move_to_end(key)
+                return kept
+        compiled = _compile(pattern, case_sensitive=case_sensitive)
+        with self._lock:
+            if key not in self._compiled:
+                self._compiled[key] = compiled
+                self._instructions += compiled.programsize
+            while self._instructions > self._max_instructions and len(self._compiled) > 1:
+                _, oldest = self._compiled.popitem(last=False)
+                self._instructions -= oldest.programsize
+        return compiled
+
+
+_KEPT = _Kept(_MAX_KEPT_INSTRUCTIONS)
+
+
 def _compile(pattern: str, *, case_sensitive: bool) -> "re2._Regexp":
-    # The library keeps compiled patterns by itself.
     options = re2.Options()
     options.case_sensitive = case_sensitive
     options.max_mem = _MAX_MEMORY_BYTES
@@ -77,8 +118,8 @@ def pattern_problem(pattern: str) -> str | None:
     if _LONE_SURROGATE.search(pattern):
         return "The pattern holds half of a character (a lone surrogate)."
     try:
-        _compile(pattern, case_sensitive=True)
-        _compile(pattern, case_sensitive=False)  # needs more memory
+        _KEPT.get(pattern, case_sensitive=True)
+        _KEPT.get(pattern, case_sensitive=False)  # needs more memory
     except re2.error as exc:
         found = exc.args[0]
         found = found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
@@ -117,11 +158,34 @@ def search(pattern: str, text: str, *, case_sensitive: bool) -> str | None:
     """Give the first piece of the text that matches; None if nothing does."""
     # Replaced one for one: RE2 reads UTF-8, which has no place for half a character.
     readable = _LONE_SURROGATE.sub("\ufffd", text)
-    found = _compile(pattern, case_sensitive=case_sensitive).search(readable)
+    found = _KEPT.get(pattern, case_sensitive=case_sensitive).search(readable)
     return None if found is None else text[found.start() : found.end()]
 
 
 def fits(pattern: str, text: str) -> bool:
     """Whether the pattern matches the whole text, case-sensitively."""
     readable = _LONE_SURROGATE.sub("\ufffd", text)
-    return _compile(pattern, case_sensitive=True).fullmatch(readable) is not None
+    return _KEPT.get(pattern, case_sensitive=True).fullmatch(readable) is not None
+
+
+# Texts that have nothing in common: what matches all of them matches everything. The longest is
+# longer than any repeat goes.
+_ANYTHING = ("", *string.printable, "\ue000", "\ue000 \n" * 5_000)
+
+
+def matches_everything(pattern: str, *, case_sensitive: bool) -> bool:
+    """Say whether a search finds the pattern in every text, as `(refund)?` and `yes|` are."""
+    return all(
+        search(pattern, text, case_sensitive=case_sensitive) is not None for text in _ANYTHING
+    )
+
+
+def matches_nothing(pattern: str, *, case_sensitive: bool) -> bool:
+    """Say whether no text matches, as with `$a`; patterns of other kinds are not seen through."""
+    if search(pattern, "", case_sensitive=case_sensitive) is not None:
+        return False
+    try:
+        least, most = _KEPT.get(pattern, case_sensitive=case_sensitive).possiblematchrange(10)
+    except re2.error:
+        return False
+    return not least and not most

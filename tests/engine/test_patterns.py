@@ -4,7 +4,9 @@ from hypothesis import strategies as st
 
 from evals_app.engine.patterns import (
     MAX_PATTERN_CHARS,
+    _Kept,
     fits,
+    matches_nothing,
     pattern_problem,
     pattern_warnings,
     search,
@@ -105,3 +107,32 @@ def test_any_text_is_a_pattern_or_has_a_problem(pattern: str, text: str) -> None
         found = search(pattern, text, case_sensitive=False)
 
         assert found is None or found in text
+
+
+@given(st.text("ab^$.*|()[]\\bBz", max_size=8), st.text("ab\n", max_size=6))
+def test_what_is_said_to_match_nothing_does_so(pattern: str, text: str) -> None:
+    if pattern_problem(pattern) is None and matches_nothing(pattern, case_sensitive=True):
+        assert search(pattern, text, case_sensitive=True) is None
+
+
+def test_more_patterns_than_the_library_keeps_are_compiled_once() -> None:
+    kept = _Kept(max_instructions=300_000)
+    patterns = [f"order {number}[0-9]+" for number in range(1_319)]
+
+    first = [kept.get(pattern, case_sensitive=False) for pattern in patterns]
+    again = [kept.get(pattern, case_sensitive=False) for pattern in patterns]
+
+    assert all(one is other for one, other in zip(first, again, strict=True))
+
+
+def test_patterns_are_kept_within_bounds_and_the_oldest_goes_first() -> None:
+    kept = _Kept(max_instructions=100)
+    used = kept.get("often", case_sensitive=True)
+
+    for number in range(50):
+        kept.get(f"pattern {number}", case_sensitive=True)
+        assert kept.get("often", case_sensitive=True) is used
+
+    assert 1 < len(kept) < 20
+    kept.get("x" * 500, case_sensitive=True)
+    assert len(kept) == 1
