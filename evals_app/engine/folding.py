@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 
 # Characters that hide text or change its order: control, zero-width, bidi, tags, lone surrogates.
 # Tab and newline stay.
@@ -12,6 +13,8 @@ INVISIBLE = re.compile(
 )
 # Line ends among them: they separate words.
 _LINE_ENDS = str.maketrans(dict.fromkeys("\x0b\x0c\r\x1c\x1d\x1e\x85\u2028\u2029", "\n"))
+# Invisible characters between a letter and its marks do not keep them apart.
+_MARKS = re.compile(f"(?:{INVISIBLE.pattern}*[\u0300-\u036f\u3099\u309a])+")
 # Models write typographic signs where people type those of a keyboard, and the other way round.
 _PLAIN = str.maketrans(
     {
@@ -36,3 +39,57 @@ def folded(text: str, *, case_sensitive: bool = False) -> str:
         # casefold, not lower: German "STRASSE" must match "straße". Folding may take letters apart.
         plain = unicodedata.normalize("NFKC", plain.casefold())
     return " ".join(plain.split())
+
+
+def find_folded(needle: str, text: str, *, whole_words: bool = False) -> int:
+    """Return where a text has another, both folded; -1 where it does not.
+
+    With `whole_words` what stands next to it may not continue a word or a number: `5 days` is not
+    in `15 days`, nor `42` in `42.5`.
+    """
+    start = text.find(needle)
+    while whole_words and start >= 0 and not _is_whole(text, start, start + len(needle)):
+        start = text.find(needle, start + 1)
+    return start
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    return not (
+        _goes_on(text[max(0, start - 2) : start][::-1], text[start : start + 1])
+        or _goes_on(text[end : end + 2], text[end - 1 : end])
+    )
+
+
+def _goes_on(beyond: str, edge: str) -> bool:
+    """Say whether the characters beyond an edge, the nearest first, belong to the same word."""
+    if not _is_word(edge):
+        return False
+    if _is_word(beyond[:1]):
+        return True
+    return edge.isdecimal() and beyond[:1] in {".", ","} and beyond[1:2].isdecimal()
+
+
+def _is_word(character: str) -> bool:
+    return character == "_" or character.isalnum() or _is_mark(character)
+
+
+def _is_mark(character: str) -> bool:
+    return character != "" and unicodedata.category(character).startswith("M")
+
+
+def as_written(text: str, start: int, length: int, *, case_sensitive: bool = False) -> str:
+    """Return the piece of a text of which `folded` makes these characters."""
+
+    def folded_length(end: int) -> int:
+        return len(folded(text[: _letter_end(text, end)], case_sensitive=case_sensitive))
+
+    ends = range(len(text) + 1)
+    first = bisect_right(ends, start, key=folded_length) - 1
+    last = bisect_left(ends, start + length, key=folded_length)
+    return text[max(0, first) : _letter_end(text, last)]
+
+
+def _letter_end(text: str, end: int) -> int:
+    """Move behind the marks of the letter that ends here: they are folded together with it."""
+    marks = _MARKS.match(text, end) if end else None
+    return marks.end() if marks else end

@@ -1,7 +1,8 @@
 """How texts and values are shown in a sentence."""
 
 import json
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
 from itertools import islice
 from typing import Any, TypeVar
@@ -9,6 +10,8 @@ from typing import Any, TypeVar
 _QUOTE_CHARS = 160
 _JSON_CHARS = 240
 _LISTED = 12
+_WORD = re.compile(r"\w+")
+_STEM_CHARS = 5
 
 _Item = TypeVar("_Item")
 
@@ -31,9 +34,55 @@ def after_colon(sentence: str) -> str:
     return f"{sentence[:1].lower()}{sentence[1:]}" if sentence[1:2].islower() else sentence
 
 
-def says(reply: str) -> str:
-    """Tell what a reply says instead of what was looked for."""
-    return f"it says {quoted(reply)}" if reply.strip() else "it is empty"
+def says(reply: str, *, wanted: str = "") -> str:
+    """Tell what a reply says instead of what was looked for: of a long one the nearest passage."""
+    if not reply.strip():
+        return "it is empty"
+    if len(reply) > _QUOTE_CHARS and (near := nearest_passage(wanted, reply)):
+        return f"the nearest passage is “{near}”"
+    return f"it says {quoted(reply)}"
+
+
+def nearest_passage(wanted: str, text: str) -> str:
+    """Return the piece of a long text that shares most words with another; empty if it has none."""
+    words = [word.casefold() for word in _WORD.findall(wanted)]
+    known = {*words, *(_stem(word) for word in words)}
+    places: list[tuple[int, int]] = []  # of a shared word, and how much it tells
+    for match in _WORD.finditer(text):
+        word = match[0].casefold()
+        if word in known or _stem(word) in known:
+            places.append((match.start(), len(word)))
+    if not places:
+        return ""
+    start = _densest(places, len(wanted) + _QUOTE_CHARS // 4)
+    first = max(0, start - _QUOTE_CHARS // 4)
+    piece = text[first : start + len(wanted[:_QUOTE_CHARS]) + _QUOTE_CHARS // 2]
+    end = first + len(piece)
+    if first and " " in piece[: start - first]:
+        piece = piece[piece.index(" ") + 1 :]
+    if end < len(text) and " " in piece[len(piece) // 2 :]:
+        piece = piece[: piece.rindex(" ")]
+    piece = " ".join(piece.split())
+    return f"{'… ' if first else ''}{piece}{' …' if end < len(text) else ''}"
+
+
+def _stem(word: str) -> str:
+    """Return the beginning of a longer word: refunded is near to refund."""
+    return word[:_STEM_CHARS] if len(word) >= _STEM_CHARS else word
+
+
+def _densest(places: Sequence[tuple[int, int]], span: int) -> int:
+    """Return the start of the stretch, no longer than `span`, whose words tell most."""
+    best, best_start = 0, places[0][0]
+    weight, first = 0, 0
+    for start, telling in places:
+        weight += telling
+        while start - places[first][0] > span:
+            weight -= places[first][1]
+            first += 1
+        if weight > best:
+            best, best_start = weight, places[first][0]
+    return best_start
 
 
 def json_text(value: Any, limit: int | None = _JSON_CHARS) -> str:  # noqa: ANN401 - JSON

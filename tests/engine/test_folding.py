@@ -1,6 +1,8 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evals_app.engine.folding import folded
+from evals_app.engine.folding import as_written, folded
 
 
 @pytest.mark.parametrize(
@@ -44,3 +46,15 @@ def test_texts_that_look_different_stay_different(one: str, other: str) -> None:
 
 def test_case_counts_if_it_should() -> None:
     assert folded("Refund", case_sensitive=True) == "Refund"
+
+
+@given(st.text("aE\u00df\u0301 \n\u00a0\u200b\u2026\u2019\uff21\u00ad", max_size=30), st.data())
+def test_a_piece_as_written_reads_as_what_was_looked_for(text: str, data: st.DataObject) -> None:
+    seen = folded(text)
+    start = data.draw(st.integers(0, len(seen)))
+    length = data.draw(st.integers(0, len(seen) - start))
+
+    piece = as_written(text, start, length)
+
+    assert piece in text
+    assert seen[start : start + length].strip() in folded(piece)

@@ -7,13 +7,28 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
+from evals_app.engine.folding import as_written, find_folded, folded
 from evals_app.engine.graders.base import TextGrader, seen_in_reply
 from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
-from evals_app.engine.patterns import pattern_problem, pattern_warnings, search
+from evals_app.engine.graders.unlike import hidden_difference
+from evals_app.engine.patterns import (
+    matches_everything,
+    matches_nothing,
+    pattern_problem,
+    pattern_warnings,
+    search,
+)
 from evals_app.engine.quoting import quoted, says
-from evals_app.engine.trial import Cause, Evidence, Grade, View
+from evals_app.engine.trial import Cause, Grade, View
 
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_LEAST_LETTERS = 4  # of a text that is hardly a part of another word
+_BARE_NUMBER = re.compile(r"\W*\d(?:[.,\s]?\d)*\W*")
+# Signs without which a number would be another one: between digits, or before the first.
+_IN_NUMBER = re.compile(
+    r"(?<=\d)[^\w\s](?=\d)"
+    r"|(?<![\w.,])[-+\u2212](?=[.,]?\d)"
+    r"|(?<![\w.,])[.,](?=\d)"
+)
 
 CaseSensitive = Annotated[
     bool,
@@ -41,42 +56,73 @@ Pattern = Annotated[
 ]
 
 
-def _comparable(text: str, *, case_sensitive: bool) -> str:
-    # Composed first: an é may be one character or two. casefold, not lower: German "STRASSE"
-    # must match "straße".
-    composed = unicodedata.normalize("NFC", text)
-    return composed if case_sensitive else composed.casefold()
+Means = Annotated[
+    str | None,
+    Field(
+        min_length=1,
+        max_length=200,
+        title="What the pattern means",
+        description=(
+            "Shown to people instead of the pattern, for example: an order number (# and six"
+            " digits)"
+        ),
+    ),
+]
+WholeWords = Annotated[
+    bool,
+    Field(
+        title="Whole words only",
+        description="“5 days” is then not in “15 days”, nor “42” in “1042” or “42.5”.",
+    ),
+]
 
 
-def _find(needle: str, reply: str, *, case_sensitive: bool) -> int:
-    return _comparable(reply, case_sensitive=case_sensitive).find(
-        _comparable(needle, case_sensitive=case_sensitive)
-    )
+def _found(
+    needle: str, reply: str, *, case_sensitive: bool = False, whole_words: bool = False
+) -> str | None:
+    """Return the piece of the reply that people read as the needle."""
+    wanted, text = (folded(each, case_sensitive=case_sensitive) for each in (needle, reply))
+    start = find_folded(wanted, text, whole_words=whole_words)
+    if start < 0:
+        return None
+    return as_written(reply, start, len(wanted), case_sensitive=case_sensitive)
 
 
-def _passage(view: View, reply: str, start: int, length: int) -> tuple[Evidence, ...]:
-    """Give what was found as the reply has it."""
-    passage = reply[start : start + length]
-    # Folding may change lengths; then the position is not one of the text as written.
-    is_in_place = len(_comparable(reply, case_sensitive=False)) == len(reply)
-    return seen_in_reply(view, passage) if is_in_place else ()
+def _is_invisible(text: str) -> bool:
+    return not folded(text)
 
 
-def _line_break(text: str | None) -> list[str]:
-    """Warn of a line break at the end: YAML's | and > leave one that no reply has there."""
-    if text is None or not text.endswith("\n"):
+_INVISIBLE = "There is nothing to see in this text but spaces, so it is in every reply."
+
+
+def _hardly_meant(text: str | None, *, whole_words: bool) -> list[str]:
+    """Warn of a text that stands in other words and numbers as well, and of spaces around it."""
+    if text is None or whole_words or _is_invisible(text):
         return []
-    message = (
-        "This text ends with a line break, which the reply would have to have too. In YAML write |- "
-        "or >- instead of | or >."
-    )
-    return [message]
+    seen = folded(text)
+    letters = [each for each in seen if each.isalnum()]
+    # Scripts without spaces between words have short words, and no whole ones.
+    has_spaces = not any(unicodedata.category(each) == "Lo" for each in letters)
+    is_short = 0 < len(letters) < _LEAST_LETTERS
+    if has_spaces and (is_short or _BARE_NUMBER.fullmatch(seen)):
+        longer = "words" if any(map(str.isalpha, letters)) else "numbers"
+        message = (
+            f"{quoted(text)} also counts inside longer {longer}. Set whole_words to count it only"
+            " where it stands alone."
+        )
+        return [message]
+    if text.strip(" ") != text:
+        return ["Spaces around the text are ignored. Set whole_words to look for whole words."]
+    return []
 
 
 class Contains(TextGrader):
     """Pass when the reply contains the text.
 
-    Score 1 or 0. Accented letters compare equal however they are encoded.
+    Score 1 or 0. Both are compared as people see them: invisible characters are left out; all kinds
+    of quotation marks, apostrophes, dashes and spaces are one; line breaks are spaces, several
+    spaces are one, and those around the text are ignored; letters compare equal however they are
+    encoded.
     """
 
     label: ClassVar[str] = "Reply contains text"
@@ -89,26 +135,47 @@ class Contains(TextGrader):
         Field(
             min_length=1,
             title="Text to look for",
-            description="Blank takes the turn's expected text.",
+            description="Leave blank to take the turn's expected text.",
         ),
     ] = None
     case_sensitive: CaseSensitive = False
+    whole_words: WholeWords = False
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         needle = view.expected(self.value)
         if problem := self.expected_problem(needle):
             return Grade.ungraded(Cause.CASE, problem)
-        start = _find(needle, reply, case_sensitive=self.case_sensitive)
-        if start < 0:
-            return Grade.miss(f"The reply does not contain {quoted(needle)}; {says(reply)}.")
-        evidence = _passage(view, reply, start, len(needle))
-        return Grade.hit(f"The reply contains {quoted(needle)}.").but(evidence=evidence)
+        found = _found(
+            needle, reply, case_sensitive=self.case_sensitive, whole_words=self.whole_words
+        )
+        if found is None:
+            return Grade.miss(
+                f"The reply does not contain {quoted(needle)}{self._near(needle, reply)}"
+            )
+        reason = f"The reply contains {quoted(needle)}."
+        return Grade.hit(reason).but(evidence=seen_in_reply(view, found))
+
+    def _near(self, needle: str, reply: str) -> str:
+        """Say what is there instead."""
+        anywhere = _found(needle, reply)
+        if anywhere is None:
+            return f"; {says(reply, wanted=needle)}."
+        if _found(needle, reply, case_sensitive=self.case_sensitive):
+            return f" as whole words, only as a part of others; {says(reply, wanted=needle)}."
+        return f" in this case; it has {quoted(anywhere)}."
 
     def expected_problem(self, expected: str) -> str | None:
-        return None if expected else "The expected text is empty; every reply contains it."
+        if not expected:
+            return "The expected text is empty; every reply contains it."
+        return _INVISIBLE if _is_invisible(expected) else None
+
+    def cannot_fail(self) -> str | None:
+        if self.value is None or not _is_invisible(self.value):
+            return None
+        return f"{_INVISIBLE} Write the text to look for."
 
     def warnings(self) -> list[str]:
-        return _line_break(self.value)
+        return _hardly_meant(self.value, whole_words=self.whole_words)
 
     def summary(self) -> str:
         return "Reply contains " + (quoted(self.value) if self.value else "the expected text")
@@ -117,7 +184,7 @@ class Contains(TextGrader):
 class NotContains(TextGrader):
     """Pass when the reply does not contain the text.
 
-    Score 1 or 0. Accented letters compare equal however they are encoded.
+    Score 1 or 0. Both are compared as by `contains`.
     """
 
     label: ClassVar[str] = "Reply does not contain text"
@@ -125,17 +192,29 @@ class NotContains(TextGrader):
 
     value: Annotated[str, Field(min_length=1, title="Text that must not occur")]
     case_sensitive: CaseSensitive = False
+    whole_words: WholeWords = False
 
     def grade_reply(self, reply: str, view: View) -> Grade:
-        start = _find(self.value, reply, case_sensitive=self.case_sensitive)
-        if start < 0:
+        if problem := self.cannot_fail():
+            return Grade.ungraded(Cause.CASE, problem)
+        found = _found(
+            self.value, reply, case_sensitive=self.case_sensitive, whole_words=self.whole_words
+        )
+        if found is None:
             return Grade.hit(f"The reply does not contain {quoted(self.value)}.")
-        evidence = _passage(view, reply, start, len(self.value))
-        reason = f"The reply contains {quoted(self.value)}, which must not occur."
-        return Grade.miss(reason).but(evidence=evidence)
+        written = "" if found == self.value else f" as {quoted(found)}"
+        reason = f"The reply contains {quoted(self.value)}{written}, which must not occur."
+        return Grade.miss(reason).but(evidence=seen_in_reply(view, found))
+
+    def cannot_fail(self) -> str | None:
+        if not _is_invisible(self.value):
+            return None
+        return (
+            "There is nothing to see in this text but spaces. Write the text that must not occur."
+        )
 
     def warnings(self) -> list[str]:
-        return _line_break(self.value)
+        return _hardly_meant(self.value, whole_words=self.whole_words)
 
     def summary(self) -> str:
         return f"Reply does not contain {quoted(self.value)}"
@@ -145,8 +224,9 @@ class Matches(TextGrader):
     r"""Pass when the pattern matches somewhere in the reply.
 
     Score 1 or 0. Patterns are RE2: they never hang, and have no lookaround, no backreferences
-    and no possessive repeats. `\d`, `\w` and `\b` know ASCII only; `.` stops at a newline. In YAML
-    write patterns in single quotes, which leave backslashes alone.
+    and no possessive repeats. `\d`, `\w` and `\b` know ASCII only; `.` stops at a newline. The reply
+    is searched as it is written: unlike `contains`, a pattern tells an apostrophe from a
+    typographic one. In YAML write patterns in single quotes, which leave backslashes alone.
     """
 
     label: ClassVar[str] = "Reply matches a pattern"
@@ -155,20 +235,36 @@ class Matches(TextGrader):
 
     value: Pattern
     case_sensitive: CaseSensitive = False
+    means: Means = None
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         found = search(self.value, reply, case_sensitive=self.case_sensitive)
         if found is None:
+            if self.means:
+                return Grade.miss(f"Not in the reply: {self.means}; {says(reply)}.")
             reason = f"Nothing in the reply matches the pattern {self.value}; {says(reply)}."
             return Grade.miss(reason)
         reason = f"The reply matches the pattern {self.value}: {quoted(found)}."
+        if self.means:
+            reason = f"The reply has {quoted(found)}, as expected: {self.means}."
         return Grade.hit(reason, found=found).but(evidence=seen_in_reply(view, found))
 
+    def cannot_fail(self) -> str | None:
+        if not matches_everything(self.value, case_sensitive=self.case_sensitive):
+            return None
+        return (
+            f"Every text matches {self.value}, even an empty one. Take out what may be left out,"
+            " such as a ? or * behind everything, or an | with nothing beside it."
+        )
+
     def summary(self) -> str:
-        return f"Reply matches {self.value}"
+        return f"Reply matches {self.means or self.value}"
 
     def warnings(self) -> list[str]:
-        return pattern_warnings(self.value)
+        warnings = pattern_warnings(self.value)
+        if matches_nothing(self.value, case_sensitive=self.case_sensitive):
+            warnings.append(f"No text matches {self.value}, so this check can never pass.")
+        return warnings
 
 
 class NotMatches(TextGrader):
@@ -182,28 +278,47 @@ class NotMatches(TextGrader):
 
     value: Pattern
     case_sensitive: CaseSensitive = False
+    means: Means = None
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         found = search(self.value, reply, case_sensitive=self.case_sensitive)
         if found is None:
+            if self.means:
+                return Grade.hit(f"Not in the reply, as expected: {self.means}.")
             return Grade.hit(f"Nothing in the reply matches the pattern {self.value}.")
         reason = (
             f"The reply matches the pattern {self.value}, which must not occur: {quoted(found)}."
         )
+        if self.means:
+            reason = f"The reply has {quoted(found)}, which must not occur: {self.means}."
         return Grade.miss(reason, found=found).but(evidence=seen_in_reply(view, found))
 
+    def cannot_fail(self) -> str | None:
+        if not matches_nothing(self.value, case_sensitive=self.case_sensitive):
+            return None
+        return f"No text matches {self.value}. Write a pattern for what must not occur."
+
     def summary(self) -> str:
-        return f"Reply does not match {self.value}"
+        return f"Reply does not match {self.means or self.value}"
 
     def warnings(self) -> list[str]:
-        return pattern_warnings(self.value)
+        warnings = pattern_warnings(self.value)
+        if matches_everything(self.value, case_sensitive=self.case_sensitive):
+            message = (
+                f"Every text matches {self.value}, even an empty one, so this check always fails."
+            )
+            warnings.append(message)
+        return warnings
 
 
 class ExactMatch(PathGrader):
     """Pass when the reply is exactly the text.
 
-    Score 1 or 0. Both sides are brought into one form first, in this order: composed characters
-    (NFC), case, punctuation, whitespace; the last three only if chosen.
+    Score 1 or 0. To the letter: a space or line break at the end, an unbreakable space or a
+    typographic apostrophe makes a difference, which the reason names. Both sides are brought into one
+    form first, in this order: composed characters (NFC), case, punctuation, whitespace; the last
+    three only if chosen. Signs, decimal points and whatever else stands inside a number stay: -5
+    never equals 5, nor 1.5 15.
     """
 
     label: ClassVar[str] = "Reply is exactly"
@@ -220,7 +335,7 @@ class ExactMatch(PathGrader):
         Field(
             min_length=1,
             title="Exact text",
-            description="Blank takes the turn's expected text.",
+            description="Leave blank to take the turn's expected text.",
         ),
     ] = None
     case_insensitive: Annotated[bool, Field(title="Ignore upper and lower case")] = False
@@ -235,34 +350,75 @@ class ExactMatch(PathGrader):
         bool,
         Field(
             title="Ignore punctuation",
-            description="Leaves out the ASCII signs, such as . , ! ? - and quotes.",
+            description="Leaves out . , ! ? … and quotation marks of all kinds, but not in numbers.",
         ),
     ] = False
     response_path: ResponsePath = None
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         expected = view.expected(self.value)
-        if self._normal(reply) == self._normal(expected):
+        if problem := self.expected_problem(expected):
+            return Grade.ungraded(Cause.CASE, problem)
+        given, wanted = self._normal(reply), self._normal(expected)
+        if given == wanted:
             return Grade.hit(f"The reply is {quoted(expected)}, as expected.")
+        if hidden := hidden_difference(given, wanted):
+            reason = f"The reply reads {quoted(reply.strip())}, as expected, but has {hidden}."
+            return Grade.miss(reason)
         return Grade.miss(f"The reply should be {quoted(expected)}; {says(reply)}.")
 
     def _normal(self, text: str) -> str:
-        text = _comparable(text, case_sensitive=not self.case_insensitive)
+        text = unicodedata.normalize("NFC", text)
+        if self.case_insensitive:
+            # casefold, not lower: German "STRASSE" must match "straße".
+            text = text.casefold()
         if self.strip_punctuation:
-            text = text.translate(_PUNCTUATION)
+            text = _without_punctuation(text)
         if self.strip_whitespace:
             text = re.sub(r"\s+", " ", text).strip()
         return text
+
+    def expected_problem(self, expected: str) -> str | None:
+        # A part of a JSON reply may be empty; an empty reply is a failure of the agent before.
+        if expected.strip() or self.response_path is not None:
+            return None
+        return "The expected text is empty, and an empty reply fails before it is compared."
 
     def summary(self) -> str:
         expected = quoted(self.value) if self.value else "the expected text"
         return f"Reply{self.place} is exactly {expected}"
 
     def warnings(self) -> list[str]:
-        if self.value is None or self._normal(self.value):
+        if self.value is None:
             return []
-        problem = (
-            f"Nothing of {quoted(self.value)} is left to compare once punctuation and spaces"
-            " are ignored; any reply of such signs passes."
-        )
-        return [problem]
+        if problem := self.expected_problem(self.value):
+            return [problem]
+        if not self._normal(self.value):
+            message = (
+                f"Nothing of {quoted(self.value)} is left to compare once punctuation and spaces"
+                " are ignored; any reply of such signs passes."
+            )
+            return [message]
+        return [] if self.strip_whitespace else _line_break(self.value)
+
+
+def _line_break(text: str) -> list[str]:
+    """Warn of a line break at the end: YAML's | and > leave one that no reply has there."""
+    if not text.endswith("\n"):
+        return []
+    message = (
+        "This text ends with a line break, which the reply would have to have too. In YAML write |-"
+        " or >- instead of | or >."
+    )
+    return [message]
+
+
+def _without_punctuation(text: str) -> str:
+    in_numbers = {match.start() for match in _IN_NUMBER.finditer(text)}
+    return "".join(
+        sign for place, sign in enumerate(text) if place in in_numbers or not _is_punctuation(sign)
+    )
+
+
+def _is_punctuation(sign: str) -> bool:
+    return sign in string.punctuation or unicodedata.category(sign).startswith("P")
