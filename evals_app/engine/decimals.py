@@ -1,6 +1,7 @@
 """Exact numbers: read from text, and compared within a tolerance without any rounding."""
 
 import re
+from dataclasses import dataclass
 from decimal import (
     MAX_EMAX,
     MAX_PREC,
@@ -12,27 +13,89 @@ from decimal import (
     InvalidOperation,
 )
 from functools import lru_cache
+from typing import Literal
 
 ZERO = Decimal(0)
 
 # ASCII on purpose: Decimal itself also reads underscores, `inf`, `nan` and digits of any script.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_THOUSANDS = str.maketrans("", "", ",_\u00a0\u202f")
 _SHIFTING = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
+# How a decimal is separated. In auto 1,234 is a thousand and more, and 1.234 a little over one.
+DecimalSign = Literal["auto", "point", "comma"]
 
-def read_number(text: str, *, percent: bool = False, thousands: bool = False) -> Decimal | None:
-    """Read a text that is a number and nothing else; None if it is none.
+# Signs that only ever stand between groups of three digits: 1 234, 1'234.
+GAPS = " _'\u2019\u00a0\u2007\u2009\u202f"
+_GROUPED_BY_GAPS = re.compile(
+    rf"[1-9][0-9]{{0,2}}(?:([{GAPS}])[0-9]{{3}})(?:\1[0-9]{{3}})*(?:[.,][0-9]+)?"
+)
+# 1.234,56 and 1.234.567, or 1,234.56 and 1,234,567: it takes two signs, or one twice.
+_GROUPED_BOTH_WAYS = re.compile(
+    r"[1-9][0-9]{0,2}(?:(?:,[0-9]{3})+\.[0-9]+|(?:\.[0-9]{3})+,[0-9]+|(?:,[0-9]{3}){2,}|(?:\.[0-9]{3}){2,})"
+)
+_ONE_GROUP = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
+_ONE_SIGN = re.compile(r"[0-9]+([.,])[0-9]+")
+_ADDRESS = re.compile(r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}")
+_CODE = re.compile(r"0[0-9]{2,}")
 
-    With `percent` a trailing % divides by 100. With `thousands` the separators `,` `_` and the
-    unbreakable spaces are left out; otherwise they make the text no number.
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """Digits with separators, as plain ones with a decimal point: 1.234,5 is 1234.5.
+
+    Without `is_certain` a comma may separate two numbers just as well.
+    """
+
+    plain: str
+    is_grouped: bool = False
+    is_certain: bool = True
+
+
+def is_code(text: str) -> bool:
+    """Say whether digits begin like those of a code, which nobody counts with: 007, 01234."""
+    return _CODE.match(text.strip()) is not None
+
+
+def read_digits(text: str, *, decimal: DecimalSign) -> Digits | None:
+    """Read digits with separators between them; None if they are not one number."""
+    if is_code(text) or _ADDRESS.fullmatch(text):
+        return None
+    if text.isdecimal() and text.isascii():
+        return Digits(text)
+    if _GROUPED_BY_GAPS.fullmatch(text) or _GROUPED_BOTH_WAYS.fullmatch(text):
+        return _ungrouped(text)
+    sign = _ONE_SIGN.fullmatch(text)
+    if sign is None:
+        return None
+    separates_thousands = "." if decimal == "comma" else ","
+    if sign[1] == separates_thousands and _ONE_GROUP.fullmatch(text):
+        return Digits(text.replace(sign[1], ""), is_grouped=True)
+    if sign[1] == ",":
+        if decimal == "point":
+            return None
+        return Digits(text.replace(",", "."), is_certain=decimal == "comma")
+    return Digits(text)
+
+
+def _ungrouped(text: str) -> Digits:
+    """Leave the separators of thousands out; the last sign is the decimal one if it is another."""
+    signs = [each for each in text if not each.isdecimal()]
+    whole, decimals = text, ""
+    if signs[-1] in ".," and signs.count(signs[-1]) == 1 and len(signs) > 1:
+        whole, _, decimals = text.rpartition(signs[-1])
+    plain = "".join(each for each in whole if each.isdecimal())
+    return Digits(f"{plain}.{decimals}" if decimals else plain, is_grouped=True)
+
+
+def read_number(text: str, *, percent: bool = False) -> Decimal | None:
+    """Read a text that is a plain number and nothing else; None if it is none.
+
+    With `percent` a trailing % divides by 100.
     """
     text = text.strip()
     is_percentage = percent and text.endswith("%")
     if is_percentage:
         text = text[:-1].rstrip()
-    if thousands:
-        text = text.translate(_THOUSANDS)
     if not _NUMBER.fullmatch(text):
         return None
     try:
@@ -41,6 +104,40 @@ def read_number(text: str, *, percent: bool = False, thousands: bool = False) ->
         # An exponent of 19 digits and more.
         return None
     return shifted(number, -2) if is_percentage else number
+
+
+def read_amount(
+    text: str, *, decimal: DecimalSign, percent: bool = False, thousands: bool = True
+) -> tuple[Decimal, bool] | None:
+    """Read a text that is a number, perhaps with separators, and nothing else; say if it is certain.
+
+    Without `thousands` only a decimal separator may stand in it. A code such as 007 is no number.
+    """
+    text = text.strip().replace("\u2212", "-")
+    sign = text[:1] if text[:1] in {"+", "-"} else ""
+    body = text.removeprefix(sign)
+    is_percentage = percent and body.endswith("%")
+    body = body.removesuffix("%").rstrip() if is_percentage else body
+    if is_code(body):
+        return None
+    digits = read_digits(body, decimal=decimal)
+    if digits is None:
+        # What read_digits does not know: -.5, 5., 6e1.
+        digits = Digits(body)
+    if digits.is_grouped and not thousands:
+        return None
+    number = read_number(f"{sign}{digits.plain}{'%' if is_percentage else ''}", percent=percent)
+    return None if number is None else (number, digits.is_certain)
+
+
+# A tolerance beyond these lets every number pass that is ever written.
+_ENDLESS_DIFFERENCE = 1e15
+_ENDLESS_SHARE = 1000.0
+
+
+def covers_everything(absolute: float, relative: float) -> bool:
+    """Say whether a tolerance lets practically every number pass."""
+    return absolute >= _ENDLESS_DIFFERENCE or relative >= _ENDLESS_SHARE
 
 
 def shifted(number: Decimal, places: int) -> Decimal:

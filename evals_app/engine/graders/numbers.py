@@ -1,20 +1,30 @@
 """The grader of numbers."""
 
+import re
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from evals_app.engine.decimals import is_within, read_number
+from evals_app.engine.decimals import (
+    DecimalSign,
+    covers_everything,
+    is_code,
+    is_within,
+    read_amount,
+    read_number,
+)
 from evals_app.engine.graders.base import seen_in_reply
 from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
 from evals_app.engine.graders.prose_numbers import FoundNumber, find_numbers
+from evals_app.engine.permits import is_frozen
 from evals_app.engine.quoting import listed, quoted, says, shortened
-from evals_app.engine.trial import Grade, View
+from evals_app.engine.trial import Cause, Grade, View
 
 _NUMBER_CHARS = 40
 _ROUNDING = 1e-6
+_SEPARATED = re.compile(r"[0-9][.,][0-9]")
 _FOR_SHOW = Context(prec=12, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
 
@@ -29,10 +39,23 @@ def _number_or_text(value: Any) -> Any:  # noqa: ANN401 - whatever was written
 class Numeric(PathGrader):
     """Pass when the reply gives the number, within a tolerance.
 
-    Score 1 or 0. One of the two tolerances must hold; both include their limit. Numbers of any
+    Score 1 or 0. One of the two tolerances must be kept; both include their limit. Numbers of any
     size compare exactly. With `extract: whole` the reply is a number and nothing else. The other
-    choices read running text: signs, currency signs, 1,200 and 1.2e3 and 5k, and an amount in
-    brackets such as (1,200) as negative; digits behind a letter (v2) and 1.2.3 are no numbers.
+    choices read running text: signs and the word minus, currency signs, 1.2e3, 5k and 5 million, and
+    an amount of money in brackets, such as ($1,200), as negative. Digits behind a letter (v2), 1.2.3
+    and codes such as 007 or 01234 are not numbers. The expected number is read in the same way as
+    the reply; other words may stand around it unless `extract` is `whole`.
+
+    Separators of thousands stand between groups of three digits: 1,234.56 and 1.234,56 and 1'234 and
+    1 234 can only be read in one way. Others depend on `decimal`:
+
+    | | `point` | `comma` | `auto` |
+    |---|---|---|---|
+    | 1.234 | 1.234 | 1234 | 1.234; where 1234 would have passed, it is not graded |
+    | 1,234 | 1234 | 1.234 | 1234; where 1.234 would have passed, it is not graded |
+    | 3,5 | 3 and 5 | 3.5 | not graded, unless both ways of reading it pass or fail |
+
+    What is not graded for this reason counts against the case, not against the agent.
     """
 
     label: ClassVar[str] = "Reply gives a number"
@@ -48,7 +71,7 @@ class Numeric(PathGrader):
     value: Annotated[
         int | float | str | None,
         BeforeValidator(_number_or_text),
-        Field(title="Expected number", description="Blank takes the turn's expected text."),
+        Field(title="Expected number", description="Leave blank to take the turn's expected text."),
     ] = None
     absolute_tolerance: Annotated[
         float,
@@ -74,8 +97,11 @@ class Numeric(PathGrader):
     accept_thousands_separators: Annotated[
         bool,
         Field(
-            title="Leave out thousands separators",
-            description="1,234 is 1234; otherwise it is no number when the whole reply is read.",
+            title="Read thousands separators",
+            description=(
+                "1,234 is 1234, also where the whole reply is the number. Running text is always"
+                " read like this."
+            ),
         ),
     ] = False
     extract: Annotated[
@@ -88,43 +114,114 @@ class Numeric(PathGrader):
             ),
         ),
     ] = "whole"
+    decimal: Annotated[
+        DecimalSign,
+        Field(
+            title="Decimals are written with",
+            description=(
+                "point: 1,234.5. comma: 1.234,5. auto: both, as far as it is certain which one is"
+                " meant."
+            ),
+        ),
+    ] = "auto"
     response_path: ResponsePath = None
 
     @model_validator(mode="after")
-    def _value_is_a_number(self) -> Self:
-        if self.value is not None and self._read_expected(self.value) is None:
-            problem = PydanticCustomError("not_a_number", "{problem}", {"problem": self._refusal()})
-            detail = InitErrorDetails(type=problem, loc=("value",), input=self.value)
-            raise ValidationError.from_exception_data("Numeric", [detail])
+    def _value_is_a_number(self, info: ValidationInfo) -> Self:
+        if self.value is not None and not is_frozen(info):
+            found = self._expected(self.value, self.decimal)
+            if isinstance(found, str):
+                problem = PydanticCustomError("not_a_number", "{problem}", {"problem": found})
+                detail = InitErrorDetails(type=problem, loc=("value",), input=self.value)
+                raise ValidationError.from_exception_data("Numeric", [detail])
         return self
 
-    def _refusal(self) -> str:
-        text = str(self.value)
+    def _expected(self, written: float | str, decimal: DecimalSign) -> Decimal | str:
+        """Return the number that is written, or say why it cannot be used."""
+        if isinstance(written, int):
+            return Decimal(written)
+        if isinstance(written, float):
+            # repr of a float is the shortest text that means it: 0.1 is one tenth.
+            number = read_number(repr(written))
+            return self._refusal(str(written)) if number is None else number
+        numbers = self._all(written, decimal)
+        if len(numbers) > 1:
+            several = listed([_shown(number) for number in numbers])
+            return (
+                f"{quoted(written)} has several numbers ({several}). Write the one that is meant."
+            )
+        if not numbers:
+            return self._refusal(written)
+        (number,) = numbers
+        return number.value if number.is_certain else self._uncertainty(number.text)
+
+    def _refusal(self, text: str) -> str:
         message = f"{quoted(text)} is not a number."
+        if is_code(text):
+            return f"{message} With zeros in front it is a code: use contains or exact_match."
         if read_number(text, percent=True) is not None:
             return f"{message} Set accept_percent, or write it as a decimal."
-        if read_number(text, percent=self.accept_percent, thousands=True) is not None:
+        if read_amount(text, decimal=self.decimal, percent=self.accept_percent):
             return f"{message} Set accept_thousands_separators, or leave the separators out."
         return f"{message} Write a number such as 60.94 or 1e6."
 
-    def _read_expected(self, written: float | str) -> Decimal | None:
-        if isinstance(written, int):
-            return Decimal(written)
-        # repr of a float is the shortest text that means it: 0.1 is one tenth.
-        return self._read(repr(written) if isinstance(written, float) else written)
-
-    def _read(self, text: str) -> Decimal | None:
-        return read_number(
-            text, percent=self.accept_percent, thousands=self.accept_thousands_separators
+    def _all(self, text: str, decimal: DecimalSign) -> list[FoundNumber]:
+        """Return every number of a text: with `whole` the text itself or nothing."""
+        if self.extract != "whole":
+            return list(find_numbers(text, percent=self.accept_percent, decimal=decimal))
+        found = read_amount(
+            text,
+            decimal=decimal,
+            percent=self.accept_percent,
+            thousands=self.accept_thousands_separators,
         )
+        return [FoundNumber(found[0], text.strip(), found[1])] if found else []
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         written = view.expected(None) if self.value is None else self.value
-        expected = self._read_expected(written)
-        if expected is None:
-            problem = self.expected_problem(str(written))
-            return Grade.miss(problem or "The expected text is not a number.")
-        numbers, problem = self._numbers(reply)
+        expected = self._expected(written, self.decimal)
+        if isinstance(expected, str):
+            return Grade.ungraded(Cause.CASE, self.expected_problem(str(written)) or expected)
+        grade = self._compared(reply, expected, view, self.decimal)
+        if self.decimal != "auto" or not _SEPARATED.search(f"{reply}\n{written}"):
+            return grade
+        # Where it depends on how decimals are written whether it passes, nobody knows.
+        by_point, by_comma = (
+            self._passes(reply, written, view, decimal) for decimal in ("point", "comma")
+        )
+        if grade.passed and by_point:
+            return grade
+        if not (grade.passed or by_point or by_comma):
+            return grade
+        return Grade.ungraded(Cause.CASE, self._uncertainty(reply, str(written)))
+
+    def _passes(
+        self, reply: str, written: float | str, view: View, decimal: DecimalSign
+    ) -> bool | None:
+        expected = self._expected(written, decimal)
+        if isinstance(expected, str):
+            return False
+        return self._compared(reply, expected, view, decimal).passed
+
+    def _uncertainty(self, *texts: str) -> str:
+        """Name the number in these texts that can be read in two ways, and both of them."""
+        for text in texts:
+            unclear = [
+                (each, others)
+                for each in self._all(text, "comma")
+                if (others := self._all(each.text, "point"))[:1] != [each]
+            ]
+            if unclear:
+                break
+        shown, others = unclear[-1 if self.extract == "last" else 0]
+        by_point = " and ".join(_short(each.value) for each in others) or "not one number"
+        return (
+            f"It is not certain which number {quoted(shown.text)} is: with a decimal comma"
+            f" {_short(shown.value)}, with a decimal point {by_point}. Set decimal to comma or point."
+        )
+
+    def _compared(self, reply: str, expected: Decimal, view: View, decimal: DecimalSign) -> Grade:
+        numbers, problem = self._numbers(reply, decimal)
         if problem:
             return Grade.miss(f"Expected the number {_short(expected)}, but {problem}")
         absolute = Decimal(repr(self.absolute_tolerance))
@@ -145,19 +242,16 @@ class Numeric(PathGrader):
         )
         return Grade.miss(reason).but(evidence=seen_in_reply(view, numbers[0].text))
 
-    def _numbers(self, reply: str) -> tuple[list[FoundNumber], str]:
-        """Give the numbers that may serve, or else the problem."""
+    def _numbers(self, reply: str, decimal: DecimalSign) -> tuple[list[FoundNumber], str]:
+        """Return the numbers that may serve, or else the problem."""
+        found = self._all(reply, decimal)
         if self.extract == "whole":
-            number = self._read(reply)
-            if number is not None:
-                return [FoundNumber(number, reply.strip())], ""
-            return [], f"the reply is not just a number; {says(reply)}."
-        found = list(find_numbers(reply, percent=self.accept_percent))
+            return found, "" if found else f"the reply is not just a number; {says(reply)}."
         if not found:
-            return [], f"the reply holds no number; {says(reply)}."
+            return [], f"the reply has no number; {says(reply)}."
         if self.extract == "only" and len(found) > 1:
             several = listed([_shown(number) for number in found])
-            return [], f"the reply holds several numbers: {several}."
+            return [], f"the reply has several numbers: {several}."
         if self.extract == "any":
             # Of equal ones the first: a reply may repeat a number a hundred thousand times.
             return list({each.value: each for each in reversed(found)}.values())[::-1], ""
@@ -173,9 +267,25 @@ class Numeric(PathGrader):
         return f" ({' or '.join(allowed)})" if allowed else ""
 
     def expected_problem(self, expected: str) -> str | None:
-        if self._read(expected) is not None:
+        found = self._expected(expected, self.decimal)
+        if not isinstance(found, str):
             return None
-        return f"The expected text {quoted(expected)} is not a number, so no reply can match it."
+        return f"The expected text cannot be compared with. {found}"
+
+    def cannot_fail(self) -> str | None:
+        if not covers_everything(self.absolute_tolerance, self.relative_tolerance):
+            return None
+        return f"With this tolerance{self._allowed()} every number passes. Write a smaller one."
+
+    def warnings(self) -> list[str]:
+        share = self.relative_tolerance
+        if share < 1:
+            return []
+        message = (
+            f"A relative tolerance of {share:g} allows {share * 100:g} % of the expected number."
+            f" For {share:g} % write {share / 100:g}."
+        )
+        return [message]
 
     def summary(self) -> str:
         expected = "the expected number"

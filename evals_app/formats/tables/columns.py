@@ -118,7 +118,10 @@ _WAYS: dict[str, dict[str, Any]] = {
     "same meaning": _SAME_MEANING,
     "exact": {"type": "exact_match"},
     "equals": {"type": "exact_match"},
-    "number": {"type": "numeric", "extract": "any"},
+    "number": {"type": "numeric", "extract": "last"},
+    "last number": {"type": "numeric", "extract": "last"},
+    "any number": {"type": "numeric", "extract": "any"},
+    "number comma": {"type": "numeric", "extract": "last", "decimal": "comma"},
     "meaning": _SAME_MEANING,
 }
 

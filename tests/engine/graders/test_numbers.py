@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from evals_app.engine.decimals import is_within, read_number
+from evals_app.engine.decimals import DecimalSign, is_within, read_number
 from evals_app.engine.graders.base import MAX_TEXT_BYTES
 from evals_app.engine.graders.numbers import Numeric
 from evals_app.engine.graders.prose_numbers import find_numbers
+from evals_app.engine.permits import FROZEN
 from evals_app.engine.trial import Cause, GradeStatus
 from tests.engine.graders.makers import view_of
 
@@ -38,9 +39,29 @@ from tests.engine.graders.makers import view_of
         pytest.param(
             {"value": 1234, "accept_thousands_separators": True},
             "1\u202f2\u00a03_4",
-            True,
-            id="separators anywhere",
+            False,
+            id="no groups of three",
         ),
+        pytest.param(
+            {"value": 1234.5, "accept_thousands_separators": True}, "1.234,5", True, id="of Europe"
+        ),
+        pytest.param(
+            {"value": 1234, "accept_thousands_separators": True}, "1\u2019234", True, id="Swiss"
+        ),
+        pytest.param(
+            {"value": 1234, "accept_thousands_separators": True, "decimal": "comma"},
+            "1.234",
+            True,
+            id="thousands with points",
+        ),
+        pytest.param({"value": 1234, "decimal": "comma"}, "1.234", False, id="which invalidate"),
+        pytest.param({"value": 3.5, "decimal": "comma"}, "3,5", True, id="decimal comma"),
+        pytest.param({"value": 3.5, "decimal": "point"}, "3,5", False, id="no decimal comma"),
+        pytest.param(
+            {"value": 15, "accept_thousands_separators": True}, "1,5", False, id="never 15"
+        ),
+        pytest.param({"value": 1234}, "01234", False, id="a code"),
+        pytest.param({"value": 0.0}, "0", True, id="zero"),
         pytest.param({"value": 0.35}, "35%", False, id="percent invalidates"),
         pytest.param({"value": 0.35, "accept_percent": True}, "35 %", True, id="percent"),
         pytest.param({"value": "35%", "accept_percent": True}, "0.35", True, id="percent expected"),
@@ -76,8 +97,9 @@ def test_the_whole_reply_is_the_number(
     assert (grade.passed, grade.score) == (passes, float(passes))
 
 
-def found(text: str, *, percent: bool = False) -> list[str]:
-    return [f"{each.value.normalize():f}" for each in find_numbers(text, percent=percent)]
+def found(text: str, *, percent: bool = False, decimal: DecimalSign = "auto") -> list[str]:
+    numbers = find_numbers(text, percent=percent, decimal=decimal)
+    return [f"{each.value.normalize():f}{'' if each.is_certain else '?'}" for each in numbers]
 
 
 @pytest.mark.parametrize(
@@ -90,17 +112,32 @@ def found(text: str, *, percent: bool = False) -> list[str]:
         pytest.param("by +5", ["5"], id="plus"),
         pytest.param("was $25.14, up", ["25.14"], id="currency and comma"),
         pytest.param("-$5 and $-6 and €7", ["-5", "-6", "7"], id="sign and currency"),
-        pytest.param("lost (1,200) in all", ["-1200"], id="brackets are negative"),
-        pytest.param("lost ($1,200.50)", ["-1200.5"], id="brackets with currency"),
+        pytest.param("minus 5 and Minus $6", ["-5", "-6"], id="the word minus"),
+        pytest.param("10 minus 5, x minus 6", ["10", "5", "6"], id="minus takes away"),
+        pytest.param("founded (2020)", ["2020"], id="a year in brackets"),
+        pytest.param("lost ($1,200.50)", ["-1200.5"], id="money in brackets"),
+        pytest.param("(5 €), $(6), (7 EUR)", ["-5", "-6", "-7"], id="currency elsewhere"),
         pytest.param("(5 of 6)", ["5", "6"], id="brackets around more"),
         pytest.param("1,234,567.89", ["1234567.89"], id="thousands"),
         pytest.param("12\u202f000 and 12\u00a0000", ["12000", "12000"], id="narrow spaces"),
         pytest.param("1_000", ["1000"], id="underscores"),
         pytest.param("1,2,3", ["1", "2", "3"], id="a list is no group"),
-        pytest.param("in 2010,2011", ["2010", "2011"], id="four digits are no group"),
-        pytest.param("v2 and x1,2", ["2"], id="behind a letter"),
+        pytest.param("in 2010,2011", ["2010.2011?"], id="four digits are no group"),
+        pytest.param("3,5 kg", ["3.5?"], id="a comma and one digit"),
+        pytest.param("0,125 kg", ["0.125?"], id="a comma behind a zero"),
+        pytest.param("1.234,56 or 1,234.56", ["1234.56", "1234.56"], id="both separators"),
+        pytest.param("1.234.567 or 1,234,567", ["1234567", "1234567"], id="one of them twice"),
+        pytest.param("1'234 or 1\u2019234.5", ["1234", "1234.5"], id="apostrophes"),
+        pytest.param("1 234, 1\u2009234, 1 234 567,8", ["1234", "1234", "1234567.8"], id="spaces"),
+        pytest.param("12 345 67", ["12", "345", "67"], id="no groups of three"),
+        pytest.param("2024 1 234", ["2024", "1", "234"], id="spaces in a row of numbers"),
+        pytest.param("zip 01234, agent 007", [], id="codes"),
+        pytest.param("1,234.5 million", ["1234500000"], id="a word of size"),
+        pytest.param("5 thousand, 2 Mio., 3 Mrd", ["5000", "2000000", "3000000000"], id="words"),
+        pytest.param("5 millionaires", ["5"], id="another word"),
+        pytest.param("v2 and x1,2", [], id="behind a letter"),
         pytest.param("snake_5", [], id="behind an underscore"),
-        pytest.param("version 1.2.3 of 10.0.0.1", [], id="chains"),
+        pytest.param("version 1.2.3 of 10.0.0.1 at 192.168.100.200", [], id="chains"),
         pytest.param("Founded in 2010.", ["2010"], id="end of a sentence"),
         pytest.param("just .5 of it", ["0.5"], id="no leading zero"),
         pytest.param("wait...5", ["5"], id="after an ellipsis"),
@@ -123,12 +160,82 @@ def test_numbers_are_found_in_running_text(text: str, numbers: list[str]) -> Non
     ("text", "numbers"),
     [
         pytest.param("up 3.5%, then 4 %", ["0.035", "0.04"], id="percent"),
-        pytest.param("(5%)", ["-0.05"], id="percent in brackets"),
+        pytest.param("(5%)", ["0.05"], id="percent in brackets"),
+        pytest.param("35 percent", ["0.35"], id="the word"),
         pytest.param("3 of 4", ["3", "4"], id="no percent"),
     ],
 )
 def test_percent_divides_where_it_is_asked_for(text: str, numbers: list[str]) -> None:
     assert found(text, percent=True) == numbers
+
+
+@pytest.mark.parametrize(
+    ("decimal", "numbers"),
+    [
+        pytest.param("point", ["1.234", "1234", "3", "5", "1", "2", "3"], id="point"),
+        pytest.param("comma", ["1234", "1.234", "3.5", "1", "2", "3"], id="comma"),
+        pytest.param("auto", ["1.234", "1234", "3.5?", "1", "2", "3"], id="auto"),
+    ],
+)
+def test_it_can_be_said_how_decimals_are_written(decimal: DecimalSign, numbers: list[str]) -> None:
+    assert found("1.234; 1,234; 3,5; 1,2,3", decimal=decimal) == numbers
+
+
+@pytest.mark.parametrize(
+    ("options", "reply", "passed"),
+    [
+        pytest.param({"value": 3.5}, "It weighs 3,5 kg", None, id="decimals"),
+        pytest.param({"value": 5}, "It weighs 3,5 kg", None, id="a list"),
+        pytest.param({"value": 35}, "It weighs 3,5 kg", False, id="neither"),
+        pytest.param({"value": 7}, "First 3,5, then 7", True, id="not the last"),
+        pytest.param({"value": 7, "extract": "any"}, "3,5 or 7", True, id="another one"),
+        pytest.param({"value": 5, "extract": "any"}, "3,5 or 7", None, id="one of a list"),
+        pytest.param({"value": 3.5, "extract": "only"}, "3,5 kg", None, id="several, perhaps"),
+        pytest.param({"value": 3.5, "extract": "whole"}, "3,5", None, id="the whole reply"),
+        pytest.param({"value": 4, "absolute_tolerance": 1}, "3,5 kg", True, id="both are near"),
+        pytest.param({"value": 1234}, "1.234 Euro", None, id="thousands, perhaps"),
+        pytest.param({"value": 1.234}, "1.234 kg", True, id="a decimal point"),
+        pytest.param({"value": 1234}, "1,234 Euro", True, id="a comma of thousands"),
+        pytest.param({"value": 1.234}, "1,234 kg", None, id="decimals, perhaps"),
+        pytest.param({"value": "1.234"}, "1234 Euro", None, id="uncertain in the case"),
+        pytest.param({"value": 3.5, "decimal": "comma"}, "3,5 kg", True, id="comma"),
+        pytest.param({"value": 5, "decimal": "point"}, "3,5 kg", True, id="point"),
+    ],
+)
+def test_a_number_that_can_be_read_in_two_ways_is_never_guessed(
+    *, options: dict[str, object], reply: str, passed: bool | None
+) -> None:
+    grade = Numeric.model_validate({"extract": "last", **options}).grade(view_of(reply))
+
+    assert grade.passed is passed
+    assert (grade.cause is Cause.CASE) is (passed is None)
+
+
+def test_both_readings_are_named() -> None:
+    reason = Numeric(value=5, extract="last").grade(view_of("3,5 kg")).reason
+
+    assert "“3,5”" in reason
+    assert "3.5" in reason
+    assert "3 and 5" in reason
+
+
+@pytest.mark.parametrize(
+    ("extract", "written", "reply"),
+    [
+        pytest.param("last", "1,875", "It is 1,875.", id="thousands"),
+        pytest.param("last", "$1,234.56", "It is 1234.56", id="currency"),
+        pytest.param("any", "35%", "35 % of it", id="percent"),
+        pytest.param("only", "1.2 million", "1,200,000", id="a word of size"),
+        pytest.param("last", "12 apples", "12", id="other words"),
+    ],
+)
+def test_what_is_expected_is_read_like_the_reply(extract: str, written: str, reply: str) -> None:
+    own = Numeric.model_validate({"value": written, "extract": extract})
+    general = Numeric.model_validate({"extract": extract})
+
+    assert own.grade(view_of(reply)).passed is True
+    assert general.grade(view_of(reply, expected=written)).passed is True
+    assert general.expected_problem(written) is None
 
 
 @pytest.mark.parametrize(
@@ -195,11 +302,40 @@ def test_the_expected_text_of_the_turn_serves_without_a_value() -> None:
     assert Numeric().grade(view_of("60.94", expected="60.94")).passed is True
 
 
-def test_an_expected_text_that_is_no_number_fails_and_says_so() -> None:
-    grade = Numeric().grade(view_of("60.94", expected="about sixty"))
+@pytest.mark.parametrize("expected", ["about sixty", "3,5", "007"])
+def test_an_expected_text_that_cannot_be_read_is_the_fault_of_the_case(expected: str) -> None:
+    grade = Numeric().grade(view_of("60.94", expected=expected))
 
-    assert (grade.passed, grade.cause) == (False, Cause.ASSERTION)
-    assert "“about sixty” is not a number" in grade.reason
+    assert (grade.passed, grade.cause) == (None, Cause.CASE)
+    assert f"“{expected}”" in grade.reason
+
+
+def test_several_expected_numbers_are_the_fault_of_the_case() -> None:
+    assert Numeric(extract="last").expected_problem("3 or 5")
+
+
+def test_a_stored_value_that_would_be_refused_today_is_read_and_not_graded() -> None:
+    check = Numeric.model_validate({"value": "3,5"}, context=FROZEN)
+
+    assert check.grade(view_of("3.5")).cause is Cause.CASE
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "cannot_fail", "warns"),
+    [
+        pytest.param({"absolute_tolerance": 1e300}, True, False, id="any difference"),
+        pytest.param({"relative_tolerance": 1e6}, True, True, id="any share"),
+        pytest.param({"relative_tolerance": 5}, False, True, id="500 %"),
+        pytest.param({"relative_tolerance": 0.05}, False, False, id="5 %"),
+        pytest.param({"absolute_tolerance": 1000}, False, False, id="a difference"),
+    ],
+)
+def test_a_tolerance_that_covers_everything_cannot_fail(
+    tolerance: dict[str, float], *, cannot_fail: bool, warns: bool
+) -> None:
+    check = Numeric.model_validate({"value": 5, **tolerance})
+
+    assert (bool(check.cannot_fail()), bool(check.warnings())) == (cannot_fail, warns)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +349,8 @@ def test_authors_can_be_told_about_an_expected_text(*, expected: str, has_proble
 def test_a_miss_names_both_numbers_and_the_difference() -> None:
     grade = Numeric(value=60.94, relative_tolerance=0.01).grade(view_of("55"))
 
-    assert grade.reason == "The reply gives 55, expected was 60.94 (±1 %); it is off by 5.94."
+    for shown in ("55", "60.94", "±1 %", "5.94"):
+        assert shown in grade.reason
 
 
 def test_a_reply_that_is_too_long_is_an_error() -> None:
@@ -260,7 +397,7 @@ def test_no_text_makes_reading_numbers_raise(text: str) -> None:
             {"value": 1, "extract": extract, "accept_percent": True, "relative_tolerance": 0.1}
         )
 
-        assert grader.grade(view_of(text)).passed in (True, False)
+        assert grader.grade(view_of(text)).passed in (True, False, None)
 
 
 @given(st.integers() | st.decimals(allow_nan=False, allow_infinity=False, places=3))

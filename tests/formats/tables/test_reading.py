@@ -187,7 +187,10 @@ def test_criteria_are_judged_by_pass_or_fail() -> None:
         ("Exact match", {"type": "exact_match"}),
         ("exact_match", {"type": "exact_match"}),
         ("numeric", {"type": "numeric"}),
-        ("number", {"type": "numeric", "extract": "any"}),
+        ("number", {"type": "numeric", "extract": "last"}),
+        ("last number", {"type": "numeric", "extract": "last"}),
+        ("any number", {"type": "numeric", "extract": "any"}),
+        ("number, comma", {"type": "numeric", "extract": "last", "decimal": "comma"}),
         ("fuzzy match 0.8", {"type": "fuzzy_match", "threshold": 0.8}),
         ("token f1 >= .5", {"type": "token_f1", "threshold": 0.5}),
         ("rouge>=1", {"type": "rouge", "threshold": 1.0}),
@@ -438,7 +441,7 @@ def test_a_table_of_another_kind_is_refused_with_the_way_out(name: str, words: s
 
 
 def test_a_case_that_asserts_nothing_is_warned_of() -> None:
-    (warning,) = read("user,contains\na,x\nb,\n").warnings
+    (warning,) = read("user,contains\na,refund\nb,\n").warnings
 
     assert (warning.line, warning.keys) == (3, "A3")
     assert "Nothing is asserted" in warning.message
