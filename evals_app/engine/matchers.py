@@ -1,7 +1,8 @@
 """Matchers: what an argument of a tool call must be.
 
 A bare value is compared literally. A mapping with one of the keys `fuzzy`, `regex`, `any_of`,
-`contains`, `present` matches in that way. What was written is kept as it is; `matches` reads it.
+`contains`, `present` matches in that way, also inside a list or a mapping. What was written is kept
+as it is; `matches` reads it.
 """
 
 import difflib
@@ -10,11 +11,12 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, WithJsonSchema
 
-from evals_app.engine.decimals import is_within, read_number
+from evals_app.engine.decimals import DecimalSign, is_within, read_amount, read_number
+from evals_app.engine.folding import folded
 from evals_app.engine.patterns import fits, pattern_problem, pattern_warnings
 from evals_app.engine.quoting import json_text, listed, shortened
 
@@ -23,7 +25,9 @@ _MAX_DEPTH = 50
 _MAX_SHOWN = 120
 _CANDIDATES = 200  # difflib is slow, and suggestions are not worth more
 _FUZZY_TOLERANCE = Decimal("1e-9")
-_IGNORED_BY_FUZZY = str.maketrans("", "", ",_\u202f")
+# In texts they mean nothing, unless they stand in a number: 1,5 is not 15.
+_IGNORED_BY_FUZZY = re.compile(r"(?<![0-9])[,_]|[,_](?![0-9])|(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))")
+_DECIMAL_SIGNS = get_args(DecimalSign)
 
 
 class _Absent:
@@ -56,8 +60,8 @@ def _problem(written: Any, depth: int = 0) -> str | None:  # noqa: ANN401 - what
     kind = _kind(written)
     if kind is None:
         return json_problem(written, depth)
-    if len(written) > 1:
-        return _company_problem(kind, written)
+    if len(written) > 1 and (problem := _company_problem(kind, written)):
+        return problem
     operand = written[kind]
     match kind:
         case "fuzzy":
@@ -90,8 +94,12 @@ def _kind(written: Any) -> str | None:  # noqa: ANN401 - any JSON
     return next((key for key in MATCHER_KEYS if key in written), None)
 
 
-def _company_problem(kind: str, written: Mapping[Any, Any]) -> str:
+def _company_problem(kind: str, written: Mapping[Any, Any]) -> str | None:
     """Say why a matcher key cannot have these keys beside it."""
+    if set(written) == {"fuzzy", "decimal"}:
+        if written["decimal"] in _DECIMAL_SIGNS:
+            return None
+        return f"decimal takes one of {listed(_DECIMAL_SIGNS)}."
     unknown = [key for key in written if key not in MATCHER_KEYS]
     if not unknown:
         return f"A value is matched in one way; choose one of {listed(list(written))}."
@@ -99,7 +107,7 @@ def _company_problem(kind: str, written: Mapping[Any, Any]) -> str:
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return (
         f"Unknown key {unknown[0]!r} beside {kind!r}.{hint} A matcher is one of"
-        f" {listed(MATCHER_KEYS)}, alone."
+        f" {listed(MATCHER_KEYS)}, alone; only fuzzy may have decimal beside it."
     )
 
 
@@ -134,18 +142,52 @@ def matches(matcher: Any, actual: Any) -> bool:  # noqa: ANN401 - any JSON on bo
         return False
     match kind:
         case None:
-            return equal(matcher, actual)
+            return _is_literally(matcher, actual)
         case "fuzzy":
-            return _is_close(operand, actual)
+            return _is_close(operand, actual, matcher.get("decimal", "auto"))
         case "regex":
-            text = _text(actual)
-            return text is not None and fits(operand, text)
+            return any(fits(operand, text) for text in _texts(actual))
         case _:
-            return contains(operand, actual)
+            return _has(operand, actual)
 
 
-def equal(left: Any, right: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Compare JSON deeply: 1 equals 1.0 exactly, true equals only true, nothing is converted."""
+def _is_literally(literal: Any, actual: Any) -> bool:  # noqa: ANN401 - any JSON on both sides
+    """Whether a value is the literal one, matchers in it apart."""
+    if isinstance(literal, dict):
+        if not isinstance(actual, dict) or not actual.keys() <= literal.keys():
+            return False
+        pairs = [(each, actual.get(key, ABSENT)) for key, each in literal.items()]
+    elif isinstance(literal, list):
+        if not isinstance(actual, list | tuple) or len(literal) != len(actual):
+            return False
+        pairs = list(zip(literal, actual, strict=True))
+    else:
+        return equal(literal, actual, composed=True)
+    return all(_is_inner(*pair) for pair in pairs)
+
+
+def _is_inner(literal: Any, actual: Any) -> bool:  # noqa: ANN401 - any JSON on both sides
+    if _kind(literal) is None or _problem(literal):
+        return actual is not ABSENT and _is_literally(literal, actual)
+    # A tool may take such a mapping itself: {"where": {"name": {"contains": "x"}}}.
+    return matches(literal, actual) or (actual is not ABSENT and equal(literal, actual))
+
+
+def _has(part: Any, whole: Any) -> bool:  # noqa: ANN401 - any JSON
+    """Whether a list has the value, or the text of anything else has the text in it."""
+    if not isinstance(whole, list | tuple):
+        return contains(part, whole)
+    if isinstance(part, str):
+        wanted = folded(part)
+        return any(isinstance(each, str) and folded(each) == wanted for each in whole)
+    return any(equal(part, each) for each in whole)
+
+
+def equal(left: Any, right: Any, *, composed: bool = False) -> bool:  # noqa: ANN401 - any JSON
+    """Compare JSON deeply: 1 equals 1.0 exactly, true equals only true, nothing is converted.
+
+    With `composed` accented letters are equal however they are encoded.
+    """
     # A stack, not recursion: what an agent passes may be nested deeper than the interpreter goes.
     pairs = [(left, right)]
     while pairs:
@@ -161,6 +203,9 @@ def equal(left: Any, right: Any) -> bool:  # noqa: ANN401 - any JSON
         elif isinstance(one, bool) or isinstance(other, bool):
             if one is not other:
                 return False
+        elif composed and isinstance(one, str) and isinstance(other, str):
+            if unicodedata.normalize("NFC", one) != unicodedata.normalize("NFC", other):
+                return False
         elif _exact(one, other) != _exact(other, one):
             return False
     return True
@@ -175,44 +220,63 @@ def _exact(value: Any, other: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def contains(part: Any, whole: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Whether a list has the value, or the text form of anything else has the text in it.
+    """Whether a list has the value, or the text form of anything has the text in it.
 
-    Texts compare in composed form, upper and lower case alike.
+    Texts are compared as people see them, upper and lower case alike.
     """
     if isinstance(whole, list | tuple) and any(equal(part, each) for each in whole):
         return True
     needle = part if isinstance(part, str) else json_text(part, limit=None)
     text = whole if isinstance(whole, str) else json_text(whole, limit=None)
-    return _folded(needle) in _folded(text)
+    return folded(needle) in folded(text)
 
 
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFC", text).casefold()
-
-
-def _text(value: Any) -> str | None:  # noqa: ANN401 - any JSON
-    """Give the text form; None where there is none."""
+def _texts(value: Any) -> list[str]:  # noqa: ANN401 - any JSON
+    """Return how a value may be written; nothing where it cannot be."""
+    if isinstance(value, bool) or value is None:
+        return [json_text(value), str(value)]  # as in JSON; older files have True and None
     try:
-        return str(value)
+        return [str(value)]
     except (ValueError, RecursionError):
         # Over 4,300 digits, which only Decimal writes, or nested too deeply.
-        return str(Decimal(value)) if isinstance(value, int) else None
+        return [str(Decimal(value))] if isinstance(value, int) else []
 
 
-def _is_close(wanted: Any, actual: Any) -> bool:  # noqa: ANN401 - any JSON
-    left, right = _text(wanted), _text(actual)
-    if left is None or right is None:
+def _is_close(wanted: Any, actual: Any, decimal: DecimalSign) -> bool:  # noqa: ANN401 - any JSON
+    left, right = _texts(wanted), _texts(actual)
+    if not left or not right:
         return False
-    left, right = _loose(left), _loose(right)
-    # Spaces may separate thousands, and in a number they mean nothing else: 206 588.
-    one, other = (read_number(each.replace(" ", ""), percent=True) for each in (left, right))
+    one, other = (_number(each, decimal) for each in (wanted, actual))
     if one is not None and other is not None:
         return is_within(one, other, absolute=_FUZZY_TOLERANCE)
-    return left == right
+    return _loose(left[0]) == _loose(right[0])
+
+
+def _number(value: Any, decimal: DecimalSign) -> Decimal | None:  # noqa: ANN401 - any JSON
+    """Return the number that a value is, or that is written in it for certain."""
+    if not isinstance(value, str):
+        return None if isinstance(value, bool) else read_number(next(iter(_texts(value)), ""))
+    found = read_amount(value, decimal=decimal, percent=True)
+    return found[0] if found and found[1] else None
 
 
 def _loose(text: str) -> str:
-    return re.sub(r"\s+", " ", text.strip().lower().translate(_IGNORED_BY_FUZZY)).strip()
+    return folded(_IGNORED_BY_FUZZY.sub("", folded(text)))
+
+
+def other_reading(matcher: Any, actual: Any) -> str | None:  # noqa: ANN401 - any JSON
+    """Say how a number would match if its decimals were written with the other sign.
+
+    None where the matcher says how they are written, or where it makes no difference.
+    """
+    if _kind(matcher) != "fuzzy" or "decimal" in matcher or matches(matcher, actual):
+        return None
+    sign = next(
+        (sign for sign in ("comma", "point") if matches({**matcher, "decimal": sign}, actual)), None
+    )
+    if sign is None:
+        return None
+    return f"with a decimal {sign} it matches; write decimal: {sign} beside fuzzy if it is meant"
 
 
 def phrase(name: str, matcher: Any) -> str:  # noqa: ANN401 - any JSON
@@ -257,7 +321,8 @@ def mismatches(matchers: Mapping[str, Any], args: Mapping[str, Any], *, exact: b
         actual = args.get(name, ABSENT)
         if not matches(matcher, actual):
             found = f"missing{_instead(name, extra)}" if actual is ABSENT else _show(actual)
-            wrong.append(f"{name} is {found}")
+            reading = other_reading(matcher, actual)
+            wrong.append(f"{name} is {found}{f' ({reading})' if reading else ''}")
     if exact:
         wrong += [f"{shortened(str(name), _MAX_SHOWN)} was not expected" for name in extra]
     return wrong
@@ -277,14 +342,30 @@ def matcher_warnings(matchers: Mapping[str, Any]) -> list[str]:
         kind = _kind(matcher)
         if kind == "regex":
             warnings += [f"{name}: {each}" for each in pattern_warnings(matcher[kind])]
+        elif kind == "fuzzy" and (unclear := _uncertain(matcher)):
+            warnings.append(f"{name}: {unclear}")
+        elif kind == "contains" and isinstance(matcher[kind], str) and not folded(matcher[kind]):
+            warnings.append(
+                f"{name}: Every text contains this one, as there is nothing in it to see."
+            )
         elif kind is None and isinstance(matcher, dict) and (near := _near_miss(matcher)):
             warnings.append(f"{name}: {near}")
         elif kind is None and isinstance(matcher, dict | list) and (found := _inner(matcher)):
-            warnings.append(
-                f"{name}: {found} inside a literal value is compared as written; matchers work"
-                " directly under the name of an argument."
-            )
+            warnings.append(f"{name}: {found}")
     return warnings
+
+
+def _uncertain(matcher: Mapping[str, Any]) -> str | None:
+    """Say that an expected number can be read in two ways."""
+    written = matcher["fuzzy"]
+    decimal: DecimalSign = matcher.get("decimal", "auto")
+    found = read_amount(written, decimal=decimal) if isinstance(written, str) else None
+    if found is None or found[1]:
+        return None
+    return (
+        f"It is not certain which number {written!r} is, so it is compared as a text. Write decimal:"
+        " comma beside fuzzy, or the number without quotes."
+    )
 
 
 def _near_miss(literal: Mapping[str, Any]) -> str | None:
@@ -299,10 +380,12 @@ def _near_miss(literal: Mapping[str, Any]) -> str | None:
 
 
 def _inner(literal: Any) -> str | None:  # noqa: ANN401 - any JSON
+    """Say why something inside a literal that looks like a matcher is none."""
     values = literal.values() if isinstance(literal, dict) else literal
     for value in values:
         if isinstance(value, dict) and len(value) == 1 and _kind(value):
-            return json_text(value, 60)
-        if isinstance(value, dict | list) and (found := _inner(value)):
+            if problem := _problem(value):
+                return f"{json_text(value, 60)} is compared as written. {problem}"
+        elif isinstance(value, dict | list) and (found := _inner(value)):
             return found
     return None

@@ -103,17 +103,25 @@ _MATCHERS = """\
 | written | matches |
 |---|---|
 | a bare value | the same value, deeply: `1` equals `1.0`, `true` equals only `true`, texts are not \
-converted |
-| `{fuzzy: x}` | the same apart from case, surplus spaces, `,` and `_`; two numbers are equal within \
-1e-9 whatever spaces are in them, and `35%` is `0.35` |
-| `{regex: p}` | the pattern (RE2, case-sensitive) fits the whole text form of the value |
+converted; accented letters are equal however they are encoded |
+| `{fuzzy: x}` | the same apart from case, surplus spaces, kinds of quotation marks and dashes, and \
+`,` and `_` outside of numbers; two numbers are equal within 1e-9, and `35%` is `0.35` |
+| `{fuzzy: x, decimal: comma}` | the same, where decimals are written with a comma: `3,5` is `3.5`; or \
+`decimal: point` |
+| `{regex: p}` | the pattern (RE2, case-sensitive) fits the whole text form of the value, such as \
+`true` |
 | `{any_of: [...]}` | one of these; each may be a value or a matcher |
-| `{contains: x}` | a list has the value, or the text form has the text in it, upper and lower case \
-alike |
+| `{contains: x}` | a list has the value; of anything else the text form has the text in it. Upper and \
+lower case are alike |
 | `{present: true}` | the argument was passed, even as null; `false`: it was not |
 
-A matcher stands directly under the name of an argument and has one key. Inside a literal mapping or
-list everything is compared as written."""
+A number is read from a text as by [`numeric`](#numeric): `1,234`, `1.234,56` and `206 588` are numbers.
+`3,5` is one only where `decimal` says so, and a text such as `01234` never is: a zip code is not a
+number. Where a number would match if its decimals were read in another way, the reason says so.
+
+A matcher has one key, apart from `decimal`. It stands under the name of an argument, or inside of a
+list or a mapping: `{items: [{sku: {regex: "A-.*"}}]}`. Lists are as long as written, and mappings have
+no other keys."""
 
 
 @dataclass(frozen=True, slots=True)

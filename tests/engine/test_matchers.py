@@ -62,7 +62,21 @@ def nested(depth: int) -> list[Any]:
         pytest.param({"fuzzy": "60.94"}, "60.94001", False, id="fuzzy beyond 1e-9"),
         pytest.param({"fuzzy": 0.35}, "35%", True, id="fuzzy percent"),
         pytest.param({"fuzzy": "35 %"}, 0.35, True, id="fuzzy percent with space"),
-        pytest.param({"fuzzy": "1,5"}, "15", True, id="fuzzy takes commas out"),
+        pytest.param({"fuzzy": "1,5"}, "15", False, id="fuzzy never reads 15"),
+        pytest.param({"fuzzy": "1,5"}, 15, False, id="fuzzy never reads 15, a number"),
+        pytest.param({"fuzzy": 1.5}, "1,5", False, id="fuzzy does not guess"),
+        pytest.param({"fuzzy": "1,5"}, "1,5", True, id="fuzzy, the same text"),
+        pytest.param({"fuzzy": 1.5, "decimal": "comma"}, "1,5", True, id="fuzzy decimal comma"),
+        pytest.param(
+            {"fuzzy": 1234, "decimal": "comma"}, "1.234", True, id="fuzzy thousands of it"
+        ),
+        pytest.param({"fuzzy": 1234.5}, "1.234,50", True, id="fuzzy number of Europe"),
+        pytest.param({"fuzzy": 1234}, "01234", False, id="fuzzy zip code"),
+        pytest.param({"fuzzy": "01234"}, "01234", True, id="fuzzy zip code, the same"),
+        pytest.param({"fuzzy": 44}, "0044", False, id="fuzzy phone number"),
+        pytest.param({"fuzzy": "Bonn, Germany"}, "bonn germany", True, id="fuzzy comma of a text"),
+        pytest.param({"fuzzy": "it's"}, "It\u2019s", True, id="fuzzy apostrophe"),
+        pytest.param({"fuzzy": "true"}, True, True, id="fuzzy bool"),
         pytest.param({"fuzzy": "1,234"}, 1234, True, id="fuzzy thousands"),
         pytest.param({"fuzzy": "1\u202f234"}, "1_234", True, id="fuzzy narrow space"),
         pytest.param({"fuzzy": "206 588"}, 206588, True, id="fuzzy space"),
@@ -77,6 +91,8 @@ def nested(depth: int) -> list[Any]:
         pytest.param({"regex": r"\d+"}, 123, True, id="regex on a number"),
         pytest.param({"regex": "1.5"}, 1.5, True, id="regex on a float"),
         pytest.param({"regex": "True"}, True, True, id="regex on a bool"),
+        pytest.param({"regex": "true"}, True, True, id="regex on a bool of JSON"),
+        pytest.param({"regex": "null|"}, None, True, id="regex on null"),
         pytest.param({"regex": "a"}, "A", False, id="regex case counts"),
         pytest.param({"regex": ".*"}, ABSENT, False, id="regex absent"),
         pytest.param({"regex": r"10+"}, TOO_LONG_TO_WRITE, True, id="regex on a very long number"),
@@ -88,6 +104,9 @@ def nested(depth: int) -> list[Any]:
         pytest.param({"contains": "ref"}, "A REFUND", True, id="contains"),
         pytest.param({"contains": "ref"}, "money", False, id="contains not"),
         pytest.param({"contains": "a"}, ["a", "b"], True, id="list has it"),
+        pytest.param({"contains": "a"}, ["banana"], False, id="list has only a longer text"),
+        pytest.param({"contains": "Caf\u00e9"}, ["cafe\u0301"], True, id="list, case and encoding"),
+        pytest.param({"contains": 1}, [True], False, id="list has only true"),
         pytest.param({"contains": 1}, [1.0], True, id="list has the number"),
         pytest.param({"contains": {"a": 1}}, [{"a": 1}], True, id="list has the mapping"),
         pytest.param({"contains": "42"}, {"id": 42}, True, id="text form of a mapping"),
@@ -102,6 +121,19 @@ def nested(depth: int) -> list[Any]:
         pytest.param(
             {"filters": {"contains": "x"}}, {"filters": {"contains": "x"}}, True, id="inner literal"
         ),
+        pytest.param({"a": {"contains": "x"}}, {"a": "xyz"}, True, id="matcher in a mapping"),
+        pytest.param({"a": {"contains": "x"}}, {"a": "yz"}, False, id="which does not match"),
+        pytest.param({"a": {"contains": "x"}}, {"a": "x", "b": 1}, False, id="another key beside"),
+        pytest.param({"a": 1, "b": {"present": False}}, {"a": 1}, True, id="absent in a mapping"),
+        pytest.param({"a": 1, "b": {"present": True}}, {"a": 1}, False, id="present in a mapping"),
+        pytest.param([{"regex": "A-.*"}, 2], ["A-1", 2], True, id="matcher in a list"),
+        pytest.param([{"regex": "A-.*"}], ["A-1", 2], False, id="a longer list"),
+        pytest.param(
+            {"items": [{"sku": {"fuzzy": "X"}}]}, {"items": [{"sku": "x"}]}, True, id="deep matcher"
+        ),
+        pytest.param({"a": {"regex": "("}}, {"a": {"regex": "("}}, True, id="no matcher inside"),
+        pytest.param("caf\u00e9", "cafe\u0301", True, id="encoding of a literal"),
+        pytest.param({"a": ["caf\u00e9"]}, {"a": ["cafe\u0301"]}, True, id="encoding, deep"),
     ],
 )
 def test_an_argument_matches_or_not(*, matcher: Any, actual: Any, is_match: bool) -> None:
@@ -124,6 +156,8 @@ def test_an_argument_matches_or_not(*, matcher: Any, actual: Any, is_match: bool
         pytest.param({"any_of": [{"regex": "("}]}, "not closed", id="bad pattern inside"),
         pytest.param({"contains": ""}, "empty one", id="contains nothing"),
         pytest.param({"present": "yes"}, "true or false", id="present is no bool"),
+        pytest.param({"fuzzy": 5, "decimal": "dot"}, "comma", id="no way to write decimals"),
+        pytest.param({"regex": "a", "decimal": "comma"}, "decimal", id="decimal beside a pattern"),
         pytest.param({"a": b"x"}, "bytes", id="no JSON"),
         pytest.param({1: "x"}, "keys of a mapping", id="key is no text"),
         pytest.param(nested(60), "nested more than", id="too deep"),
@@ -199,6 +233,14 @@ def test_mismatches_say_what_was_passed(
     assert mismatches(matchers, {"type": "order", "limit": 5}, exact=exact) == wrong
 
 
+def test_a_number_that_another_reading_would_match_is_named() -> None:
+    (wrong,) = mismatches({"amount": {"fuzzy": 3.5}}, {"amount": "3,5"}, exact=False)
+    (other,) = mismatches({"amount": {"fuzzy": 4}}, {"amount": "3,5"}, exact=False)
+
+    assert "decimal: comma" in wrong
+    assert "decimal" not in other
+
+
 @pytest.mark.parametrize(
     ("matcher", "words"),
     [
@@ -223,8 +265,12 @@ def test_a_matcher_reads_as_words(matcher: Any, words: str) -> None:
     [
         pytest.param({"regex": r"\\d"}, True, id="doubled backslash"),
         pytest.param({"regexp": "a"}, True, id="nearly a matcher"),
-        pytest.param({"a": {"regex": "b"}}, True, id="matcher inside a literal"),
-        pytest.param([{"fuzzy": "b"}], True, id="matcher inside a list"),
+        pytest.param({"a": {"regex": "("}}, True, id="no matcher inside a literal"),
+        pytest.param([{"a": {"present": "yes"}}], True, id="no matcher inside a list"),
+        pytest.param({"fuzzy": "3,5"}, True, id="a number that may be two"),
+        pytest.param({"contains": " "}, True, id="nothing to see"),
+        pytest.param({"fuzzy": "3,5", "decimal": "comma"}, False, id="a number for certain"),
+        pytest.param([{"fuzzy": "b"}], False, id="matcher inside a list"),
         pytest.param({"regex": r"\d"}, False, id="pattern"),
         pytest.param({"content": "a"}, False, id="another mapping"),
         pytest.param({"a": {"color": "b"}}, False, id="inner mapping"),
