@@ -44,9 +44,9 @@ def argument_problem(schema: Mapping[str, Any], args: Mapping[str, Any]) -> str 
     if len(text) > MAX_JSON_BYTES:
         return f"They cannot be checked: they have more than {MAX_JSON_BYTES:,} characters."
     try:
-        found = mismatches(read_json(text), schema)
+        found = mismatches(read_json(text), schema, whole="what was passed")
     except NotJsonError as exc:
         return f"What was passed {exc}"
     except TooMuchWorkError as exc:
         return f"They cannot be checked: {exc}."
-    return " ".join(f"{each.removeprefix('$: ')}." for each in found[:_SAID]) or None
+    return " ".join(f"{each[:1].upper()}{each[1:]}." for each in found[:_SAID]) or None

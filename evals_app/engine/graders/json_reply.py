@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticKnownError
 
-from evals_app.engine.decimals import is_within
+from evals_app.engine.decimals import covers_everything, is_within
 from evals_app.engine.graders.base import PlainGrader, too_long
 from evals_app.engine.graders.json_paths import JsonPathText
 from evals_app.engine.json_data.documents import (
@@ -18,11 +18,25 @@ from evals_app.engine.json_data.documents import (
     Number,
     read_reply,
 )
-from evals_app.engine.json_data.paths import NoSuchPlaceError, described, find, parse_path
+from evals_app.engine.json_data.keywords import accepts_everything, unknown_keywords
+from evals_app.engine.json_data.paths import (
+    NoSuchPlaceError,
+    described,
+    find,
+    parse_path,
+    path_text,
+)
 from evals_app.engine.json_data.schema_problems import schema_problems, schema_warnings
 from evals_app.engine.json_data.schemas import MAX_MISMATCHES, TooMuchWorkError, mismatches
-from evals_app.engine.matchers import ABSENT, Matcher, matcher_warnings, matches, phrase
-from evals_app.engine.quoting import json_text
+from evals_app.engine.matchers import (
+    ABSENT,
+    Matcher,
+    matcher_warnings,
+    matches,
+    other_reading,
+    phrase,
+)
+from evals_app.engine.quoting import json_text, listed, quoted
 from evals_app.engine.spec import located
 from evals_app.engine.trial import Cause, Grade, GradeStatus, View
 
@@ -80,7 +94,9 @@ class JsonSchema(_JsonGrader):
     """Pass when the reply is JSON that fits a JSON Schema.
 
     Score 1 or 0. The draft is 2020-12. References stay inside the schema, patterns are RE2, and the
-    formats date, date-time, email, ipv4, ipv6, regex, time and uuid are checked. The JSON is read as
+    formats date, date-time, email, ipv4, ipv6, regex, time and uuid are checked. A key that the draft
+    does not have, such as `requird`, is refused, but for those that begin with `x-`; and so is a
+    schema that any JSON fits. Without `required` a reply may leave out every key. The JSON is read as
     by `json_valid`.
     """
 
@@ -109,16 +125,29 @@ class JsonSchema(_JsonGrader):
 
     def grade_document(self, document: Json) -> Grade:
         try:
-            found = mismatches(document, self.json_schema)
+            found = mismatches(document, self.json_schema, whole="the reply")
         except TooMuchWorkError as exc:
-            reason = f"The reply could not be held against the schema: {exc}."
+            reason = f"The reply could not be checked against the schema: {exc}."
             return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
         if not found:
             return Grade.hit(f"The reply fits the schema: {described(document)}.")
         more = len(found) - _SENTENCES
-        rest = f"; and {more}{'' if len(found) < MAX_MISMATCHES else ' or more'} others"
-        reason = f"The reply does not fit the schema. {'; '.join(found[:_SENTENCES])}"
-        return Grade.miss(f"{reason}{rest if more > 0 else ''}.", mismatches=found)
+        named = found[:_SENTENCES]
+        if more > 0:
+            named.append(f"{more}{'' if len(found) < MAX_MISMATCHES else ' or more'} others")
+        listing = named[0] if len(named) == 1 else f"{', '.join(named[:-1])}, and {named[-1]}"
+        return Grade.miss(f"The reply does not fit the schema: {listing}.", mismatches=found)
+
+    def cannot_fail(self) -> str | None:
+        if unknown := unknown_keywords(self.json_schema):
+            named = listed([f"{quoted(path_text(place))} ({meant})" for place, meant in unknown])
+            return f"The schema has keys that no JSON Schema has: {named}."
+        if not accepts_everything(self.json_schema):
+            return None
+        return (
+            "Any JSON fits this schema. Say what the reply must have, under type, required and"
+            " properties; or choose json_valid, if any JSON will do."
+        )
 
     def warnings(self) -> list[str]:
         return schema_warnings(self.json_schema)
@@ -218,6 +247,8 @@ class JsonPath(_JsonGrader):
                 return Grade.hit(f"The reply has no {self.path}, as expected.")
             return Grade.miss(f"Expected {self._wanted}; the reply {exc}")
         shown = json_text(found)
+        if not self._fits(found) and (unclear := other_reading(self.value, found)):
+            return Grade.ungraded(Cause.CASE, f"{self.path} is {shown}: {unclear}.")
         if self._fits(found):
             return Grade.hit(f"{self.path} is {shown}; expected was {self._wanted}.", found=shown)
         return Grade.miss(f"Expected {self._wanted}; it is {shown}.", found=shown)
@@ -262,6 +293,11 @@ class JsonPath(_JsonGrader):
 
     def summary(self) -> str:
         return f"In the JSON reply {self._wanted}"
+
+    def cannot_fail(self) -> str | None:
+        if not covers_everything(self.absolute_tolerance or 0, self.relative_tolerance or 0):
+            return None
+        return "With this tolerance every number passes. Write a smaller one."
 
     def warnings(self) -> list[str]:
         return matcher_warnings({"value": self.value})

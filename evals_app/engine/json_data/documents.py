@@ -19,6 +19,23 @@ _FENCE = re.compile(r"[ \t]{0,3}(?P<marks>`{3,}+|~{3,}+)[ \t]*+(?P<language>[^`\
 # What opens or closes a level, and texts, in which brackets mean nothing.
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
+_BYTE_ORDER_MARK = "\ufeff"
+_BEGINNING = re.compile(r"""\s*[\[{"']""")
+_HAS_JSON = re.compile(r"[\[{]")
+_REST_CHARS = 30
+# What the library says begins with the key.
+_FAULTS = {
+    "Expecting value": "a value is missing",
+    "Expecting ',' delimiter": "a comma or a closing bracket is missing",
+    "Expecting ':' delimiter": "a colon is missing",
+    "Expecting property name": "a key in double quotes is missing",
+    "Illegal trailing comma": "there is a comma too many",
+    "Unterminated string": "a text is not closed",
+    "Invalid control character": "a line break or tab in a text must be written \\n or \\t",
+    "Invalid \\": "a backslash in a text must be written \\\\",
+    "Extra data": "the JSON has ended, and something follows",
+}
+
 
 class NotJsonError(ValueError):
     """A text that cannot be read as JSON; the message goes on after `The reply`."""
@@ -33,7 +50,7 @@ class Number(Decimal):
         try:
             number = super().__new__(cls, text)
         except InvalidOperation:
-            msg = "holds a number whose exponent has over 18 digits."
+            msg = "has a number whose exponent has over 18 digits."
             raise NotJsonError(msg) from None
         number.text = text
         return number
@@ -58,10 +75,11 @@ def read_reply(reply: str) -> Document:
     Raises:
         NotJsonError: it is none, too large, nested too deeply, or names a key twice.
     """
+    reply = reply.removeprefix(_BYTE_ORDER_MARK)
     if "`" * 3 in reply or "~" * 3 in reply:
         blocks = _blocks(reply)
         if len(blocks) > 1:
-            msg = f"holds {len(blocks)} blocks of JSON; one is expected."
+            msg = f"has {len(blocks)} blocks of JSON; one is expected."
             raise NotJsonError(msg)
         if blocks:
             return Document(read_json(blocks[0]), is_fenced=True)
@@ -91,6 +109,7 @@ def read_json(text: str) -> Json:
     Raises:
         NotJsonError: it is none, nested too deeply, or names a key twice.
     """
+    text = text.removeprefix(_BYTE_ORDER_MARK)
     if not text.strip():
         msg = "is empty."
         raise NotJsonError(msg)
@@ -106,9 +125,7 @@ def read_json(text: str) -> Json:
             object_pairs_hook=_unique,
         )
     except json.JSONDecodeError as exc:
-        place = f"line {exc.lineno}, column {exc.colno}"
-        msg = f"is not JSON ({exc.msg}, {place}).{_advice(text)}"
-        raise NotJsonError(msg) from None
+        raise NotJsonError(_fault(text, exc)) from None
 
 
 def _levels(text: str) -> int:
@@ -124,7 +141,7 @@ def _levels(text: str) -> int:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    msg = f"holds {name}, which JSON does not have."
+    msg = f"has {name}, which JSON does not have."
     raise NotJsonError(msg)
 
 
@@ -137,11 +154,24 @@ def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return found
 
 
+def _fault(text: str, error: json.JSONDecodeError) -> str:
+    """Say what is wrong where the JSON breaks off, or that it is another text altogether."""
+    if not _BEGINNING.match(text):
+        hint = ""
+        if text.lstrip().startswith("```"):
+            hint = " The code block is not closed."
+        elif _HAS_JSON.search(text):
+            hint = " Put the JSON into a ```json block, or leave out the text around it."
+        return f"is text, {quoted(text.strip())}, where JSON was expected.{hint}"
+    found = next((words for start, words in _FAULTS.items() if error.msg.startswith(start)), "")
+    place = f"in line {error.lineno}, column {error.colno}"
+    rest = text[error.pos : error.pos + _REST_CHARS].strip()
+    where = f"{place}, before {quoted(rest)}" if rest else f"{place}, at its end"
+    return f"is not valid JSON: {found or 'something is wrong'} {where}.{_advice(text)}"
+
+
 def _advice(text: str) -> str:
     """Say what most often is the matter."""
-    start = text.strip()[0]
-    if start not in '[{"' and re.search(r"[\[{]", text):
-        return " Nothing may stand around the JSON, unless it stands in a ```json block."
     if re.match(r"[\[{]\s*'", text.strip()):
         return " JSON puts texts and keys into double quotes."
     if re.search(r",\s{0,100}[\]}]", text):

@@ -13,24 +13,20 @@ from referencing.jsonschema import DRAFT202012
 
 from evals_app.engine.json_data.documents import Json, NotJsonError, read_json
 from evals_app.engine.json_data.formats import FORMATS
+from evals_app.engine.json_data.keywords import Place, parts
 from evals_app.engine.json_data.schemas import TooMuchWorkError, mismatches
+from evals_app.engine.json_data.sentences import sentence
 from evals_app.engine.patterns import pattern_problem, pattern_warnings
-from evals_app.engine.quoting import listed, shortened
+from evals_app.engine.quoting import json_text, listed, shortened
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-Place = tuple[str | int, ...]
 Problem = tuple[Place, str]
 
+_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 # Of a path that goes on behind true, a number or a text, the library says that it cannot be indexed.
 _NOWHERE = (Unresolvable, TypeError, ValueError)
 _META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
-_SCHEMA = (
-    *("additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"),
-    *("contentSchema", "unevaluatedItems", "unevaluatedProperties"),
-)
-_SCHEMAS = ("allOf", "anyOf", "oneOf", "prefixItems")
-_NAMED_SCHEMAS = ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties")
 
 
 def schema_problems(schema: Mapping[str, Json]) -> list[Problem]:
@@ -39,14 +35,14 @@ def schema_problems(schema: Mapping[str, Json]) -> list[Problem]:
         read_json(json.dumps(schema, allow_nan=False))
     except NotJsonError as exc:
         return [((), f"The schema {exc}")]
-    except (TypeError, ValueError, RecursionError) as exc:
-        return [((), f"A schema holds only what JSON has; dates stand in quotes ({exc}).")]
+    except (TypeError, ValueError, RecursionError):
+        return [((), "A schema has only what JSON has; put dates in quotes.")]
     if problems := list(_outer_problems(schema)):
         return problems  # only a well-formed schema can be walked
-    parts = list(_parts(schema))
-    problems = [problem for place, part in parts for problem in _inner_problems(place, part)]
-    problems += _unevaluated_problems(parts)
-    problems += _reference_problems(schema, parts)
+    inner = list(parts(schema))
+    problems = [problem for place, part in inner for problem in _inner_problems(place, part)]
+    problems += _unevaluated_problems(inner)
+    problems += _reference_problems(schema, inner)
     if not problems and _is_endless(schema):
         return [((), "The schema refers to itself without end, or too often.")]
     return problems
@@ -55,7 +51,15 @@ def schema_problems(schema: Mapping[str, Json]) -> list[Problem]:
 def schema_warnings(schema: Mapping[str, Json]) -> list[str]:
     """Name what is written correctly but hardly meant."""
     warnings = []
-    for _, part in _parts(schema):
+    if isinstance(schema.get("properties"), dict) and schema["properties"]:
+        if "required" not in schema:
+            missing = "A reply without any of these keys fits as well: name them under required."
+            warnings.append(missing)
+        elif "type" not in schema:
+            warnings.append(
+                "A reply that is a text, a number or a list fits as well: add type: object."
+            )
+    for _, part in parts(schema):
         if isinstance(pattern := part.get("pattern"), str):
             warnings += pattern_warnings(pattern)
         if isinstance(name := part.get("format"), str) and name not in FORMATS.checkers:
@@ -70,26 +74,15 @@ def _outer_problems(schema: Mapping[str, Json]) -> Iterator[Problem]:
         yield ("$schema",), f"Schemas are of draft 2020-12: remove $schema, or write {DIALECT}"
     for error in sorted(_META.iter_errors(schema), key=lambda each: each.json_path):
         cause = best_match([error]) or error
-        yield tuple(cause.absolute_path), f"Not a valid JSON Schema: {shortened(cause.message)}."
+        place = tuple(cause.absolute_path)
+        text = sentence(cause, whole="the schema")
+        if cause.validator == "anyOf" and place[-1:] == ("type",):
+            text = f"a type is one of {listed(_TYPES)}, but not {json_text(cause.instance, 60)}"
+        yield place, f"Not a valid JSON Schema: {text}."
     try:
         urlsplit(str(schema.get("$id")))  # as the library does with it
-    except ValueError as exc:
-        yield ("$id",), f"It is no address ({exc}). Correct it, or leave $id out."
-
-
-def _parts(schema: Json, place: Place = ()) -> Iterator[tuple[Place, dict[str, Json]]]:
-    """Yield the schema and every schema in it, with its place; true and false say nothing."""
-    if not isinstance(schema, dict):
-        return
-    yield place, schema
-    for key in _SCHEMA:
-        yield from _parts(schema.get(key), (*place, key))
-    for key in _SCHEMAS:
-        for number, each in enumerate(schema.get(key, [])):
-            yield from _parts(each, (*place, key, number))
-    for key in _NAMED_SCHEMAS:
-        for name, each in schema.get(key, {}).items():
-            yield from _parts(each, (*place, key, name))
+    except ValueError:
+        yield ("$id",), "It is not a valid address. Correct it, or leave $id out."
 
 
 def _inner_problems(place: Place, part: dict[str, Any]) -> Iterator[Problem]:

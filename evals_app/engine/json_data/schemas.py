@@ -5,7 +5,6 @@ into every alternative; an agent's reply could keep it busy for hours. So patter
 keywords are our own, and all of them together may take a bounded number of steps.
 """
 
-import difflib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
@@ -23,23 +22,24 @@ from referencing.jsonschema import DRAFT202012
 
 from evals_app.engine.json_data.documents import Json, Number, read_json
 from evals_app.engine.json_data.formats import FORMATS
-from evals_app.engine.json_data.paths import described, path_text
+from evals_app.engine.json_data.paths import described
+from evals_app.engine.json_data.sentences import UnknownKey, sentence
 from evals_app.engine.patterns import search
-from evals_app.engine.quoting import json_text, listed, quoted
+from evals_app.engine.quoting import quoted
 
 MAX_MISMATCHES = 20
 
 _MAX_STEPS = 100_000  # about a second
-_CANDIDATES = 200
-_SHOWN = 120
 
 
 class TooMuchWorkError(Exception):
     """A document for which a schema takes too many steps."""
 
 
-def mismatches(document: Json, schema: Mapping[str, Json]) -> list[str]:
+def mismatches(document: Json, schema: Mapping[str, Json], *, whole: str = "it") -> list[str]:
     """Say where a document is off a schema, a sentence for each place, up to MAX_MISMATCHES.
+
+    Each goes on in the middle of a sentence; `whole` names the document.
 
     The schema is one in which `schema_problems` finds nothing; the document comes from `read_json`.
 
@@ -55,7 +55,9 @@ def mismatches(document: Json, schema: Mapping[str, Json]) -> list[str]:
         raise TooMuchWorkError(msg) from None
     finally:
         _STEPS.reset(steps)
-    return list(dict.fromkeys(_sentence(best_match([error]) or error) for error in errors))
+    return list(
+        dict.fromkeys(sentence(best_match([error]) or error, whole=whole) for error in errors)
+    )
 
 
 @lru_cache(maxsize=128)
@@ -158,7 +160,7 @@ def _pattern(
     _validator: object, pattern: str, instance: Json, _schema: object
 ) -> Iterator[Mismatch]:
     if isinstance(instance, str) and not _matches(pattern, instance):
-        yield Mismatch(f"{instance!r} does not match the pattern {pattern}")
+        yield Mismatch("")
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -189,7 +191,7 @@ def _additional_properties(
         if isinstance(allowed, dict):
             yield from validator.descend(value, allowed, path=key)
         elif not allowed:
-            yield Mismatch(f"the key {quoted(key)} is not allowed{_hint(key, named)}")
+            yield UnknownKey(key)
 
 
 def _unique_items(
@@ -199,7 +201,7 @@ def _unique_items(
         seen = set()
         for each in instance:
             if (frozen := _frozen(each)) in seen:
-                yield Mismatch(f"{json_text(each, _SHOWN)} occurs twice")
+                yield Mismatch("")
                 return
             seen.add(frozen)
 
@@ -218,7 +220,7 @@ def _multiple_of(
     _validator: object, factor: Number, instance: Json, _schema: object
 ) -> Iterator[Mismatch]:
     if isinstance(instance, Decimal) and not _is_multiple(instance, factor):
-        yield Mismatch(f"{instance!r} is not a multiple of {factor!r}")
+        yield Mismatch("")
 
 
 def _is_multiple(number: Decimal, factor: Decimal) -> bool:
@@ -259,37 +261,3 @@ _Validator: type[Draft202012Validator] = extend(  # type: ignore[no-untyped-call
         {"number": lambda _, value: isinstance(value, Decimal), "integer": _is_integer}
     ),
 )
-
-
-# Words
-
-
-def _sentence(error: Mismatch) -> str:
-    value: Json = error.instance
-    asked: Json = error.validator_value
-    match error.validator:
-        case "type":
-            kinds = " or ".join(asked) if isinstance(asked, list) else asked
-            text = f"expected {kinds}, found {described(value)}"
-        case "required":
-            missing = [key for key in asked if key not in value]
-            hint = _hint(missing[0], value)
-            text = f"the key {listed(missing, quoted)} is missing{hint}"
-        case "enum":
-            allowed = listed([json_text(each, _SHOWN) for each in asked])
-            hint = _hint(value, [each for each in asked if isinstance(each, str)])
-            text = f"expected one of {allowed}, found {described(value)}{hint}"
-        case "const":
-            text = f"expected {json_text(asked, _SHOWN)}, found {described(value)}"
-        case _:
-            text = error.message
-    return f"{path_text(list(error.absolute_path))}: {text}"
-
-
-def _hint(name: object, known: Iterable[str]) -> str:
-    """Name the nearest of what is known; none for long texts, which nobody misspells."""
-    names = [each for each in islice(known, _CANDIDATES) if len(each) <= _SHOWN]
-    if not isinstance(name, str) or len(name) > _SHOWN:
-        return ""
-    near = difflib.get_close_matches(name, names, n=1)
-    return f" (is {quoted(near[0])} meant?)" if near else ""

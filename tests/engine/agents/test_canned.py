@@ -61,11 +61,9 @@ async def test_a_rule_without_when_answers_every_call() -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        pytest.param({}, "the key “number” is missing", id="missing"),
-        pytest.param({"number": 1042}, "number: expected string, found the number 1042", id="type"),
-        pytest.param(
-            {"number": "x"}, "number: “x” does not match the pattern ^[0-9]+$", id="pattern"
-        ),
+        pytest.param({}, "“number” is missing", id="missing"),
+        pytest.param({"number": 1042}, "the number 1042", id="type"),
+        pytest.param({"number": "x"}, "pattern ^[0-9]+$", id="pattern"),
     ],
 )
 async def test_a_call_with_wrong_arguments_is_answered_with_an_error(

@@ -109,7 +109,7 @@ async def test_an_argument_cannot_lead_to_another_path(city: str) -> None:
         pytest.param({"days": 2}, "city is needed", id="missing"),
         pytest.param(
             {"city": "Rome", "days": "two"},
-            "days: expected integer, found the text “two”",
+            "the text “two”",
             id="type",
         ),
     ],

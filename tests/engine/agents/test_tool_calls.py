@@ -29,16 +29,16 @@ def test_arguments_that_fit(args: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        pytest.param({}, "the key “city” is missing.", id="missing"),
-        pytest.param({"city": "a", "days": 0}, "days: 0 is less than the minimum", id="too small"),
+        pytest.param({}, "“city” is missing.", id="missing"),
+        pytest.param({"city": "a", "days": 0}, "at least 1", id="too small"),
         pytest.param(
             {"city": "a", "dya": 1},
-            "the key “dya” is not allowed",
+            "“dya” is not allowed",
             id="unknown",
         ),
         pytest.param(
             {"city": "x" * 9_000, "days": "x" * 9_000},
-            "days: expected integer, found the text “xxx",
+            "the text “xxx",
             id="long",
         ),
     ],
@@ -62,7 +62,7 @@ def test_a_pattern_cannot_hang() -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        pytest.param(float("nan"), "What was passed holds NaN", id="no number"),
+        pytest.param(float("nan"), "NaN", id="no number"),
         pytest.param(deep(200), "What was passed is JSON nested more than", id="deep"),
     ],
 )

@@ -95,7 +95,7 @@ def test_the_part_of_a_reply_is_graded(
         ),
         pytest.param(
             "Paris",
-            "The reply is not JSON (Expecting value, line 1, column 1).",
+            "The reply is text, “Paris”, where JSON was expected.",
             id="no JSON",
         ),
     ],
