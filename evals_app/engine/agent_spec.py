@@ -14,6 +14,7 @@ from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails
 
 from evals_app.engine.callables.references import callable_problem, command_problem
+from evals_app.engine.inventory import Abilities
 from evals_app.engine.permits import is_frozen
 from evals_app.engine.spec import (
     ModelRef,
@@ -25,7 +26,14 @@ from evals_app.engine.spec import (
     located,
     taken_apart,
 )
-from evals_app.engine.tool_spec import AnyTool, CalledUrl, Headers, names_of
+from evals_app.engine.tool_spec import (
+    AnyTool,
+    CalledUrl,
+    Headers,
+    looks_up,
+    names_of,
+    written_names,
+)
 
 Driver = Literal["model", "http", "python", "command", "scripted"]
 Protocol = Literal["json", "openai-chat"]
@@ -210,6 +218,11 @@ class AgentSpec(Spec):
         return [name for tool in self.tools for name in names_of(tool)]
 
     @property
+    def abilities(self) -> Abilities:
+        """Tell which tools it has, and whether it finds knowledge outside of its world."""
+        return abilities_of(self.driver, self.tools)
+
+    @property
     def world_tools(self) -> list[str]:
         """Give the names of those tools that worlds have."""
         return [tool for tool in self.tools if isinstance(tool, str)]
@@ -227,6 +240,14 @@ class AgentSpec(Spec):
         if errors:
             raise ValidationError.from_exception_data("AgentSpec", errors)
         return spec
+
+
+def abilities_of(driver: str, tools: Sequence[Any]) -> Abilities:
+    """Tell what an agent can do by its driver and its tools, as specs or as they are stored."""
+    if driver in OUTSIDE:
+        return Abilities()
+    names = (name for tool in tools for name in written_names(tool))
+    return Abilities(frozenset(names), finds_elsewhere=any(map(looks_up, tools)))
 
 
 def misplaced(written: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -330,10 +330,17 @@ AnyTool = Annotated[
 ]
 
 
-def written_names(written: Any) -> tuple[str, ...]:  # noqa: ANN401 - a tool as it is stored
+def looks_up(tool: Any) -> bool:  # noqa: ANN401 - a tool, or one as it is stored
+    """Tell whether a tool finds knowledge that is in no fixture."""
+    if isinstance(tool, dict):
+        return bool(tool.get("retrieval"))
+    return bool(getattr(tool, "retrieval", None))
+
+
+def written_names(written: Any) -> tuple[str, ...]:  # noqa: ANN401 - a tool, or one as it is stored
     """Give the names under which an agent calls a tool that was written some time ago."""
-    if isinstance(written, str):
-        return (written,)
+    if not isinstance(written, dict):
+        return names_of(written)
     if "mcp" in written:
         return tuple(f"{written['mcp']}.{tool}" for tool in written["tools"])
     return (written["name"],)

@@ -1,10 +1,12 @@
 """What every grader is: a frozen model whose fields are the options of an assertion."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, ClassVar, Literal
 
 from evals_app.engine.aids import Aids, Judge
+from evals_app.engine.inventory import Named
 from evals_app.engine.spec import ModelSpec, Spec
 from evals_app.engine.trial import (
     Cause,
@@ -58,9 +60,23 @@ class Grader(Spec):
         """Say why no reply could fail this check, and what to write instead; None if one could."""
         return None
 
+    def names(self) -> Iterator[Named]:
+        """Find the tools, chunks and entities that it names."""
+        return iter(())
+
+    def main_key(self) -> tuple[str, ...]:
+        """Return the first option that was written, by its key in files; none if none was."""
+        fields = type(self).model_fields.items()
+        keys = (info.alias or name for name, info in fields if name in self.model_fields_set)
+        return tuple(islice(keys, 1))
+
     def decides(self, threshold: float | None) -> bool:
         """Say whether a grade of this check has a verdict, or only informs."""
         return True
+
+    def obeys_threshold(self) -> bool:
+        """Say whether a threshold, where one is set, decides."""
+        return self.usual_threshold is not None or not self.decides(None)
 
     def jurors(self) -> Sequence[ModelSpec]:
         """Name the models that are asked instead of the judge, if any."""

@@ -2,20 +2,34 @@
 
 import difflib
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Protocol
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, ValidationInfo
 
-from evals_app.engine.matchers import Matcher
+from evals_app.engine.matchers import ABSENT, Matcher, matches, mismatches, phrase
+from evals_app.engine.permits import is_frozen
 from evals_app.engine.quoting import json_text, listed, shortened, times
 from evals_app.engine.trial import Cause, Grade, ToolCall, View
 
 _NAME_CHARS = 80
 _DETAILED = 20
 
+
+def _trimmed(name: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - whatever was written
+    return name.strip() if isinstance(name, str) and not is_frozen(info) else name
+
+
 ToolName = Annotated[
-    str, Field(min_length=1, max_length=200, title="Tool", description="For example entity.query")
+    str,
+    BeforeValidator(_trimmed),
+    Field(
+        min_length=1,
+        max_length=200,
+        title="Tool",
+        description="For example entity.query",
+        json_schema_extra={"offers": "tools"},
+    ),
 ]
 Arguments = Annotated[
     dict[str, Matcher],
@@ -59,8 +73,39 @@ def called_instead(name: str, view: View) -> str:
     return f"the agent called {listed(names)}.{hint}"
 
 
-def nearest_call(calls: Sequence[ToolCall], faults: Callable[[ToolCall], list[str]]) -> str:
-    """Show the call with the fewest faults, and which those are."""
-    wrong = [(call, faults(call)) for call in calls]
-    call, found = min(wrong, key=lambda pair: len(pair[1]))
-    return f"nearest call: {call_text(call)}, where {listed(found)}"
+class Wanted(Protocol):
+    """What a check wants of a call."""
+
+    def faults(self, call: ToolCall) -> list[str]: ...
+
+    def unmet(self, call: ToolCall) -> list[str]: ...
+
+
+def unmet_args(args: Mapping[str, Any], call: ToolCall) -> list[str]:
+    """Return what was expected of those arguments of a call that are not as wanted."""
+    return [
+        phrase(name, matcher)
+        for name, matcher in args.items()
+        if not matches(matcher, call.args.get(name, ABSENT))
+    ]
+
+
+def wrong_args(args: Mapping[str, Any], call: ToolCall, *, exact: bool) -> list[str]:
+    """Return what is wrong with the arguments of a call."""
+    return mismatches(args, call.args, exact=exact)
+
+
+def nearest_call(calls: Sequence[ToolCall], wanted: Wanted) -> str:
+    """Return what the call with the fewest faults was like, and what was expected instead."""
+    call, found = min(((each, wanted.faults(each)) for each in calls), key=lambda it: len(it[1]))
+    expected = wanted.unmet(call)
+    instead = f"; expected was {listed(expected)}" if expected else ""
+    return f"{listed(found)}{instead}"
+
+
+def not_as_wanted(tool: str, calls: Sequence[ToolCall], wanted: Wanted) -> str:
+    """Return the sentence about a tool that was called, but never as it should have been."""
+    nearest = nearest_call(calls, wanted)
+    if len(calls) == 1:
+        return f"{tool} was called, but {nearest}."
+    return f"{tool} was called {times(len(calls))}, never as expected; nearest: {nearest}."

@@ -1,11 +1,12 @@
 """What a change of the world must be like: the lines that world_changes lists."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from evals_app.engine.inventory import Named
 from evals_app.engine.journal import Entry, Row, changed_fields, difference, value_at
 from evals_app.engine.matchers import ABSENT, Matcher, matcher_warnings, mismatches, phrase
 from evals_app.engine.quoting import json_text, listed
@@ -106,6 +107,13 @@ class ExpectedEntity(Spec):
             raise ValueError(msg)
         return self
 
+    def names(self) -> Iterator[Named]:
+        """Find the entity and the type that it names."""
+        if self.id is not None:
+            yield Named("entity", self.id, ("id",))
+        if self.type is not None:
+            yield Named("entity type", self.type, ("type",))
+
     @property
     def handle(self) -> tuple[str, str]:
         """A key that changes must have to be the expected one, and its value."""
@@ -177,6 +185,12 @@ class ExpectedLink(Spec):
             msg = "Say which relation: where it comes from, its type, or where it leads."
             raise ValueError(msg)
         return self
+
+    def names(self) -> Iterator[Named]:
+        """Find the entities that it names; what a relation is called is up to the agent."""
+        for key, end in (("from", self.from_), ("to", self.to)):
+            if end is not None:
+                yield Named("entity", end, (key,))
 
     @property
     def handle(self) -> tuple[str, str]:

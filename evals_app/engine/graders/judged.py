@@ -138,6 +138,9 @@ class LlmJudge(VotingGrader):
     def decides(self, threshold: float | None) -> bool:
         return self.scale != "0-1" or threshold is not None
 
+    def obeys_threshold(self) -> bool:
+        return self.scale != "pass_fail"
+
     def summary(self) -> str:
         return f"Judge: {shortened(' '.join(self.criteria.split()), 200)}"
 

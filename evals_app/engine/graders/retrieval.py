@@ -1,10 +1,12 @@
 """Graders of the knowledge that the agent fetched."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from evals_app.engine.graders.base import PlainGrader
+from evals_app.engine.inventory import Named
 from evals_app.engine.quoting import listed
 from evals_app.engine.trial import Cause, Grade, View
 
@@ -23,7 +25,12 @@ class ChunksFetched(PlainGrader):
 
     chunks: Annotated[
         list[Annotated[str, Field(min_length=1)]],
-        Field(min_length=1, title="Chunks", description="Ids of the chunks that must be fetched."),
+        Field(
+            min_length=1,
+            title="Chunks",
+            description="Ids of the chunks that must be fetched.",
+            json_schema_extra={"offers": "chunks"},
+        ),
     ]
     exact: Annotated[
         bool, Field(title="No other chunks", description="Otherwise others may be fetched too.")
@@ -35,18 +42,32 @@ class ChunksFetched(PlainGrader):
         missing = [each for each in expected if each not in fetched]
         extra = [each for each in fetched if each not in expected]
         is_met = not missing and not (self.exact and extra)
-        reason = f"Fetched {len(expected) - len(missing)} of {len(expected)} expected chunks"
-        if missing:
-            reason += f"; missing: {listed(missing)}; fetched: {listed(fetched, nothing='nothing')}"
-        if self.exact and extra:
-            reason += f"; not expected: {listed(extra)}"
         return Grade(
             1 - len(missing) / len(expected),
             is_met,
-            f"{reason}.",
+            _reason(expected, fetched, missing, extra if self.exact else []),
             cause=None if is_met else Cause.ASSERTION,
             details={"missing": missing, "extra": extra},
         )
 
+    def names(self) -> Iterator[Named]:
+        for n, chunk in enumerate(self.chunks):
+            yield Named("chunk", chunk, ("chunks", n))
+
     def summary(self) -> str:
         return f"Fetches {'exactly ' if self.exact else ''}{listed(self.chunks)}"
+
+
+def _reason(
+    expected: list[str], fetched: list[str], missing: list[str], unwanted: list[str]
+) -> str:
+    """Say what was fetched, and what was expected where that differs."""
+    if not fetched:
+        return f"The agent fetched nothing; expected was {listed(expected)}."
+    if missing and unwanted:
+        return f"The agent fetched {listed(fetched)}; expected was only {listed(expected)}."
+    if missing:
+        return f"The agent did not fetch {listed(missing)}; it fetched {listed(fetched)}."
+    if unwanted:
+        return f"The agent also fetched {listed(unwanted)}; only {listed(expected)} was expected."
+    return f"The agent fetched {listed(expected)}, as expected."

@@ -1,6 +1,6 @@
 """The grader that gives a share of the score for each part of a tool call that was right."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -11,9 +11,12 @@ from evals_app.engine.graders.calls import (
     call_text,
     call_texts,
     called_instead,
-    nearest_call,
+    not_as_wanted,
+    unmet_args,
+    wrong_args,
 )
-from evals_app.engine.matchers import Matcher, contains, matcher_warnings, mismatches, with_args
+from evals_app.engine.inventory import Named
+from evals_app.engine.matchers import Matcher, contains, matcher_warnings, with_args
 from evals_app.engine.quoting import quoted, says
 from evals_app.engine.trial import Grade, ToolCall, View
 
@@ -68,7 +71,7 @@ class ToolUse(PlainGrader):
             return refused
         calls = view.tool_calls
         named = [call for call in calls if call.name == self.tool]
-        fitting = [call for call in named if not self._faults(call)]
+        fitting = [call for call in named if not self.faults(call)]
         is_met = {"tool": bool(named)}
         found = [self._about_calls(view, named, fitting)]
         if self.args is not None:
@@ -86,8 +89,13 @@ class ToolUse(PlainGrader):
         }
         return Grade.scored(score, " ".join(found), **details)
 
-    def _faults(self, call: ToolCall) -> list[str]:
-        return mismatches(self.args or {}, call.args, exact=self.args_match == "exact")
+    def faults(self, call: ToolCall) -> list[str]:
+        """Say which arguments of a call are not as wanted."""
+        return wrong_args(self.args or {}, call, exact=self.args_match == "exact")
+
+    def unmet(self, call: ToolCall) -> list[str]:
+        """Return what was expected of those arguments that are not as wanted."""
+        return unmet_args(self.args or {}, call)
 
     def _about_calls(
         self, view: View, named: Sequence[ToolCall], fitting: Sequence[ToolCall]
@@ -98,8 +106,7 @@ class ToolUse(PlainGrader):
             return f"{self.tool} was called, as expected: {call_text(named[0])}."
         if fitting:
             return f"{self._wanted} was called, as expected: {call_text(fitting[0])}."
-        nearest = nearest_call(named, self._faults)
-        return f"{self.tool} was called, but not as {self._wanted}; {nearest}."
+        return not_as_wanted(self.tool, named, self)
 
     def _about_output(self, reply: str, *, is_met: bool) -> str:
         output = quoted(self.expected_output or "")
@@ -120,6 +127,9 @@ class ToolUse(PlainGrader):
 
     def warnings(self) -> list[str]:
         return matcher_warnings(self.args or {})
+
+    def names(self) -> Iterator[Named]:
+        yield Named("tool", self.tool, ("tool",))
 
     def decides(self, threshold: float | None) -> bool:
         return threshold is not None

@@ -1,6 +1,6 @@
 """Graders of the tools that the agent called."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -19,15 +19,31 @@ from evals_app.engine.graders.calls import (
     call_texts,
     called_instead,
     nearest_call,
+    not_as_wanted,
+    unmet_args,
     unreported_calls,
+    wrong_args,
 )
 from evals_app.engine.graders.pairing import pair_up
-from evals_app.engine.matchers import contains, matcher_warnings, mismatches, with_args
+from evals_app.engine.inventory import Named
+from evals_app.engine.matchers import contains, matcher_warnings, with_args
 from evals_app.engine.quoting import json_text, listed, quoted, shortened, times
 from evals_app.engine.spec import Spec
 from evals_app.engine.trial import Grade, ToolCall, View
 
 _RESULT_CHARS = 120
+
+_ArgsMatch = Annotated[
+    Literal["subset", "exact"],
+    Field(title="Other arguments", description="subset: others may be passed too."),
+]
+
+
+def _with_others(args: Mapping[str, Any], args_match: str) -> str:
+    """Say what the arguments must be, and whether others may be passed."""
+    if args_match == "subset":
+        return with_args(args)
+    return f"{with_args(args)} and no other arguments" if args else " without arguments"
 
 
 class _OneCall(PlainGrader):
@@ -41,12 +57,13 @@ class _OneCall(PlainGrader):
         Field(title="Name", description="contains: any tool whose name has the text in it."),
     ] = "exact"
     args: Arguments = Field(default_factory=dict)
-    args_match: Annotated[
-        Literal["subset", "exact"],
-        Field(title="Other arguments", description="subset: others may be passed too."),
-    ] = "subset"
+    args_match: _ArgsMatch = "subset"
     succeeded: Annotated[
-        bool, Field(title="Only calls without an error", description="Otherwise any call counts.")
+        bool,
+        Field(
+            title="Only calls without an error",
+            description="Otherwise any call counts. A result with an `error` is one.",
+        ),
     ] = False
     output: Annotated[
         str | None,
@@ -60,14 +77,21 @@ class _OneCall(PlainGrader):
     def warnings(self) -> list[str]:
         return matcher_warnings(self.args)
 
+    def names(self) -> Iterator[Named]:
+        yield Named("tool", self.value, ("value",), is_part=self.name_match == "contains")
+
     def _is_named(self, call: ToolCall) -> bool:
         return self.value in call.name if self.name_match == "contains" else self.value == call.name
 
-    def _faults(self, call: ToolCall) -> list[str]:
+    def unmet(self, call: ToolCall) -> list[str]:
+        """Return what was expected of those arguments that are not as wanted."""
+        return unmet_args(self.args, call)
+
+    def faults(self, call: ToolCall) -> list[str]:
         """Say what keeps a call of the right name from being the one that is looked for."""
-        faults = mismatches(self.args, call.args, exact=self.args_match == "exact")
-        if self.succeeded and call.error is not None:
-            faults.append(f"it failed: {shortened(call.error)}")
+        faults = wrong_args(self.args, call, exact=self.args_match == "exact")
+        if self.succeeded and (error := _error_of(call)):
+            faults.append(f"it failed: {shortened(error)}")
         if self.output is not None and not contains(self.output, call.result):
             found = json_text(call.result, _RESULT_CHARS)
             faults.append(f"its result {found} does not contain {quoted(self.output)}")
@@ -84,12 +108,21 @@ class _OneCall(PlainGrader):
 
     @property
     def _conditions(self) -> str:
-        arguments = with_args(self.args)
-        if self.args_match == "exact":
-            arguments += " and no other arguments" if self.args else " without arguments"
+        arguments = _with_others(self.args, self.args_match)
         error = " without an error" if self.succeeded else ""
         output = f" with a result that contains {quoted(self.output)}" if self.output else ""
         return " and".join(filter(None, [arguments, error, output]))
+
+
+def _error_of(call: ToolCall) -> str | None:
+    """Return what a call failed with; agents of other systems tell it in the result alone."""
+    if call.error is not None:
+        return call.error
+    error = call.result.get("error") if isinstance(call.result, Mapping) else None
+    if not error:
+        return None
+    message = error.get("message") if isinstance(error, Mapping) else None
+    return message if isinstance(message, str) and message else json_text(error, _RESULT_CHARS)
 
 
 class ToolCalled(_OneCall):
@@ -130,7 +163,7 @@ class ToolCalled(_OneCall):
     def grade(self, view: View) -> Grade:
         calls = view.tool_calls
         named = [call for call in calls if self._is_named(call)]
-        missed = [call for call in named if self._faults(call)]
+        missed = [call for call in named if self.faults(call)]
         count = len(named) - len(missed)
         details = {"count": count, "expected": self.summary(), "called": call_texts(calls)}
         if count < self.min_count:
@@ -148,15 +181,14 @@ class ToolCalled(_OneCall):
         return Grade.hit(f"{self._subject} was called {times(count)}{self._conditions}.", **details)
 
     def _too_few(self, view: View, missed: Sequence[ToolCall], count: int) -> str:
-        nearest = f"; {nearest_call(missed, self._faults)}" if missed else ""
         if count:
+            other = f"; of another call {nearest_call(missed, self)}" if missed else ""
             return (
                 f"{self._subject} was called {times(count)}{self._conditions}; expected at least"
-                f" {times(self.min_count)}{nearest}."
+                f" {times(self.min_count)}{other}."
             )
         if missed:
-            number = times(len(missed))
-            return f"{self._subject} was called {number}, but never{self._conditions}{nearest}."
+            return not_as_wanted(self._subject, missed, self)
         expected = f"Expected a call of {self._tool}{self._conditions}"
         return f"{expected}; {called_instead(self.value, view)}"
 
@@ -183,7 +215,7 @@ class ToolNotCalled(_OneCall):
 
     def grade(self, view: View) -> Grade:
         calls = view.tool_calls
-        found = [call for call in calls if self._is_named(call) and not self._faults(call)]
+        found = [call for call in calls if self._is_named(call) and not self.faults(call)]
         details = {"count": len(found), "called": call_texts(calls)}
         if not found and not view.reports_calls:
             return unreported_calls()
@@ -204,6 +236,7 @@ class ExpectedCall(Spec):
 
     name: ToolName
     args: Arguments = Field(default_factory=dict)
+    args_match: _ArgsMatch = "subset"
 
     @model_validator(mode="before")
     @classmethod
@@ -212,17 +245,24 @@ class ExpectedCall(Spec):
 
     @model_serializer(mode="wrap")
     def _to_name(self, handler: SerializerFunctionWrapHandler) -> Any:  # noqa: ANN401 - text or mapping
-        return handler(self) if self.args else self.name
+        dumped: dict[str, Any] = handler(self)
+        if self.args_match == "subset":
+            dumped.pop("args_match", None)
+        return dumped if len(dumped) > 1 and (self.args or "args_match" in dumped) else self.name
 
     def fits(self, call: ToolCall) -> bool:
         return call.name == self.name and not self.faults(call)
 
     def faults(self, call: ToolCall) -> list[str]:
         """Say which arguments of a call are not as wanted."""
-        return mismatches(self.args, call.args, exact=False)
+        return wrong_args(self.args, call, exact=self.args_match == "exact")
+
+    def unmet(self, call: ToolCall) -> list[str]:
+        """Return what was expected of those arguments that are not as wanted."""
+        return unmet_args(self.args, call)
 
     def __str__(self) -> str:
-        return f"{self.name}{with_args(self.args)}"
+        return f"{self.name}{_with_others(self.args, self.args_match)}"
 
 
 class ToolCalls(PlainGrader):
@@ -337,7 +377,7 @@ class ToolCalls(PlainGrader):
         if any(tool.fits(call) for call in named):
             wanted = sum(each.name == tool.name for each in self.tools)
             return f"{tool.name} was called {times(len(named))}, expected {times(wanted)}."
-        return f"{tool} is missing; {nearest_call(named, tool.faults)}."
+        return not_as_wanted(tool.name, named, tool)
 
     def summary(self) -> str:
         if not self.tools:
@@ -346,3 +386,7 @@ class ToolCalls(PlainGrader):
 
     def warnings(self) -> list[str]:
         return [warning for tool in self.tools for warning in matcher_warnings(tool.args)]
+
+    def names(self) -> Iterator[Named]:
+        for n, tool in enumerate(self.tools):
+            yield Named("tool", tool.name, ("tools", n, "name"))

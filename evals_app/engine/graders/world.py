@@ -1,6 +1,7 @@
 """Grader of what the agent changed in its world."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -15,6 +16,7 @@ from evals_app.engine.graders.expected_changes import (
     changes_of,
     covers,
 )
+from evals_app.engine.inventory import Named
 from evals_app.engine.quoting import listed
 from evals_app.engine.trial import Cause, Grade, GradeStatus, View
 
@@ -207,6 +209,12 @@ class WorldChanges(PlainGrader):
             parts.append("changes nothing else" if parts else "changes nothing in the world")
         text = "; ".join(parts)
         return text[:1].upper() + text[1:]
+
+    def names(self) -> Iterator[Named]:
+        for kind, wanted in self._expected().items():
+            for n, each in enumerate(wanted):
+                for name in each.names():
+                    yield replace(name, loc=(kind, n, *name.loc))
 
     def warnings(self) -> list[str]:
         found = [

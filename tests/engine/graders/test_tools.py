@@ -152,15 +152,13 @@ def test_a_bad_argument_is_refused_where_it_stands() -> None:
         pytest.param(
             {"value": "entity.query", "args": {"type": "invoice", "limit": 5}},
             [QUERY_CUSTOMERS, QUERY_ORDERS],
-            "entity.query was called 2 times, but never with type = invoice, limit = 5; nearest"
-            ' call: entity.query({"type": "order", "limit": 5}), where type is order.',
+            "nearest: type is order; expected was type = invoice.",
             id="the nearest call",
         ),
         pytest.param(
             {"value": "entity.delete", "succeeded": True},
             [FAILED],
-            "entity.delete was called once, but never without an error; nearest call:"
-            ' entity.delete({"id": "x"}), where it failed: not_found: no entity x.',
+            "entity.delete was called, but it failed: not_found: no entity x.",
             id="a failed call",
         ),
         pytest.param(
@@ -172,24 +170,19 @@ def test_a_bad_argument_is_refused_where_it_stands() -> None:
         pytest.param(
             {"value": "entity.query", "args": {"type": "order"}, "min_count": 2},
             [QUERY_ORDERS, QUERY_CUSTOMERS],
-            "entity.query was called once with type = order; expected at least 2 times; nearest"
-            ' call: entity.query({"type": "customer"}), where type is customer.',
+            "expected at least 2 times; of another call type is customer; expected was type = order",
             id="too few, and a near one",
         ),
         pytest.param(
             {"value": "entity.update", "args": {"ids": "order-123"}, "args_match": "exact"},
             [UPDATE],
-            "entity.update was called once, but never with ids = order-123 and no other arguments;"
-            ' nearest call: entity.update({"id": "order-123"}), where ids is missing (the call has'
-            " id), id was not expected.",
+            "ids is missing (the call has id), id was not expected; expected was ids = order-123.",
             id="a near argument",
         ),
         pytest.param(
             {"value": "knowledge.search", "output": "policy-8"},
             [SEARCH],
-            "knowledge.search was called once, but never with a result that contains “policy-8”;"
-            ' nearest call: knowledge.search({"query": "refund"}), where its result {"chunks":'
-            ' [{"id": "Policy-7"}]} does not contain “policy-8”.',
+            'its result {"chunks": [{"id": "Policy-7"}]} does not contain “policy-8”.',
             id="another result",
         ),
         pytest.param(
@@ -205,7 +198,7 @@ def test_a_miss_shows_what_was_called_instead(
 ) -> None:
     grade = ToolCalled.model_validate(options).grade(view_of(calls=calls))
 
-    assert grade.reason == reason
+    assert reason in grade.reason
 
 
 def test_a_call_that_must_not_happen_is_shown() -> None:
@@ -266,7 +259,7 @@ def test_a_loose_tool_does_not_take_the_call_of_a_strict_one(
         pytest.param(
             {"tools": [{"name": "entity.query", "args": {"type": "order"}}]},
             [QUERY_CUSTOMERS],
-            'nearest call: entity.query({"type": "customer"}), where type is customer',
+            "type is customer; expected was type = order",
             id="nearest call",
         ),
         pytest.param({"tools": ["a", "a"]}, [make_call("a")], "expected 2 times", id="twice"),
@@ -409,7 +402,7 @@ def test_a_reason_begins_as_a_sentence_does(
 ) -> None:
     grade = grader.grade(view_of(calls=[make_call(name) for name in called]))
 
-    assert grade.reason == reason
+    assert reason in grade.reason
 
 
 def test_arguments_that_cannot_be_written_do_not_break_the_reason() -> None:
@@ -487,3 +480,85 @@ def test_silence_about_calls_is_not_that_there_were_none(
 
     assert found.status == status
     assert ("does not report its tool calls" in found.reason) is not bool(calls)
+
+
+@pytest.mark.parametrize(
+    ("result", "passes"),
+    [
+        pytest.param({"error": "no such order"}, False, id="a text"),
+        pytest.param({"error": {"message": "no such order"}}, False, id="as our tools say it"),
+        pytest.param({"error": True}, False, id="a flag"),
+        pytest.param({"error": None, "id": 1}, True, id="none"),
+        pytest.param({"error": "", "id": 1}, True, id="an empty one"),
+        pytest.param("error: a text is a result", True, id="a text that speaks of errors"),
+    ],
+)
+def test_a_result_with_an_error_is_no_success(result: object, *, passes: bool) -> None:
+    call = ToolCall("refund", {}, result=result)
+
+    grade = ToolCalled(value="refund", succeeded=True).grade(view_of(calls=[call]))
+
+    assert grade.passed is passes
+
+
+@pytest.mark.parametrize(
+    ("calls", "parts"),
+    [
+        pytest.param(
+            [make_call("refund", order="1043", amount=40)],
+            ["refund was called", 'order is "1043"', 'expected was order = "1042"'],
+            id="once",
+        ),
+        pytest.param(
+            [make_call("refund", order="1043", amount=40), make_call("refund")],
+            ["refund was called 2 times", 'order is "1043"', 'expected was order = "1042"'],
+            id="several times",
+        ),
+    ],
+)
+def test_what_happened_stands_beside_what_was_expected(
+    calls: list[ToolCall], parts: list[str]
+) -> None:
+    wanted = {"order": "1042", "amount": {"fuzzy": 40}}
+    found = [
+        ToolCalled(value="refund", args=wanted).grade(view_of(calls=calls)).reason,
+        ToolCalls.model_validate({"tools": [{"name": "refund", "args": wanted}]})
+        .grade(view_of(calls=calls))
+        .reason,
+    ]
+
+    assert [part for part in parts for reason in found if part not in reason] == []
+    assert "amount is" not in found[0]
+
+
+@pytest.mark.parametrize(
+    ("tool", "call", "passes"),
+    [
+        pytest.param({"args_match": "exact"}, make_call("refund"), True, id="no arguments"),
+        pytest.param({"args_match": "exact"}, make_call("refund", id=1), False, id="but one"),
+        pytest.param(
+            {"args": {"id": 1}, "args_match": "exact"},
+            make_call("refund", id=1, note="x"),
+            False,
+            id="one more",
+        ),
+        pytest.param(
+            {"args": {"id": 1}, "args_match": "exact"}, make_call("refund", id=1), True, id="these"
+        ),
+        pytest.param({"args": {"id": 1}}, make_call("refund", id=1, note="x"), True, id="subset"),
+    ],
+)
+def test_a_trajectory_can_forbid_other_arguments(
+    tool: dict[str, Any], call: ToolCall, *, passes: bool
+) -> None:
+    grader = ToolCalls.model_validate({"tools": [{"name": "refund"} | tool]})
+
+    assert grader.grade(view_of(calls=[call])).passed is passes
+    assert ToolCalls.model_validate(grader.model_dump()) == grader
+
+
+def test_blanks_around_the_name_of_a_tool_are_taken_off() -> None:
+    assert ToolCalled(value="entity.query ").value == "entity.query"
+    assert ToolCalls.model_validate({"tools": [" refund"]}).tools[0].name == "refund"
+    with pytest.raises(ValidationError):
+        ToolCalled(value=" ")

@@ -1,0 +1,117 @@
+"""What checks name, and whether an agent and its fixtures have it."""
+
+import difflib
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+Thing = Literal["tool", "chunk", "entity", "entity type"]
+
+_MANY = 8
+_CREATED = re.compile(r"(.+)-\d+")  # ids of what an agent creates: refund-1
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A name in a check, and the keys of the check under which it is written.
+
+    `is_part`: any name that has this text in it will do.
+    """
+
+    thing: Thing
+    name: str
+    loc: tuple[str | int, ...]
+    is_part: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What is known of an agent: its tools, and whether it finds knowledge outside of its world.
+
+    `tools` None: it brings its own, which nobody here knows.
+    """
+
+    tools: frozenset[str] | None = None
+    finds_elsewhere: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What the agent and the fixtures of a suite have; None where nobody here can know."""
+
+    agent: str = ""
+    tools: frozenset[str] | None = None
+    chunks: frozenset[str] | None = None
+    entities: frozenset[str] | None = None
+    types: frozenset[str] | None = None
+    # Whether messages may tell what there is.
+    shows_tools: bool = True
+    shows_data: bool = True
+
+    def known(self, thing: Thing) -> frozenset[str] | None:
+        """Return the names that there are of a kind; None if nobody here can know."""
+        return {
+            "tool": self.tools,
+            "chunk": self.chunks,
+            "entity": self.entities,
+            "entity type": self.types,
+        }[thing]
+
+    def problem(self, named: Named) -> str | None:
+        """Return what is wrong with a name: nothing is called so; None if something is or may be."""
+        known = self.known(named.thing)
+        if known is None or self._has(named, known):
+            return None
+        return f"{self._missing(named)}, so this check says nothing.{self._hint(named, known)}"
+
+    def first_problem(self, names: Iterable[Named]) -> str | None:
+        """Return what is wrong with the first of several names that nothing has."""
+        return next(filter(None, map(self.problem, names)), None)
+
+    def unknown_tools(self, names: Iterable[Named]) -> list[str]:
+        """Return the tools among several names, if nobody here knows those of the agent."""
+        if self.tools is not None:
+            return []
+        return [each.name for each in names if each.thing == "tool"]
+
+    def _has(self, named: Named, known: Collection[str]) -> bool:
+        if named.is_part:
+            return any(named.name in each for each in known)
+        if named.name in known:
+            return True
+        created = _CREATED.fullmatch(named.name) if named.thing == "entity" else None
+        return created is not None and (self.types is None or created[1] in self.types)
+
+    def _missing(self, named: Named) -> str:
+        name = f"“{named.name}”"
+        match named.thing:
+            case "tool" if named.is_part:
+                return f"No tool of the agent {self.agent} has {name} in its name"
+            case "tool":
+                return f"The agent {self.agent} has no tool {name}"
+            case "entity type":
+                return f"There is no entity type {name}"
+            case _:
+                return f"No fixture of this suite has {_ARTICLES[named.thing]} {name}"
+
+    def _hint(self, named: Named, known: Collection[str]) -> str:
+        is_shown = self.shows_tools if named.thing == "tool" else self.shows_data
+        if not is_shown:
+            return ""
+        # Cut: comparing megabytes takes seconds, and nobody misspells a name at that length.
+        if near := difflib.get_close_matches(named.name[:200], sorted(known), n=1):
+            return f" Did you mean “{near[0]}”?"
+        if not known:
+            return f" There are no {_PLURALS[named.thing]}."
+        more = ", ..." if len(known) > _MANY else "."
+        return f" Known: {', '.join(sorted(known)[:_MANY])}{more}"
+
+
+_ARTICLES: dict[Thing, str] = {"chunk": "a chunk", "entity": "an entity"}
+_PLURALS: dict[Thing, str] = {
+    "tool": "tools",
+    "chunk": "chunks",
+    "entity": "entities",
+    "entity type": "entity types",
+}
