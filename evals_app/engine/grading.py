@@ -71,10 +71,10 @@ async def grade_trial(
             family=assertion.grader.family,
             turn=turn,
             position=position,
-            weight=assertion.weight,
+            weight=assertion.counted_weight,
             threshold=assertion.threshold,
-            grade=grade,
-            decides=assertion.weight > 0 and assertion.grader.decides(assertion.threshold),
+            grade=_with_doubt(assertion, grade),
+            decides=suite.decides(assertion),
             fail_on_error=assertion.fail_on_error,
             is_rubric=assertion is suite.rubric_check,
         )
@@ -202,6 +202,13 @@ def _in_range(grade: Grade) -> Grade:
         message = "This check broke: its score is not a number."
         return Grade(None, None, message, GradeStatus.ERROR, Cause.HARNESS)
     return grade.but(score=min(1.0, max(0.0, grade.score)))
+
+
+def _with_doubt(assertion: AssertionSpec, grade: Grade) -> Grade:
+    """Say of a check that cannot fail why it decides nothing."""
+    if not grade.passed or (problem := assertion.cannot_fail()) is None:
+        return grade
+    return grade.but(reason=f"{grade.reason} This decides nothing: {problem}")
 
 
 def _with_share(rubric: GradedAssertion) -> GradedAssertion:

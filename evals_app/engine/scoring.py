@@ -308,6 +308,7 @@ class _Sums:
             suite.run_rule == "all_cases" and self._has_failed
         )
         is_open |= any(gate.passed is None for gate in gates)
+        is_open |= suite.run_rule == "gates" and not suite.gates.can_fail
         verdict: RunVerdict = "passed"
         if is_failed or is_dead:
             verdict = "failed"

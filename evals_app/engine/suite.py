@@ -28,6 +28,19 @@ from evals_app.engine.matchers import json_problem
 from evals_app.engine.spec import MOST, JudgeRef, Name, Slug, Spec, Template, Usd, located
 from evals_app.engine.template import placeholders
 
+Loc = tuple[int | str, ...]
+
+_ANY_SCORE = (
+    "No score is below 0, so this passes whatever the agent does. Write what must be reached, for"
+    " example 0.8; left out, the score is shown or the check decides by itself."
+)
+_ANY_RESULT = (
+    "This gate holds whatever the agent does, for nothing is below 0. Leave it out, or write what"
+    " must be reached, for example 0.8."
+)
+_SWAMPING = 0.9  # of all weights
+_FEWEST = 2  # checks of which one can leave the others no say
+
 COMMON_KEYS = ("type", "name", "weight", "threshold", "enabled", "fail_on_error", "model", "scope")
 
 
@@ -51,6 +64,42 @@ class AssertionSpec(Spec):
     @property
     def label(self) -> str:
         return self.name or self.grader.summary()
+
+    def cannot_fail(self) -> str | None:
+        """Return why it passes whatever the agent does, and a way out; None if it can fail."""
+        if self.threshold == 0 and self.grader.obeys_threshold():
+            return _ANY_SCORE
+        return self.grader.cannot_fail()
+
+    def hollow(self) -> tuple[Loc, str] | None:
+        """Return the key that keeps it from failing, and why; None where it can, or only informs."""
+        if self.weight == 0 or not self.enabled:
+            return None
+        if self.threshold == 0:
+            return ("threshold",), _ANY_SCORE
+        reason = self.grader.cannot_fail()
+        return (self.grader.main_key(), reason) if reason else None
+
+    def informing(self) -> "AssertionSpec":
+        """Return the same check; one that cannot fail decides nothing any more."""
+        if self.hollow() is None:
+            return self
+        is_needed = self.grader.obeys_threshold() and self.grader.decides(None)
+        spec = self
+        if self.threshold == 0 and not is_needed:
+            spec = self.model_copy(update={"threshold": None})
+        return spec if spec.cannot_fail() is None else spec.model_copy(update={"weight": 0.0})
+
+    @property
+    def decides(self) -> bool:
+        """Whether its verdict counts; that of a check which cannot fail says nothing."""
+        has_verdict = self.weight > 0 and self.grader.decides(self.threshold)
+        return has_verdict and self.cannot_fail() is None
+
+    @property
+    def counted_weight(self) -> float:
+        """The weight of its score; a score that every reply gets has none."""
+        return self.weight if self.grader.cannot_fail() is None else 0.0
 
     @property
     def lacks_expected(self) -> bool:
@@ -229,6 +278,16 @@ class GatesSpec(Spec):
         Usd | None, Field(description="Most that agent and judge cost in all.")
     ] = None
 
+    def hollow(self) -> list[str]:
+        """Return the gates that hold whatever the agent does."""
+        return [name for name in ("min_score", "min_pass_rate") if getattr(self, name) == 0]
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether any gate is set that a run could miss."""
+        is_set = {name for name, limit in self if limit is not None}
+        return bool(is_set - set(self.hollow()))
+
 
 MAX_PASSAGES = 200
 Passage = Annotated[str, Field(min_length=1, max_length=200_000)]
@@ -350,7 +409,7 @@ class CaseSpec(Spec):
             raise ValidationError.from_exception_data("CaseSpec", errors)
         return self
 
-    def placeholders(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    def placeholders(self) -> Iterator[tuple[Loc, str]]:
         """Find variables left in its messages: where they are, and what to do about them."""
         said = [(("history", n, "content"), each.content) for n, each in enumerate(self.history)]
         said += [(("turns", n, "user"), each.user) for n, each in enumerate(self.turns)]
@@ -387,7 +446,7 @@ def _out_of_turn(history: list[HistoryMessage]) -> list[InitErrorDetails]:
 
 
 def _lacking(
-    assertions: list[AssertionSpec], turn: TurnSpec | None, where: tuple[int | str, ...]
+    assertions: list[AssertionSpec], turn: TurnSpec | None, where: Loc
 ) -> list[InitErrorDetails]:
     return [
         located(f"missing_{need}", _lack_of(assertion, need), (*where, a), assertion.type)
@@ -537,7 +596,32 @@ class SuiteSpec(Spec):
     @property
     def scores_decide(self) -> bool:
         """Whether a score matters even where nothing is compared with it."""
-        return self.passes_by_score or self.run_rule == "gates"
+        has_gates = self.run_rule == "gates" and self.gates.can_fail
+        return has_gates or (self.passes_by_score and self.pass_threshold > 0)
+
+    def decides(self, assertion: AssertionSpec) -> bool:
+        """Whether the verdict of a check counts, with the suite's rule of passing."""
+        return assertion.decides and not (self.passes_by_score and self.pass_threshold == 0)
+
+    def hollow(self) -> Iterator[tuple[Loc, str]]:
+        """Find what keeps conversations or runs from failing: its key, why, and a way out."""
+        for name in self.gates.hollow():
+            yield ("gates", name), _ANY_RESULT
+        rubric = self.rubric_check is not None and self.rubric_weight > 0
+        if self.pass_threshold == 0 and (self.passes_by_score or rubric):
+            yield ("pass_threshold",), _ANY_SCORE.partition(";")[0] + "."
+
+    def swamping(self, case: CaseSpec) -> AssertionSpec | None:
+        """Return the check whose weight leaves the others of a case no say in its score, if any."""
+        checks = [each for turn in case.turns for each in self.assertions_for(turn)]
+        checks += [each for each in case.final_assertions if each.enabled]
+        weights = [each.counted_weight for each in checks]
+        if not self.passes_by_score or self.rubric_check or sum(map(bool, weights)) < _FEWEST:
+            return None
+        heaviest = max(checks, key=lambda each: each.counted_weight)
+        share = heaviest.counted_weight / sum(weights)
+        decides_alone = share >= self.pass_threshold > 1 - share
+        return heaviest if share >= _SWAMPING and decides_alone else None
 
     def trials_of(self, case: CaseSpec) -> int:
         return case.trials or self.trials
@@ -571,5 +655,5 @@ class SuiteSpec(Spec):
         return has_effort
 
     def _counts(self, assertion: AssertionSpec) -> bool:
-        has_verdict = assertion.grader.decides(assertion.threshold)
-        return assertion.weight > 0 and (has_verdict or self.scores_decide)
+        has_score = assertion.counted_weight > 0 and self.scores_decide
+        return has_score or self.decides(assertion)

@@ -429,7 +429,7 @@ def test_the_rubric_of_a_suite_is_a_check_that_passes_at_its_threshold() -> None
 @pytest.mark.parametrize(
     "gates",
     [
-        {"min_score": 0.0},
+        {"min_score": 0.1},
         {"min_pass_rate": 0.5},
         {"max_p95_ms": 0},
         {"max_cost_per_call_usd": 0},
