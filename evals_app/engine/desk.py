@@ -8,6 +8,7 @@ from typing import Protocol
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.graders.similarity import SemanticSimilarity
+from evals_app.engine.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.models import Block, Standing
 from evals_app.engine.llm.purse import Account
@@ -89,7 +90,8 @@ class Plan:
 
     `judge` is the model that judges unless an assertion names its own; `scripted` are the agents
     that `scripted/<slug>` judges follow. `open_world` is given a case's frozen clock. `steps` are
-    the evaluation steps that were known at the start, by the key of their Recipe.
+    the evaluation steps that were known at the start, by the key of their Recipe. `inventory` is
+    what checks may name.
     """
 
     suite: SuiteSpec
@@ -103,6 +105,7 @@ class Plan:
     has_ceiling: bool = False
     similarity: SimilaritySpec | None = None
     steps: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    inventory: Inventory = NOTHING_KNOWN
 
     def similarity_of(self, assertion: AssertionSpec) -> SimilaritySpec | None:
         """Give the way in which this assertion compares texts, if it does."""

@@ -332,7 +332,13 @@ class _Crew:
             judge_context=context.text,
             opened_world=conversation.opened_world,
         )
-        graded = await grade_trial(trial, case=job.case, suite=self._plan.suite, aids_for=aids_for)
+        graded = await grade_trial(
+            trial,
+            case=job.case,
+            suite=self._plan.suite,
+            aids_for=aids_for,
+            inventory=self._plan.inventory,
+        )
         return trial, graded
 
     def _note_broken_off(self, holding: _Holding) -> None:

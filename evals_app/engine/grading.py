@@ -17,6 +17,7 @@ from evals_app.engine.graders.effort import (
     unknown_cost,
     unknown_usage,
 )
+from evals_app.engine.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.statistics import at_least
 from evals_app.engine.suite import AssertionSpec, CaseSpec, LimitsSpec, SuiteSpec, TurnSpec
@@ -42,9 +43,17 @@ _LACKS: dict[Need, str] = {
 
 
 async def grade_trial(
-    trial: Trial, *, case: CaseSpec, suite: SuiteSpec, aids_for: AidsFor
+    trial: Trial,
+    *,
+    case: CaseSpec,
+    suite: SuiteSpec,
+    aids_for: AidsFor,
+    inventory: Inventory = NOTHING_KNOWN,
 ) -> tuple[GradedAssertion, ...]:
-    """Grade everything, in the order of the conversation; judges are asked side by side."""
+    """Grade everything, in the order of the conversation; judges are asked side by side.
+
+    A check that names what is not in the `inventory` says nothing about the agent.
+    """
     placed: list[tuple[int | None, int, AssertionSpec]] = []
     for t, turn in enumerate(case.turns, 1):
         placed += [(t, p, assertion) for p, assertion in enumerate(suite.assertions_for(turn))]
@@ -59,6 +68,7 @@ async def grade_trial(
                 case=case,
                 turn=turn,
                 aids_for=aids_for,
+                inventory=inventory,
                 key=f"{trial.case}/{trial.number}/{turn or 'final'}.{position}",
             )
             for turn, position, assertion in placed
@@ -91,6 +101,7 @@ async def _grade(
     case: CaseSpec,
     turn: int | None,
     aids_for: AidsFor,
+    inventory: Inventory,
     key: str,
 ) -> Grade:
     given = None if turn is None else case.turns[turn - 1]
@@ -98,6 +109,8 @@ async def _grade(
         return Grade.not_applicable(_LACKS[need])
     if (unanswered := _unanswered(trial, turn)) is not None:
         return unanswered
+    for _, problem in inventory.problems(assertion.grader.mentions()):
+        return Grade(None, None, problem, GradeStatus.ERROR, Cause.CASE)
     view = _view(assertion, trial=trial, turn=turn, given=given)
     try:
         grade = await _graded_by_kind(assertion, view, aids_for=aids_for, key=key)

@@ -2,13 +2,15 @@
 
 import difflib
 import re
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 Thing = Literal["tool", "chunk", "entity", "entity type"]
 
 _MANY = 8
+_SLIP = 0.85
 _CREATED = re.compile(r"(.+)-\d+")  # ids of what an agent creates: refund-1
 
 
@@ -49,6 +51,25 @@ class Inventory:
     shows_tools: bool = True
     shows_data: bool = True
 
+    @classmethod
+    def of(
+        cls,
+        agent: str,
+        abilities: Abilities,
+        *,
+        chunks: Iterable[str] = (),
+        entities: Iterable[str] = (),
+        types: Iterable[str] = (),
+    ) -> "Inventory":
+        """Return what an agent has and finds in a world with these contents."""
+        return cls(
+            agent,
+            abilities.tools,
+            None if abilities.finds_elsewhere else frozenset(chunks),
+            frozenset(entities),
+            frozenset(types),
+        )
+
     def known(self, thing: Thing) -> frozenset[str] | None:
         """Return the names that there are of a kind; None if nobody here can know."""
         return {
@@ -65,15 +86,11 @@ class Inventory:
             return None
         return f"{self._missing(named)}, so this check says nothing.{self._hint(named, known)}"
 
-    def first_problem(self, names: Iterable[Named]) -> str | None:
-        """Return what is wrong with the first of several names that nothing has."""
-        return next(filter(None, map(self.problem, names)), None)
-
-    def unknown_tools(self, names: Iterable[Named]) -> list[str]:
-        """Return the tools among several names, if nobody here knows those of the agent."""
-        if self.tools is not None:
-            return []
-        return [each.name for each in names if each.thing == "tool"]
+    def problems(self, names: Iterable[Named]) -> Iterator[tuple[Named, str]]:
+        """Find the names that nothing has, and what is wrong with each."""
+        for named in names:
+            if problem := self.problem(named):
+                yield named, problem
 
     def _has(self, named: Named, known: Collection[str]) -> bool:
         if named.is_part:
@@ -84,7 +101,7 @@ class Inventory:
         return created is not None and (self.types is None or created[1] in self.types)
 
     def _missing(self, named: Named) -> str:
-        name = f"“{named.name}”"
+        name = repr(named.name)
         match named.thing:
             case "tool" if named.is_part:
                 return f"No tool of the agent {self.agent} has {name} in its name"
@@ -99,13 +116,28 @@ class Inventory:
         is_shown = self.shows_tools if named.thing == "tool" else self.shows_data
         if not is_shown:
             return ""
-        # Cut: comparing megabytes takes seconds, and nobody misspells a name at that length.
-        if near := difflib.get_close_matches(named.name[:200], sorted(known), n=1):
-            return f" Did you mean “{near[0]}”?"
         if not known:
             return f" There are no {_PLURALS[named.thing]}."
+        # Cut: comparing megabytes takes seconds, and nobody misspells a name at that length.
+        near = difflib.get_close_matches(named.name[:200], sorted(known), n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
         more = ", ..." if len(known) > _MANY else "."
-        return f" Known: {', '.join(sorted(known)[:_MANY])}{more}"
+        return f"{hint} Known: {', '.join(sorted(known)[:_MANY])}{more}"
+
+
+NOTHING_KNOWN = Inventory()
+
+
+def slips(names: Iterable[Named]) -> dict[str, str]:
+    """Find tools that are named once and almost like one that is named more often."""
+    counts = Counter(each.name for each in names if each.thing == "tool" and not each.is_part)
+    usual = [name for name, count in counts.items() if count > 1]
+    found = {}
+    for name, count in counts.items():
+        near = difflib.get_close_matches(name[:200], usual, n=1, cutoff=_SLIP) if count == 1 else []
+        if near:
+            found[name] = near[0]
+    return found
 
 
 _ARTICLES: dict[Thing, str] = {"chunk": "a chunk", "entity": "an entity"}

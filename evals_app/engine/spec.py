@@ -134,6 +134,14 @@ def _pattern(value: str) -> str:
     return value
 
 
+def _not_blank(value: str, info: ValidationInfo) -> str:
+    if not is_frozen(info) and not value.strip():
+        msg = "This is nothing but spaces; write what is meant."
+        raise ValueError(msg)
+    return value
+
+
+Prose = Annotated[str, Field(min_length=1), AfterValidator(_not_blank)]
 Slug = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_slug)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Template = Annotated[str, AfterValidator(_template)]

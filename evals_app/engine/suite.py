@@ -25,7 +25,7 @@ from evals_app.engine.files import MAX_FILES, FileSpec, distinct
 from evals_app.engine.graders import ALIASES, GRADERS, GROUPS, Grader, named_type
 from evals_app.engine.graders.base import Need
 from evals_app.engine.matchers import json_problem
-from evals_app.engine.spec import MOST, JudgeRef, Name, Slug, Spec, Template, Usd, located
+from evals_app.engine.spec import MOST, JudgeRef, Name, Prose, Slug, Spec, Template, Usd, located
 from evals_app.engine.template import placeholders
 
 Loc = tuple[int | str, ...]
@@ -310,7 +310,7 @@ class TurnSpec(Spec):
     and no run starts; `\{{name}}` sends these braces, here, in `history` and in prompts.
     """
 
-    user: Annotated[str, Field(description="What the user says.", min_length=1)]
+    user: Annotated[Prose, Field(description="What the user says.")]
     expected: Annotated[
         str | None, Field(description="The expected answer. The agent never sees it.")
     ] = None
@@ -422,6 +422,17 @@ class CaseSpec(Spec):
                     " if you mean them."
                 )
                 yield loc, problem
+
+    def informing(self) -> "CaseSpec":
+        """Return the same case; checks that cannot fail decide nothing any more."""
+        turns = [
+            turn.model_copy(update={"assertions": [each.informing() for each in turn.assertions]})
+            if turn.assertions
+            else turn
+            for turn in self.turns
+        ]
+        final = [each.informing() for each in self.final_assertions]
+        return self.model_copy(update={"turns": turns, "final_assertions": final})
 
     def assertions(self) -> Iterator[AssertionSpec]:
         """Give all assertions of its own."""
@@ -610,6 +621,20 @@ class SuiteSpec(Spec):
         rubric = self.rubric_check is not None and self.rubric_weight > 0
         if self.pass_threshold == 0 and (self.passes_by_score or rubric):
             yield ("pass_threshold",), _ANY_SCORE.partition(";")[0] + "."
+
+    def informing(self) -> "SuiteSpec":
+        """Return the same suite; checks that cannot fail decide nothing any more."""
+        if not any(check.hollow() for check in self.checks()):
+            return self
+        cases = [case.informing() for case in self.cases]
+        own = [check.informing() for check in self.assertions]
+        return self.model_copy(update={"assertions": own, "cases": cases})
+
+    def checks(self) -> Iterator[AssertionSpec]:
+        """Return all assertions: those of every turn, and those of the cases."""
+        yield from self.assertions
+        for case in self.cases:
+            yield from case.assertions()
 
     def swamping(self, case: CaseSpec) -> AssertionSpec | None:
         """Return the check whose weight leaves the others of a case no say in its score, if any."""

@@ -7,12 +7,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.rehearsal import missed_by_expected
 from evals_app.engine.spec import PREFIXES, ProviderSpec
-from evals_app.engine.suite import AssertionSpec, SuiteSpec, TurnSpec
+from evals_app.engine.suite import AssertionSpec, SuiteSpec
 from evals_app.formats.document import Document, Surprise
 from evals_app.formats.explain import allows, annotation_at, explain
 from evals_app.formats.kinds import Dialect, Kind
-from evals_app.formats.problems import Loc, Problem, shortened, shown
+from evals_app.formats.problems import Level, Loc, Problem, shortened, shown
 from fixtures_app.spec import FixtureSpec
 
 MODELS: dict[Kind, type[BaseModel]] = {
@@ -28,6 +29,10 @@ TOO_MANY_PARTS = (
     f"There are more than {MAX_PARTS:,} cases, turns and checks together, which is more than one import "
     "reads. Divide the suite among several files, and import one after the other."
 )
+# What people write for us; the rest was written for other systems.
+_OURS: frozenset[Dialect] = frozenset({"native", "table"})
+# They have a list of cases; in the others cases come from elsewhere, and they say so themselves.
+_SAY_CASES: frozenset[Dialect] = frozenset({"native", "struere"})
 # Above this a worker gives a conversation up.
 MAX_CASE_S = 1500
 
@@ -36,11 +41,10 @@ MAX_CASE_S = 1500
 class Reference:
     """A name in a file that must exist elsewhere: an agent, a fixture, a tool, a provider.
 
-    A `scripted judge` is an agent with driver scripted; an `asserted tool` may be missing, but then
-    its check always ends the same way.
+    A `scripted judge` is an agent with driver scripted.
     """
 
-    kind: Literal["agent", "fixture", "tool", "asserted tool", "provider", "scripted judge"]
+    kind: Literal["agent", "fixture", "tool", "provider", "scripted judge"]
     name: str
     loc: Loc
 
@@ -67,6 +71,11 @@ class Draft:
         """The slug as written, even of a draft that is not sound."""
         slug = self.data.get("slug") if isinstance(self.data, dict) else None
         return slug if isinstance(slug, str) else None
+
+    @property
+    def strictness(self) -> Level:
+        """How bad it is where a check says nothing: files of other systems must import."""
+        return "error" if self.dialect in _OURS else "warning"
 
     def without_spec(self) -> "Draft":
         """Give the same of what was read in part: with its errors, without doubts that follow."""
@@ -174,15 +183,14 @@ def _references(kind: Kind, data: dict[str, Any]) -> Iterator[Reference]:
         if isinstance(fixture, str):
             yield Reference("fixture", fixture, ("fixtures", n))
     yield from model_references(data.get("judge_model"), ("judge_model",))
-    for assertion, loc in _assertions(data):
+    for assertion, loc in written_assertions(data):
         yield from model_references(assertion.get("model"), (*loc, "model"))
         jury = assertion.get("jury")
         for n, juror in enumerate(jury if isinstance(jury, list) else []):
             yield from model_references(juror, (*loc, "jury", n))
-        yield from tool_references(assertion, loc)
 
 
-def _assertions(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Loc]]:
+def written_assertions(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Loc]]:
     """Find every assertion of a suite that may not be sound."""
     yield from rows(data, "assertions", ())
     for case, here in rows(data, "cases", ()):
@@ -197,7 +205,7 @@ def parts_in(data: Any) -> int:  # noqa: ANN401 - JSON
         return 0
     cases = [case for case, _ in rows(data, "cases", ())]
     turns = sum(1 for case in cases for _ in rows(case, "turns", ()))
-    return len(cases) + turns + sum(1 for _ in _assertions(data))
+    return len(cases) + turns + sum(1 for _ in written_assertions(data))
 
 
 def rows(data: dict[str, Any], key: str, loc: Loc) -> Iterator[tuple[dict[str, Any], Loc]]:
@@ -244,31 +252,57 @@ def model_references(value: Any, loc: Loc) -> Iterator[Reference]:  # noqa: ANN4
         yield Reference("provider", provider, where)
 
 
-def tool_references(assertion: Mapping[str, Any], loc: Loc) -> Iterator[Reference]:
-    """Give the tools that an assertion names in full."""
-    kind, value = assertion.get("type"), assertion.get("value")
-    if kind not in ("tool_called", "tool_not_called") or not isinstance(value, str):
+def placed_assertions(suite: SuiteSpec) -> Iterator[tuple[AssertionSpec, Loc]]:
+    """Return every assertion of a suite with its place."""
+    for a, assertion in enumerate(suite.assertions):
+        yield assertion, ("assertions", a)
+    for c, case in enumerate(suite.cases):
+        for t, turn in enumerate(case.turns):
+            for a, assertion in enumerate(turn.assertions or []):
+                yield assertion, ("cases", c, "turns", t, "assertions", a)
+        for a, assertion in enumerate(case.final_assertions):
+            yield assertion, ("cases", c, "final_assertions", a)
+
+
+def hollow_parts(draft: Draft) -> Iterator[Problem]:
+    """Find checks and gates that cannot fail, and a suite without cases.
+
+    Files of other systems must import, so there each is a warning.
+    """
+    suite = draft.spec
+    if not isinstance(suite, SuiteSpec):
         return
-    if assertion.get("name_match", "exact") == "exact":
-        yield Reference("asserted tool", value, (*loc, "value"))
+    if not suite.cases and draft.dialect in _SAY_CASES:
+        message = "There are no cases yet, so there is nothing to run."
+        yield draft.place(("cases",), message, level="warning")
+    found = list(suite.hollow())
+    for assertion, loc in placed_assertions(suite):
+        if hollow := assertion.hollow():
+            found.append(((*loc, *hollow[0]), hollow[1]))
+    for loc, message in found:
+        yield draft.place(loc, message, level=draft.strictness)
+
+
+def informing(draft: Draft) -> Draft:
+    """Return the same draft; what cannot fail in a file of another system decides nothing."""
+    if not isinstance(draft.spec, SuiteSpec) or draft.strictness == "error":
+        return draft
+    return replace(draft, spec=draft.spec.informing())
 
 
 def suite_warnings(suite: SuiteSpec, place: Callable[..., Problem]) -> Iterator[Problem]:
     """Give what is allowed in a suite and yet hardly meant."""
-    for a, assertion in enumerate(suite.assertions):
-        yield from _assertion_warnings(assertion, ("assertions", a), place)
+    for assertion, loc in placed_assertions(suite):
+        yield from _assertion_warnings(assertion, loc, place)
+    yield from _swamped(suite, place)
     for c, case in enumerate(suite.cases):
         here: Loc = ("cases", c)
         for loc, message in case.placeholders():
             yield place((*here, *loc), f"{message} No run of it starts.", level="warning")
         for t, turn in enumerate(case.turns):
             there: Loc = (*here, "turns", t)
-            for a, assertion in enumerate(turn.assertions or []):
-                yield from _assertion_warnings(assertion, (*there, "assertions", a), place)
-            for message in _expected_problems(suite, turn):
+            for _, message in missed_by_expected(turn.expected, suite.assertions_for(turn)):
                 yield place((*there, "expected"), message, level="warning")
-        for a, assertion in enumerate(case.final_assertions):
-            yield from _assertion_warnings(assertion, (*here, "final_assertions", a), place)
         if suite.asserts_nothing(case):
             message = (
                 f"Nothing is asserted in case {case.name!r}: no check with a weight and no limit. "
@@ -283,14 +317,16 @@ def suite_warnings(suite: SuiteSpec, place: Callable[..., Problem]) -> Iterator[
             yield place((*here, "turn_timeout_s"), message, level="warning")
 
 
-def _expected_problems(suite: SuiteSpec, turn: TurnSpec) -> Iterator[str]:
-    """Say which checks, the suite's among them, cannot work with the expected text of a turn."""
-    if turn.expected is None:
-        return
-    for assertion in suite.assertions_for(turn):
-        problem = assertion.grader.expected_problem(turn.expected)
-        if assertion.lacks_expected and problem is not None:
-            yield f"{assertion.type}: {problem}"
+def _swamped(suite: SuiteSpec, place: Callable[..., Problem]) -> Iterator[Problem]:
+    """Warn of the first case in which the weight of one check leaves the others no say."""
+    for c, case in enumerate(suite.cases):
+        if heavy := suite.swamping(case):
+            message = (
+                f"In case {case.name!r} the check {heavy.label!r} weighs so much that the score goes by"
+                " it alone. Give the others more weight, or leave them out."
+            )
+            yield place(("cases", c), message, value="", level="warning")
+            return
 
 
 def _assertion_warnings(

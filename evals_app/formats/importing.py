@@ -26,9 +26,17 @@ from evals_app.formats.detect import (
     suite_dialect,
 )
 from evals_app.formats.document import MAX_VALUES, Document, json_document, values_in
-from evals_app.formats.draft import MAX_PARTS, TOO_MANY_PARTS, Draft, parts_in
+from evals_app.formats.draft import (
+    MAX_PARTS,
+    TOO_MANY_PARTS,
+    Draft,
+    hollow_parts,
+    informing,
+    parts_in,
+)
 from evals_app.formats.foreign import Around, Read
 from evals_app.formats.kinds import Dialect, Kind
+from evals_app.formats.naming import Holdings, check_names
 from evals_app.formats.native import read_native
 from evals_app.formats.problems import FormatError, Level, Problem
 from evals_app.formats.references import (
@@ -148,9 +156,12 @@ def read_files(
     problems += found
     schemas |= _schemas(opened)
     for draft in drafts:
-        problems += draft.problems
+        problems += [*draft.problems, *hollow_parts(draft)]
+    drafts = list(map(informing, drafts))
     problems += check_slugs(drafts)
     problems += check_references(drafts, known, unread=unread)
+    holdings = Holdings(known.abilities, known.contents_of, schemas, known.hidden)
+    problems += check_names(drafts, holdings.with_drafts(drafts, unread.get("agent", ())))
     problems += list(check_fixtures(drafts, schemas, reported=problems, hidden=hidden))
     problems = list(dict.fromkeys(problems))  # several suites may read one file
     if any(each.level == "error" for each in problems):

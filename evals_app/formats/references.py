@@ -6,11 +6,13 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from evals_app.engine.agent_spec import OUTSIDE, AgentSpec
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.inventory import Abilities
 from evals_app.engine.spec import ProviderKind
 from evals_app.engine.suite import near
 from evals_app.formats.draft import Draft, Reference
 from evals_app.formats.kinds import KINDS, Kind
+from evals_app.formats.naming import Contents
 from evals_app.formats.problems import Problem
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec, check_entities
 from fixtures_app.tools import TOOLS
@@ -22,19 +24,20 @@ _MANY = 8
 class Known:
     """What exists before an import: slugs, and what must be known about them.
 
-    `agents` gives each agent's driver, `tools` what agents may call beside the tools of worlds,
-    `entity_types` each type's JSON Schema. `size_of` tells how
+    `agents` gives each agent's driver, `abilities` what each may call, `entity_types` each type's
+    JSON Schema. `contents_of` tells what checks may name of a fixture. `size_of` tells how
     many bytes the stored content of a SHA-256 has; None if there is none. `fixtures_of` tells
     which fixtures the suite of a slug has. `hidden` are the kinds of which whoever imports may see
     nothing: no message repeats their names or what they hold.
     """
 
     agents: Mapping[str, str] = field(default_factory=dict)
-    tools: frozenset[str] = frozenset()
+    abilities: Mapping[str, Abilities] = field(default_factory=dict)
     fixtures: frozenset[str] = frozenset()
     entity_types: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     # Azure's address is every site's own: nobody has it from the start.
     providers: frozenset[str] = frozenset(get_args(ProviderKind)) - {"azure_openai"}
+    contents_of: Callable[[str], Contents | None] = lambda _: None
     size_of: Callable[[str], int | None] = lambda _: None
     fixtures_of: Callable[[str], Sequence[str]] = lambda _: ()
     hidden: frozenset[str] = frozenset()
@@ -44,7 +47,6 @@ class Known:
         return replace(
             self,
             agents={} if "agent" in self.hidden else self.agents,
-            tools=frozenset() if "agent" in self.hidden else self.tools,
             fixtures=frozenset() if "fixture" in self.hidden else self.fixtures,
             entity_types={} if "entity type" in self.hidden else self.entity_types,
             providers=Known().providers if "provider" in self.hidden else self.providers,
@@ -84,8 +86,6 @@ def check_references(
     given = {
         kind: {**dict.fromkeys(unread.get(kind, ()), ""), **_slugs(drafts, kind)} for kind in KINDS
     }
-    agents = {**known.agents, **given["agent"]}
-    own_tools = _own_tools(drafts)
 
     def names(stored: Known) -> dict[str, Sequence[str]]:
         drivers = {**stored.agents, **given["agent"]}
@@ -95,15 +95,12 @@ def check_references(
             "fixture": [*given["fixture"], *stored.fixtures],
             "provider": [*given["provider"], *stored.providers],
             "tool": list(TOOLS),
-            "asserted tool": [*TOOLS, *stored.tools, *own_tools],
         }
 
     there, seen = names(known), names(known.visible())
     drivers = {**known.visible().agents, **given["agent"]}
     for draft in drafts:
         for reference in draft.references:
-            if reference.kind == "asserted tool" and _has_unknown_tools(draft, agents):
-                continue
             if reference.name not in there[reference.kind]:
                 yield _unknown(draft, reference, seen, drivers)
 
@@ -115,17 +112,6 @@ def _slugs(drafts: Sequence[Draft], kind: Kind) -> dict[str, str]:
         for draft in drafts
         if draft.kind == kind and draft.slug is not None
     }
-
-
-def _own_tools(drafts: Sequence[Draft]) -> set[str]:
-    specs = (draft.spec for draft in drafts if isinstance(draft.spec, AgentSpec))
-    return {name for spec in specs for name in spec.tool_names}
-
-
-def _has_unknown_tools(draft: Draft, agents: Mapping[str, str]) -> bool:
-    """Whether the agent of a suite brings tools that nobody here knows."""
-    agent = draft.data.get("agent") if isinstance(draft.data, dict) else None
-    return isinstance(agent, str) and agents.get(agent) in OUTSIDE
 
 
 def _unknown(
@@ -143,9 +129,6 @@ def _unknown(
         hint = f" Known: {', '.join(sorted(known)[:_MANY])}{more}"
     if reference.kind == "tool":
         message = f"There is no tool {name!r}.{hint}"
-    elif reference.kind == "asserted tool":
-        message = f"No agent has a tool {name!r}, so this check always ends the same way.{hint}"
-        return draft.place(reference.loc, message, level="warning")
     elif reference.kind == "scripted judge" and name in drivers:
         message = (
             f"A judge scripted/{name} needs an agent with driver scripted; {name!r} has driver "

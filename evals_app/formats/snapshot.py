@@ -11,10 +11,12 @@ from typing import Literal
 from pydantic import Field
 
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.inventory import Inventory
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.similarity import SimilaritySpec
 from evals_app.engine.spec import ModelRef, ProviderSpec, Spec
 from evals_app.engine.suite import CaseSpec, SuiteSpec
+from evals_app.formats.naming import Contents, inventory_of
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 SCHEMA_VERSION: Literal[2] = 2
@@ -38,6 +40,14 @@ class SnapshotSpec(Spec):
     fixtures: list[FixtureSpec] = Field(default_factory=list)
     entity_types: list[EntityTypeSpec] = Field(default_factory=list)
     providers: list[ProviderSpec] = Field(default_factory=list)
+
+    @property
+    def inventory(self) -> Inventory:
+        """Tell what checks may name."""
+        types = [each.slug for each in self.entity_types]
+        return inventory_of(
+            self.agent.slug, self.agent.abilities, map(Contents.of, self.fixtures), types
+        )
 
     def canonical(self) -> str:
         """Write it as the one JSON text that this content has, defaults included."""

@@ -22,7 +22,6 @@ from evals_app.formats.draft import (
     rows,
     suite_warnings,
     surprises,
-    tool_references,
     validated,
 )
 from evals_app.formats.problems import Loc, Problem, holds
@@ -261,8 +260,6 @@ def _references(data: Mapping[str, Any]) -> Iterator[Reference]:
     if isinstance(data.get("agent"), str):
         yield Reference("agent", data["agent"], ("agent",))
     yield from model_references(data.get("judgeModel", JUDGE), ("judgeModel",))
-    for assertion, loc in _assertions(data):
-        yield from tool_references(assertion, loc)
 
 
 def _assertions(data: Any) -> Iterator[tuple[Mapping[str, Any], Loc]]:  # noqa: ANN401 - JSON

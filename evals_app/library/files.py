@@ -42,6 +42,7 @@ from evals_app.library.comparing import (
     digest_of,
 )
 from evals_app.library.edits import edit_of, note_changes
+from evals_app.library.inventories import contents_of
 from evals_app.library.memory import set_aside, uncollected
 from evals_app.library.rights import EVERYTHING, Rights
 from evals_app.library.saving import (
@@ -133,7 +134,10 @@ def import_files(
                 # Code of the operator's is imported here, so nobody may have to wait for it.
                 known = _known(rights)
                 reachable = dataclasses.replace(
-                    known, size_of=_stored_sizes(), fixtures_of=_fixtures_of
+                    known,
+                    size_of=_stored_sizes(),
+                    fixtures_of=_fixtures_of,
+                    contents_of=functools.cache(contents_of),
                 )
                 with uncollected():
                     imported = read_files(
@@ -418,7 +422,9 @@ def _known(rights: Rights) -> Known:
     """Give what exists: equal for as long as none of it changes, so there is no function in it."""
     return Known(
         agents=dict(Agent.objects.values_list("slug", "driver")),
-        tools=frozenset(name for row in Agent.objects.all() for name in row.tool_names),
+        abilities={
+            row.slug: row.abilities for row in Agent.objects.only("slug", "driver", "tools")
+        },
         fixtures=frozenset(Fixture.objects.values_list("slug", flat=True)),
         entity_types=known_schemas(),
         # Those that every site has count even where somebody removed their rows.

@@ -4,7 +4,8 @@ from typing import Any
 
 from django.db import models
 
-from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agent_spec import AgentSpec, abilities_of
+from evals_app.engine.inventory import Abilities
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.tool_spec import written_names
 from fixtures_app.models import Importable
@@ -77,6 +78,11 @@ class Agent(Importable):
     @property
     def tool_names(self) -> list[str]:
         return [name for each in self.tools for name in written_names(each)]
+
+    @property
+    def abilities(self) -> Abilities:
+        """Tell which tools it has, and whether it finds knowledge outside of its world."""
+        return abilities_of(self.driver, self.tools)
 
     def written(self) -> dict[str, Any]:
         """Give what a file would say."""

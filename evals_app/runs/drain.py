@@ -45,6 +45,7 @@ def plan_of(run: Run) -> Plan:
         secret=salted_hmac("evals_app.judge", str(run.pk)).digest(),
         execution_s=settings.EVALS_EXECUTION_S,
         has_ceiling=run.max_cost_usd is not None,
+        inventory=frozen.inventory,
     )
 
 

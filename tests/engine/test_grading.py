@@ -21,6 +21,7 @@ from evals_app.engine.aids import (
 from evals_app.engine.errors import JudgeError, RateLimitedError
 from evals_app.engine.graders import Grader, PlainGrader
 from evals_app.engine.grading import NO_AIDS, grade_trial
+from evals_app.engine.inventory import Abilities, Inventory
 from evals_app.engine.suite import AssertionSpec
 from evals_app.engine.trial import (
     Cause,
@@ -637,3 +638,36 @@ async def test_a_trial_that_never_began_has_all_its_rows() -> None:
     assert len(found) == 5
     assert {each.grade.cause for each in found} == {Cause.HARNESS}
     assert {each.grade.passed for each in found} == {None}
+
+
+# Names that nothing has
+
+DESK = Inventory.of(
+    "desk", Abilities(frozenset({"refund"}), finds_elsewhere=False), chunks=["returns"]
+)
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        {"type": "tool_called", "value": "refnd"},
+        {"type": "tool_not_called", "value": "refnd"},
+        {"type": "tool_calls", "tools": ["refnd"]},
+        {"type": "tool_use", "tool": "refnd"},
+        {"type": "chunks_fetched", "chunks": ["retruns"]},
+        {"type": "world_changes", "deleted": [{"type": "ordr"}]},
+    ],
+    ids=lambda each: each["type"],
+)
+async def test_a_check_that_names_what_nothing_has_says_nothing_of_the_agent(
+    assertion: dict[str, Any],
+) -> None:
+    trial = make_trial(make_turn())
+    case = make_case(turns=[turn(assertions=[assertion])])
+
+    (found,) = await grade_trial(
+        trial, case=case, suite=make_suite(case), aids_for=lambda *_: Aids(), inventory=DESK
+    )
+
+    assert (found.grade.status, found.grade.cause) == (GradeStatus.ERROR, Cause.CASE)
+    assert found.grade.passed is None

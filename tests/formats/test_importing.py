@@ -309,54 +309,6 @@ def test_two_fixtures_cannot_declare_different_types_under_one_slug() -> None:
     assert "has another schema in a.fixture.yaml:3" in found.message
 
 
-def test_a_check_of_a_tool_that_nobody_has_is_warned_of() -> None:
-    suite = SUITE.replace(
-        "{type: contains, value: hello}", "{type: tool_not_called, value: entity.delet}"
-    )
-
-    found = read({"a.agent.yaml": AGENT, "s.suite.yaml": suite})
-
-    assert [(each.line, each.level) for each in found.warnings] == [(9, "warning")]
-    assert "Did you mean 'entity.delete'?" in found.warnings[0].message
-
-
-@pytest.mark.parametrize(
-    "assertion",
-    [
-        pytest.param("{type: tool_called, value: entity.delete}", id="tool that exists"),
-        pytest.param(
-            "{type: tool_called, value: entity, name_match: contains}", id="part of a name"
-        ),
-    ],
-)
-def test_a_check_of_a_known_tool_is_not_warned_of(assertion: str) -> None:
-    suite = SUITE.replace("{type: contains, value: hello}", assertion)
-
-    assert read({"a.agent.yaml": AGENT, "s.suite.yaml": suite}).warnings == []
-
-
-@pytest.mark.parametrize(
-    "agent",
-    [
-        pytest.param(
-            "driver: http\nurl: https://a.example/\n", id="nobody knows the tools of its agent"
-        ),
-        pytest.param(
-            "driver: scripted\nrules: [{reply: a}]\n"
-            "tools: [{name: orders.find, rules: [{result: 1}]}]\n",
-            id="a tool of the agent's own",
-        ),
-    ],
-)
-def test_a_check_of_a_tool_that_an_agent_brings_is_not_warned_of(agent: str) -> None:
-    suite = SUITE.replace(
-        "{type: contains, value: hello}", "{type: tool_called, value: orders.find}"
-    )
-    files = {"a.agent.yaml": f"agent: A\nslug: support\n{agent}", "s.suite.yaml": suite}
-
-    assert read(files).warnings == []
-
-
 @pytest.mark.parametrize(
     ("path", "content"),
     [

@@ -521,12 +521,6 @@ def test_mistakes_of_several_kinds_are_reported_together() -> None:
             id="nothing asserted",
         ),
         pytest.param(
-            HEAD + turn_with("- type: tool_not_called\n  value: entity.delte\n"),
-            10,
-            "Did you mean 'entity.delete'?",
-            id="tool that nobody has",
-        ),
-        pytest.param(
             HEAD
             + "cases:\n  - name: c\n    contextParams: {country: no}\n    turns:\n      - user: hi\n"
             "        assertions: [{type: contains, value: x}]\n",

@@ -60,7 +60,7 @@ class Grader(Spec):
         """Say why no reply could fail this check, and what to write instead; None if one could."""
         return None
 
-    def names(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[Named]:
         """Find the tools, chunks and entities that it names."""
         return iter(())
 

@@ -107,7 +107,7 @@ class ExpectedEntity(Spec):
             raise ValueError(msg)
         return self
 
-    def names(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[Named]:
         """Find the entity and the type that it names."""
         if self.id is not None:
             yield Named("entity", self.id, ("id",))
@@ -186,7 +186,7 @@ class ExpectedLink(Spec):
             raise ValueError(msg)
         return self
 
-    def names(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[Named]:
         """Find the entities that it names; what a relation is called is up to the agent."""
         for key, end in (("from", self.from_), ("to", self.to)):
             if end is not None:

@@ -50,7 +50,7 @@ class ChunksFetched(PlainGrader):
             details={"missing": missing, "extra": extra},
         )
 
-    def names(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[Named]:
         for n, chunk in enumerate(self.chunks):
             yield Named("chunk", chunk, ("chunks", n))
 

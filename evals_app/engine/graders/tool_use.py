@@ -128,7 +128,7 @@ class ToolUse(PlainGrader):
     def warnings(self) -> list[str]:
         return matcher_warnings(self.args or {})
 
-    def names(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[Named]:
         yield Named("tool", self.tool, ("tool",))
 
     def decides(self, threshold: float | None) -> bool:

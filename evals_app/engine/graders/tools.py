@@ -77,7 +77,7 @@ class _OneCall(PlainGrader):
     def warnings(self) -> list[str]:
         return matcher_warnings(self.args)
 
-    def names(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[Named]:
         yield Named("tool", self.value, ("value",), is_part=self.name_match == "contains")
 
     def _is_named(self, call: ToolCall) -> bool:
@@ -387,6 +387,6 @@ class ToolCalls(PlainGrader):
     def warnings(self) -> list[str]:
         return [warning for tool in self.tools for warning in matcher_warnings(tool.args)]
 
-    def names(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[Named]:
         for n, tool in enumerate(self.tools):
             yield Named("tool", tool.name, ("tools", n, "name"))

@@ -210,10 +210,10 @@ class WorldChanges(PlainGrader):
         text = "; ".join(parts)
         return text[:1].upper() + text[1:]
 
-    def names(self) -> Iterator[Named]:
+    def mentions(self) -> Iterator[Named]:
         for kind, wanted in self._expected().items():
             for n, each in enumerate(wanted):
-                for name in each.names():
+                for name in each.mentions():
                     yield replace(name, loc=(kind, n, *name.loc))
 
     def warnings(self) -> list[str]:
