@@ -268,7 +268,7 @@ def _rates(
     asked: _Asked, total: Effort, providers: Sequence[ProviderSpec]
 ) -> tuple[_Rates, tuple[str, ...]]:
     """Give what tokens cost, and the models that have no price."""
-    prices = {each.slug: Prices(each.prices) for each in providers}
+    prices = {each.slug: Prices.of(each) for each in providers}
     agent, unpriced = _mean_rates(
         asked.agent,
         prices,

@@ -132,7 +132,7 @@ class Obstacles:
         specs = {spec.slug: spec for spec in providers if spec.kind != "scripted"}
         for model in models:
             spec = specs.get(model.provider)
-            if spec is not None and not Prices(spec.prices).knows(model.name):
+            if spec is not None and not Prices.of(spec).knows(model.name):
                 self._say(
                     f"{model} has no price today, so a ceiling of "
                     f"{usd_text(ceiling, is_exact=True)} could not be kept. Enter its price on the "

@@ -87,7 +87,7 @@ class Models:
             slug: Provider(
                 spec,
                 slots=Slots(spec.max_concurrency),
-                prices=Prices(spec.prices),
+                prices=Prices.of(spec),
                 setting=self._setting,
                 purse=self._purse,
                 pace=self._pace(spec),

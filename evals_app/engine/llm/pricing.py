@@ -4,12 +4,23 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
 from itertools import groupby
+from typing import Self
 
-from evals_app.engine.spec import PriceSpec
+from evals_app.engine.spec import PriceSpec, ProviderSpec
 from evals_app.engine.trial import Usage
 
 _MILLION = 1_000_000
 _NANO = Decimal("0.000000001")
+# Whoever runs an Ollama server pays for the machine, not for its calls.
+_FREE = PriceSpec(
+    model="*",
+    valid_from=date.min,
+    input_usd=Decimal(0),
+    output_usd=Decimal(0),
+    cache_read_usd=Decimal(0),
+    cache_write_5m_usd=Decimal(0),
+    cache_write_1h_usd=Decimal(0),
+)
 
 
 def prices_on(day: date, prices: Sequence[PriceSpec]) -> list[PriceSpec]:
@@ -55,8 +66,14 @@ def usd_text(usd: Decimal | float | None, *, is_exact: bool = False) -> str:
 class Prices:
     """The prices of one provider that are in force; calls are priced one by one, tiers being theirs."""
 
-    def __init__(self, prices: Iterable[PriceSpec]) -> None:
+    def __init__(self, prices: Iterable[PriceSpec], *, otherwise: PriceSpec | None = None) -> None:
         self._prices = list(prices)
+        self._otherwise = [otherwise] if otherwise else []
+
+    @classmethod
+    def of(cls, provider: ProviderSpec) -> Self:
+        """Return the prices of a provider; Ollama's models cost nothing unless a price is named."""
+        return cls(provider.prices, otherwise=_FREE if provider.kind == "ollama" else None)
 
     def knows(self, model: str) -> bool:
         return bool(self._tiers(model, is_batch=False))
@@ -124,7 +141,8 @@ class Prices:
             if price.model.endswith("*") and model.startswith(price.model[:-1])
         ]
         longest = max((len(price.model) for price in patterns), default=0)
-        return [price for price in patterns if len(price.model) == longest]
+        found = [price for price in patterns if len(price.model) == longest]
+        return found or [price for price in self._otherwise if price.is_batch == is_batch]
 
 
 def _input_rates(price: PriceSpec) -> list[Decimal]:

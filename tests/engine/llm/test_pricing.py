@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals_app.engine.llm.pricing import Prices, prices_of, prices_on, usd_text
-from evals_app.engine.spec import PriceSpec
+from evals_app.engine.spec import PriceSpec, ProviderSpec
 from evals_app.engine.trial import Usage
 
 MODEL = "claude-haiku-5-5"
@@ -49,6 +49,18 @@ def cost(usage: Usage, *prices: PriceSpec, model: str = MODEL, is_batch: bool = 
 )
 def test_each_kind_of_token_has_its_price(usage: Usage, usd: str) -> None:
     assert cost(usage, make_price(**ALL)) == Decimal(usd)
+
+
+def test_only_the_models_of_an_ollama_server_cost_nothing_unless_a_price_is_named() -> None:
+    own = ProviderSpec(
+        provider="GPU", slug="gpu", kind="ollama", prices=[make_price(model="big*", input_usd=3)]
+    )
+    usage = Usage(1_000_000, 0)
+
+    assert Prices.of(own).cost_usd("llama3.2", usage) == 0
+    assert Prices.of(own).cost_usd("big-one", usage) == 3
+    assert Prices.of(own).bound_usd("llama3.2", most_prompt_tokens=9, max_output_tokens=9) == 0
+    assert Prices.of(own.model_copy(update={"kind": "openai"})).cost_usd("llama3.2", usage) is None
 
 
 @pytest.mark.parametrize(
