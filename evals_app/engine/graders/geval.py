@@ -68,6 +68,9 @@ class GEval(MeasuredGrader):
     strict_mode: Annotated[
         bool, Field(title="Pass or fail", description="Instead of a grade from 1 to 5.")
     ] = False
+    scale: Annotated[
+        Literal["1-5", "0-10"], Field(title="Scale", description="The grades of the judge.")
+    ] = "1-5"
     votes: Annotated[
         Literal[1, 3, 5],
         Field(

@@ -5,7 +5,7 @@ Each file becomes a suite, by the name of its agent, and the agent itself if it 
 Source: the HoloDeck documentation, pages Evaluations and Agent Configuration.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,29 +18,52 @@ from evals_app.formats.holodeck.metrics import read_metrics
 from evals_app.formats.holodeck.models import Models
 from evals_app.formats.holodeck.shapes import AgentFile, Case, CaseFile
 from evals_app.formats.holodeck.source import Source
-from evals_app.formats.problems import FormatError, Loc
+from evals_app.formats.holodeck.variables import has_variable
+from evals_app.formats.problems import FormatError, Loc, Problem
 from evals_app.formats.yaml_source import read_yaml
 
 # What says that a file has something to evaluate.
 _OF_SUITES = ("evaluations", "test_cases", "test_cases_file")
+# Seconds for a turn, and conversations at once.
+_MOST = {"llm_timeout": 1500, "parallel_test_cases": 1000}
 _READ = AgentFile.model_fields.keys() - {"tools"}
 
 
 def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
     """Read agent files, and the files of cases and instructions that they name."""
-    models = Models()
-    drafts = [draft for each in documents for draft in _read_file(each, around, models)]
-    yield from models.drafts
-    yield from drafts
+    models, unfilled = Models(), dict[tuple[str, str], Problem]()
+    drafts = [draft for each in documents for draft in _read_file(each, around, models, unfilled)]
+    for draft in (*models.drafts, *drafts):
+        yield _without_what_follows(draft, unfilled)
 
 
-def _read_file(document: Document, around: Around, models: Models) -> list[Draft]:
-    ignored = frozenset(document.data if isinstance(document.data, dict) else ()) - _READ
+def _without_what_follows(draft: Draft, unfilled: Mapping[tuple[str, str], Problem]) -> Draft:
+    """Return a draft in which nothing else is wrong where a variable has no value."""
+    problems = tuple(
+        each
+        for each in draft.problems
+        if each.level != "error" or unfilled.get((each.path, each.keys), each) == each
+    )
+    references = tuple(each for each in draft.references if not has_variable(each.name))
+    return replace(draft, problems=problems, references=references)
+
+
+def _read_file(
+    document: Document,
+    around: Around,
+    models: Models,
+    unfilled: dict[tuple[str, str], Problem],
+) -> list[Draft]:
+    written = document.data if isinstance(document.data, dict) else {}
+    has_suite = any(written.get(key) is not None for key in _OF_SUITES)
+    ignored = frozenset(written) - _READ
+    if has_suite and around.agent is not None:
+        ignored |= {"instructions"}
     source = Source.of(document, AgentFile, around, ignored=ignored)
     file = source.part(AgentFile, ())
-    tested = read_agent(source, file, models)
+    tested = read_agent(source, file, models, has_suite=has_suite)
     drafts = [] if tested.draft is None else [tested.draft]
-    if any(source.value((key,)) is not None for key in _OF_SUITES):
+    if has_suite:
         drafts.append(_suite(source, file or AgentFile(), tested, models))
     elif tested.draft is None:
         if file is not None:
@@ -51,7 +74,8 @@ def _read_file(document: Document, around: Around, models: Models) -> list[Draft
     if not source.is_sound:
         # What was left out because it is not sound gives doubts that nobody needs.
         found = tuple(each for each in found if each.level == "error")
-    return [*others, replace(last, problems=(*source.found(), *found))]
+    unfilled |= source.unfilled
+    return [*others, replace(last, problems=(*source.problems, *found))]
 
 
 def _suite(source: Source, file: AgentFile, tested: Tested, models: Models) -> Draft:
@@ -76,7 +100,7 @@ def _suite(source: Source, file: AgentFile, tested: Tested, models: Models) -> D
         "slug": slug,
         "agent": tested.slug,
         "description": file.description or "",
-        "judge_model": _judge(source, file, places, models),
+        "judge_model": _judge(source, file, tested, places, models),
         "assertions": [each.data for each in checks],
         "cases": cases,
         **_how_to_run(source, file, places, cases),
@@ -84,10 +108,14 @@ def _suite(source: Source, file: AgentFile, tested: Tested, models: Models) -> D
     return drafted("suite", "holodeck", document, data, place=places)
 
 
-def _judge(source: Source, file: AgentFile, places: Places, models: Models) -> Any:  # noqa: ANN401
-    if file.evaluations is None or file.evaluations.model is None:
-        return "agent"
+def _judge(source: Source, file: AgentFile, tested: Tested, places: Places, models: Models) -> Any:  # noqa: ANN401
     loc: Loc = ("evaluations", "model")
+    if file.evaluations is None or file.evaluations.model is None:
+        if file.model is None or not tested.is_replaced:
+            return "agent"
+        # It would judge itself, and goes on to judge whichever agent is tested in its place.
+        places.note(("judge_model",), source.document, ("model",))
+        return models.named(source, ("model",), file.model)
     places.note(("judge_model",), source.document, loc)
     return models.named(source, loc, file.evaluations.model)
 
@@ -99,15 +127,26 @@ def _how_to_run(
     if file.execution is None:
         return {}
     here: Loc = ("execution",)
-    if (timeout := file.execution.llm_timeout) is not None:
+    if (timeout := _within(source, "llm_timeout", file.execution.llm_timeout)) is not None:
         for c, case in enumerate(cases):
             case["turn_timeout_s"] = timeout
             where = ("cases", c, "turn_timeout_s")
             places.note(where, source.document, (*here, "llm_timeout"))
-    if (at_once := file.execution.parallel_test_cases) is None:
+    at_once = _within(source, "parallel_test_cases", file.execution.parallel_test_cases)
+    if at_once is None:
         return {}
     places.note(("concurrency",), source.document, (*here, "parallel_test_cases"))
     return {"concurrency": at_once}
+
+
+def _within(source: Source, key: str, written: float | None) -> float | None:
+    """Return a setting, or the most that is possible here if it is more, which is reported."""
+    most = _MOST[key]
+    if written is None or written <= most:
+        return written
+    message = f"At most {most} is possible here, so {written:g} is read as {most}."
+    source.say(("execution", key), message, level="loss")
+    return most
 
 
 def _unsound(source: Source, slug: str | None) -> Draft:
@@ -134,7 +173,8 @@ def _cases(source: Source, places: Places, models: Models) -> list[dict[str, Any
         return []
     other, loc = _case_file(document, source.around)
     cases = CaseReader(other, places, models).read(loc)
-    source.problems += other.found()
+    source.problems += other.problems
+    source.unfilled |= other.unfilled
     return cases
 
 

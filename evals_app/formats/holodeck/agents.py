@@ -14,6 +14,9 @@ from evals_app.formats.problems import Loc
 
 _HEADING = re.compile(r"\A---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
 
+# The keys of a file that describe its agent.
+_OF_AGENTS = ("model", "instructions", "tools")
+
 # What to do about each kind of tool.
 _SEARCH = (
     "put what it searches into the chunks of a fixture and give the agent knowledge.search, or give"
@@ -50,10 +53,15 @@ class Tested:
     slug: str | None
     loc: Loc = ()
     draft: Draft | None = None
+    is_replaced: bool = False  # by the one that whoever imports names
 
 
-def read_agent(source: Source, file: AgentFile | None, models: Models) -> Tested:
+def read_agent(
+    source: Source, file: AgentFile | None, models: Models, *, has_suite: bool
+) -> Tested:
     """Tell which agent a file is about, and read it if it is described there."""
+    if has_suite and source.around.agent is not None:
+        return _replaced(source, source.around.agent)
     if file is not None and file.model is not None and file.model.provider == SCRIPTED:
         for key in ("instructions", "tools"):
             if getattr(file, key):
@@ -65,13 +73,23 @@ def read_agent(source: Source, file: AgentFile | None, models: Models) -> Tested
     _report_tools(source)
     if any(source.value((key,)) is not None for key in ("model", "instructions")):
         return _described(source, file, models)
-    if source.around.agent is None:
-        message = (
-            "This file names no agent: it has no `model` and no `instructions`. Write them, or"
-            " choose an agent that exists when you import (--agent)."
-        )
-        source.say((), message)
-    return Tested(source.around.agent)
+    message = (
+        "This file names no agent: it has no `model` and no `instructions`. Write them, or"
+        " choose an agent that exists when you import (--agent)."
+    )
+    source.say((), message)
+    return Tested(None)
+
+
+def _replaced(source: Source, agent: str) -> Tested:
+    """Test the agent that whoever imports names; what the file says of its own is lost."""
+    has_own = False
+    for key in _OF_AGENTS:
+        if source.value((key,)) is not None:
+            message = f"The suite tests {agent}, as --agent says; this is left out."
+            source.say((key,), message, at_key=True, level="loss")
+            has_own = True
+    return Tested(agent, is_replaced=has_own)
 
 
 def _described(source: Source, file: AgentFile | None, models: Models) -> Tested:

@@ -1,5 +1,6 @@
 """Test cases: what is said, what is expected, and by which checks."""
 
+import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -119,7 +120,7 @@ class CaseReader:
         return able
 
     def _files(self, files: Sequence[File], loc: Loc) -> list[dict[str, Any]]:
-        paths = []
+        paths: dict[str, dict[str, Any]] = {}
         for n, file in enumerate(files):
             here = (*loc, n)
             if file.url is not None:
@@ -127,9 +128,12 @@ class CaseReader:
                 self.source.say((*here, "url"), message)
             elif file.path is None:
                 self.source.say(here, "A file needs its `path`, from the folder of agent.yaml.")
+            elif (path := posixpath.normpath(file.path)) in paths:
+                message = "This turn shows this file already; once is enough. Left out."
+                self.source.say(here, message, level="loss")
             else:
-                paths.append({"path": file.path})
-        return paths
+                paths[path] = {"path": file.path}
+        return list(paths.values())
 
     def _expected_calls(self, turn: Turn | Case, loc: Loc) -> list[Check]:
         here = (*loc, "expected_tools")

@@ -7,7 +7,13 @@ Source: the HoloDeck documentation, pages Evaluations, Agent Configuration and L
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from evals_app.formats.foreign import Foreign
 
@@ -33,6 +39,16 @@ Apart = Annotated[list[Row], WrapValidator(_only_a_list)]
 Number = Annotated[float, BeforeValidator(_number)]
 Whole = Annotated[int, BeforeValidator(_number)]
 Text = Annotated[str, Field(min_length=1)]
+
+
+def _message(written: str) -> str:
+    if not written.strip():
+        msg = "Only spaces: write what the user says."
+        raise ValueError(msg)
+    return written
+
+
+Message = Annotated[Text, AfterValidator(_message)]
 
 
 class Llm(Foreign):
@@ -88,6 +104,7 @@ class Standard(_Metric):
             "groundedness",
             "relevance",
             "coherence",
+            "fluency",
             "safety",
         ],
         Field(description="What is measured."),
@@ -191,14 +208,14 @@ class _Expecting(Foreign):
 class Turn(_Expecting):
     """One message, and what is expected."""
 
-    input: Annotated[Text, Field(description="What the user says.")]
+    input: Annotated[Message, Field(description="What the user says.")]
 
 
 class Case(_Expecting):
     """A conversation: of one message, or of several turns."""
 
     name: Text | None = None
-    input: Text | None = None
+    input: Message | None = None
     turns: Annotated[Apart[Turn], Field(min_length=1)] | None = None
 
 

@@ -1,6 +1,5 @@
 """A file of HoloDeck while it is read, with its variables filled in."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +16,7 @@ class Source(Reading):
     """A file whose `data` has values in place of variables; messages show what was written."""
 
     data: Any = field(default=None, repr=False)
-    _unfilled: Mapping[str, Problem] = field(default_factory=dict)
+    unfilled: dict[tuple[str, str], Problem] = field(default_factory=dict)  # by path and keys
 
     @classmethod
     def of(
@@ -38,12 +37,9 @@ class Source(Reading):
             data = filling.filled(data, ())
         seen = [each for each in document.surprises if not set(each.loc[:1]) & ignored]
         doubts = surprises(replace(document, surprises=tuple(seen)), shape)
-        unfilled = {each.keys: each for each in filling.problems if each.level == "error"}
+        errors = [each for each in filling.problems if each.level == "error"]
+        unfilled = {(each.path, each.keys): each for each in errors}
         return cls(document, around, [*filling.problems, *doubts], data, unfilled)
-
-    def found(self) -> list[Problem]:
-        """Give the problems; where a variable is missing, nothing else is wrong."""
-        return [each for each in self.problems if self._unfilled.get(each.keys, each) is each]
 
     def value(self, loc: Loc) -> Any:  # noqa: ANN401 - JSON
         """Give what stands in a place; None if nothing does."""

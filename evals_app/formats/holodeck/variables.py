@@ -24,6 +24,11 @@ def variable_in(text: str) -> str | None:
     return found[1] if found else None
 
 
+def has_variable(text: str) -> bool:
+    """Whether a variable in a text has no value."""
+    return _VARIABLE.search(text) is not None
+
+
 @dataclass(slots=True)
 class Filling:
     """Fills in the variables of a document; what cannot be filled in goes to `problems`."""

@@ -180,6 +180,18 @@ def test_a_file_that_cannot_be_shown_is_refused(file: str, key: str, message: st
     assert message in found.message
 
 
+def test_a_file_that_is_named_twice_is_shown_once() -> None:
+    text = with_turn("files: [{path: a.txt}, {path: ./a.txt}, {path: b.txt}]\n")
+
+    found = read(text, beside={"a.txt": "a", "b.txt": "b"})
+
+    assert [each.path for each in found.suites[0].spec.cases[0].turns[0].files] == [
+        "a.txt",
+        "b.txt",
+    ]
+    assert [each.keys for each in found.losses] == ["test_cases[0].files[1]"]
+
+
 def test_a_turn_shows_ten_files_at_most() -> None:
     files = "".join(f"  - {{path: {n}.txt}}\n" for n in range(11))
 
@@ -195,6 +207,7 @@ def test_a_turn_shows_ten_files_at_most() -> None:
         pytest.param("{}", "", "A case needs `input`", id="nothing"),
         pytest.param("hello", "", "Expected keys with values", id="text"),
         pytest.param("{input: ''}", ".input", "must not be empty", id="empty input"),
+        pytest.param("{input: '   '}", ".input", "Only spaces", id="blank input"),
         pytest.param("{turns: []}", ".turns", "At least one entry", id="no turns"),
         pytest.param("{turns: [{}]}", ".turns[0]", "`input` is missing", id="empty turn"),
         pytest.param(

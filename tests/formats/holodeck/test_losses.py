@@ -13,7 +13,7 @@ from evals_app.formats.holodeck.shapes import (
     Rag,
     Standard,
 )
-from tests.formats.holodeck.projects import read, whole, with_metrics
+from tests.formats.holodeck.projects import agent_file, read, whole, with_metrics
 
 
 def test_what_has_no_place_here_is_lost_with_a_reason() -> None:
@@ -117,15 +117,21 @@ def test_a_setting_that_does_nothing_is_lost_with_a_reason(
         pytest.param("openai: {max_turns: 3}", "openai"),
         pytest.param("deployment: {port: 8080}", "deployment"),
         pytest.param("execution: {cache_dir: x}", "execution.cache_dir"),
-        pytest.param("tools: [{name: w, type: hosted}]", "tools[0]"),
-        pytest.param("tools: [{name: w, type: skill}]", "tools[0]"),
-        pytest.param("tools: [{name: w, type: hierarchical_document}]", "tools[0]"),
     ],
 )
 def test_settings_of_the_agent_without_a_place_are_lost(line: str, key: str) -> None:
     found = read(f"{line}\ntest_cases: [{{input: hi, ground_truth: x}}]\n")
 
     assert [each.keys for each in found.losses] == [key]
+
+
+@pytest.mark.parametrize("kind", ["hosted", "skill", "hierarchical_document"])
+def test_tools_of_the_agent_are_lost(kind: str) -> None:
+    agent = agent_file("{provider: openai, name: m}")
+
+    found = read(f"{agent}tools: [{{name: w, type: {kind}}}]\n", agent=None)
+
+    assert [each.keys for each in found.losses] == ["tools[0]"]
 
 
 def test_the_optimizer_is_lost() -> None:

@@ -97,6 +97,7 @@ CRITERIA = (
                     "Verify technical accuracy of any code or commands provided",
                 ],
                 "evaluation_params": ["actual_output", "input"],
+                "scale": "0-10",
                 "threshold": 0.8,
                 "model": "openai/gpt-4",
             },
@@ -200,6 +201,59 @@ def test_a_deprecated_metric_becomes_its_successor_with_a_warning(
     assert successor in said[0].message
 
 
+@pytest.mark.parametrize(
+    ("metric", "threshold"),
+    [
+        pytest.param("- {metric: groundedness, threshold: 4}\n", 0.75, id="4 of 5"),
+        pytest.param("- {metric: coherence, threshold: 5}\n", 1, id="5 of 5"),
+        pytest.param(
+            "- {type: geval, name: n, criteria: c, threshold: 3.5}\n", 0.625, id="of geval"
+        ),
+        pytest.param("- {type: rag, metric_type: faithfulness, threshold: 4}\n", 0.75, id="rag"),
+    ],
+)
+def test_a_threshold_of_the_old_scale_is_read_as_a_share_and_said(
+    metric: str, threshold: float
+) -> None:
+    found = read(with_metrics(metric))
+
+    assert found.suites[0].spec.assertions[0].threshold == threshold
+    assert "evaluations.metrics[0].threshold" in [each.keys for each in found.warnings]
+
+
+@pytest.mark.parametrize(
+    "metric", ["- {metric: coherence, threshold: 6}\n", "- {metric: rouge, threshold: 4}\n"]
+)
+def test_any_other_threshold_above_one_is_refused(metric: str) -> None:
+    assert [each.keys for each in problems(with_metrics(metric))] == [
+        "evaluations.metrics[0].threshold"
+    ]
+
+
+def test_the_old_judges_grade_as_finely_as_those_of_holodeck() -> None:
+    metrics = "- {type: geval, name: n, criteria: c, threshold: 0.8}\n- {metric: fluency}\n"
+    strict = "- {type: geval, name: s, criteria: c, strict_mode: true}\n"
+
+    found = written(suite(with_metrics(metrics + strict)))["assertions"]
+
+    assert [each.get("scale") for each in found] == ["0-10", "0-10", None]
+
+
+@pytest.mark.parametrize("metric", ["f1_score", "bleu", "rouge", "meteor"])
+def test_likeness_is_measured_in_the_part_that_is_named(metric: str) -> None:
+    found = read(with_metrics(f"- {{metric: {metric}, response_path: answer}}\n"))
+
+    assert written(found.suites[0].spec)["assertions"][0]["response_path"] == "answer"
+    assert found.losses == []
+
+
+def test_an_old_metric_that_has_no_equal_is_lost_and_the_others_are_read() -> None:
+    found = read(with_metrics("- {metric: retrieval, threshold: 3}\n- {metric: equality}\n"))
+
+    assert [each.type for each in found.suites[0].spec.assertions] == ["exact_match"]
+    assert [each.keys for each in found.losses] == ["evaluations.metrics[0].metric"]
+
+
 def test_a_deprecated_metric_that_no_rag_metric_replaces_brings_criteria() -> None:
     metrics = "- {metric: coherence}\n- {metric: safety}\n"
 
@@ -286,7 +340,7 @@ def test_a_metric_of_the_suite_passes_over_turns_without_a_truth() -> None:
         pytest.param(
             "- {metric: geval, name: n, criteria: c}\n",
             ".metric",
-            "This is no standard metric. Write type: geval.",
+            "Write type: geval.",
             id="a type as standard metric",
         ),
         pytest.param(

@@ -2,6 +2,8 @@ from typing import Any
 
 import pytest
 
+from evals_app.engine.llm.pricing import Prices
+from evals_app.engine.trial import Usage
 from evals_app.formats import SourceFile, read_files
 from tests.formats.holodeck.projects import (
     QUICK_START,
@@ -29,6 +31,7 @@ def test_the_judge_is_named_at_three_levels() -> None:
             "type": "geval",
             "name": "Coherence",
             "criteria": "Evaluate response clarity.",
+            "scale": "0-10",
             "threshold": 0.75,
         },
     ]
@@ -106,6 +109,13 @@ def test_only_an_address_or_a_key_of_its_own_makes_a_provider(
 
     assert str(found.agents[0].spec.model) == name
     assert [written(each.spec) for each in found.providers] == ([provider] if provider else [])
+
+
+def test_models_on_an_ollama_server_of_ones_own_cost_nothing() -> None:
+    found = read(agent_file("{provider: ollama, name: m, endpoint: 'https://gpu.example.org'}"))
+
+    (provider,) = found.providers
+    assert Prices.of(provider.spec).cost_usd("m", Usage(1000, 10, cache_read=5)) == 0
 
 
 def test_an_address_that_several_files_name_is_one_provider() -> None:

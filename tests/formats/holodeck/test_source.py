@@ -131,10 +131,30 @@ def test_an_agent_without_metrics_and_cases_makes_no_suite() -> None:
     assert ([each.spec.slug for each in found.agents], found.suites) == (["a"], [])
 
 
-def test_an_agent_of_its_own_wins_over_the_one_that_the_person_names() -> None:
-    text = agent_file("{provider: openai, name: m}") + "test_cases: [{input: hi}]\n"
+def test_the_agent_that_the_person_names_takes_the_place_of_the_files_own() -> None:
+    agent = agent_file("{provider: openai, name: m}", instructions="{file: 'gone-${NOBODY}.md'}")
 
-    assert suite(text, agent="desk").agent == "a"
+    found = read(f"{agent}test_cases: [{{input: hi}}]\n", agent="desk")
+
+    (trial,) = found.suites
+    # The agent's own model judged in HoloDeck, and goes on to do so.
+    assert (trial.spec.slug, trial.spec.agent) == ("a", "desk")
+    assert str(trial.spec.judge_model) == "openai/m"
+    assert found.agents == []
+    assert [each.keys for each in found.losses] == ["model", "instructions"]
+
+
+def test_limits_above_ours_are_the_most_that_is_possible() -> None:
+    text = "execution: {llm_timeout: 3600, parallel_test_cases: 5000}\ntest_cases: [{input: hi}]\n"
+
+    found = read(text)
+
+    spec = found.suites[0].spec
+    assert (spec.cases[0].turn_timeout_s, spec.concurrency) == (1500, 1000)
+    assert [each.keys for each in found.losses] == [
+        "execution.llm_timeout",
+        "execution.parallel_test_cases",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,29 @@ def test_an_unset_variable_is_named_with_its_place_and_the_nearest() -> None:
     assert "LAEST is not set. Did you mean 'LEAST'?" in found.message
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("test_cases: [{input: hi, files: [{path: '${NOBODY}'}]}]\n", id="file"),
+        pytest.param(
+            agent_file("{provider: ollama, name: m, endpoint: '${NOBODY}'}"), id="an address"
+        ),
+        pytest.param(
+            with_metrics("- {metric: numeric, response_path: '${NOBODY}'}\n"), id="a path"
+        ),
+        pytest.param(with_metrics("- {type: code, grader: '${NOBODY}'}\n"), id="a grader"),
+        pytest.param(
+            with_metrics("- {metric: relevance, model: {provider: scripted, name: '${NOBODY}'}}\n"),
+            id="a judge",
+        ),
+    ],
+)
+def test_an_unset_variable_is_the_only_mistake_of_its_place(text: str) -> None:
+    (found,) = problems(text)
+
+    assert "NOBODY" in found.message
+
+
 def test_without_an_environment_it_is_said_who_has_one() -> None:
     (found,) = problems(with_turn('ground_truth: "${ANSWER}"\n'), environment={})
 
