@@ -24,8 +24,9 @@ from evals_app.engine.agents.reply import _KEYS as REPLY_KEYS
 from evals_app.engine.agents.reply import parse_reply, read_reply
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.permits import FROZEN
-from evals_app.engine.trial import Message
+from evals_app.engine.trial import Message, Usage
 from evals_app.formats import DIALECTS, Known, SourceFile, read_files
+from tests.agent_server import Asked, Sent, WebServer
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 OURS = ("evals_app", "fixtures_app", "evalsite")
@@ -228,6 +229,58 @@ def test_the_agents_of_the_page_are_agents() -> None:
     specs = [AgentSpec.model_validate(each, context=FROZEN) for each in written]
 
     assert [spec.driver for spec in specs] == ["http", "python", "command"]
+
+
+def test_the_function_for_holodeck_passes_on_what_its_server_says() -> None:
+    module: dict[str, Any] = {}
+    exec(blocks("coming-from-holodeck.md", "python")[0], module)  # noqa: S102 - our own page
+    picture = {"name": "a.png", "media_type": "image/png", "base64": "iVBOR"}
+    text = {"name": "a.docx", "media_type": "application/msword", "text": "Hi"}
+
+    with WebServer(_as_holodeck) as server:
+        module["ADDRESS"] = f"{server.url}/agent/my-agent/chat"
+        replies = [
+            read_reply(module["holodeck"](message, session_id, files))
+            for message, session_id, files in (
+                ("Find it.", "one", [picture, text]),
+                ("Again.", "one", []),
+                ("Hello.", "two", []),
+            )
+        ]
+
+    first = replies[0]
+    assert (first.text, first.usage) == ("You said Find it.", Usage(150, 75))
+    assert [(each.name, each.args, each.error) for each in first.tool_calls] == [
+        ("search", {"q": "x"}, None),
+        ("convert", {}, "The tool failed."),
+    ]
+    assert first.notes == ()
+    asked = [each.body for each in server.asked]
+    assert [each.get("session_id") for each in asked] == [None, "01HOLODECK1", None]
+    assert asked[0]["files"] == [
+        {"content": "iVBOR", "mime_type": "image/png", "filename": "a.png"},
+        {"content": "SGk=", "mime_type": "text/plain", "filename": "a.docx"},
+    ]
+    (agent,) = [yaml.safe_load(each) for each in blocks("coming-from-holodeck.md", "yaml")]
+    assert AgentSpec.model_validate(agent, context=FROZEN).driver == "python"
+
+
+def _as_holodeck(asked: Asked) -> Sent:
+    """Answer like `holodeck serve --protocol rest`."""
+    calls = [
+        {"name": "search", "arguments": {"q": "x"}, "status": "success"},
+        {"name": "convert", "arguments": {}, "status": "error"},
+    ]
+    return Sent.json(
+        {
+            "message_id": "01HMESSAGE",
+            "content": f"You said {asked.body['message']}",
+            "session_id": asked.body.get("session_id", "01HOLODECK1"),
+            "tool_calls": calls,
+            "tokens_used": {"prompt_tokens": 150, "completion_tokens": 75, "total_tokens": 225},
+            "execution_time_ms": 12,
+        }
+    )
 
 
 def test_the_function_of_the_page_answers() -> None:
