@@ -33,7 +33,8 @@ class Foreign(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
 
     lost: ClassVar[Mapping[str, str]] = {}
-    # Whether readers of that system overlook unknown keys; then they are losses, not errors.
+    # Whether readers of that system overlook unknown keys; then they are losses, not errors, unless
+    # they look like a key that is needed and missing.
     overlooks: ClassVar[bool] = False
 
 
@@ -114,13 +115,16 @@ def unplaced(
     """Report those keys of a part, sound or not, that have no place here."""
     fields = {info.alias or name: info.annotation for name, info in part.model_fields.items()}
     names = [*fields, *part.lost]
+    needed = (info.alias or name for name, info in part.model_fields.items() if info.is_required())
+    missing = [name for name in needed if name not in written]
     for key, value in written.items():
         here = (*loc, key)
         if reason := part.lost.get(key):
             yield document.problem(here, reason, at_key=True, level="loss")
         elif key not in fields:
             message = f"Unknown key `{key}`.{near(key, names)} Known keys: {', '.join(names)}."
-            level: Level = "loss" if part.overlooks else "error"
+            is_overlooked = part.overlooks and not near(key, missing)
+            level: Level = "loss" if is_overlooked else "error"
             yield document.problem(here, message, at_key=True, level=level)
         elif isinstance(value, Mapping):
             for each in (fields[key], *get_args(fields[key])):

@@ -37,7 +37,8 @@ _HINTS = {
     "indentation, an open quote, or a text that begins with a quote or a bracket and goes on behind "
     "the closing one: put all of it in quotes",
     "did not find expected '-' indicator": "The entries of one list begin in the same column, "
-    "each with a dash",
+    "each with a dash; the other keys of an entry begin below its first one, two spaces further in "
+    "than its dash",
     "unknown escape character": 'Inside "..." a backslash begins an escape: write \\\\ or use '
     "single quotes",
     "found unexpected end of stream": "A quote is opened and never closed",

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evals_app.engine.suite import near
 from evals_app.formats.agentura.datasets import (
     Conversation,
     Dataset,
@@ -18,8 +19,10 @@ from evals_app.formats.agentura.datasets import (
     row_problems,
 )
 from evals_app.formats.agentura.shapes import (
+    AGENT_KEYS,
     AGENTS,
     ENTRIES,
+    ENTRY_KEYS,
     CliAgent,
     Config,
     Entry,
@@ -48,6 +51,16 @@ def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
         yield from _Project(Reading(document, around, cut_texts(document))).drafts()
 
 
+def _has_gap(entries: Any) -> bool:  # noqa: ANN401 - JSON
+    """Whether something that every entry needs is missing."""
+    if not isinstance(entries, list):
+        return True
+    return any(
+        isinstance(each, dict) and not each.keys() >= {"name", "type", "dataset"}
+        for each in entries
+    )
+
+
 @dataclass(slots=True)
 class _Project:
     """A file while its suites are made."""
@@ -64,8 +77,12 @@ class _Project:
     def drafts(self) -> Iterator[Draft]:
         """Give the agent, if the file describes it, and the suites."""
         yield from self._agent()
-        for n, loc in enumerate(self._entries(), 1):
-            yield self._suite(loc, instead=f"eval-{n}")
+        entries = self._entries()
+        for n, loc in enumerate(entries, 1):
+            if not self._is_lost(loc):
+                yield self._suite(loc, instead=f"eval-{n}")
+        if entries and all(map(self._is_lost, entries)):
+            self.reading.say((), "None of these entries can be read, so there is no suite.")
         yield self.reading.remarks("agentura")
 
     def _entries(self) -> list[Loc]:
@@ -73,9 +90,23 @@ class _Project:
         is_list = isinstance(self.document.data, list)
         if not is_list:
             self.reading.part(Config, ())
+            self._say_what_is_not_indented()
         above: Loc = () if is_list else ("evals",)
         entries = self.document.value(above)
         return [(*above, n) for n in range(len(entries))] if isinstance(entries, list) else []
+
+    def _say_what_is_not_indented(self) -> None:
+        written = self.document.data if isinstance(self.document.data, dict) else {}
+        lacking = {
+            **dict.fromkeys(ENTRY_KEYS if _has_gap(written.get("evals")) else (), "an entry"),
+            **dict.fromkeys(AGENT_KEYS if written.get("agent", ...) is None else (), "the agent"),
+        }
+        for key in written.keys() & lacking.keys():
+            message = (
+                f"`{key}` belongs to {lacking[key]}: indent it, so that it begins in the column of"
+                " the other keys there."
+            )
+            self.reading.say((key,), message, at_key=True)
 
     def _agent(self) -> Iterator[Draft]:
         """Settle which agent is tested, and describe it if the file does."""
@@ -127,6 +158,20 @@ class _Project:
                 )
                 self.reading.say(("agent", "command"), message, level="warning")
 
+    def _is_lost(self, loc: Loc) -> bool:
+        """Whether an entry is of a type that has no equal here, which is reported."""
+        kind = self.document.value((*loc, "type"))
+        if not isinstance(kind, str) or kind in ENTRIES or near(kind, ENTRIES):
+            return False
+        message = (
+            f"There are no suites of the type {kind} here; this one is left out. Known types:"
+            f" {', '.join(ENTRIES)}."
+        )
+        problem = self.document.problem((*loc, "type"), message, level="loss")
+        if problem not in self.reading.problems:
+            self.reading.problems.append(problem)
+        return True
+
     def _suite(self, loc: Loc, *, instead: str) -> Draft:
         entry = self.reading.one_of(ENTRIES, loc)
         kind, name = (self.document.value((*loc, key)) for key in ("type", "name"))
@@ -143,8 +188,10 @@ class _Project:
         if entry is None:
             known = {} if slug is None else {"slug": slug}
             return Draft("suite", "agentura", self.document, known, None, place=places)
+        if isinstance(entry, Judged):
+            self._report_votes(entry, loc)
         data = {
-            "suite": entry.name,
+            "suite": self._title(entry.name),
             "slug": slug,
             "agent": self.agent,
             # Where something is missing the rest is looked at all the same.
@@ -153,6 +200,20 @@ class _Project:
         }
         draft = drafted("suite", "agentura", self.document, data, place=places)
         return draft.without_spec() if dataset is None or rubric is None else draft
+
+    def _title(self, name: str) -> str:
+        """Name a suite so that it can be told from those of other projects."""
+        project = self.reading.around.folder(self.document)
+        return f"{project} - {name}" if project else name
+
+    def _report_votes(self, entry: Judged, loc: Loc) -> None:
+        """Report a number of votes that is not the one that was asked for."""
+        if entry.runs != entry.votes:
+            message = (
+                f"A judge is asked 1, 3 or 5 times here, and the score in the middle counts: here it"
+                f" is asked {entry.votes} times."
+            )
+            self.reading.say((*loc, "runs"), message, level="loss")
 
     def _unsound_agent(self) -> Draft:
         return Draft("agent", "agentura", self.document, {"slug": self.agent}, None)
@@ -173,7 +234,8 @@ class _Project:
         dataset = self.datasets[path]
         if dataset is None:
             return None
-        found = list(row_problems(dataset, kind))
+        scorer = self.document.value((*loc, "scorer"))
+        found = list(row_problems(dataset, kind, scorer=scorer or "exact_match"))
         self.reading.problems += found
         has_errors = any(each.level == "error" for each in found)
         return dataset if dataset.is_sound and not has_errors else None
@@ -201,7 +263,7 @@ def _rules(entry: Entry, rubric: str) -> dict[str, Any]:
             threshold = {"threshold": least} if entry.scorer in _GRADUAL else {}
             checks.append({"type": entry.scorer, **threshold})
         case Judged():
-            question = {"criteria": rubric, "scale": "0-1", "votes": entry.runs}
+            question = {"criteria": rubric, "scale": "0-1", "votes": entry.votes}
             checks.append({"type": "llm_judge", **question, "threshold": least})
             more["judge_model"] = entry.judge_model
         case Performance():

@@ -94,12 +94,14 @@ class SdkAgent(Agent):
 
 AGENTS: dict[str, type[Agent]] = {"http": HttpAgent, "cli": CliAgent, "sdk": SdkAgent}
 
+_VOTES = (1, 3, 5)  # odd, so that there is one in the middle
 _NO_CONFIDENCE = "How sure an agent says it is counts in no score here; left out."
 
 
 class Entry(Foreign):
     """A suite."""
 
+    overlooks = True
     lost = {"confidence_policy": _NO_CONFIDENCE, "confidence_policy_config": _NO_CONFIDENCE}
 
     default_threshold: ClassVar[float | None] = 0.8
@@ -126,7 +128,12 @@ class Judged(Entry):
 
     rubric: Annotated[Path, Field(description="Path of the rubric, from this file.")]
     judge_model: Text | None = None
-    runs: Literal[1, 3, 5] = 1
+    runs: Annotated[int, Field(ge=1)] = 1
+
+    @property
+    def votes(self) -> int:
+        """How often a judge is asked: at least as often as `runs` says, as far as possible."""
+        return next((each for each in _VOTES if each >= self.runs), _VOTES[-1])
 
 
 class Performance(Entry):
@@ -168,19 +175,27 @@ ENTRIES: dict[str, type[Entry]] = {
 class Config(Foreign):
     """The whole file."""
 
+    overlooks = True
     lost = {
+        "defaults": "Where an entry takes them in (<<: *defaults) they count; by themselves they"
+        " say nothing.",
         "ci": "Whether a result blocks is settled where it is used: run_evals --ci exits with 1 if"
         " a suite failed. Left out.",
         "contracts": "There are no contracts: write what they demand as checks of the suite, for"
         " example json_path or tool_not_called. Left out.",
         "consensus": "Agents do not vote here: make an agent that asks several models, and import"
         " that. Left out.",
-        "drift": "Compare two runs of a suite instead; left out.",
+        "drift": "No run is held against a reference run here; the trend of a suite shows its last"
+        " ones. Left out.",
     }
 
     version: Literal[1] = 1
     agent: Any = None
     evals: Annotated[list[Any], Field(min_length=1, description="The suites.")]
+
+
+ENTRY_KEYS = {key for shape in ENTRIES.values() for key in shape.model_fields}
+AGENT_KEYS = {key for shape in AGENTS.values() for key in shape.model_fields}
 
 
 class Row(Foreign):

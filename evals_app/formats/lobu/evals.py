@@ -125,7 +125,8 @@ def _suite(reading: Reading, agent: str) -> Draft:
     stem = slug_of(PurePosixPath(document.path).stem, instead="eval")
     slug = suite_slug(agent, name if isinstance(name, str) else stem, instead=stem)
     data = {
-        "suite": written.name,
+        # Many agents have an eval of the same name.
+        "suite": f"{agent} - {written.name}",
         "slug": slug,
         "agent": agent,
         "description": written.description,

@@ -252,7 +252,7 @@ def test_a_missing_dataset_is_looked_for_among_the_files_of_the_import() -> None
             "conversation",
             {"conversation": [TALK[0], {"role": "assistant", "content": "Hi"}]},
             "[1].conversation[1]",
-            "`expected` is missing",
+            "`content`",
             id="content of the agent",
         ),
         pytest.param(
@@ -283,6 +283,14 @@ def test_what_is_wrong_with_a_row_is_said_at_its_line(
 
     assert (found.path, found.line, found.keys) == (file, 2, keys)
     assert message in found.message
+
+
+def test_an_empty_text_that_is_expected_exactly_is_warned_about() -> None:
+    config = "- {name: a, type: golden_dataset, dataset: evals/accuracy.jsonl}\n"
+
+    found = read(config, {"evals/accuracy.jsonl": '{"input": "x", "expected": ""}\n'})
+
+    assert [each.keys for each in found.warnings] == ["[0].expected"]
 
 
 def test_a_dataset_that_is_no_json_is_reported_once_however_many_use_it() -> None:

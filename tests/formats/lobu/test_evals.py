@@ -91,7 +91,7 @@ def checks(assertions: str) -> Any:
 
 def test_the_smallest_eval_has_the_defaults_of_lobu_written_out() -> None:
     assert suite(PING).model_dump(mode="json", exclude_defaults=True) == {
-        "suite": "ping",
+        "suite": "my-agent - ping",
         "slug": "my-agent-ping",
         "agent": "my-agent",
         "description": "Agent responds to a greeting",
@@ -182,7 +182,8 @@ def test_every_assertion_becomes_a_check(assertion: str, check: dict[str, Any]) 
 def test_the_slug_of_a_name_without_latin_letters_is_that_of_its_file() -> None:
     found = read({f"{EVALS}Greet me.yaml": PING.replace("name: ping", "name: 挨拶")})
 
-    assert (found.suites[0].spec.suite, found.suites[0].spec.slug) == ("挨拶", "my-agent-greet-me")
+    spec = found.suites[0].spec
+    assert (spec.suite, spec.slug) == ("my-agent - 挨拶", "my-agent-greet-me")
 
 
 def test_evals_of_two_agents_may_have_one_name() -> None:
