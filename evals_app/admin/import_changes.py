@@ -69,7 +69,7 @@ class Written:
     def __init__(self, change: Change) -> None:
         self.kind = change.kind
         self.slug = change.slug
-        self.edit = change.edit
+        self.replaced = change.replaced
         places = list(map(_place, change.differences[:MOST_DIFFERENCES]))
         self.places, self.folded = places[:_OPEN], places[_OPEN:]
         self.all_folded = f"{len(change.differences) - len(self.places):,}"

@@ -136,7 +136,7 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
         more_updated=max(0, len(updated) - MOST_WRITTEN),
         unchanged=unchanged[:MOST_SHOWN],
         more_unchanged=max(0, len(unchanged) - MOST_SHOWN),
-        edited=[each for each in changes if each.edit],
+        edited=[each for each in changes if each.replaced],
     )
 
 

@@ -27,7 +27,14 @@ from evals_app.admin.import_samples import SAMPLES, sample_workbook
 from evals_app.admin.import_shown import AGENT_FIELD, Preview, preview
 from evals_app.engine.files import media_type
 from evals_app.formats import FormatError, Problem, SourceFile
-from evals_app.library import ChangedSinceError, EditedError, ImportReport, Rights, import_files
+from evals_app.library import (
+    PASTED,
+    ChangedSinceError,
+    EditedError,
+    ImportReport,
+    Rights,
+    import_files,
+)
 from evals_app.library.uploads import MAX_UNPACKED_BYTES, Upload, unpack
 from evals_app.models import Agent, Suite
 
@@ -39,7 +46,6 @@ _LISTS = {
     "entity type": "fixtures_app_entitytype",
 }
 _KEPT_S = 24 * 3600
-_PASTED = "pasted.yaml"
 _NO_FILE = Problem("", 0, 0, "", "", "Choose at least one file, or paste one.")
 _TOO_LARGE = Problem(
     *("", 0, 0, "", ""),
@@ -54,8 +60,8 @@ _CHANGED = (
     "would happen now."
 )
 _EDITED = (
-    "Nothing was imported: it would replace what somebody edited here. Confirm that below, or import "
-    "other files."
+    "Nothing was imported: it would replace what somebody edited here, or what came from another "
+    "file. Confirm that below, or import other files."
 )
 
 
@@ -118,7 +124,7 @@ class ImportForm(_AgentsForm):
         required=False,
         max_length=200,
         label="Its name",
-        initial=_PASTED,
+        initial=PASTED,
         help_text="The end of the name tells what it is, for example refunds.suite.yaml.",
         widget=UnfoldAdminTextInputWidget,
     )
@@ -128,7 +134,7 @@ class ImportForm(_AgentsForm):
         text = self.cleaned_data["pasted"].replace("\r\n", "\n")  # as browsers send lines
         if not text.strip():
             return None
-        return SourceFile(self.cleaned_data["pasted_name"] or _PASTED, text.encode())
+        return SourceFile(self.cleaned_data["pasted_name"] or PASTED, text.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +161,8 @@ class Checked:
             PermissionDenied: whoever imports may not.
             FormatError: with every problem of every file.
             ChangedSinceError: it would replace something else than it would have then.
-            EditedError: it would replace what somebody edited, and nobody said that it may.
+            EditedError: it would replace what somebody edited, or what came from another file, and
+                nobody said that it may.
         """
         return self._import(rights=rights, before={self.before} - {""}, replace=replace_edited)
 

@@ -39,6 +39,7 @@ def import_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
                 }
                 if each.edit
                 else None,
+                "source": each.source or None,
                 "differences": [
                     {"keys": one.keys, "before": one.before or None, "after": one.after or None}
                     for one in each.differences
@@ -73,12 +74,13 @@ class Import(Endpoint):
             OpenApiParameter(
                 "replace",
                 bool,
-                description="Replace even what somebody edited here since its last import; "
-                "otherwise that is refused (409). A dry run tells it under `edited`.",
+                description="Replace even what somebody edited here since its last import, and "
+                "suites that came from another file; otherwise that is refused (409). A dry run "
+                "reports both under `edited` and `source`.",
             ),
             OpenApiParameter("dialect", str, enum=DIALECTS, description="Else it is found out."),
             OpenApiParameter(
-                "agent", str, description="Slug of the agent for files that name none."
+                "agent", str, description="Slug of the agent to test, for files of other systems."
             ),
             OpenApiParameter("path", str, description="Name of the file, where the body is one."),
         ],

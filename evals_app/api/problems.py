@@ -45,7 +45,7 @@ TITLES = {
     CANNOT_START: "The run cannot start",
     KEY_REUSED: "This Idempotency-Key was used for another request",
     STALE_ROW: "What is stored no longer validates",
-    EDITED: "Somebody edited what this would replace",
+    EDITED: "This would replace an edit, or what another file brought",
 }
 
 _REPLACE = "Send replace=true to replace it; export it first to keep it."

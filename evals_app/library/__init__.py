@@ -12,10 +12,12 @@ from evals_app.library.files import (
 )
 from evals_app.library.rights import Rights
 from evals_app.library.saving import save_agent, save_provider, save_suite
+from evals_app.library.sources import PASTED
 from fixtures_app.library import Saved, save_fixture
 
 __all__ = [
     "FORMS",
+    "PASTED",
     "Beside",
     "Change",
     "ChangedSinceError",

@@ -13,14 +13,19 @@ Kind = Literal["entity type", "fixture", "provider", "agent", "suite"]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An edit since the last import: who made the last one, and when, as far as that is known."""
+    """An edit since the last import: who made the last one, and when, as far as that is known.
+
+    `is_own`: no file has ever brought it.
+    """
 
     by: str
     at: datetime | None
+    is_own: bool = False
 
     def __str__(self) -> str:
         when = f" on {self.at:%Y-%m-%d at %H:%M} UTC" if self.at else ""
-        return f"edited by {self.by or 'somebody'}{when}"
+        who = f"{self.by or 'somebody'}{when}"
+        return f"written here by {who}" if self.is_own else f"edited by {who} since its last import"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +33,8 @@ class Change:
     """What an import did, or would do, to one object.
 
     `path` is the file that it comes from, `suite` what the files say of a suite; `edit`: somebody
-    edited what the import replaces.
+    edited what the import replaces; `source`: the other file that this came from. `cases_before` is
+    how many cases a suite had.
     """
 
     kind: Kind
@@ -38,6 +44,21 @@ class Change:
     suite: SuiteSpec | None = field(default=None, repr=False, compare=False)
     path: str = field(default="", compare=False)
     edit: Edit | None = None
+    source: str = ""
+    cases_before: int | None = field(default=None, compare=False)
+
+    @property
+    def replaced(self) -> str:
+        """Say what would be lost: an edit, or what another file says; empty if nothing is."""
+        came = f"imported from {self.source}" if self.source else ""
+        return " and ".join(filter(None, (came, str(self.edit) if self.edit else "")))
+
+    @property
+    def size(self) -> str:
+        """Say how many cases a suite had."""
+        if self.cases_before is None:
+            return ""
+        return f", with {self.cases_before:,} case{'' if self.cases_before == 1 else 's'},"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,5 +76,5 @@ class ImportReport:
 
     @property
     def edited(self) -> list[Change]:
-        """Give the changes that replace what somebody edited since its last import."""
-        return [each for each in self.changes if each.edit is not None]
+        """Return the changes that replace what somebody edited, or what came from another file."""
+        return [each for each in self.changes if each.replaced]

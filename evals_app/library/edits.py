@@ -41,7 +41,8 @@ def edit_of(found: Compared[Any]) -> Edit | None:
     last = _last_entry(row)
     if last is None:
         return Edit("", None) if is_comparable else None
-    return Edit(last.user.get_username(), last.action_time)
+    is_own = row.imported_at is None and not getattr(row, "source", "")
+    return Edit(last.user.get_username(), last.action_time, is_own=is_own)
 
 
 def _last_entry(row: Any) -> LogEntry | None:  # noqa: ANN401 - a row that files can hold

@@ -3,11 +3,9 @@
 import dataclasses
 import functools
 import hashlib
-import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -52,6 +50,7 @@ from evals_app.library.saving import (
     write_agents,
     write_providers,
 )
+from evals_app.library.sources import Sources, is_same_file, other_source
 from evals_app.models import Agent, Attachment, Provider, Suite
 from evals_app.models.concurrency import one_moment
 from fixtures_app.library import (
@@ -74,7 +73,10 @@ class ChangedSinceError(Exception):
 
 
 class EditedError(Exception):
-    """An import would replace what somebody edited since its last import; `changes` say what."""
+    """An import would replace what somebody edited, or what came from another file.
+
+    `changes` say what.
+    """
 
     def __init__(self, changes: Sequence[Change]) -> None:
         super().__init__("; ".join(map(edited_words, changes)))
@@ -82,8 +84,8 @@ class EditedError(Exception):
 
 
 def edited_words(change: Change) -> str:
-    """Say what an import would replace that somebody edited."""
-    return f"The {change.kind} {change.slug!r} was {change.edit} since its last import."
+    """Say what an import would replace that somebody edited, or that came from another file."""
+    return f"The {change.kind} {change.slug!r}{change.size} was {change.replaced}."
 
 
 def import_files(
@@ -109,10 +111,11 @@ def import_files(
     themselves and is not among them, by its path, and `find_paths` the paths of all that fit a
     pattern; `agent` is the slug of the agent for files of
     other systems that name none, `environment` what stands for `${NAME}` in them. `root` is the
-    folder, as a whole path, in which their paths begin: with one, suites remember their file.
+    folder, as a whole path, in which their paths begin: suites remember their file.
     Suites whose file was in a folder of `prune` and is gone, or does not hold them any more, are
     archived. `before` is what reports of a dry run said, one of which still has to be so. What
-    somebody edited since its last import is only replaced with `replace`. `edit`: this is no import
+    somebody edited since its last import, and suites that came from another file, are only replaced
+    with `replace`. `edit`: this is no import
     but such an edit, and its words for the history. `rights` are those of whoever imports:
     they are asked before anything is read, and no message reveals what they may not see. `approve`
     sees the report before it becomes true; what it raises stops the import.
@@ -124,10 +127,11 @@ def import_files(
         PermissionDenied: they may not; nothing was saved.
         FormatError: with every problem of every file; nothing was saved.
         ChangedSinceError: what is stored is not what it was `before`; nothing was saved.
-        EditedError: it would replace what somebody edited; nothing was saved.
+        EditedError: it would replace what somebody edited, or what came from another file; nothing
+            was saved.
     """
     rights.require_some()
-    sources = _Sources(root, prune, [each.path for each in files])
+    sources = Sources(root, prune, [each.path for each in files])
     try:
         with importing_within(_CODE_S):
             while True:
@@ -180,43 +184,6 @@ def import_files(
         raise FormatError([Problem("", 0, 0, "", "", message)]) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Sources:
-    """Where suites come from, and in which folders those that are not there any more are archived."""
-
-    root: str
-    folders: Collection[str]
-    paths: Sequence[str]  # of the files of this import
-
-    def source_of(self, path: str) -> str:
-        return posixpath.normpath(posixpath.join(self.root, path)) if self.root else ""
-
-    def gone(self, imported: Imported) -> list[str]:
-        """Give the slugs of suites that came from these folders and are not imported now."""
-        if not self.folders:
-            return []
-        here = _slugs(imported.suites)
-        begins = tuple(f"{folder.rstrip('/')}/" for folder in self.folders)
-        read = set(map(self.source_of, self.paths))
-        # Compared here: to SQLite upper and lower case are the same.
-        stored = Suite.objects.current().exclude(source="").order_by("slug")
-        return [
-            slug
-            for slug, source in stored.values_list("slug", "source")
-            if slug not in here
-            and source.startswith(begins)
-            # A table may be imported by its own name and be passed over in its folder.
-            and (source in read or not _is_there(source))
-        ]
-
-
-def _is_there(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except OSError:
-        return True  # who may not look cannot say that it is gone
-
-
 def _check_agent(agent: str | None, imported: Imported, known: Known) -> None:
     """Refuse an agent, named for files that name none, that is nowhere: even if all of them do."""
     agents = _slugs(imported.agents)
@@ -245,7 +212,7 @@ class _Prepared:
         cls,
         imported: Imported,
         known: Known,
-        sources: _Sources,
+        sources: Sources,
         rights: Rights,
         *,
         is_edit: bool,
@@ -262,8 +229,14 @@ class _Prepared:
         _check_types(imported, rights)
         gone = sources.gone(imported)
         found = _compared(imported, in_detail=in_detail)
+        files = {
+            located.spec.slug: _kept_source(
+                each.row, "" if is_edit else sources.source_of(located.path)
+            )
+            for each, located in zip(found["suite"], imported.suites, strict=True)
+        }
         changes = [
-            _change(kind, each, located.path, is_edit=is_edit)
+            _change(kind, each, located.path, files, is_edit=is_edit)
             for kind, all_located in _by_kind(imported).items()
             for each, located in zip(found[kind], all_located, strict=True)
         ]
@@ -271,7 +244,6 @@ class _Prepared:
         report = ImportReport(
             changes, imported.warnings, imported.losses, _before(found), _after(found)
         )
-        files = {each.spec.slug: sources.source_of(each.path) for each in imported.suites}
         return cls(imported, known, rights, state, found, files, gone, report, is_edit)
 
     def save(self, *, note: str) -> bool:
@@ -336,7 +308,17 @@ def _compared(imported: Imported, *, in_detail: bool) -> dict[Kind, list[Compare
     }
 
 
-def _change(kind: Kind, found: Compared[Any], path: str, *, is_edit: bool) -> Change:
+def _kept_source(row: Suite | None, new: str) -> str:
+    """Return which of two paths of one file tells more: that it has, or that of this import."""
+    known = row.source if row is not None else ""
+    return known if len(known) > len(new) and is_same_file(known, new) else new
+
+
+def _change(
+    kind: Kind, found: Compared[Any], path: str, files: Mapping[str, str], *, is_edit: bool
+) -> Change:
+    takes_over = kind == "suite" and found.what == "updated" and not is_edit
+    new = files.get(found.spec.slug, "")
     return Change(
         kind,
         found.spec.slug,
@@ -345,6 +327,8 @@ def _change(kind: Kind, found: Compared[Any], path: str, *, is_edit: bool) -> Ch
         suite=found.spec if isinstance(found.spec, SuiteSpec) else None,
         path=path,
         edit=None if is_edit else edit_of(found),
+        source=other_source(found.row.source, new) if takes_over else "",
+        cases_before=len(found.cases) if kind == "suite" else None,
     )
 
 

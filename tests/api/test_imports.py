@@ -38,6 +38,7 @@ def test_files_are_imported_from_json(client: APIClient) -> None:
         "slug": "refunds",
         "what": "created",
         "edited": None,
+        "source": None,
         "differences": [],
     }
     assert created in response.json()["changes"]
@@ -362,3 +363,17 @@ def test_what_somebody_edited_is_replaced_when_the_query_says_so(client: APIClie
     assert [refused.status_code, replaced.status_code] == [409, 200]
     assert refused.json()["type"] == "urn:touchstone:edited"
     assert refused.json()["errors"][0]["keys"] == "refunds"
+
+
+def test_another_file_takes_a_suite_over_when_the_query_says_so(client: APIClient) -> None:
+    post(client, IN_JSON)
+    changed = SUITE.content.decode().replace("trials: 2", "trials: 4")
+    other = {"files": [{"path": "elsewhere/other.suite.yaml", "content": changed}]}
+
+    tried = post(client, other, "?dry_run=true").json()
+    refused = post(client, other)
+    replaced = post(client, other, "?replace=true")
+
+    assert [each["source"] for each in tried["changes"]] == [SUITE.path]
+    assert [refused.status_code, replaced.status_code] == [409, 200]
+    assert refused.json()["type"] == "urn:touchstone:edited"

@@ -123,7 +123,14 @@ def test_a_suite_that_is_written_as_it_was_read_does_not_change(client: APIClien
 
     assert response.status_code == 200, response.json()
     assert response.json()["changes"] == [
-        {"kind": "suite", "slug": "refunds", "what": "unchanged", "edited": None, "differences": []}
+        {
+            "kind": "suite",
+            "slug": "refunds",
+            "what": "unchanged",
+            "edited": None,
+            "source": None,
+            "differences": [],
+        }
     ]
 
 
@@ -318,7 +325,14 @@ def test_an_archived_suite_that_is_written_is_restored(client: APIClient) -> Non
     response = put(client, "refunds", spec)
 
     assert response.json()["changes"] == [
-        {"kind": "suite", "slug": "refunds", "what": "updated", "edited": None, "differences": []}
+        {
+            "kind": "suite",
+            "slug": "refunds",
+            "what": "updated",
+            "edited": None,
+            "source": None,
+            "differences": [],
+        }
     ]
     assert Suite.objects.get().archived_at is None
 

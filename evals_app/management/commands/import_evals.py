@@ -62,13 +62,14 @@ class Command(BaseCommand):
             "--format", choices=DIALECTS, dest="dialect", help="Otherwise it is found out."
         )
         parser.add_argument(
-            "--agent", metavar="SLUG", help="The agent for files that name none themselves."
+            "--agent", metavar="SLUG", help="The agent to test, for files of other systems."
         )
         parser.add_argument("--dry-run", action="store_true", help="Only tell what would happen.")
         parser.add_argument(
             "--replace",
             action="store_true",
-            help="Replace even what somebody edited on the site since its last import.",
+            help="Replace even what somebody edited on the site since its last import, and suites "
+            "that came from another file.",
         )
         parser.add_argument(
             "--user", metavar="NAME", help="In whose name the history of the objects notes it."
@@ -157,8 +158,8 @@ class Command(BaseCommand):
                 continue
             self.stdout.write(f"{title} ({len(changes)})", self.style.MIGRATE_HEADING)
             for change in changes if what != "unchanged" or lists_unchanged else ():
-                edit = f"  ({change.edit} since its last import)" if change.edit else ""
-                self.stdout.write(f"  {change.kind:<{width}}  {change.slug}{edit}")
+                replaced = f"  ({change.replaced})" if change.replaced else ""
+                self.stdout.write(f"  {change.kind:<{width}}  {change.slug}{replaced}")
                 self._tell_differences(change)
 
     def _tell_differences(self, change: Change) -> None:
