@@ -20,6 +20,11 @@ from evals_app.formats.document import Document
 from evals_app.formats.draft import Draft
 from evals_app.formats.problems import Level, Loc, Problem, holds
 
+# Names of files and folders that tell nothing about what is in them.
+GENERIC = frozenset(
+    {"ai", "app", "ci", "config", "configs", "e2e", "eval", "evals", "evaluation", "evaluations"}
+    | {"llm", "promptfoo", "promptfooconfig", "prompts", "qa", "src", "test", "tests"}
+)
 _SLUG_LENGTH = 60
 _LONGEST_SLUG = 100
 
@@ -58,6 +63,20 @@ class Around:
         """Give the name of the folder of a file, wherever the import began; empty if unknown."""
         path = posixpath.normpath(posixpath.join(self.root, document.path))
         return posixpath.basename(posixpath.dirname(path)).strip(".")
+
+    def project(self, document: Document) -> str:
+        """Return what tells the folder of a file from others: with those above it, if need be.
+
+        In many projects the evals are in a folder called evals.
+        """
+        path = posixpath.normpath(posixpath.join(self.root, document.path))
+        names: list[str] = []
+        for folder in reversed(posixpath.dirname(path).split("/")):
+            if name := folder.strip("."):
+                names.insert(0, name)
+            if name and slug_of(name) not in GENERIC:
+                break
+        return " ".join(names)
 
     def content(self, document: Document, path: str) -> bytes | None:
         """Give the content of another file by its path from this one; None: there is none.

@@ -80,10 +80,11 @@ class Reading:
         content = self.around.content(self.document, path)
         if content is None:
             found = self.path(path)
-            self.say(loc, self._missing(found))
+            self.say(loc, self.missing(found))
         return content
 
-    def _missing(self, path: str) -> str:
+    def missing(self, path: str) -> str:
+        """Say that there is no file at a path, and what to do about it."""
         folder = posixpath.dirname(self.document.path)
         if posixpath.relpath(path, folder or ".").startswith("../"):
             return (

@@ -61,15 +61,27 @@ class Case:
     @property
     def tags(self) -> list[str]:
         """Give its metadata as tags, in the words of promptfoo's filter: category=math."""
-        merged: dict[str, Any] = {}
-        for layer in self.layers:
-            merged |= layer.says.metadata
         return [
             f"{key}={text_of(each)}"
-            for key, value in merged.items()
+            for key, value in self._metadata.items()
             for each in (value if isinstance(value, list) else [value])
             if isinstance(each, str | int | float) and key != "conversationId"
         ]
+
+    @property
+    def conversation(self) -> Any:  # noqa: ANN401 - any value
+        """Name the conversation that it belongs to where a prompt repeats what was said before."""
+        named = self._metadata.get("conversationId")
+        if any(each.says.options.disable_conversation_var for each in self.layers):
+            return self.spot.document.path, self.spot.loc, self.name
+        return self.spot.loc[:2] if named is None and self.spot.loc[:1] == ("scenarios",) else named
+
+    @property
+    def _metadata(self) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        for layer in self.layers:
+            merged |= layer.says.metadata
+        return merged
 
     def option(self, key: str) -> Spot | None:
         """Give the place of an option, nearest to the test."""

@@ -3,11 +3,17 @@
 import json
 import math
 import re
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.engine.patterns import MAX_PATTERN_CHARS
+from pydantic import ValidationError
+
+from evals_app.engine.graders.json_reply import JsonSchema
+from evals_app.engine.patterns import MAX_PATTERN_CHARS, pattern_problem
+from evals_app.formats.promptfoo.javascript import NotSayableError, checks_of
 from evals_app.formats.promptfoo.templates import Vars, text_of
 
 Json = dict[str, Any]
@@ -50,7 +56,6 @@ LOST = {
     "is-valid-openai-function-call": _FITTING,
     "is-valid-openai-tools-call": _FITTING,
     "is-xml": _PATTERN,
-    "javascript": CODE,
     "levenshtein": "Use fuzzy_match or token_f1 instead, which compare words.",
     "max-score": _COMPARED,
     "moderation": JUDGE,
@@ -219,8 +224,24 @@ def _texts(a: Asserted, *texts: str, begin: str = "", end: str = "", **options: 
 
 
 def _pattern(a: Asserted, pattern: str, *, case_sensitive: bool = True) -> list[Json]:
+    _require_usable(pattern)
     kind = "not_matches" if a.inverse else "matches"
     return [{"type": kind, "value": pattern, "case_sensitive": case_sensitive}]
+
+
+def _require_usable(pattern: str) -> None:
+    """Lose a pattern that is one elsewhere and not here; one that is none is a mistake.
+
+    Raises:
+        LostError: RE2 cannot read what other libraries can.
+    """
+    problem = pattern_problem(pattern)
+    if problem is None:
+        return
+    with warnings.catch_warnings(), suppress(re.error):
+        warnings.simplefilter("ignore")
+        re.compile(pattern)
+        raise LostError(problem)
 
 
 # Texts.
@@ -263,6 +284,21 @@ def _ends_with(a: Asserted) -> list[Json]:
     return _texts(a, a.text(), end=r"\z")
 
 
+def _javascript(a: Asserted) -> list[Json]:
+    try:
+        checks = checks_of(text_of(a.value), a.values, inverse=a.inverse)
+    except NotSayableError:
+        msg = (
+            f"{CODE} Read are conditions such as output.includes('x'), output.length < 200 and"
+            " JSON.parse(output).state === 'sent', also with ! && ||."
+        )
+        raise LostError(msg) from None
+    for check in checks:
+        if "matches" in check["type"]:
+            _require_usable(check["value"])
+    return checks
+
+
 def _regex(a: Asserted) -> list[Json]:
     return _pattern(a, a.text())
 
@@ -291,6 +327,11 @@ def _contains_json(a: Asserted) -> list[Json]:
     if not isinstance(schema, dict):
         msg = f"{a.kind} takes a JSON Schema as its `value`, or none."
         raise WrongError(msg)
+    try:
+        JsonSchema.model_validate({"schema": schema})
+    except ValidationError as error:
+        msg = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise LostError(msg) from None
     return [{"type": "json_schema", "schema": schema}]
 
 
@@ -459,6 +500,7 @@ SAID: dict[str, Says] = {
     "icontains-all": _as_it_is(_of_whole(_contains_all)),
     "icontains-any": _of_whole(_contains_any),
     "is-json": _as_it_is(_of_whole(_is_json)),
+    "javascript": _of_whole(_javascript),
     "latency": _as_it_is(_latency),
     "llm-rubric": _RUBRIC,
     "meteor": _overlap("meteor", 0.5, {}),

@@ -1,13 +1,14 @@
 """What becomes of a configuration: agents, and suites of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from evals_app.engine.suite import near
 from evals_app.formats.draft import Draft, drafted
-from evals_app.formats.foreign import Places, distinct_names, slug_of
+from evals_app.formats.foreign import GENERIC, Places, distinct_names, slug_of
+from evals_app.formats.problems import Loc, Problem
 from evals_app.formats.promptfoo.assertions import Setting, read_checks
 from evals_app.formats.promptfoo.cases import Case, is_meant, read_cases
 from evals_app.formats.promptfoo.prompts import Prompt, Said, read_prompts
@@ -19,7 +20,6 @@ Json = dict[str, Any]
 
 _NAME_CHARS = 200
 _SLUG_CHARS = 100
-_REASONS = 3  # that an error repeats
 _ASKED = ("prompts", "providers", "targets", "tests", "scenarios", "defaultTest")
 
 
@@ -36,7 +36,8 @@ class _Suite:
     threshold: float | None
     # Tells it from others of this prompt and agent, by the threshold; empty if it is alone.
     rule: str
-    cases: Sequence[tuple[Case, Said]]
+    # The tests of each case: one, or the turns of a conversation.
+    cases: Sequence[Sequence[tuple[Case, Said]]]
 
 
 class Evaluation:
@@ -59,10 +60,10 @@ class Evaluation:
         if self._root.at("tests").value is None and self._root.at("scenarios").value is None:
             self._root.say("There are no tests here, and no scenarios: there is nothing to run.")
         elif not self._cases and is_sound:
-            self._root.say(f"None of these tests can be read, so there is no suite.{self._why()}")
+            self._refuse(self._root, "None of these tests can be read, so there is no suite.")
         if not self._prompts and is_sound:
-            message = f"None of these prompts can be read, so there is no suite.{self._why()}"
-            self._root.at("prompts").say(message)
+            message = "None of these prompts can be read, so there is no suite."
+            self._refuse(self._root.at("prompts"), message)
         if not self._targets and is_sound:
             self._root.say("There are no providers here: nobody is asked.")
         suites = [
@@ -75,18 +76,22 @@ class Evaluation:
         if self._targets and self._prompts:
             self._tell_unasked(suites)
         if not suites and self._root.project.base.is_sound:
-            self._root.say(f"None of these tests can be asked, so there is no suite.{self._why()}")
+            self._refuse(self._root, "None of these tests can be asked, so there is no suite.")
         return [*self._agents.values(), *map(self._drafted, suites)]
 
-    def _why(self) -> str:
-        """Repeat what was lost, where all is: with errors, losses are not shown."""
-        reasons = (
-            each.message
-            for each in self._root.project.base.problems
-            if each.level == "loss"
-            and (each.keys.startswith(_ASKED) or each.path != self._root.document.path)
-        )
-        return "".join(f" {each}" for each in list(dict.fromkeys(reasons))[:_REASONS])
+    def _refuse(self, spot: Spot, message: str) -> None:
+        """Refuse a configuration of which nothing is left; what was lost are its mistakes now."""
+        problems = self._root.project.base.problems
+        named: set[str] = set()
+        for n, each in enumerate(problems):
+            if self._is_about_tests(each) and each.message not in named:
+                named.add(each.message)
+                problems[n] = replace(each, level="error")
+        spot.say(message)
+
+    def _is_about_tests(self, problem: Problem) -> bool:
+        is_asked = problem.keys.startswith(_ASKED) or problem.path != self._root.document.path
+        return problem.level == "loss" and is_asked
 
     def _tell_unasked(self, suites: Sequence[_Suite]) -> None:
         """Report names in filters that are nobody's, and tests that no suite has."""
@@ -94,7 +99,8 @@ class Evaluation:
         providers = [each.labels for each in self._targets]
         for target in self._targets:
             _tell_unknown(target.spot, "prompts", target.prompts, prompts)
-        asked = self._unsaid | {id(case) for suite in suites for case, _ in suite.cases}
+        said = (case for suite in suites for turns in suite.cases for case, _ in turns)
+        asked = self._unsaid | set(map(id, said))
         for case in self._cases:
             _tell_unknown(case.spot, "prompts", case.wanted("prompts"), prompts)
             _tell_unknown(case.spot, "providers", case.wanted("providers"), providers)
@@ -103,13 +109,10 @@ class Evaluation:
 
     def _suites(self, target: Target, prompt: Prompt) -> Iterator[_Suite]:
         """Give a suite, or one for each threshold, for a suite has one rule of passing."""
-        chosen: dict[float | None, list[tuple[Case, Said]]] = {}
-        for case in self._cases:
-            if case.asks("prompts", prompt.labels) and case.asks("providers", target.labels):
-                said = self._said(case, prompt)
-                if said is not None:
-                    chosen.setdefault(case.threshold, []).append((case, said))
-        system = _system_prompt([said for cases in chosen.values() for _, said in cases])
+        chosen: dict[float | None, list[list[tuple[Case, Said]]]] = {}
+        for turns in self._conversations(target, prompt):
+            chosen.setdefault(turns[0][0].threshold, []).append(turns)
+        system = _system_prompt([turns[0][1] for cases in chosen.values() for turns in cases])
         agent = self._agent(target, prompt, system) if chosen else ""
         for threshold, cases in chosen.items():
             rule = "" if threshold is None or len(chosen) == 1 else f"score {threshold:g}"
@@ -121,6 +124,20 @@ class Evaluation:
             )
             has_parameters = target.agent is None and "{{" in system
             yield _Suite(target, prompt, slug, agent, has_parameters, threshold, rule, cases)
+
+    def _conversations(self, target: Target, prompt: Prompt) -> list[list[tuple[Case, Said]]]:
+        """Give what a target is asked, the turns of a conversation together."""
+        found: dict[Any, list[tuple[Case, Said]]] = {}
+        for case in self._cases:
+            if case.asks("prompts", prompt.labels) and case.asks("providers", target.labels):
+                said = self._said(case, prompt)
+                if said is not None:
+                    key = case.conversation if prompt.is_conversation else id(case)
+                    found.setdefault(key, []).append((case, said))
+        for turns in found.values():
+            for case, said in turns[1:]:
+                _report_differences(case, said, *turns[0])
+        return list(found.values())
 
     def _said(self, case: Case, prompt: Prompt) -> Said | None:
         said = prompt.say(case.values)
@@ -168,7 +185,7 @@ class Evaluation:
         title += [suite.prompt.name] if len(self._prompts) > 1 else []
         title += [suite.target.name] if len(self._targets) > 1 else []
         title += [suite.rule] if suite.rule else []
-        names = [case.name or f"row-{n:04}" for n, (case, _) in enumerate(suite.cases, 1)]
+        names = [turns[0][0].name or f"row-{n:04}" for n, turns in enumerate(suite.cases, 1)]
         cases = [self._case(suite, n, places) for n in range(len(suite.cases))]
         data: Json = {
             "suite": " - ".join(title)[:_NAME_CHARS],
@@ -188,10 +205,24 @@ class Evaluation:
         return drafted("suite", "promptfoo", document, data, place=places)
 
     def _case(self, suite: _Suite, n: int, places: Places) -> Json:
-        case, said = suite.cases[n]
+        turns = suite.cases[n]
+        case, said = turns[0]
         here = ("cases", n)
-        there = (*here, "turns", 0)
         places.note(here, case.spot.document, case.spot.loc)
+        timeout_ms = self._options.timeout_ms or None  # 0: none
+        return {
+            "tags": list(dict.fromkeys(tag for each, _ in turns for tag in each.tags)),
+            "context_params": said.parameters if suite.has_parameters else {},
+            "history": said.history,
+            "turns": [
+                self._turn(suite, each, (*here, "turns", t), places) for t, each in enumerate(turns)
+            ],
+            **_given("turn_timeout_s", timeout_ms and timeout_ms / 1000),
+        }
+
+    def _turn(self, suite: _Suite, asked: tuple[Case, Said], there: Loc, places: Places) -> Json:
+        case, said = asked
+        places.note(there, case.spot.document, case.spot.loc)
         places.note((*there, "user"), suite.prompt.spot.document, suite.prompt.spot.loc)
         turn: Json = {
             "user": f"{case.text_option('prefix')}{said.user}{case.text_option('suffix')}",
@@ -211,14 +242,15 @@ class Evaluation:
         turn["assertions"] = [check for check, _ in checks]
         if case.assertions and not checks:
             case.spot.lose("None of its assertions is left, so this test asserts nothing.")
-        timeout_ms = self._options.timeout_ms or None  # 0: none
-        return {
-            "tags": case.tags,
-            "context_params": said.parameters if suite.has_parameters else {},
-            "history": said.history,
-            "turns": [turn],
-            **_given("turn_timeout_s", timeout_ms and timeout_ms / 1000),
-        }
+        return turn
+
+
+def _report_differences(case: Case, said: Said, first: Case, first_said: Said) -> None:
+    """Report what a later turn of a conversation cannot have of its own."""
+    if case.threshold != first.threshold:
+        case.spot.lose("A conversation passes by one threshold, that of its first test.")
+    if said.system != first_said.system:
+        case.spot.lose("A conversation has one system prompt, that of its first test.")
 
 
 def _tell_unknown(
@@ -233,12 +265,13 @@ def _tell_unknown(
 
 def _base_name(root: Spot, description: str | None) -> str:
     """Name what a configuration is about: its file or folder, else its description."""
-    stem = PurePosixPath(root.document.path).name.split(".")[0]
-    if stem != "promptfooconfig":
-        return slug_of(stem)
+    *parts, _ = PurePosixPath(root.document.path).name.split(".")
+    own = " ".join(each for each in parts if each != "promptfooconfig")
+    if slug_of(parts[0]) not in GENERIC:
+        return slug_of(own)
     # The same wherever the import begins: else the next one would make other suites.
-    folder = root.project.base.around.folder(root.document)
-    return slug_of(folder or description or "promptfoo")
+    folder = root.project.base.around.project(root.document)
+    return slug_of(f"{folder or description or 'promptfoo'} {own}")
 
 
 def _slug(*parts: str) -> str:

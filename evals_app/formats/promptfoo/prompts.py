@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
+from evals_app.engine.template import written as with_backslashes
 from evals_app.formats.foreign import distinct_names, slug_of
 from evals_app.formats.problems import FormatError
 from evals_app.formats.promptfoo.shapes import Prompt as PromptShape
-from evals_app.formats.promptfoo.source import Spot, is_file
-from evals_app.formats.promptfoo.templates import Template, Vars
+from evals_app.formats.promptfoo.source import FILE, Spot, is_file
+from evals_app.formats.promptfoo.templates import Template, Vars, text_of
 from evals_app.formats.yaml_source import read_yaml
 
 _PATH = re.compile(r"[^\s{}]+\.(?:txt|md|json|ya?ml|j2|csv)")
@@ -21,6 +22,11 @@ _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant"
 # Stands for the system messages of a chat that is one only when its variables are filled in.
 _ALL_OF_THEM = "systemMessage"
 DEFAULT = "{{prompt}}"
+_QUESTIONS = ("question", "query", "prompt", "input", "message", "user_input", "text")
+# What was said in earlier tests, put before what is said now.
+_CONVERSATION = re.compile(
+    r"\{%-?\s*for\s+(\w+)\s+in\s+_conversation\s*-?%\}(.*?)\{%-?\s*endfor\s*-?%\}", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt: one text that the user says, or a chat whose last message is what they say."""
+    """A prompt: one text that the user says, or a chat whose last message is what they say.
+
+    A program writes it anew for each test: what an agent of its own is asked is a variable.
+    """
 
     name: str
     slug: str
@@ -56,9 +65,15 @@ class Prompt:
     spot: Spot
     text: Template
     chat: Sequence[Message] | None
+    by_program: bool = False
+    # Whether what was said in earlier tests stands before it.
+    is_conversation: bool = False
 
     def say(self, values: Vars) -> Said | None:
         """Fill in the variables of a test; None if it is not the user who speaks last."""
+        if self.by_program:
+            asked = with_backslashes(_question(values))
+            return Said(asked, [], "", "", {}) if asked.strip() else None
         chat = self.chat or _chat(self.text.fill(values)) or [Message("user", self.text)]
         spoken = _spoken(chat, values)
         if not spoken or spoken[-1]["role"] != "user" or spoken[0]["role"] != "user":
@@ -71,6 +86,15 @@ class Prompt:
         else:
             template, parameters = told, told.values(values)
         return Said(last["content"], history, system, template.with_parameters(), parameters)
+
+
+def _question(values: Vars) -> str:
+    """Return the variable that most likely is the question; all of them where none is."""
+    texts = {key: text_of(value) for key, value in values.items()}
+    key = next((each for each in _QUESTIONS if texts.get(each)), None)
+    if key is None and len(texts) == 1:
+        key = next(iter(texts))
+    return texts[key] if key else "\n".join(f"{each}: {text}" for each, text in texts.items())
 
 
 def _spoken(chat: Sequence[Message], values: Vars) -> list[dict[str, str]]:
@@ -127,14 +151,34 @@ def _read(entry: Spot, number: int) -> Iterator[Prompt]:
     if not isinstance(written, str) or not written.strip():
         entry.say("Expected a prompt: a text, or file:// and the path of a file.")
         return
-    if is_file(written) or _PATH.fullmatch(written.strip()):
+    if _is_program(written.strip()):
+        yield from _of_program(entry, label or f"Prompt {number}", (label,) if label else ())
+    elif is_file(written) or _PATH.fullmatch(written.strip()):
         yield from _of_files(entry, written.strip(), label)
-    elif _NOT_TEXT.fullmatch(written.strip()):
-        entry.lose(
-            "A program or a server writes this prompt, so it is left out. Write it as a text."
-        )
     else:
         yield _prompt(entry, label or f"Prompt {number}", written, (label,) if label else ())
+
+
+def _is_program(written: str) -> bool:
+    path = written.removeprefix(FILE)
+    return _NOT_TEXT.fullmatch(written if path == written else path) is not None
+
+
+def _of_program(entry: Spot, name: str, labels: tuple[str, ...]) -> Iterator[Prompt]:
+    """Give a prompt for the agent that whoever imports names; there is none for a model."""
+    agent = entry.project.base.around.agent
+    if agent is None:
+        entry.lose(
+            "A program or a server writes this prompt, so it is left out. Write it as a text, or"
+            " import with --agent: then that agent is asked the variables of the tests."
+        )
+        return
+    entry.lose(
+        f"A program or a server writes this prompt. The agent {agent} is asked the variable that"
+        f" holds the question ({', '.join(_QUESTIONS)}), else all variables."
+    )
+    slug = slug_of(name, instead="prompt")
+    yield Prompt(name, slug, labels, entry, Template(""), None, by_program=True)
 
 
 def _of_files(entry: Spot, written: str, label: str | None) -> Iterator[Prompt]:
@@ -160,8 +204,9 @@ def _of_files(entry: Spot, written: str, label: str | None) -> Iterator[Prompt]:
 
 
 def _prompt(spot: Spot, name: str, text: str, labels: tuple[str, ...]) -> Prompt:
-    chat = _chat(text)
-    return Prompt(name, slug_of(name, instead="prompt"), labels, spot, Template(text), chat)
+    now = _CONVERSATION.sub("", text)
+    slug, chat = slug_of(name, instead="prompt"), _chat(now)
+    return Prompt(name, slug, labels, spot, Template(now), chat, is_conversation=now != text)
 
 
 def _chat(text: str) -> list[Message] | None:

@@ -130,24 +130,24 @@ def _target(spot: Spot) -> Target | None:
     name = provider.label or (str(model["name"]) if model else provider.id)
     prompts = None if provider.prompts is None else tuple(provider.prompts)
     target = Target(name, slug_of(name), (provider.label or "", provider.id), spot, prompts=prompts)
+    written_at = spot.at("id") if spot.at("id").value is not None else spot
     here = next((slug for slug in (target.slug, provider.label) if slug in around.agents), None)
     if here is not None:
         return replace(target, name=here, agent=here)
+    if around.agent is not None:
+        written_at.lose(f"The agent {around.agent} is asked instead, as --agent says.")
+        return replace(target, name=around.agent, slug=slug_of(around.agent), agent=around.agent)
     if model is not None:
         made = {"driver": "model", "model": model, "tools": _tools(spot, provider)}
         return replace(target, made=made)
     if provider.id == "echo":
         made = {"driver": "scripted", "rules": [{"reply": "{{input}}"}]}
         return replace(target, made=made)
-    written_at = spot.at("id") if spot.at("id").value is not None else spot
-    if around.agent is None:
-        written_at.say(
-            "This has no equal here. Make an agent that asks the same; name it when you import "
-            "(--agent), or give this provider its slug as a label."
-        )
-        return None
-    written_at.lose(f"This has no equal here. The agent {around.agent} is asked instead.")
-    return replace(target, name=around.agent, slug=slug_of(around.agent), agent=around.agent)
+    written_at.say(
+        "This has no equal here. Make an agent that asks the same; name it when you import "
+        "(--agent), or give this provider its slug as a label."
+    )
+    return None
 
 
 def _model(provider: Provider) -> Json | None:

@@ -131,10 +131,10 @@ class Options(Written):
     prefix: str | None = None
     suffix: str | None = None
     disable_var_expansion: Annotated[bool, Field(alias="disableVarExpansion")] = False
+    disable_conversation_var: Annotated[bool, Field(alias="disableConversationVar")] = False
     disable_default_asserts: Annotated[bool, Field(alias="disableDefaultAsserts")] = False
 
     lost = {
-        "disableConversationVar": "Write a conversation as one case of several turns.",
         "factuality": "A judge says pass or fail here.",
         "postprocess": _NO_CODE + " The checks read the reply as it is.",
         "repeat": "Set trials on the case instead.",

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from evals_app.engine.suite import near
 from evals_app.formats.document import Document, Node, decoded
 from evals_app.formats.draft import cut_texts
 from evals_app.formats.foreign import Around, Foreign
@@ -94,10 +93,11 @@ class Project:
         content = self.base.around.content(self.base.document, path)
         if content is None:
             found = self.base.path(path)
-            hint = near(found, self.base.around.attached.given)
-            if path.startswith(("/", "../")):
-                hint = " Only files in the folder of the configuration, and below it, are read."
-            spot.say(f"There is no file {found}.{hint}")
+            if path.startswith("/"):
+                hint = "Only files in the folder of the configuration, and below it, are read."
+                spot.say(f"There is no file {found}. {hint}")
+            else:
+                spot.say(self.base.missing(found))
         return content
 
 

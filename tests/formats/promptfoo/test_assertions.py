@@ -322,7 +322,9 @@ def test_a_grader_that_is_nothing_here_is_lost() -> None:
 @pytest.mark.parametrize(
     ("assertion", "words"),
     [
-        ("{type: javascript, value: output.length < 10}", "does not run on import"),
+        ("{type: javascript, value: score(output)}", "does not run on import"),
+        ("{type: regex, value: '(?=x)y'}", "Lookahead"),
+        ("{type: is-json, value: {pattern: '(?=x)y'}}", "Lookahead"),
         ("{type: python, value: file://check.py}", "`code`"),
         ("{type: webhook, value: 'https://example.com'}", "code"),
         ("{type: select-best, value: funniest}", "not compared"),

@@ -72,6 +72,13 @@ tests:
         ("promptfooconfig.yaml", "My evals", "my-evals"),
         ("promptfooconfig.yaml", "", "promptfoo"),
         ("evals/refunds.yaml", "Anything", "refunds"),
+        ("evals/refunds.v2.yaml", "Anything", "refunds-v2"),
+        ("shop/promptfooconfig.review.yaml", "Anything", "shop-review"),
+        ("shop/review.promptfooconfig.yaml", "Anything", "review"),
+        ("shop/evals/promptfooconfig.yaml", "Anything", "shop-evals"),
+        ("shop/tests/.promptfoo/promptfooconfig.yaml", "Anything", "shop-tests-promptfoo"),
+        ("evals/promptfooconfig.yaml", "Anything", "evals"),
+        ("shop/eval.yaml", "Anything", "shop-eval"),
     ],
 )
 def test_a_suite_is_known_by_the_folder_or_the_file(path: str, description: str, slug: str) -> None:

@@ -127,7 +127,16 @@ def test_what_has_no_equal_is_the_agent_that_the_person_names(provider: str) -> 
     assert "--agent" in error.message
     assert (error.line, error.keys.startswith("providers[0]")) == (2, True)
     assert (found.agents, found.suites[0].spec.agent) == ([], "desk")
-    assert "The agent desk is asked instead." in found.losses[0].message
+    assert "The agent desk is asked" in found.losses[0].message
+
+
+def test_the_agent_that_the_person_names_is_asked_in_place_of_a_model() -> None:
+    config = "prompts: [Hi]\nproviders: [openai:gpt-5, echo]\ntests: [{vars: {}}]\n"
+
+    found = read(config, agent="desk")
+
+    assert (found.agents, [each.spec.agent for each in found.suites]) == ([], ["desk"])
+    assert [each.keys for each in found.losses] == ["providers[0]", "providers[1]"]
 
 
 def test_without_providers_the_agent_is_the_one_that_the_person_names() -> None:

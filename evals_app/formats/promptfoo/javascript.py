@@ -1,0 +1,324 @@
+"""Conditions in JavaScript that our checks can say: output.includes('x') && output.length < 200.
+
+Nothing is run. What is not one of these forms is code, which the caller reports as lost.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+Json = dict[str, Any]
+
+_STRING = r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\$]|\\.)*`"""
+_NAME = r"[A-Za-z_$][\w$]*"
+_VARIABLE = rf"context\.vars(?:\.{_NAME}|\[(?:{_STRING})\])"
+_LITERAL = rf"(?:{_STRING}|{_VARIABLE}|-?\d+(?:\.\d+)?|true|false|null|undefined)"
+# The reply, perhaps in other letters or without the space around it.
+_REPLY = (
+    r"(?:String\(output\)|output)(?P<changes>(?:\.(?:toLowerCase|toUpperCase|trim|toString)\(\))*)"
+)
+_PLACE = (
+    r"(?:\(?JSON\.parse\(\s*output(?:\.trim\(\))?\s*\)\)?|output)"
+    rf"(?P<place>(?:\??\.(?!(?:length|trim|to[A-Z]\w*)\b){_NAME}|\[\d+\]|\[(?:{_STRING})\])+)"
+)
+_COMPARED = r"(?P<sign>[=!]==?|[<>]=?)"
+
+_FINDS = re.compile(
+    rf"{_REPLY}\.(?P<how>includes|startsWith|endsWith)\(\s*(?P<text>{_LITERAL})\s*\)"
+)
+_IS = re.compile(rf"{_REPLY}\s*(?P<sign>[=!]==?)\s*(?P<text>{_LITERAL})")
+_LENGTH = re.compile(rf"{_REPLY}\.length\s*{_COMPARED}\s*(?P<count>\d+)")
+_WORDS = re.compile(
+    rf"output(?P<trimmed>\.trim\(\))?\.split\(\s*(?P<at>' '|\" \"|/\\s\+/)\s*\)\.length\s*{_COMPARED}"
+    r"\s*(?P<count>\d+)"
+)
+_REGEX = r"(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+"
+_MATCHES = re.compile(
+    rf"/(?P<one>{_REGEX})/(?P<flags>[a-z]*)\.test\(\s*output\s*\)"
+    rf"|output\.match\(\s*/(?P<other>{_REGEX})/(?P<others>[a-z]*)\s*\)"
+)
+_AT = re.compile(rf"{_PLACE}\s*{_COMPARED}\s*(?P<value>{_LITERAL})")
+# True of every reply: one that is empty fails its turn anyway.
+_IS_ANY = re.compile(
+    r"output|output\s*!==?\s*(?:null|undefined)|typeof output\s*===?\s*(?:'string'|\"string\")"
+)
+_TEXT = re.compile(_STRING)
+_PATTERN = re.compile(rf"/{_REGEX}/")
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\s\S]))")
+_SIGNS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
+_PIECE = 1_000  # the most that one repeat of a pattern counts
+_OPPOSITE = {
+    "===": "!==",
+    "!==": "===",
+    "==": "!=",
+    "!=": "==",
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+}
+
+
+class NotSayableError(Exception):
+    """No check says the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A text that the reply has, or must not have, as a pattern."""
+
+    pattern: str
+    case_sensitive: bool
+    negated: bool
+
+    def check(self) -> Json:
+        kind = "not_matches" if self.negated else "matches"
+        return {"type": kind, "value": self.pattern, "case_sensitive": self.case_sensitive}
+
+
+def checks_of(code: str, values: Mapping[str, Any], *, inverse: bool) -> list[Json]:
+    """Return the checks that say what a condition says.
+
+    Raises:
+        NotSayableError: none do.
+    """
+    condition = code.strip().removeprefix("return ").strip().removesuffix(";").strip()
+    checks = _Reader(values).read(condition, negated=inverse)
+    if not checks:
+        raise NotSayableError
+    return checks
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads conditions; `values` are the variables of the test."""
+
+    values: Mapping[str, Any]
+
+    def read(self, written: str, *, negated: bool) -> list[Json]:
+        condition = _without_brackets(written.strip())
+        either, both = (_split(condition, sign) for sign in ("||", "&&"))
+        if len(either) > 1 and not negated:
+            return [self._any_of(either)]
+        parts = either if len(either) > 1 else both
+        if len(parts) > 1:
+            if parts is both and negated:
+                raise NotSayableError  # one of several must not hold, whichever
+            return [check for each in parts for check in self.read(each, negated=negated)]
+        if condition.startswith("!") and not condition.startswith("!="):
+            return self.read(condition[1:], negated=not negated)
+        if _IS_ANY.fullmatch(condition) and not negated:
+            return []
+        return [self._atom(condition, negated=negated)]
+
+    def _any_of(self, parts: Sequence[str]) -> Json:
+        """Say that one of several texts is there, which one pattern can say."""
+        found = [self._pattern(_without_brackets(each.strip()), negated=False) for each in parts]
+        if any(each is None or each.negated for each in found):
+            raise NotSayableError
+        patterns = [each for each in found if each is not None]
+        if len({each.case_sensitive for each in patterns}) > 1:
+            raise NotSayableError
+        joined = "|".join(each.pattern for each in patterns)
+        return _Found(joined, patterns[0].case_sensitive, negated=False).check()
+
+    def _atom(self, condition: str, *, negated: bool) -> Json:
+        if found := _AT.fullmatch(condition):
+            return self._at(found, negated=negated)
+        if found := _FINDS.fullmatch(condition):
+            text, is_exact = self._text(found)
+            if found["how"] == "includes":
+                kind = "not_contains" if negated else "contains"
+                return {"type": kind, "value": text, "case_sensitive": is_exact}
+        elif found := _IS.fullmatch(condition):
+            is_not = negated is (found["sign"][0] == "=")
+            if not found["changes"] and not is_not:
+                return {"type": "exact_match", "value": self._text(found)[0]}
+        pattern = self._pattern(condition, negated=negated)
+        if pattern is None:
+            raise NotSayableError
+        return pattern.check()
+
+    def _pattern(self, condition: str, *, negated: bool) -> _Found | None:
+        """Say a condition about the text of the reply as a pattern."""
+        if found := _FINDS.fullmatch(condition):
+            text, is_exact = self._text(found)
+            begin = r"\A" if found["how"] == "startsWith" else ""
+            end = r"\z" if found["how"] == "endsWith" else ""
+            if ".trim()" in found["changes"]:
+                begin, end = begin and r"\A\s*", end and r"\s*\z"
+            return _Found(f"{begin}{re.escape(text)}{end}", is_exact, negated)
+        if found := _IS.fullmatch(condition):
+            text, is_exact = self._text(found)
+            space = r"\s*" if ".trim()" in found["changes"] else ""
+            is_not = negated is (found["sign"][0] == "=")
+            return _Found(rf"\A{space}{re.escape(text)}{space}\z", is_exact, is_not)
+        if found := _LENGTH.fullmatch(condition):
+            characters = partial(_characters, is_trimmed=".trim()" in found["changes"])
+            return _counted(found, characters, negated=negated)
+        if found := _WORDS.fullmatch(condition):
+            return _counted(found, partial(_words, found), negated=negated)
+        if found := _MATCHES.fullmatch(condition):
+            pattern, flags = found["one"] or found["other"], found["flags"] or found["others"] or ""
+            return _regex(pattern, flags, negated=negated)
+        return None
+
+    def _at(self, found: re.Match[str], *, negated: bool) -> Json:
+        """Say that a place of a JSON reply holds a value."""
+        place = re.sub(r"\?\.", ".", found["place"]).removeprefix(".")
+        sign = _OPPOSITE[found["sign"]] if negated else found["sign"]
+        value = self._literal(found["value"])
+        if found["value"] == "undefined":
+            if sign[0] in "<>":
+                raise NotSayableError
+            return {"type": "json_path", "path": place, "value": {"present": sign[0] == "!"}}
+        if sign in ("===", "=="):
+            if isinstance(value, dict):
+                raise NotSayableError
+            return {"type": "json_path", "path": place, "value": value}
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if sign in (">=", "<=") and is_number and not negated:
+            return {
+                "type": "json_path",
+                "path": place,
+                "minimum" if sign == ">=" else "maximum": value,
+            }
+        raise NotSayableError
+
+    def _text(self, found: re.Match[str]) -> tuple[str, bool]:
+        """Return a text, and whether upper and lower case matter."""
+        text = self._literal(found["text"])
+        if not isinstance(text, str) or not text:
+            raise NotSayableError
+        changes = found["changes"]
+        for change, changed in ((".toLowerCase()", str.lower), (".toUpperCase()", str.upper)):
+            if change in changes:
+                if changed(text) != text:
+                    raise NotSayableError  # it never holds
+                return text, False
+        return text, True
+
+    def _literal(self, written: str) -> Any:  # noqa: ANN401 - JSON
+        if written[0] in "'\"`":
+            return _unquoted(written)
+        if written.startswith("context.vars"):
+            name = written.removeprefix("context.vars").lstrip(".")
+            name = _unquoted(name[1:-1]) if name.startswith("[") else name
+            return self.values.get(name)
+        return None if written == "undefined" else json.loads(written)
+
+
+def _counted(
+    found: re.Match[str], pattern: Callable[[int, int | None], str], *, negated: bool
+) -> _Found:
+    """Say that there are so many of something, at least or at most."""
+    count, sign = int(found["count"]), found["sign"]
+    bounds: dict[str, tuple[int, int | None]] = {
+        "<": (0, count - 1),
+        "<=": (0, count),
+        ">": (count + 1, None),
+        ">=": (count, None),
+    }
+    least, most = bounds.get(sign, (count, count))
+    if most is not None and most < 0:
+        raise NotSayableError
+    return _Found(pattern(least, most), case_sensitive=True, negated=negated is (sign[0] != "!"))
+
+
+def _characters(least: int, most: int | None, *, is_trimmed: bool) -> str:
+    if is_trimmed:
+        if (least, most) != (1, None):
+            raise NotSayableError
+        return r"\S"
+    if most is None:
+        return rf"\A{_repeated('(?s:.)', least, least)}"
+    return rf"\A{_repeated('(?s:.)', least, most)}\z"
+
+
+def _words(found: re.Match[str], least: int, most: int | None) -> str:
+    """Count pieces as split does: at each space, or at each run of space."""
+    at_runs = found["at"].startswith("/")
+    if at_runs != bool(found["trimmed"]):
+        raise NotSayableError  # space around the reply would count, or count otherwise
+    piece, gap, around = (r"\S+", r"\s+", r"\s*") if at_runs else ("[^ ]*", " ", "")
+    if most == 0:
+        raise NotSayableError  # split never gives nothing
+    further = _repeated(f"(?:{gap}{piece})", max(least - 1, 0), None if most is None else most - 1)
+    return rf"\A{around}{piece}{further}{around}\z"
+
+
+def _repeated(pattern: str, least: int, most: int | None) -> str:
+    """Repeat a pattern, in pieces of which each is short enough."""
+    pieces = [f"{pattern}{{{count}}}" for count in _pieces(least)]
+    if most is None:
+        return "".join([*pieces, f"{pattern}*"])
+    return "".join([*pieces, *(f"{pattern}{{0,{count}}}" for count in _pieces(most - least))])
+
+
+def _pieces(count: int) -> Iterator[int]:
+    yield from [_PIECE] * (count // _PIECE)
+    if rest := count % _PIECE:
+        yield rest
+
+
+def _regex(pattern: str, flags: str, *, negated: bool) -> _Found:
+    inline = "".join(flag for flag in "ms" if flag in flags)
+    if set(flags) - set("gimsu"):
+        raise NotSayableError
+    plain = pattern.replace(r"\/", "/")
+    return _Found(f"(?{inline}){plain}" if inline else plain, "i" not in flags, negated)
+
+
+def _unquoted(written: str) -> str:
+    def character(found: re.Match[str]) -> str:
+        if code := found[1] or found[2]:
+            return chr(int(code, 16))
+        return _SIGNS.get(found[3], "" if found[3] == "\n" else found[3])
+
+    return _ESCAPED.sub(character, written[1:-1])
+
+
+def _without_brackets(condition: str) -> str:
+    """Leave out brackets around the whole condition."""
+    while condition.startswith("(") and _closing(condition) == len(condition) - 1:
+        condition = condition[1:-1].strip()
+    return condition
+
+
+def _closing(condition: str) -> int:
+    """Return where the first bracket is closed; -1: nowhere."""
+    depth = 0
+    for at, sign in _signs(condition):
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if depth == 0:
+            return at
+    return -1
+
+
+def _split(condition: str, operator: str) -> list[str]:
+    """Divide a condition where an operator stands outside of brackets, texts and patterns."""
+    parts, depth, begin = [], 0, 0
+    for at, sign in _signs(condition):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(sign, 0)
+        if depth == 0 and at >= begin and condition.startswith(operator, at):
+            parts.append(condition[begin:at])
+            begin = at + len(operator)
+    return [*parts, condition[begin:]]
+
+
+def _signs(condition: str) -> Iterator[tuple[int, str]]:
+    """Give the signs of a condition that are in no text and no pattern, with their places."""
+    at, before = 0, "("
+    while at < len(condition):
+        found = _TEXT.match(condition, at)
+        if found is None and before in "(,=!&|":
+            found = _PATTERN.match(condition, at)
+        if found:
+            at, before = found.end(), "'"
+            continue
+        yield at, condition[at]
+        before = condition[at] if not condition[at].isspace() else before
+        at += 1

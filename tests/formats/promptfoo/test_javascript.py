@@ -1,0 +1,138 @@
+"""Conditions in JavaScript that checks can say; the verdict is what counts."""
+
+import json
+from typing import Any
+
+import pytest
+
+from evals_app.engine.suite import AssertionSpec
+from evals_app.formats.promptfoo.javascript import NotSayableError, checks_of
+from tests.engine.graders.makers import view_of
+from tests.formats.promptfoo.projects import HEAD, read
+
+VARS = {"city": "Paris", "count": 3}
+
+
+def holds(code: str, reply: str, *, inverse: bool = False) -> bool:
+    """Whether all checks that say a condition pass on a reply."""
+    checks = [AssertionSpec.model_validate(each) for each in checks_of(code, VARS, inverse=inverse)]
+    return all(each.grader.grade(view_of(reply)).passed for each in checks)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("code", "yes", "no"),
+    [
+        pytest.param("output.includes('Paris')", "In Paris.", "In paris.", id="includes"),
+        pytest.param('output.includes("it\'s \\"x\\"")', 'it\'s "x"', "its x", id="quotes"),
+        pytest.param("return output.includes('a');", "a", "b", id="return"),
+        pytest.param("!output.includes('sorry')", "Sure.", "I am sorry.", id="not"),
+        pytest.param("!(output.includes('a') || output.includes('b'))", "c", "b", id="neither"),
+        pytest.param("output.includes('a') && output.includes('b')", "ab", "a", id="both"),
+        pytest.param("output.includes('a') || output.includes('b')", "b", "c", id="either"),
+        pytest.param(
+            "(output.includes('a.') || output.includes('b')) && !output.includes('c')",
+            "a.",
+            "ax",
+            id="brackets",
+        ),
+        pytest.param("output.toLowerCase().includes('paris')", "PARIS", "Rome", id="any case"),
+        pytest.param("output.includes(context.vars.city)", "Paris!", "Rome!", id="a variable"),
+        pytest.param("output.includes(context.vars['city'])", "Paris!", "Rome!", id="in brackets"),
+        pytest.param("output.startsWith('Hi')", "Hi you", "Oh Hi", id="begins"),
+        pytest.param("output.trim().endsWith('.')", "Yes. \n", "Yes", id="ends"),
+        pytest.param("output === 'yes'", "yes", "yes.", id="is"),
+        pytest.param("output.trim().toLowerCase() === 'yes'", " Yes\n", "Yes!", id="is nearly"),
+        pytest.param("output !== 'yes'", "no", "yes", id="is not"),
+        pytest.param("output.length < 5", "1234", "12345", id="less"),
+        pytest.param("output.length <= 5", "12\n45", "123456", id="at most"),
+        pytest.param(
+            "output.length > 2 && output.length < 1500", "x" * 1499, "x" * 1500, id="long"
+        ),
+        pytest.param("output.length >= 1200", "x" * 1200, "x" * 1199, id="at least"),
+        pytest.param("output.length === 3", "äöü", "ab", id="exactly"),
+        pytest.param("output.length !== 3", "ab", "abc", id="not so long"),
+        pytest.param("output.split(' ').length <= 2", "a b", "a b c", id="pieces"),
+        pytest.param("output.trim().split(/\\s+/).length < 3", " a\n b ", "a b c", id="words"),
+        pytest.param("output.trim().split(/\\s+/).length >= 3", "a b c", "a b", id="many words"),
+        pytest.param("/^\\d+\\/\\d+$/.test(output)", "1/2", "1-2", id="pattern"),
+        pytest.param("/yes|no/i.test(output)", "NO", "maybe", id="pattern in any case"),
+        pytest.param("output.match(/a && b/)", "a && b", "a", id="signs in a pattern"),
+        pytest.param("output.includes(' || ')", "a || b", "a", id="signs in a text"),
+        pytest.param("output && output.includes('a')", "a", "b", id="there is one"),
+        pytest.param("typeof output === 'string' && output.includes('a')", "a", "b", id="a text"),
+        pytest.param(
+            "JSON.parse(output).state === 'sent'", '{"state": "sent"}', '{"state": 1}', id="JSON"
+        ),
+        pytest.param(
+            'JSON.parse(output).items[0]["unit price"] == 3',
+            '{"items": [{"unit price": 3}]}',
+            '{"items": [{"unit price": 4}]}',
+            id="a place",
+        ),
+        pytest.param(
+            "JSON.parse(output).ok === true && JSON.parse(output).n >= 2",
+            '{"ok": true, "n": 2}',
+            '{"ok": true, "n": 1}',
+            id="several places",
+        ),
+        pytest.param("JSON.parse(output).a !== undefined", '{"a": 1}', "{}", id="is there"),
+        pytest.param("output.a?.b === null", '{"a": {"b": null}}', '{"a": {"b": 1}}', id="object"),
+    ],
+)
+def test_a_condition_is_checked_as_it_says(code: str, yes: str, no: str) -> None:
+    assert holds(code, yes)
+    assert not holds(code, no)
+
+
+@pytest.mark.parametrize("code", ["output.includes('a')", "output.length < 3", "output === 'a'"])
+def test_the_opposite_of_a_condition(code: str) -> None:
+    assert holds(code, "bcde", inverse=True) is not holds(code, "bcde")
+    assert holds(code, "a", inverse=True) is not holds(code, "a")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "const x = output; return x.length > 3",
+        "JSON.parse(output).list.length > 3",
+        "JSON.parse(output).n > 3",
+        "JSON.parse(output).a !== 'x'",
+        "output.includes('a') || output.length > 3 && !output.includes('b')",
+        "!(output.includes('a') && output.includes('b'))",
+        "output.includes(word)",
+        "output.toLowerCase().includes('Paris')",
+        "output.includes(context.vars.count)",
+        "output.includes(`${context.vars.city}`)",
+        "output",
+        "true",
+        "",
+        "({pass: output.includes('a'), score: 1})",
+        "/a/y.test(output)",
+        "output.trim().length < 5",
+    ],
+)
+def test_what_no_check_can_say_is_code(code: str) -> None:
+    with pytest.raises(NotSayableError):
+        checks_of(code, VARS, inverse=False)
+
+
+def test_an_assertion_is_imported_and_code_is_lost_alone() -> None:
+    config = f"""{HEAD}tests:
+  - vars: {{what: hi}}
+    assert:
+      - {{type: javascript, value: "output.includes('hi')", weight: 2}}
+      - {{type: not-javascript, value: "output.length > 9"}}
+      - {{type: javascript, value: "return new Date() > 0"}}
+      - {{type: javascript, value: "/(?=a)/.test(output)"}}
+"""
+
+    found = read(config)
+
+    checks: list[Any] = json.loads(found.suites[0].spec.model_dump_json(exclude_defaults=True))[
+        "cases"
+    ][0]["turns"][0]["assertions"]
+    assert [(each["type"], each.get("weight", 1)) for each in checks] == [
+        ("contains", 2),
+        ("not_matches", 1),
+    ]
+    assert [each.keys for each in found.losses] == ["tests[0].assert[2]", "tests[0].assert[3]"]
