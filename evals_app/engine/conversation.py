@@ -93,6 +93,8 @@ class Conversation:
             self._case.streaming,
             session_id=self._session_id,
             case=self._case.name,
+            trial=self._number,
+            clock=self._case.clock,
             channel=self._case.channel,
             context_params=self._case.context_params,
         )

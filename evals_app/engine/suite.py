@@ -375,11 +375,19 @@ class CaseSpec(Spec):
     )
     clock: Annotated[
         Annotated[str, Field(max_length=40), AfterValidator(_iso_time)] | None,
-        Field(description="Freezes {{datetime}} and the time of the world."),
+        Field(
+            description="Freezes {{datetime}} and the time of the world; agents of your own get it."
+        ),
     ] = None
     limits: Annotated[LimitsSpec, Field(description="Hard limits, each optional.")] = LimitsSpec()
     turn_timeout_s: Annotated[
-        float, Field(description="Seconds the agent has for one turn.", gt=0, le=1500)
+        float,
+        Field(
+            description="Seconds the agent has for one turn. A model API that has sent nothing when"
+            " they are nearly over is asked again, and is no failure of the agent.",
+            gt=0,
+            le=1500,
+        ),
     ] = 60.0
     streaming: Annotated[
         bool,

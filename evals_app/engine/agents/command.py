@@ -2,7 +2,8 @@
 
 It reads the message on standard input and writes its reply on standard output: text, or the JSON of
 `reply`. Beside these its environment holds AGENTURA_HISTORY, what has been said so far as JSON
-`[{"role", "content"}]`, and TOUCHSTONE_SESSION_ID, TOUCHSTONE_CASE, TOUCHSTONE_CHANNEL and
+`[{"role", "content"}]`, and TOUCHSTONE_SESSION_ID, TOUCHSTONE_CASE, TOUCHSTONE_TRIAL,
+TOUCHSTONE_CLOCK (empty where time is not frozen), TOUCHSTONE_CHANNEL and
 TOUCHSTONE_CONTEXT_PARAMS (JSON). Any exit code but 0 is an error.
 """
 
@@ -75,6 +76,8 @@ def _variables(told: Mapping[str, Any]) -> dict[str, bytes]:
         "AGENTURA_HISTORY": history,
         "TOUCHSTONE_SESSION_ID": _bytes(told["session_id"]),
         "TOUCHSTONE_CASE": _bytes(told["case"]),
+        "TOUCHSTONE_TRIAL": _bytes(str(told["trial"])),
+        "TOUCHSTONE_CLOCK": _bytes(told["clock"] or ""),
         "TOUCHSTONE_CHANNEL": _bytes(told["channel"] or ""),
         "TOUCHSTONE_CONTEXT_PARAMS": _bytes(json.dumps(told["context_params"])),
     }

@@ -33,6 +33,8 @@ class Outside:
             "channel": self._setting.channel,
             "context_params": dict(self._setting.context_params),
             "case": self._setting.case,
+            "trial": self._setting.trial,
+            "clock": self._setting.clock,
             **({"files": [_file(each) for each in exchange.files]} if exchange.files else {}),
         }
 

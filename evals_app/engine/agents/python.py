@@ -1,7 +1,7 @@
 """The python driver: an agent that is a function, sync or async, of a module that is permitted.
 
-It is given those of `input history session_id channel context_params case files` that it has parameters
-for (its first parameter is the message, whatever it is called), and returns a text or the JSON of
+It is given those of `input history session_id channel context_params case trial clock files` that it
+has parameters for (its first parameter is the message, whatever it is called), and returns a text or the JSON of
 `reply`. One process answers all turns of a conversation, so that what the module keeps about a
 session is there in the next turn.
 """

@@ -28,7 +28,8 @@ class Setting:
     """What an agent knows before the first turn.
 
     `session_id` tells the execution apart from all others: 32 hexadecimal digits, so that it is a
-    trace id too.
+    trace id too. `trial` counts the executions of the case from 1. `clock` is the moment at which the
+    case's time is frozen, in ISO 8601; None: it is not.
     """
 
     system_prompt: str
@@ -36,6 +37,8 @@ class Setting:
     streaming: bool = False
     session_id: str = ""
     case: str = ""
+    trial: int = 1
+    clock: str | None = None
     channel: str | None = None
     context_params: Mapping[str, Any] = field(default_factory=dict)
 

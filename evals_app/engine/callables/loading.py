@@ -16,7 +16,10 @@ from evals_app.engine.callables import contract
 Purpose = Literal["grader", "agent"]
 
 # What an agent is told with each message; it takes those that it has parameters for.
-AGENT_FIELDS = ("input", "history", "session_id", "channel", "context_params", "case", "files")
+AGENT_FIELDS = (
+    *("input", "history", "session_id", "channel", "context_params"),
+    *("case", "trial", "clock", "files"),
+)
 
 # Where graders written for HoloDeck import the contract from.
 _HOLODECK = {

@@ -27,6 +27,7 @@ from evals_app.engine.llm.retry import (
     SettingRefusedError,
     delay_s,
     most_attempts,
+    over_limit,
     summary,
 )
 from evals_app.engine.llm.slots import Pace, Slots
@@ -200,10 +201,10 @@ class Models:
         is_last = not failure.is_retryable or tried > MAX_RETRIES or alike >= most
         if not is_last and spent_s + delay > call.patience_s:
             is_last = True
-            problem += (
-                f" The next attempt would be {delay:.0f} s later, "
-                f"beyond the patience of {call.patience_s:.0f} s."
-            )
+            if failure.blocks_provider:
+                problem = over_limit(provider.name, failure.what, call.patience_s)
+            else:
+                problem += f" A call waits for at most {call.patience_s:.0f} s in all."
         course.attempts.append(Attempt(str(failure), 0.0 if is_last else delay * 1000))
         if is_last:
             raise course.gave_up(failure.to_provider_error(problem)) from None

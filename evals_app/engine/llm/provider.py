@@ -15,7 +15,7 @@ from evals_app.engine.llm.adapter import Adapter
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
 from evals_app.engine.llm.pricing import Prices
 from evals_app.engine.llm.purse import Purse
-from evals_app.engine.llm.retry import JITTER, AttemptError
+from evals_app.engine.llm.retry import JITTER, AttemptError, over_limit
 from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.trial import Attempt
@@ -182,10 +182,7 @@ class Provider:
             because = f" ({self._blocked_because})" if self._blocked_because else ""
             call.tell(f"waits for {self.name} until {setting.time_in(wait)}{because}")
             if setting.clock() - since + wait > call.patience_s:
-                problem = (
-                    f"{self.name} wants to be left alone for another {left:.0f} s; "
-                    f"the patience of this call is {call.patience_s:.0f} s."
-                )
+                problem = over_limit(self.name, self._blocked_because, call.patience_s)
                 raise course.gave_up(self._blocked_by(problem, retry_after_s=left))
             await setting.sleep(wait)
 

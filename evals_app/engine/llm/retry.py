@@ -121,6 +121,15 @@ def summary(name: str, errors: Sequence[AttemptError], *, seconds: float) -> str
     return sentence(f"{name} failed {took}; the last time it {last.what}", last.detail)
 
 
+def over_limit(name: str, because: str, patience_s: float) -> str:
+    """Say in a sentence that a provider could not be called for too long; `because` is its answer."""
+    how = "overloaded (529)" if "529" in because else "over its limit (429)"
+    return (
+        f"The provider {name} was {how} for longer than {patience_s:.0f} s, the most that a call"
+        " waits; this says nothing about the agent."
+    )
+
+
 def _until(date: str, *, now: float) -> float | None:
     parsed = email.utils.parsedate_tz(date)
     if parsed is None:

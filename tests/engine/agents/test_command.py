@@ -14,7 +14,7 @@ from evals_app.engine.conversation import Conversation
 from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.permits import OUR_COMMAND, permitting
 from evals_app.engine.trial import Trial
-from tests.engine.makers import make_case, make_world
+from tests.engine.makers import CLOCK, make_case, make_world
 
 pytestmark = pytest.mark.anyio
 
@@ -98,6 +98,7 @@ async def test_it_is_told_what_was_said_and_where_it_is(
         cat >/dev/null
         echo "$AGENTURA_HISTORY"
         echo "$TOUCHSTONE_CASE|$TOUCHSTONE_CHANNEL|$TOUCHSTONE_CONTEXT_PARAMS"
+        echo "$TOUCHSTONE_TRIAL|$TOUCHSTONE_CLOCK"
         echo "${#TOUCHSTONE_SESSION_ID} $1"
         """,
     )
@@ -109,11 +110,13 @@ async def test_it_is_told_what_was_said_and_where_it_is(
         history=[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ü"}],
         channel="api",
         context_params={"tier": "gold"},
+        clock=CLOCK,
     )
 
     assert trial.turns[0].reply.splitlines() == [
         '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ü"}]',
         'Greeting|api|{"tier": "gold"}',
+        f"1|{CLOCK}",
         "32 --quick; echo injected",
     ]
 

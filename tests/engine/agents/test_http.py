@@ -39,6 +39,8 @@ def make_setting(**changes: Any) -> Setting:
         "case": "Greeting",
         "channel": "widget",
         "context_params": {"tenant": "acme"},
+        "trial": 2,
+        "clock": "2026-05-01T09:30:00+00:00",
     }
     return Setting(**(fields | changes))
 
@@ -97,6 +99,8 @@ async def test_each_message_is_told_with_what_was_said_before() -> None:
         "channel": "widget",
         "context_params": {"tenant": "acme"},
         "case": "Greeting",
+        "trial": 2,
+        "clock": "2026-05-01T09:30:00+00:00",
     }
     assert second.body["history"][2:] == [
         {"role": "user", "content": "one"},

@@ -16,7 +16,7 @@ from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.llm.call import FileContent
 from evals_app.engine.permits import permitting
 from evals_app.engine.trial import Chunk, Trial, Usage
-from tests.engine.makers import make_case, make_world
+from tests.engine.makers import CLOCK, make_case, make_world
 from tests.engine.operator_code import OperatorCode
 
 pytestmark = pytest.mark.anyio
@@ -76,8 +76,9 @@ async def test_it_is_told_everything_that_its_parameters_ask_for(
 ) -> None:
     reference = operator_code.function(
         """
-        async def it(message, *, history, session_id, channel, context_params, case):
-            return [message, history, len(session_id), channel, context_params, case].__repr__()
+        async def it(message, *, history, session_id, channel, context_params, case, **more):
+            told = [message, history, len(session_id), channel, context_params, case]
+            return [*told, more["trial"], more["clock"]].__repr__()
         """
     )
     history = [
@@ -92,9 +93,10 @@ async def test_it_is_told_everything_that_its_parameters_ask_for(
         history=history,
         channel="api",
         context_params={"tier": "gold"},
+        clock=CLOCK,
     )
 
-    told = ["Who am I?", history, 32, "api", {"tier": "gold"}, "Greeting"]
+    told = ["Who am I?", history, 32, "api", {"tier": "gold"}, "Greeting", 1, CLOCK]
     assert trial.turns[0].reply == repr(told)
 
 

@@ -24,6 +24,8 @@ TOLD: dict[str, Any] = {
     "channel": "api",
     "context_params": {"tier": "gold"},
     "case": "Greeting",
+    "trial": 1,
+    "clock": None,
 }
 
 

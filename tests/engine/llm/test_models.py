@@ -128,7 +128,7 @@ async def test_it_gives_up_at_once_where_the_wait_would_pass_the_patience(
     model_server.replies(answers)
 
     async with make_models(model_server, fake_time) as models:
-        with pytest.raises(ProviderError, match=f"beyond the patience of {patience_s} s") as caught:
+        with pytest.raises(ProviderError, match=rf"\b{patience_s} s\b") as caught:
             await models.complete(make_call(patience_s=patience_s))
 
     assert len(model_server.requests) == requests
@@ -208,7 +208,7 @@ async def test_a_pause_that_no_date_can_hold_is_one_beyond_all_patience(
 
     async with make_models(model_server, fake_time) as models:
         for _ in range(2):
-            with pytest.raises(RateLimitedError, match="patience"):
+            with pytest.raises(RateLimitedError, match="600 s"):
                 await models.complete(make_call())
 
     assert len(model_server.requests) == 1
@@ -251,9 +251,8 @@ async def test_a_call_without_the_patience_for_a_block_sends_nothing(
         with pytest.raises(RateLimitedError) as caught:
             await models.complete(make_call(patience_s=600))
 
-    assert str(caught.value) == (
-        "Anthropic wants to be left alone for another 3600 s; the patience of this call is 600 s."
-    )
+    assert {"Anthropic", "600"} <= set(str(caught.value).split())
+    assert "agent" in str(caught.value)
     assert caught.value.attempts == ()
     assert model_server.requests == []
 
