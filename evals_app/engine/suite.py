@@ -671,6 +671,18 @@ class SuiteSpec(Spec):
         checks += [self.rubric_check] if self.rubric_check else []
         return case.limits == LimitsSpec() and not any(map(self._counts, checks))
 
+    def judged_check(self, cases: Iterable[CaseSpec]) -> AssertionSpec | None:
+        """Return the first check of these cases that is left to the judge of the run."""
+        for case in cases:
+            checks = [each for turn in case.turns for each in self.assertions_for(turn)]
+            checks += [each for each in case.final_assertions if each.enabled]
+            checks += [self.rubric_check] if self.rubric_check else []
+            for each in checks:
+                is_judged = each.grader.family == "judged" and not each.grader.jurors()
+                if is_judged and each.model is None:
+                    return each
+        return None
+
     def measures_only_effort(self, cases: Iterable[CaseSpec]) -> bool:
         """Whether the verdict on these cases depends on speed and cost alone."""
         least = (self.gates.min_score, self.gates.min_pass_rate)

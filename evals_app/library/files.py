@@ -3,6 +3,8 @@
 import dataclasses
 import functools
 import hashlib
+import os
+import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,6 +43,7 @@ from evals_app.library.comparing import (
 )
 from evals_app.library.edits import edit_of, note_changes
 from evals_app.library.inventories import contents_of
+from evals_app.library.judges import unjudged
 from evals_app.library.memory import set_aside, uncollected
 from evals_app.library.rights import EVERYTHING, Rights
 from evals_app.library.saving import (
@@ -154,6 +157,8 @@ def import_files(
                         environment=environment,
                         root=root,
                     )
+                if "provider" not in rights.hidden():
+                    imported.warnings.extend(unjudged(imported, os.environ))
                 rights.require_kinds(
                     kind for kind, located in _by_kind(imported).items() if located
                 )

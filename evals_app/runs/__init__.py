@@ -9,7 +9,7 @@ from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.reap import MOST_ATTEMPTS
 from evals_app.runs.rerun import rerun
 from evals_app.runs.resume import resume_run
-from evals_app.runs.start import start_run
+from evals_app.runs.start import start_run, start_runs
 from evals_app.runs.workers import live_workers
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "rerun",
     "resume_run",
     "start_run",
+    "start_runs",
 ]

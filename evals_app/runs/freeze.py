@@ -221,7 +221,7 @@ def _read_suite(
     part: Part,
     frozen: Frozen,
     see: Callable[[AssertionSpec], None],
-    see_chosen: Callable[[CaseSpec], None],
+    see_chosen: Callable[[CaseSpec, SuiteSpec], None],
 ) -> SuiteSpec:
     """Read a suite case by case, and give it without its cases.
 
@@ -243,7 +243,7 @@ def _read_suite(
                 see(each)
             trials = part.trials_of(case, head)
             if trials:
-                see_chosen(case)
+                see_chosen(case, head)
             frozen.add(case, trials=trials)
     except ValidationError:
         # As a whole it says of every problem where it is.

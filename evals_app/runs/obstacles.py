@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.mcp_tools import MISSING as MISSING_MCP
-from evals_app.engine.llm.keys import missing_keys, refusal, unknown_address
+from evals_app.engine.llm.keys import no_judge, unknown_address, why_unreachable
 from evals_app.engine.llm.pricing import Prices, usd_text
 from evals_app.engine.spec import ModelRef, ModelSpec, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
@@ -34,6 +34,7 @@ class Obstacles:
         self.found: list[str] = []
         self.own_judges: set[ModelSpec | None] = set()  # of checks that name one
         self._needs_judge = False
+        self._unjudged: AssertionSpec | None = None  # a check of a chosen case without a judge
         self._unfilled = 0
         self._providers = providers
         self._environ = environ
@@ -83,8 +84,10 @@ class Obstacles:
             return
         self.own_judges.add(self._named(assertion.model, agent, f"Check {assertion.label!r}"))
 
-    def case(self, case: CaseSpec) -> None:
-        """Look at what a case says to the agent."""
+    def case(self, case: CaseSpec, suite: SuiteSpec) -> None:
+        """Look at a case that is to run: what it says to the agent, and who judges it."""
+        if self._unjudged is None:
+            self._unjudged = suite.judged_check([case])
         for _, problem in case.placeholders():
             self._unfilled += 1
             more = "More messages of this suite have such variables."
@@ -97,7 +100,14 @@ class Obstacles:
 
     def judge(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
         """Choose the judge, if a check that has been seen needs one."""
-        return self.chat_model(suite, agent) if self._needs_judge else None
+        if not self._needs_judge:
+            return None
+        found, model = len(self.found), self.chat_model(suite, agent)
+        if model is None and self._unjudged is not None and len(self.found) == found:
+            check, site = self._unjudged.label, settings.EVALS_JUDGE_MODEL
+            providers = self._providers.values()
+            self._say(no_judge(suite.slug, check, site, providers, self._environ))
+        return model
 
     def chat_model(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
         """Choose who judges: the suite's, else the site's if it has a key, else the agent's."""
@@ -153,15 +163,9 @@ class Obstacles:
             self._say(f"{who} uses {model}: {why}")
 
     def why_unreachable(self, model: ModelSpec) -> str | None:
-        provider = self._providers.get(model.provider)
-        if provider is None:
-            known = ", ".join(self._providers)
-            return f"there is no provider {model.provider!r}. Known: {known}."
-        if problem := refusal(provider, self._environ):
+        if problem := why_unreachable(model, self._providers, self._environ):
             return problem
-        for missing in missing_keys([provider], self._environ):
-            return f"the environment variable {missing.variable} is not set."
-        url = unknown_address(provider)
+        url = unknown_address(self._providers[model.provider])
         return self._why_not_called(url) if url else None
 
     def _say(self, problem: str) -> None:

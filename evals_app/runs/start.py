@@ -1,7 +1,7 @@
 """Start a run: freeze what it uses, write its executions, ask for somebody to work on them."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -77,6 +77,26 @@ def _overrides(
     other = None if agent is None or agent.pk == suite.agent_id else agent.slug
     chosen = {"agent": other, "model": model, "trials": trials}
     return {name: value for name, value in chosen.items() if value}
+
+
+def start_runs(suites: Sequence[Suite], **how: Any) -> list[Run]:
+    """Start a run of each suite, or none; the rest is as for `start_run`.
+
+    Raises:
+        CannotStartError: with what stands in the way of each suite.
+    """
+    runs: list[Run] = []
+    problems: dict[str, None] = {}
+    with transaction.atomic():
+        for suite in suites:
+            try:
+                runs.append(start_run(suite, **how))
+            except CannotStartError as exc:
+                of = f"{suite.slug}: " if len(suites) > 1 else ""
+                problems |= dict.fromkeys(f"{of}{problem}" for problem in exc.problems)
+        if problems:
+            raise CannotStartError(list(problems))
+    return runs
 
 
 def create_run(

@@ -360,3 +360,36 @@ def test_only_pruning_looks_at_the_suites_that_are_not_imported() -> None:
         import_files([AGENT])
 
     assert not [each for each in asked if '"evals_app_suite"' in each["sql"]]
+
+
+# Judges
+
+UNJUDGED = b"""\
+suite: Refunds
+slug: refunds
+agent: scripted-one
+rubric: "- Polite"
+cases: [{name: a, turns: [{user: Hello}]}]
+"""
+SCRIPTED = b"agent: One\nslug: scripted-one\ndriver: scripted\nrules: [{reply: Hello.}]\n"
+
+
+@pytest.mark.parametrize(
+    ("suite", "variable", "is_warned"),
+    [
+        pytest.param(UNJUDGED, "OPENAI_API_KEY", True, id="nobody judges"),
+        pytest.param(UNJUDGED, "ANTHROPIC_API_KEY", False, id="the site's judge has a key"),
+        pytest.param(
+            UNJUDGED + b"judge_model: scripted/scripted-one\n", "X", False, id="the suite names one"
+        ),
+    ],
+)
+def test_an_import_warns_of_a_suite_that_nobody_can_judge(
+    monkeypatch: pytest.MonkeyPatch, suite: bytes, variable: str, *, is_warned: bool
+) -> None:
+    monkeypatch.setenv(variable, "k")
+    files = {"one.agent.yaml": SCRIPTED, "refunds.suite.yaml": suite}
+
+    report = import_files([SourceFile(*each) for each in files.items()])
+
+    assert [("OpenAI" in each.message) for each in report.warnings] == [True] * is_warned

@@ -40,8 +40,8 @@ def _no_usual_prices() -> None:
 def make_price(model: str = "claude-haiku-5-5", *, days: int = 0, **changes: Any) -> ModelPrice:
     """Write a price that holds from so many days from now on."""
     columns: dict[str, Any] = {"input_usd": 1, "output_usd": 5}
+    columns["provider"] = Provider.objects.get(slug="anthropic")
     return ModelPrice.objects.create(
-        provider=Provider.objects.get(slug="anthropic"),
         model=model,
         valid_from=timezone.now().date() + timedelta(days=days),
         **(columns | changes),
@@ -337,6 +337,59 @@ def test_the_rubric_of_a_suite_needs_the_judge() -> None:
     assert str(head_of(suite).judge) == "anthropic/claude-opus-5-5"
     with pytest.raises(CannotStartError, match=r"Suite .+ uses anthropic/claude-opus-5-5"):
         head_of(suite, environ={})
+
+
+KIND: dict[str, Any] = {"type": "llm_judge", "options": {"criteria": "Is kind"}}
+
+
+def test_a_judged_suite_without_a_judge_does_not_start_and_the_keys_that_are_set_are_named() -> (
+    None
+):
+    make_price("claude-opus-5-5", output_usd=9)
+    openai = Provider.objects.get(slug="openai")
+    for model, output_usd in {"gpt-dear": 9, "gpt-cheap": 5, "embeds": 0}.items():
+        make_price(model, output_usd=output_usd, provider=openai)
+    suite = make_suite()
+    Turn.objects.get(case__name="case 1").assertions.create(**KIND)
+
+    with pytest.raises(CannotStartError) as refused:
+        head_of(suite, environ={"OPENAI_API_KEY": "k", "GROQ_API_KEY": "k"})
+
+    (problem,) = refused.value.problems
+    assert "greetings" in problem
+    assert {"OpenAI", "(openai/gpt-cheap),", "Groq", "(groq/MODEL)."} <= set(problem.split())
+    assert "claude-opus" not in problem
+
+
+def test_where_no_key_is_set_the_variables_are_named() -> None:
+    suite = make_suite(rubric="- Polite")
+
+    with pytest.raises(CannotStartError, match=r"ANTHROPIC_API_KEY, .*OPENAI_API_KEY"):
+        head_of(suite, environ={})
+
+
+@pytest.mark.parametrize(
+    ("check", "part"),
+    [
+        pytest.param(KIND | {"enabled": False}, {}, id="a check that is switched off"),
+        pytest.param(KIND, {"part": Part(cases=["case 2"])}, id="a case that is not run"),
+        pytest.param(KIND | {"model": HAIKU}, {"environ": ENVIRON}, id="a check with its own"),
+    ],
+)
+def test_a_judge_that_nobody_needs_keeps_no_run_from_starting(
+    check: dict[str, Any], part: dict[str, Any]
+) -> None:
+    suite = make_suite(cases=2)
+    Turn.objects.get(case__name="case 1").assertions.create(**check)
+
+    assert head_of(suite, **({"environ": {}} | part)).suite.slug == "greetings"
+
+
+def test_an_agent_with_a_model_judges_itself() -> None:
+    agent = make_agent("o", driver="model", rules=[], model="ollama/qwen3:8b")
+    suite = make_suite(agent=agent, rubric="- Polite")
+
+    assert str(head_of(suite, environ={}).judge) == "ollama/qwen3:8b"
 
 
 def test_a_suite_that_judges_nothing_needs_no_judge() -> None:

@@ -8,7 +8,7 @@ from django.test import TestCase
 from django.utils import timezone
 
 from evals_app.models import Execution, Run, Snapshot, SnapshotCase, Suite, Turn
-from evals_app.runs import CannotStartError, start_run
+from evals_app.runs import CannotStartError, start_run, start_runs
 from evals_app.runs.reap import reap
 from evals_app.runs.rerun import rerun
 from evals_app.runs.shift import work
@@ -176,3 +176,17 @@ def test_a_run_that_sent_variables_is_not_run_again() -> None:
 
     with pytest.raises(CannotStartError, match=r"{{language}}"):
         rerun(run, only="all", version="frozen")
+
+
+def test_of_several_suites_all_start_or_what_stands_in_the_way_of_each_is_named() -> None:
+    fine, *judged = (
+        make_suite(slug=slug, agent=make_agent(f"echo-{slug}"), rubric=rubric)
+        for slug, rubric in {"a": "", "b": "- Polite", "c": "- Brief"}.items()
+    )
+
+    with pytest.raises(CannotStartError) as refused:
+        start_runs([fine, *judged], environ={})
+
+    assert [problem[:2] for problem in refused.value.problems] == ["b:", "c:"]
+    assert not Run.everything.exists()
+    assert [run.suite_slug for run in start_runs([fine])] == ["a"]

@@ -1,6 +1,6 @@
 """How a provider is reached: its address, and its key, which stays in the environment."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from evals_app.engine.addresses import Target, read_url
@@ -14,7 +14,7 @@ from evals_app.engine.key_places import (
 )
 from evals_app.engine.kinds import KINDS
 from evals_app.engine.llm.adapter import Access
-from evals_app.engine.spec import ProviderSpec
+from evals_app.engine.spec import ModelSpec, ProviderSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,56 @@ def missing_keys(providers: Iterable[ProviderSpec], environ: Mapping[str, str]) 
         for spec in providers
         if (variable := variable_of(spec.kind, spec.api_key_env)) and not _key(variable, environ)
     ]
+
+
+def why_unreachable(
+    model: ModelSpec, providers: Mapping[str, ProviderSpec], environ: Mapping[str, str]
+) -> str | None:
+    """Say why a model cannot be asked; None if it can, as far as this site knows."""
+    provider = providers.get(model.provider)
+    if provider is None:
+        known = ", ".join(providers)
+        return f"there is no provider {model.provider!r}. Known: {known}."
+    if problem := refusal(provider, environ):
+        return problem
+    for missing in missing_keys([provider], environ):
+        return f"the environment variable {missing.variable} is not set."
+    return None
+
+
+def no_judge(
+    suite: str,
+    check: str,
+    site: str,
+    providers: Collection[ProviderSpec],
+    environ: Mapping[str, str],
+) -> str:
+    """Say that nobody can judge a check of a suite, and what to do; `site` is the site's judge."""
+    keyed = [each for each in providers if variable_of(each.kind, each.api_key_env)]
+    missing = {each.variable: each.provider for each in missing_keys(keyed, environ)}
+    usable = [each for each in keyed if each.slug not in missing.values()]
+    problem = (
+        f"Suite {suite} has a check that a model must judge ({check!r}), and there is none: the suite"
+        f" names no judge model, and {site}, the judge of this site, has no key."
+    )
+    if not usable:
+        return f"{problem} No provider has one: set {_listed(missing)} in the environment."
+    models = ", ".join(f"{each.provider} ({each.slug}/{_example(each)})" for each in usable)
+    return (
+        f"{problem} Choose a model of a provider with a key as the suite's judge model, or for the"
+        f" site in EVALS_JUDGE_MODEL. There is a key for {models}."
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    *others, last = sorted(names)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def _example(provider: ProviderSpec) -> str:
+    """Name a model of a provider that can judge: of those with a price the cheapest."""
+    written = [each for each in provider.prices if each.output_usd and "*" not in each.model]
+    return min(written, key=lambda each: each.output_usd).model if written else "MODEL"
 
 
 def variable_of(kind: str, named: str | None) -> str:

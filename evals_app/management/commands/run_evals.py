@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import transaction
 from rich.console import Console
 
 from evals_app.documents import run_document, runs_document
@@ -24,7 +23,7 @@ from evals_app.models import Run, Suite
 from evals_app.models.money import PLACES
 from evals_app.reports.forecasts import forecast_json, in_words
 from evals_app.reports.run_json import SCHEMA_VERSION, verdict_of_all, written
-from evals_app.runs import CannotStartError, cancel_run, rerun, start_run
+from evals_app.runs import CannotStartError, cancel_run, rerun, start_runs
 from evals_app.runs.cluster import CannotWorkError, Interrupted
 from evals_app.runs.forecast import forecast, forecast_started
 from evals_app.runs.resume import resume_run
@@ -273,9 +272,7 @@ def _say(found: Forecast, name: str, options: dict[str, Any], console: Console) 
 
 def _start(choice: Choice, timeout_s: float | None) -> list[Run]:
     try:
-        # One transaction: either all of them start or none.
-        with transaction.atomic():
-            return [start_run(each, **choice.how, timeout_s=timeout_s) for each in choice.suites]
+        return start_runs(choice.suites, **choice.how, timeout_s=timeout_s)
     except CannotStartError as exc:
         raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
 

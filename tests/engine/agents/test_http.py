@@ -33,7 +33,7 @@ def make_agent(url: str, **changes: Any) -> AgentSpec:
 
 
 def make_setting(**changes: Any) -> Setting:
-    fields = {
+    fields: dict[str, Any] = {
         "system_prompt": "",
         "session_id": SESSION,
         "case": "Greeting",
