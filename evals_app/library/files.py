@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import hashlib
 import os
-import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
