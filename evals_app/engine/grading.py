@@ -237,11 +237,32 @@ def _with_dropped(grade: Grade) -> Grade:
 
 
 def _with_threshold(grade: Grade, threshold: float | None) -> Grade:
-    if grade.passed is not None or grade.score is None or threshold is None:
+    """Decide by the score what the check itself leaves open, and begin the reason with it."""
+    if grade.passed is not None or grade.score is None:
         return grade
-    if at_least(grade.score, threshold):
-        return grade.but(passed=True)
-    return grade.but(passed=False, cause=Cause.ASSERTION)
+    if threshold is None:
+        return grade.but(reason=f"{grade.score:.2f}: {grade.reason}")
+    passed = at_least(grade.score, threshold)
+    return grade.but(
+        passed=passed,
+        cause=grade.cause if passed else Cause.ASSERTION,
+        reason=f"{_compared(grade.score, threshold)}: {grade.reason}",
+    )
+
+
+_MOST_PLACES = 6
+
+
+def _compared(score: float, threshold: float) -> str:
+    """Write a score beside the one it needs: what is below it never reads like it."""
+    is_below = not at_least(score, threshold)
+    places = 2
+    while places < _MOST_PLACES and (
+        (is_below and f"{score:.{places}f}" >= f"{threshold:.{places}f}")
+        or round(threshold, places) != threshold
+    ):
+        places += 1
+    return f"{score:.{places}f}, needs {threshold:.{places}f}"
 
 
 LIMIT_LABELS = {

@@ -325,6 +325,40 @@ async def test_a_score_that_is_no_number_is_an_error(monkeypatch: pytest.MonkeyP
     assert (found.grade.status, found.grade.cause) == (GradeStatus.ERROR, Cause.HARNESS)
 
 
+@pytest.mark.parametrize(
+    ("score", "threshold", "begins"),
+    [
+        pytest.param(0.29, 0.8, "0.29, needs 0.80: So.", id="below"),
+        pytest.param(0.8, 0.8, "0.80, needs 0.80: So.", id="reached"),
+        pytest.param(0.7 + 0.1, 0.8, "0.80, needs 0.80: So.", id="reached but for noise"),
+        pytest.param(0.7996, 0.8, "0.7996, needs 0.8000: So.", id="nearly"),
+        pytest.param(0.5, 0.825, "0.500, needs 0.825: So.", id="threshold of three places"),
+        pytest.param(0.29, None, "0.29: So.", id="no threshold"),
+        pytest.param(None, 0.8, "So.", id="no score"),
+    ],
+)
+async def test_a_reason_begins_with_the_score_and_what_it_needs(
+    monkeypatch: pytest.MonkeyPatch, score: float | None, threshold: float | None, begins: str
+) -> None:
+    use(monkeypatch, lambda _: Grade(score, None, "So."))
+    check = {"type": "fake"} | ({} if threshold is None else {"threshold": threshold})
+
+    (found,) = await grade(make_trial(make_turn()), turn(assertions=[check]))
+
+    assert found.grade.reason == begins
+
+
+async def test_a_check_that_decides_by_itself_says_so_in_its_own_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    use(monkeypatch, lambda _: Grade.miss("So."))
+
+    check = {"type": "fake", "threshold": 0.5}
+    (found,) = await grade(make_trial(make_turn()), turn(assertions=[check]))
+
+    assert found.grade.reason == "So."
+
+
 async def test_a_check_that_breaks_is_a_grade_in_error_and_its_neighbours_are_graded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

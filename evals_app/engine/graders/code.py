@@ -75,13 +75,21 @@ class Code(AidedGrader):
         return Grade(
             score,
             passed,
-            found["reason"] or f"{self.grader} gave {score:g}.",
+            found["reason"] or _bare_reason(self.grader, found),
             cause=Cause.ASSERTION if passed is False else None,
             details={"grader": self.grader, **found["details"]},
         )
 
     def summary(self) -> str:
         return f"Function {self.grader.rpartition(':')[2]}"
+
+
+def _bare_reason(grader: str, found: Mapping[str, Any]) -> str:
+    """Say what a function decided that gave no reason."""
+    if found["passed"] is None:
+        return f"{grader} gave no reason."
+    verdict = "passes" if found["passed"] else "fails"
+    return f"{grader} says that it {verdict}, with a score of {found['score']:g}."
 
 
 def context_of(view: View, aids: Aids) -> Mapping[str, Any]:

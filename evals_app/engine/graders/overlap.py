@@ -10,20 +10,20 @@ from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
 from evals_app.engine.graders.measures import bags, rouge, wordnet
 from evals_app.engine.graders.measures.bags import Overlap
 from evals_app.engine.graders.measures.bleu import bleu
+from evals_app.engine.graders.measures.bleu import words as bleu_words
 from evals_app.engine.graders.measures.meteor import Alignment, meteor
 from evals_app.engine.quoting import listed, quoted, shortened
 from evals_app.engine.trial import Cause, Grade, View
 
 _WORD_CHARS = 40
-_BOTH = "The reply and the expected text"
-_RUNS = ("words", "pairs", "triples", "quadruples")
+_RUNS = ("word", "pair of neighbours", "run of three", "run of four")
 
 Expected = Annotated[
     str | None,
     Field(
         min_length=1,
         title="Expected text",
-        description="Blank takes the turn's expected text.",
+        description="Leave blank to take the turn's expected text.",
         json_schema_extra={"rows": 3},
     ),
 ]
@@ -106,7 +106,7 @@ class FuzzyMatch(OverlapGrader):
             [word for word in wanted if word not in given],
             [word for word in given if word not in wanted],
         )
-        reason = f"{_BOTH} share {shared.shared} of {every} different words{difference}."
+        reason = f"{shared.shared} of {_counted(every, 'different word')} {_are(shared.shared)} in both texts{difference}."
         return Grade.scored(shared.shared / every, reason, **_facts(shared))
 
 
@@ -150,17 +150,15 @@ class Bleu(OverlapGrader):
 
     def compare(self, reply: str, expected: str) -> Grade:
         found = bleu(reply, expected)
+        given, wanted = bleu_words(reply), bleu_words(expected)
         shares = [
-            f"{each.shared} of {each.in_reply} {name}"
+            f"{each.shared} of {_counted(each.in_reply, name)}"
             for each, name in zip(found.shared, _RUNS, strict=False)
         ]
-        reason = f"Of the reply, {listed(shares)} stand in the expected text"
-        if found.shared and found.brevity_penalty < 1:
-            words = found.shared[0]
-            reason += f"; it has {words.in_reply} of {words.in_expected} words"
+        difference = _difference(bags.difference(wanted, given), bags.difference(given, wanted))
         return Grade.scored(
             found.score,
-            f"{reason}.",
+            f"Of the reply, {listed(shares)} are in the expected text{difference}.",
             brevity_penalty=_rounded(found.brevity_penalty),
             precisions=[_rounded(each.precision) for each in found.shared],
         )
@@ -206,11 +204,11 @@ class Rouge(OverlapGrader):
             grade = _of_words(given, wanted)
         else:
             found = rouge.rouge(given, wanted, self.variant)
+            difference = _difference(bags.difference(wanted, given), bags.difference(given, wanted))
             if self.variant == "rouge2":
-                shared = f"{_counted(found.shared, 'pair')} of neighbouring words"
+                grade = _scored(found, "pair of neighbouring words", difference)
             else:
-                shared = f"{_counted(found.shared, 'word')} in the same order"
-            grade = _scored(found, shared)
+                grade = _scored(found, "word", f" in the same order{difference}")
         return grade.but(
             details=grade.details | {"variant": self.variant, "tokenizer": self.tokenizer}
         )
@@ -218,7 +216,11 @@ class Rouge(OverlapGrader):
     def expected_problem(self, expected: str) -> str | None:
         if problem := super().expected_problem(expected):
             return problem
-        if rouge.words(expected, self.tokenizer):
+        words = rouge.words(expected, self.tokenizer)
+        if self.variant == "rouge2" and len(words) == 1:
+            one = f"The expected text {quoted(expected)} is one word; ROUGE-2 compares pairs of words."
+            return f"{one} Set variant to rouge1 or rougeL."
+        if words:
             return None
         if rouge.words(expected, "unicode"):
             hint = "Only a-z and 0-9 are seen. Set tokenizer: unicode."
@@ -251,8 +253,9 @@ class Meteor(OverlapGrader):
     def compare(self, reply: str, expected: str) -> Grade:
         known = wordnet.installed()
         found = meteor(reply, expected, synonyms=known.synonyms if known else None)
-        reason = f"{found.matches} of {found.in_expected} expected words are in the reply"
-        reason += f", which has {found.in_reply}{_how(found)}."
+        words = _counted(found.in_expected, "expected word")
+        reason = f"{found.matches} of {words} {_are(found.matches)} in the reply{_how(found)}"
+        reason += f"{_difference(list(found.missing), [])}."
         if known is None:
             reason += " Synonyms were not looked up."
         return Grade.scored(
@@ -273,12 +276,12 @@ def _without_words(*, is_same: bool) -> Grade:
 def _of_words(given: list[str], wanted: list[str]) -> Grade:
     missing, surplus = bags.difference(wanted, given), bags.difference(given, wanted)
     found = Overlap(len(given) - len(surplus), len(given), len(wanted))
-    return _scored(found, _counted(found.shared, "word"), _difference(missing, surplus))
+    return _scored(found, "word", _difference(missing, surplus))
 
 
-def _scored(found: Overlap, shared: str, difference: str = "") -> Grade:
-    sizes = f"{found.in_reply} in the reply, {found.in_expected} expected"
-    reason = f"{_BOTH} share {shared} ({sizes}){difference}."
+def _scored(found: Overlap, counted: str, difference: str) -> Grade:
+    expected = _counted(found.in_expected, f"expected {counted}")
+    reason = f"{found.shared} of {expected} {_are(found.shared)} in the reply{difference}."
     return Grade.scored(found.f1, reason, **_facts(found))
 
 
@@ -292,14 +295,17 @@ def _difference(missing: list[str], surplus: list[str]) -> str:
 
 
 def _how(found: Alignment) -> str:
-    """Say how words match, and how far they stand together."""
+    """Say how words match, and into how many pieces they fall."""
     ways = {
         "as they are": found.same,
         "by their stem": found.by_stem,
         "as synonyms": found.by_synonym,
     }
     how = [f"{count} {way}" for way, count in ways.items() if count]
-    return f": {listed(how)}; in {_counted(found.runs, 'run')}" if how else ""
+    if not how:
+        return ""
+    places = f", in {found.runs} separate places" if found.runs > 1 else ""
+    return f" ({listed(how)}{places})"
 
 
 def _facts(found: Overlap) -> dict[str, Any]:
@@ -311,7 +317,13 @@ def _facts(found: Overlap) -> dict[str, Any]:
 
 
 def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """Write a count with its noun; of `pair of words` the first word takes the s."""
+    head, of, rest = noun.partition(" of ")
+    return f"{count:,} {head}{'' if count == 1 else 's'}{of}{rest}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _rounded(share: float) -> float:

@@ -48,7 +48,7 @@ class SemanticSimilarity(AidedGrader):
             min_length=1,
             title="Expected text",
             description=(
-                "Blank takes the turn's expected text. Opposite statements of one subject are alike:"
+                "Leave blank to take the turn's expected text. Opposite statements of one subject are alike:"
                 " likeness is not correctness."
             ),
             json_schema_extra={"rows": 3},
@@ -65,7 +65,10 @@ class SemanticSimilarity(AidedGrader):
         Annotated[str, Field(min_length=1, max_length=300), AfterValidator(_model)] | None,
         Field(
             title="Embedding model",
-            description="provider/model, for example openai/text-embedding-3-small. Blank: the site's.",
+            description=(
+                "provider/model, for example openai/text-embedding-3-small. Leave blank for the"
+                " site's."
+            ),
         ),
     ] = None
     response_path: ResponsePath = None
@@ -110,7 +113,7 @@ class SemanticSimilarity(AidedGrader):
 
 def _grade(likeness: Likeness, text: str, expected: str) -> Grade:
     way = f"{likeness.method}, degraded" if likeness.is_degraded else likeness.method
-    reason = f"The reply is {likeness.score:.3f} like {quoted(expected)} ({way}); {says(text)}."
+    reason = f"Compared with {quoted(expected)} by {way}; {says(text, wanted=expected)}."
     details: dict[str, Any] = {"method": likeness.method, "degraded": likeness.is_degraded}
     if likeness.flags:
         details["flags"] = list(likeness.flags)

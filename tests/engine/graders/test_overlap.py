@@ -55,6 +55,8 @@ def _no_wordnet(tmp_path: Path) -> None:
 def test_the_reference_pairs_have_their_scores(
     grader: OverlapGrader, score: str, pair: Reference
 ) -> None:
+    if grader.expected_problem(pair.expected):
+        pytest.skip("pairs of a single word")
     grade = grader.grade(view_of(pair.reply, expected=pair.expected))
 
     assert grade.score == pytest.approx(getattr(pair, score), abs=TOLERANCE)
@@ -78,56 +80,53 @@ def test_its_own_value_comes_before_the_expected_text(grader: OverlapGrader) -> 
 
 
 @pytest.mark.parametrize(
-    ("grader", "reply", "reason"),
+    ("grader", "reply", "shown"),
     [
         pytest.param(
             FuzzyMatch(),
             "Your refund is late.",
-            "The reply and the expected text share 1 of 7 different words; missing: the, comes, today;"
-            " not expected: your, is, late.",
+            ["1 of 7", "missing: the, comes, today", "not expected: your, is, late"],
             id="fuzzy_match",
         ),
         pytest.param(
             TokenF1(),
             "The refund, the refund!",
-            "The reply and the expected text share 1 word (2 in the reply, 3 expected); missing:"
-            " comes, today; not expected: refund.",
+            ["1 of 3", "missing: comes, today", "not expected: refund"],
             id="token_f1",
         ),
         pytest.param(
             Bleu(),
-            "The refund comes",
-            "Of the reply, 3 of 3 words, 2 of 2 pairs, 1 of 1 triples stand in the expected text;"
-            " it has 3 of 4 words.",
+            "The refund comes soon",
+            ["3 of 4 words", "2 of 3 pairs", "missing: today", "not expected: soon"],
             id="bleu",
         ),
         pytest.param(
             Rouge(),
             "Is the refund coming?",
-            "The reply and the expected text share 2 words in the same order (4 in the reply, 4"
-            " expected).",
+            ["2 of 4", "same order", "missing: comes, today"],
             id="rougeL",
         ),
         pytest.param(
             Rouge(variant="rouge2"),
             "Is the refund coming?",
-            "The reply and the expected text share 1 pair of neighbouring words (3 in the reply, 3"
-            " expected).",
+            ["1 of 3", "pairs", "missing: comes, today"],
             id="rouge2",
         ),
         pytest.param(
             Meteor(),
             "refunds comes",
-            "2 of 4 expected words are in the reply, which has 2: 1 as they are, 1 by their stem;"
-            " in 1 run.",
+            ["2 of 4", "1 as they are", "1 by their stem", "missing: the, today"],
             id="meteor",
         ),
     ],
 )
 def test_a_reason_tells_what_is_shared_and_what_is_not(
-    grader: OverlapGrader, reply: str, reason: str
+    grader: OverlapGrader, reply: str, shown: list[str]
 ) -> None:
-    assert grader.grade(view_of(reply, expected="The refund comes today")).reason == reason
+    reason = grader.grade(view_of(reply, expected="The refund comes today")).reason
+
+    for each in shown:
+        assert each.lower() in reason.lower()
 
 
 @every_grader
@@ -152,6 +151,7 @@ def test_an_empty_text_is_like_an_empty_one_only(grader: OverlapGrader) -> None:
         pytest.param(Meteor(), "\n", "The expected text is empty", id="meteor"),
         pytest.param(Rouge(), "東京", "Set tokenizer: unicode", id="another script"),
         pytest.param(Rouge(tokenizer="unicode"), "?!", "Choose another check", id="no word"),
+        pytest.param(Rouge(variant="rouge2"), "Paris", "one word", id="pairs of one word"),
         pytest.param(FuzzyMatch(), "é" * 100_001, "200,002 bytes", id="too long"),
     ],
 )

@@ -47,16 +47,15 @@ async def test_the_score_is_the_likeness_and_says_how_it_was_measured() -> None:
     found = await grade(value="Certainly.")
 
     assert (found.score, found.passed) == (0.812, None)
-    assert found.reason == (
-        "The reply is 0.812 like “Certainly.” (embeddings openai/embed-1); it says “Yes.”."
-    )
+    for shown in ("“Certainly.”", "embeddings openai/embed-1", "“Yes.”"):
+        assert shown in found.reason
     assert found.details == {"method": "embeddings openai/embed-1", "degraded": False}
 
 
 async def test_what_stands_in_for_embeddings_is_labelled() -> None:
     found = await grade(by=FakeCompare(DEGRADED), value="Certainly.")
 
-    assert "(fuzzy_match, degraded)" in found.reason
+    assert "fuzzy_match, degraded" in found.reason
     assert found.details["degraded"] is True
 
 
@@ -87,7 +86,7 @@ async def test_a_part_of_a_json_reply_is_compared() -> None:
     missing = await grade('{"b": "Yes."}', by=compare, value="x", response_path="a")
 
     assert compare.asked == [("Yes.", "x")]
-    assert found.reason.startswith("At a: the reply is 0.812 like")
+    assert found.reason.startswith("At a: ")
     assert (missing.score, missing.passed) == (0.0, None)
 
 

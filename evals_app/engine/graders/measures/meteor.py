@@ -31,6 +31,7 @@ class Alignment:
     runs: int
     in_reply: int
     in_expected: int
+    missing: tuple[str, ...] = ()
 
     @property
     def matches(self) -> int:
@@ -74,7 +75,9 @@ def meteor(reply: str, expected: str, *, synonyms: Synonyms | None = None) -> Al
         _match_synonyms(rest, places, pairs, synonyms)
     by_synonym = len(pairs) - same - by_stem
     runs = sum([pairs.get(place - 1) != other - 1 for place, other in pairs.items()])
-    return Alignment(same, by_stem, by_synonym, runs, len(given), len(wanted))
+    matched = set(pairs.values())
+    missing = tuple(word for place, word in enumerate(wanted) if place not in matched)
+    return Alignment(same, by_stem, by_synonym, runs, len(given), len(wanted), missing)
 
 
 def _places_by_word(wanted: Iterable[str]) -> _Places:
