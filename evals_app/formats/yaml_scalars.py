@@ -1,6 +1,7 @@
 """What an unquoted word in YAML means: text, a number, true, false or nothing.
 
-Source: YAML 1.1, type repository, less sexagesimal numbers and timestamps, which stay text.
+Source: YAML 1.1, type repository, less sexagesimal numbers and timestamps, which stay text, and with
+the exponents of JSON: 1e-09 needs no decimal point, 1.5e9 no sign.
 """
 
 import math
@@ -18,7 +19,8 @@ _NULL = {"", "~", "null", "Null", "NULL"}
 _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")
 _BASED = re.compile(r"[-+]?0(?:x_*[0-9a-fA-F][0-9a-fA-F_]*|b_*[01][01_]*)")
-_FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+][0-9]+)?")
+_FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?")
+_BARE_EXPONENT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)[eE][-+]?[0-9]+")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
@@ -67,7 +69,8 @@ def resolved(text: str) -> Any:  # noqa: ANN401 - a JSON scalar
         msg = "There is no infinite number and no NaN in eval files; write a number or quote it."
         raise ValueError(msg)
     is_whole = _DECIMAL.fullmatch(text) or _OCTAL.fullmatch(text) or _BASED.fullmatch(text)
-    if not is_whole and not _FLOAT.fullmatch(text):
+    is_bare = _BARE_EXPONENT.fullmatch(text) is not None
+    if not is_whole and not is_bare and not _FLOAT.fullmatch(text):
         return text
     if len(text) > _MAX_DIGITS:
         raise ValueError(_TOO_LONG)
@@ -75,6 +78,8 @@ def resolved(text: str) -> Any:  # noqa: ANN401 - a JSON scalar
     if not is_whole:
         number = float(digits)
         if not math.isfinite(number):
+            if is_bare:
+                return text  # 12e4567 is the beginning of a hash rather than a number
             raise ValueError(_TOO_LARGE)
         return number
     if _OCTAL.fullmatch(text):

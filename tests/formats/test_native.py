@@ -453,3 +453,17 @@ def test_equal_case_names_are_reported_once() -> None:
     found = read_native(read_yaml("x.yaml", content.encode()), "suite").problems
 
     assert [each.keys for each in found] == ["cases[1].name"]
+
+
+def test_a_number_as_json_writes_it_is_a_number_and_stays_one() -> None:
+    tolerance = "1e-09"
+    written = (
+        '{"suite": "A", "slug": "a", "agent": "x", "cases": [{"name": "One", "turns": [{"user": "?",'
+        f' "assertions": [{{"type": "numeric", "value": 5, "absolute_tolerance": {tolerance}}}]}}]}}]}}'
+    )
+
+    spec = reread(written.encode(), "suite")
+    grader: Any = spec.cases[0].turns[0].assertions[0].grader
+
+    assert grader.absolute_tolerance == 1e-9
+    assert_round_trip(spec, "suite")

@@ -142,8 +142,8 @@ class Numeric(PathGrader):
             return Decimal(written)
         if isinstance(written, float):
             # repr of a float is the shortest text that means it: 0.1 is one tenth.
-            number = read_number(repr(written))
-            return self._refusal(str(written)) if number is None else number
+            exact = read_number(repr(written))
+            return self._refusal(str(written)) if exact is None else exact
         numbers = self._all(written, decimal)
         if len(numbers) > 1:
             several = listed([_shown(number) for number in numbers])

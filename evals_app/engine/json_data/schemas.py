@@ -191,7 +191,7 @@ def _additional_properties(
         if isinstance(allowed, dict):
             yield from validator.descend(value, allowed, path=key)
         elif not allowed:
-            yield UnknownKey(key)
+            yield UnknownKey(key, named)
 
 
 def _unique_items(

@@ -85,10 +85,9 @@ def sentence(error: Mismatch, *, whole: str) -> str:
             allowed = listed([json_text(each, SHOWN_CHARS) for each in asked])
             hint = _hint(value, [each for each in asked if isinstance(each, str)])
             return f"{name} should be one of {allowed} but is {described(value)}{hint}"
-        case "additionalProperties":
-            key = error.cause_key if isinstance(error, UnknownKey) else ""
-            hint = _hint(key, error.schema.get("properties", {})) if key else ""
-            return f"{quoted(path_text([*path, key]))} is not allowed{hint}"
+        case "additionalProperties" if isinstance(error, UnknownKey):
+            hint = _hint(error.key, error.known)
+            return f"{quoted(path_text([*path, error.key]))} is not allowed{hint}"
     if keyword in _SHOULD_BE:
         shown = asked if keyword == "pattern" else json_text(asked, SHOWN_CHARS)
         should = _SHOULD_BE[keyword].format(asked=shown)
@@ -97,11 +96,12 @@ def sentence(error: Mismatch, *, whole: str) -> str:
 
 
 class UnknownKey(Mismatch):
-    """A key that a schema does not allow."""
+    """A key that a schema does not allow; `known` are those that it names."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, known: Iterable[str]) -> None:
         super().__init__(key)
-        self.cause_key = key
+        self.key = key
+        self.known = known
 
 
 def _missing(keys: list[str], value: Mapping[str, Json], path: list[str | int], whole: str) -> str:

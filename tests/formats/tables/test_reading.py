@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from openpyxl import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
 
+from evals_app.engine.graders.base import PlainGrader
 from evals_app.formats import FormatError, Imported, Known, Problem, SourceFile, read_files
 from evals_app.formats.tables import NoAgent
 from evals_app.formats.tables.columns import HEADERS
+from tests.engine.graders.makers import view_of
 
 KNOWN = Known(agents={"desk": "model"}, fixtures=frozenset({"shop"}))
 
@@ -208,6 +210,26 @@ def test_criteria_are_judged_by_pass_or_fail() -> None:
 )
 def test_the_column_check_says_how_the_expected_text_is_compared(way: str, check: Any) -> None:
     assert checks("check", way, expected="hello") == [check]
+
+
+@pytest.mark.parametrize(
+    ("expected", "reply", "passed"),
+    [
+        pytest.param("1,875", "In all 1,875", True, id="thousands on both sides"),
+        pytest.param("12", "3 x 4 = 12, so 15", False, id="a figure on the way"),
+        pytest.param("12", "3 x 5 - 3 = 12", True, id="the last figure"),
+    ],
+)
+def test_the_check_number_is_about_the_last_number(
+    expected: str, reply: str, *, passed: bool
+) -> None:
+    imported = read(f'user,expected,check\nHow many?,"{expected}",number\n')
+    (found,) = imported.suites
+    (check,) = found.spec.cases[0].turns[0].assertions or []
+
+    assert isinstance(check.grader, PlainGrader)
+    assert check.grader.grade(view_of(reply, expected=expected)).passed is passed
+    assert not imported.warnings
 
 
 def test_several_ways_to_compare_stand_on_lines_of_their_own() -> None:
