@@ -343,7 +343,7 @@ def suite_with(case: str) -> str:
     return f"suite: A\nslug: a\nagent: b\ncases:\n  - name: c\n{case}"
 
 
-CONTAINS = "    turns: [{user: hi, assertions: [{type: contains, value: x}]}]\n"
+CONTAINS = "    turns: [{user: hi, assertions: [{type: contains, value: refund}]}]\n"
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ CONTAINS = "    turns: [{user: hi, assertions: [{type: contains, value: x}]}]\n"
     [
         pytest.param("    turns: [{user: hi}]\n", "5: Nothing is asserted", id="nothing asserted"),
         pytest.param(
-            "    turns: [{user: hi, assertions: [{type: contains, value: x, weight: 0}]}]\n",
+            "    turns: [{user: hi, assertions: [{type: contains, value: refund, weight: 0}]}]\n",
             "5: Nothing is asserted",
             id="only a weight of 0",
         ),

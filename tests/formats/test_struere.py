@@ -414,10 +414,10 @@ def test_a_turn_without_assertions_is_unscored() -> None:
             id="check without a type",
         ),
         pytest.param(
-            HEAD + turn_with("- type: contains\n  value: x\n  weight: 1e3\n"),
+            HEAD + turn_with("- type: contains\n  value: refund\n  weight: 089\n"),
             11,
             "cases[0].turns[0].assertions[0].weight",
-            "to YAML 1e3 is text; write 1000.",
+            "to YAML 089 is text; write 89.",
             id="number that YAML takes for text",
         ),
         pytest.param(
@@ -503,16 +503,16 @@ def test_mistakes_of_several_kinds_are_reported_together() -> None:
         ),
         pytest.param(
             HEAD + "cases:\n  - name: c\n    channel: telegram\n    turns:\n      - user: hi\n"
-            "        assertions: [{type: contains, value: x}]\n",
+            "        assertions: [{type: contains, value: refund}]\n",
             6,
             "widget, whatsapp, api, dashboard",
             id="channel",
         ),
         pytest.param(
-            HEAD + turn_with("- type: contains\n  value: |\n    refund\n"),
+            HEAD + turn_with("- type: contains\n  value: '42'\n"),
             10,
-            "write |- or >-",
-            id="line break at the end",
+            "whole_words",
+            id="a bare number",
         ),
         pytest.param(
             HEAD + "cases:\n  - name: c\n    turns:\n      - user: hi\n",
@@ -523,7 +523,7 @@ def test_mistakes_of_several_kinds_are_reported_together() -> None:
         pytest.param(
             HEAD
             + "cases:\n  - name: c\n    contextParams: {country: no}\n    turns:\n      - user: hi\n"
-            "        assertions: [{type: contains, value: x}]\n",
+            "        assertions: [{type: contains, value: refund}]\n",
             6,
             "YAML reads the unquoted no",
             id="unquoted no",
@@ -531,13 +531,14 @@ def test_mistakes_of_several_kinds_are_reported_together() -> None:
         pytest.param(
             HEAD
             + "cases:\n  - name: c\n    contextParams: {phone: +569123}\n    turns:\n      - user: hi\n"
-            "        assertions: [{type: contains, value: x}]\n",
+            "        assertions: [{type: contains, value: refund}]\n",
             6,
             "YAML reads the unquoted +569123 as 569123",
             id="unquoted phone number",
         ),
         pytest.param(
-            HEAD + turn_with("- type: contains\n  value: x\n").replace("hi", "refund order #123"),
+            HEAD
+            + turn_with("- type: contains\n  value: refund\n").replace("hi", "refund order #123"),
             7,
             'this reads "refund order"',
             id="text that looks like a comment",

@@ -22,7 +22,7 @@ from evals_app.engine.quoting import quoted, says
 from evals_app.engine.trial import Cause, Grade, View
 
 _LEAST_LETTERS = 4  # of a text that is hardly a part of another word
-_BARE_NUMBER = re.compile(r"\W*\d(?:[.,\s]?\d)*\W*")
+_BARE_NUMBER = re.compile(r"[-+$€£¥%\s]*\d(?:[.,\s]?\d)*[$€£¥%\s]*")
 # Signs without which a number would be another one: between digits, or before the first.
 _IN_NUMBER = re.compile(
     r"(?<=\d)[^\w\s](?=\d)"

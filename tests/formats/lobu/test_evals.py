@@ -336,7 +336,7 @@ def test_options_that_mean_nothing_are_losses() -> None:
 
 
 def test_a_conversation_that_may_take_too_long_is_warned_of() -> None:
-    turns = "\n".join(["  - {content: x, assert: [{type: contains, value: x}]}"] * 13)
+    turns = "\n".join(["  - {content: x, assert: [{type: contains, value: refund}]}"] * 13)
 
     found = read({f"{EVALS}x.yaml": f"name: x\nturns:\n{turns}\n"})
 
