@@ -27,6 +27,9 @@ from evals_app.admin.checks import (
     CheckInline,
     ChecksEditor,
     FinalCheckFormSet,
+    changed_on,
+    inventory_of_case,
+    note_choices,
     title_of,
 )
 from evals_app.admin.copies import copy_case, next_position
@@ -45,6 +48,7 @@ from evals_app.admin.starting import leave_dialog, may_run, run_url, try_start
 from evals_app.admin.upload_rate import refused_upload
 from evals_app.admin.words import refuse
 from evals_app.engine.permits import FROZEN
+from evals_app.engine.rehearsal import missed_by_expected
 from evals_app.engine.suite import CaseSpec, SuiteSpec, TurnSpec
 from evals_app.models import Assertion, Case, Turn
 from evals_app.models.suites import LIMITS
@@ -155,8 +159,13 @@ class TurnFormSet(OrderedFormSet):
         # Asked more than once; an error that is added twice would be shown twice.
         if self.is_bound and not self.are_checks_compared:
             self.are_checks_compared = True
+            case: Case = self.instance
+            inventory = inventory_of_case(case)
             for turn in self.kept:
                 _compare_checks(turn)
+                for checks in _checks_of(turn):
+                    for check in checks.kept:
+                        check.compare_names(inventory, is_new="suite" in changed_on(case))
             return bool(super().is_valid())
         return is_valid
 
@@ -299,6 +308,7 @@ class CaseForm(VersionedForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
+        note_choices(self.instance, changed=self.changed_data)
         if any(name in self.errors for name in self.fields):
             return cleaned
         written = {
@@ -394,6 +404,7 @@ class CaseAdmin(ChecksEditor):
         suite = context["original"].suite if context.get("original") else None
         context |= self.checks_context(request)
         if suite is not None:
+            context |= self.offered(suite)
             defaults = suite.default_assertions.filter(enabled=True).order_by("position", "pk")
             context["suite_checks"] = [title_of(each) for each in defaults]
             context["suite_url"] = reverse("admin:evals_app_suite_change", args=[suite.pk])
@@ -510,29 +521,37 @@ def _warnings(case: Case, formsets: list[Any]) -> Iterator[str]:
         for checks in _checks_of(turn):
             yield from _warnings_of(checks, f"Turn {number}, check")
     yield from _warnings_of(final, "Final check")
-    if _checks_nothing(case.pk):
+    if (spec := _saved_spec(case.pk)) is not None:
+        yield from _warnings_of_whole(spec, spec.cases[0])
+
+
+def _warnings_of_whole(suite: SuiteSpec, case: CaseSpec) -> Iterator[str]:
+    """Name what only shows between the parts of a case, the suite's checks among them."""
+    for number, turn in enumerate(case.turns, 1):
+        for _, message in missed_by_expected(turn.expected, suite.assertions_for(turn)):
+            yield f"Turn {number}, expected answer: {message}"
+    if heavy := suite.swamping(case):
+        yield (
+            f"The check “{heavy.label}” weighs so much that the score goes by it alone. Give the"
+            " others more weight, or leave them out."
+        )
+    if suite.asserts_nothing(case):
         yield "Nothing is checked in this case: no check with a weight, no limit. It cannot pass."
 
 
-def _checks_nothing(pk: int) -> bool:
+def _saved_spec(pk: int) -> SuiteSpec | None:
+    """Return a case in its suite; None where it holds a check of a kind that no longer exists."""
     whole = Case.objects.select_related("suite__agent").prefetch_related(
-        "turns__assertions", "final_assertions", "suite__default_assertions"
+        "turns__assertions", "final_assertions", "suite__default_assertions", "suite__fixtures"
     )
     case = whole.get(pk=pk)
-    suite = {
-        "suite": case.suite.name,
-        "slug": case.suite.slug,
-        "agent": case.suite.agent.slug,
-        "assertions": [each.written() for each in case.suite.default_assertions.all()],
-        # Alone: a suite may have thousands.
-        "cases": [case.written()],
-    }
+    # Alone: a suite may have thousands.
+    suite = case.suite.written_head() | {"cases": [case.written()]}
     try:
         # What the operator no longer permits is a check all the same.
-        spec = SuiteSpec.model_validate(suite, context=FROZEN)
+        return SuiteSpec.model_validate(suite, context=FROZEN)
     except ValidationError:
-        return False  # a check of a kind that no longer exists; the page says so
-    return spec.asserts_nothing(spec.cases[0])
+        return None  # the page says so
 
 
 def _warnings_of(checks: CheckFormSet, where: str) -> Iterator[str]:

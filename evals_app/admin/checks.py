@@ -4,8 +4,8 @@ A row has the form of its own kind of check and no other; every row is read by A
 that forms, files and REST refuse the same things.
 """
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property
 from typing import Any
 
 from django import forms
@@ -23,17 +23,21 @@ from evals_app.admin.options_form import (
 from evals_app.admin.words import explained
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.graders.base import Need
+from evals_app.engine.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
 from evals_app.formats.problems import Loc
 from evals_app.library.columns import assertion_columns
-from evals_app.models import Assertion, Suite
+from evals_app.library.inventories import inventory_for
+from evals_app.models import Assertion, Case, Suite
 from evals_app.models.agents import model_reference
 from fixtures_app.admin.editor import Editor
 from fixtures_app.admin.inputs import CheckBox, NumberInput, Select, TextInput
 from fixtures_app.admin.json_field import write_json
 from fixtures_app.admin.rows import OrderedFormSet, RowForm, RowsInline
+from fixtures_app.models import Fixture
 
+_MOST_OFFERED = 500
 NEEDED: dict[Need, str] = {"expected": "an expected answer", "context": "a context"}
 
 
@@ -59,7 +63,7 @@ class CheckForm(RowForm):
         max_value=1,
         label="Pass at or above",
         widget=NumberInput,
-        help_text="A score from 0 to 1. Blank: this kind of check decides by itself; one that only "
+        help_text="A score above 0, at most 1. Blank: this kind of check decides by itself; one that only "
         "measures shows its score and decides nothing.",
     )
 
@@ -230,6 +234,8 @@ class CheckForm(RowForm):
                     self._complain(loc, message)
                 return
             self.concerns = [message for _, message in problems]
+        if hollow := self.spec.hollow():
+            self._object(*hollow)
         columns = assertion_columns(self.spec)
         self.cleaned_data["model"] = columns["model"]
         self.instance.options = columns["options"]
@@ -244,6 +250,37 @@ class CheckForm(RowForm):
             return AssertionSpec.model_validate(written, context=FROZEN)
         except ValidationError:
             return None
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether somebody wrote it just now; what was stored so is no reason to refuse a save."""
+        if self.is_added or (self.options_form is not None and self.options_form.has_changed()):
+            return True
+        return bool(set(self.changed_data) - {"position"})
+
+    def _object(self, loc: Loc, message: str, *, is_new: bool = False) -> None:
+        """Refuse what somebody wrote just now; warn of what was stored so."""
+        if is_new or self.is_edited:
+            self._complain(loc, message)
+        else:
+            self.concerns.append(message)
+
+    def compare_names(self, inventory: Callable[[], Inventory], *, is_new: bool = False) -> None:
+        """Refuse tools, chunks and entities that the agent and the fixtures of the suite do not have.
+
+        `is_new`: these have been chosen just now.
+        """
+        if self.errors or self.spec is None:
+            return
+        mentions = list(self.spec.grader.mentions())
+        if not mentions:
+            return
+        known = inventory()
+        for named, problem in known.problems(mentions):
+            if named.thing == "tool" and not known.tools:
+                self.concerns.append(problem)  # the agent may yet be given some
+            else:
+                self._object(named.loc[:2], problem, is_new=is_new)
 
     def _complain(self, loc: Loc, message: str) -> None:
         key, rest = (loc[0], loc[1:]) if loc else (None, ())
@@ -321,13 +358,61 @@ class FinalCheckFormSet(CheckFormSet):
 
     def clean(self) -> None:
         super().clean()
+        case: Case = self.instance
+        inventory = inventory_of_case(case)
         for row in self.kept:
+            row.compare_names(inventory, is_new="suite" in changed_on(case))
             if need := row.lacks():
                 row.complain_of_value(
                     f"Fill this in: only a turn has {NEEDED[need]} to compare."
                     if row.takes_value
                     else f"Only a turn has {NEEDED[need]}: move this check to a turn."
                 )
+
+
+class DefaultCheckFormSet(CheckFormSet):
+    """Checks of every turn of a suite, compared with the agent and the fixtures that it is given."""
+
+    @cached_property
+    def _inventory(self) -> Inventory:
+        suite: Suite = self.instance
+        if suite.agent_id is None:
+            return NOTHING_KNOWN
+        return inventory_for(suite.agent, getattr(suite, _CHOSEN, ()))
+
+    def clean(self) -> None:
+        super().clean()
+        is_new = bool({"agent", "fixtures"} & changed_on(self.instance))
+        for row in self.kept:
+            row.compare_names(lambda: self._inventory, is_new=is_new)
+
+
+# What the head of a page was just given, for the rows below it.
+_CHOSEN, _CHANGED = "chosen_fixtures", "changed_on_page"
+
+
+def note_choices(row: Model, *, changed: Iterable[str], fixtures: Iterable[Fixture] = ()) -> None:
+    """Remember what the head of a page says, which is not stored yet."""
+    setattr(row, _CHANGED, frozenset(changed))
+    setattr(row, _CHOSEN, list(fixtures))
+
+
+def changed_on(row: Model) -> frozenset[str]:
+    """Return the fields that were changed in the head of a page."""
+    changed: frozenset[str] = getattr(row, _CHANGED, frozenset())
+    return changed
+
+
+def inventory_of_case(case: Case) -> Callable[[], Inventory]:
+    """Return a way to what the checks of a case may name, which asks the database if need be."""
+
+    @cache
+    def inventory() -> Inventory:
+        if case.suite_id is None:
+            return NOTHING_KNOWN
+        return inventory_for(case.suite.agent, case.suite.fixtures.all())
+
+    return inventory
 
 
 class CheckInline(RowsInline):
@@ -345,6 +430,7 @@ class DefaultCheckInline(CheckInline):
     """Checks of every turn of a suite that does not say otherwise."""
 
     fk_name = "suite"
+    formset = DefaultCheckFormSet
     page_model = Suite
     verbose_name_plural = "Checks of every turn"
     hint = (
@@ -390,3 +476,13 @@ class ChecksEditor(Editor):
             for kind, grader in GRADERS.items()
         ]
         return {"check_kinds": kinds, "blank_check": CheckForm(prefix="__formset__-__prefix__")}
+
+    def offered(self, suite: Suite) -> dict[str, Any]:
+        """Return the names that inputs of tools and chunks offer."""
+        known = inventory_for(suite.agent, suite.fixtures.all())
+        return {
+            "offered": {
+                "tools": sorted(known.tools or ()),
+                "chunks": sorted(known.chunks or ())[:_MOST_OFFERED],
+            }
+        }

@@ -31,6 +31,8 @@ class Column:
     kind: Literal["text", "area", "select"] = "text"
     choices: tuple[tuple[str, str], ...] = ()
     placeholder: str = ""
+    usual: str = ""  # the choice that goes without saying
+    offers: str = ""  # the names that the page offers for it: tools, chunks
 
 
 class Typed(list[Line]):
@@ -140,10 +142,16 @@ class TextLines(LinesField):
     """A list of texts, each a line or, in an `area`, several."""
 
     def __init__(
-        self, *, placeholder: str = "", kind: Literal["text", "area"] = "text", **kwargs: Any
+        self,
+        *,
+        placeholder: str = "",
+        kind: Literal["text", "area"] = "text",
+        offers: str = "",
+        **kwargs: Any,
     ) -> None:
         label = str(kwargs.get("label", "Value"))
-        super().__init__([Column("", label, kind=kind, placeholder=placeholder)], **kwargs)
+        column = Column("", label, kind=kind, placeholder=placeholder, offers=offers)
+        super().__init__([column], **kwargs)
 
     def written(self, value: Sequence[str]) -> Iterable[Line]:
         return ({"": str(each)} for each in value)
@@ -184,6 +192,7 @@ class RecordLines(LinesField):
 
     def read(self, lines: Typed) -> list[Any]:
         records: list[Any] = []
+        special = self.json_keys | self.number_keys
         for number, line in enumerate(lines, 1):
             record: dict[str, Any] = {}
             for column in self.columns:
@@ -192,7 +201,7 @@ class RecordLines(LinesField):
                     record[column.key] = _located(number, column.label, text)
                 elif column.key in self.number_keys and text.strip():
                     record[column.key] = _typed_value(number, text)
-                elif text and column.key not in self.json_keys | self.number_keys:
+                elif text and text != column.usual and column.key not in special:
                     record[column.key] = text
             is_bare = list(record) == [self.bare_key]
             records.append(record[self.bare_key] if is_bare else record)

@@ -214,7 +214,7 @@ def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field
         values = [True, False] if annotation is bool else list(get_args(annotation))
         return _choice(values, common)
     if origin is list:
-        return _lines(annotation, common, example)
+        return _lines(annotation, common, example, offers=str(extra.get("offers", "")))
     if origin is dict:
         return _mapping(annotation, common)
     if _MATCHER_MARK in info.metadata:
@@ -289,6 +289,8 @@ def _lines(
     annotation: Any,  # noqa: ANN401 - a list type
     common: dict[str, Any],
     example: Any,  # noqa: ANN401 - JSON
+    *,
+    offers: str,
 ) -> forms.Field:
     (item,) = get_args(annotation)
     if get_origin(item) is typing.Annotated:
@@ -296,7 +298,8 @@ def _lines(
     shown = common | {"required": False}
     if item is str:
         first = example[0] if isinstance(example, list) and example else ""
-        return TextLines(placeholder=f"for example {first}" if first else "", **shown)
+        placeholder = f"for example {first}" if first else ""
+        return TextLines(placeholder=placeholder, offers=offers, **shown)
     if get_origin(item) is Literal:
         choices = [(each, each.replace("_", " ").capitalize()) for each in get_args(item)]
         return forms.MultipleChoiceField(choices=choices, widget=Choices(), **shown)
@@ -326,9 +329,11 @@ def _records(
         annotation, _ = _without_none(info.annotation)
         if get_origin(annotation) is Literal:
             choices = tuple((str(each), str(each)) for each in get_args(annotation))
-            columns.append(Column(key, label, kind="select", choices=choices))
+            usual = "" if info.is_required() else str(info.default or "")
+            columns.append(Column(key, label, kind="select", choices=choices, usual=usual))
         elif annotation is str:
-            columns.append(Column(key, label))
+            extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+            columns.append(Column(key, label, offers=str(extra.get("offers", ""))))
         elif annotation is int:
             number_keys.add(key)
             usual = "" if info.is_required() else f"{info.default or ''}"
@@ -394,6 +399,8 @@ def _text(
     if rows:
         widget = TextArea({"rows": rows, "placeholder": f"for example {example}"})
     widget.attrs["class"] = f"ts-input{mono}"
+    if offers := extra.get("offers"):
+        widget.attrs["list"] = f"ts-{offers}"
     text_class = Prose if rows and common["required"] else OwnText
     return text_class(
         max_length=lengths[0] if lengths else None, widget=widget, **_said_if_blank(common)

@@ -25,7 +25,7 @@ from unfold.widgets import (
 )
 
 from evals_app.admin.archiving import ArchivedFilter, Archiving
-from evals_app.admin.checks import ChecksEditor, DefaultCheckInline
+from evals_app.admin.checks import ChecksEditor, DefaultCheckInline, note_choices
 from evals_app.admin.choices import Choices
 from evals_app.admin.copies import copy_case, copy_suite
 from evals_app.admin.examples import load_examples
@@ -167,6 +167,8 @@ class SuiteForm(VersionedForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
+        fixtures = cleaned.get("fixtures") or ()
+        note_choices(self.instance, changed=self.changed_data, fixtures=fixtures)
         if any(name in self.errors for name in self.fields):
             return cleaned
         gates = {gate: cleaned[name] for gate, name in _GATES.items()}
@@ -198,6 +200,8 @@ class SuiteForm(VersionedForm):
             fields |= {f"gates.{gate}": name for gate, name in _GATES.items()}
             refuse(self, error, model=SuiteSpec, data=written, fields=fields)
             return cleaned
+        for loc, message in spec.hollow():
+            self.add_error(_GATES.get(str(loc[-1]), str(loc[-1])), message)
         self.kinship = _kinship(spec, cleaned["agent"])
         columns = suite_columns(spec)
         cleaned["judge_model"] = columns["judge_model"]
@@ -301,6 +305,8 @@ class SuiteAdmin(Archiving, ChecksEditor):
     ) -> HttpResponse:
         context |= self.checks_context(request)
         suite = context.get("original")
+        if suite is not None:
+            context |= self.offered(suite)
         if suite is not None and self.has_runs_permission(request):
             runs = Run.objects.filter(suite_slug=suite.slug, is_tryout=False)
             context["last_run"] = runs.defer("summary").order_by("-id").first()

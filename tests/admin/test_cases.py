@@ -233,7 +233,7 @@ def test_the_page_asks_the_same_however_many_turns_it_has(
     case = big_case()
     page_of(admin_client, case)
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(12):
         page_of(admin_client, case)
 
 
@@ -242,7 +242,7 @@ def test_saving_asks_the_same_however_many_turns_did_not_change(
 ) -> None:
     page = page_of(admin_client, big_case())
 
-    with django_assert_num_queries(19):
+    with django_assert_num_queries(20):
         assert page.post().is_saved
 
 

@@ -119,7 +119,7 @@ def test_an_expected_answer_of_nothing_but_spaces_is_saved_with_a_warning(
         pytest.param({"type": "numeric"}, "value", "0", 0, id="a number where none was"),
         pytest.param({"type": "numeric", "value": 0}, "value", "", None, id="none where 0 was"),
         pytest.param(
-            {"type": "tool_called", "value": "t", "args": {"a": 1}},
+            {"type": "tool_called", "value": "entity.query", "args": {"a": 1}},
             "args-value",
             "true",
             {"a": True},
@@ -156,7 +156,7 @@ def test_a_case_can_be_written_from_nothing(admin_client: Client) -> None:
     page = open_page(admin_client, f"{reverse('admin:evals_app_case_add')}?suite={suite.pk}")
     turn = page.turn(user="Where is it?", expected="Shipped", checks="both")
     page.check(f"{turn}-assertions", "contains", opt__value="shipped", opt__case_sensitive="on")
-    page.check("final_assertions", "tool_not_called", opt__value="entity.delete")
+    page.check("final_assertions", "tool_not_called", opt__value="entity.query")
 
     saved = page.post(name="New", tags="b, a ,, a")
 
@@ -172,7 +172,7 @@ def test_a_case_can_be_written_from_nothing(admin_client: Client) -> None:
                 "assertions": [{"type": "contains", "value": "shipped", "case_sensitive": True}],
             }
         ],
-        "final_assertions": [{"type": "tool_not_called", "value": "entity.delete"}],
+        "final_assertions": [{"type": "tool_not_called", "value": "entity.query"}],
     }
 
 

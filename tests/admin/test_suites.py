@@ -542,5 +542,5 @@ def test_the_page_asks_the_same_however_many_cases_there_are(
     suite = write_suite([a_case(str(number)) for number in range(30)], **RICH)
     page_of(admin_client, suite)
 
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(13):
         page_of(admin_client, suite)

@@ -208,7 +208,7 @@ def test_chunks_of_other_tools_are_not_known() -> None:
     ],
 )
 def test_nothing_follows_from_a_file_that_is_not_sound(broken: dict[str, Any]) -> None:
-    check = {"type": "tool_called", "value": "refnd"}
+    check: dict[str, Any] = {"type": "tool_called", "value": "refnd"}
     if broken["slug"] == "shop":
         check = {"type": "chunks_fetched", "chunks": ["retruns"]}
     whole = [broken if broken["slug"] == each["slug"] else each for each in (AGENT, FIXTURE)]
@@ -229,7 +229,7 @@ def known(**changes: Any) -> Known:
 
 
 def test_what_is_stored_counts_where_no_file_says_otherwise() -> None:
-    checks = [
+    checks: list[dict[str, Any]] = [
         {"type": "tool_called", "value": "refnd"},
         {"type": "chunks_fetched", "chunks": ["retruns"]},
     ]

@@ -14,7 +14,16 @@ from django_q.models import OrmQ
 from evals_app.engine.desk import Job, Orders, Outcome, Report
 from evals_app.engine.scoring import Decision
 from evals_app.engine.trial import Grade, GradedAssertion, Trial, TurnRecord, Verdict
-from evals_app.models import GradeResult, Lease, Run, Snapshot, SnapshotCase, Transcript, Worker
+from evals_app.models import (
+    Assertion,
+    GradeResult,
+    Lease,
+    Run,
+    Snapshot,
+    SnapshotCase,
+    Transcript,
+    Worker,
+)
 from evals_app.runs import CannotStartError, cancel_run, rerun, start_run
 from evals_app.runs.heart import Heart
 from evals_app.runs.lease import HeldLease, open_lease
@@ -485,3 +494,16 @@ def test_a_snapshot_of_another_version_is_not_run_again(
 
     with pytest.raises(CannotStartError, match="made by another version"):
         rerun(Run.objects.get(pk=run.pk), only="failed", version="frozen")
+
+
+@pytest.mark.parametrize("kind", ["tool_called", "tool_not_called"])
+def test_a_check_of_a_tool_that_the_agent_lost_is_the_cases_fault(kind: str) -> None:
+    suite = make_suite(["hello"])
+    Assertion.objects.update(type=kind, options={"value": "entity.qery"})
+
+    run = start(suite)
+    work()
+
+    assert counters(run) == {"total": 1, "errored": 1}
+    assert run.verdict == "inconclusive"
+    assert list(run.executions.values_list("verdict", "cause")) == [("errored", "case")]

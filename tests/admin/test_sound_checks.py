@@ -1,0 +1,234 @@
+"""Checks that say nothing, in the editors: unknown names, what cannot fail, answers that miss."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from evals_app.engine.agent_spec import AgentSpec
+from evals_app.library import save_agent
+from evals_app.models import Agent, Assertion, Case, Suite
+from fixtures_app.library import save_fixture
+from fixtures_app.spec import FixtureSpec
+from tests.admin.case_pages import CHECKS, checks_of, page_of
+from tests.authored import AGENT, write_case, write_suite
+from tests.page_form import PageForm, open_page
+
+pytestmark = pytest.mark.django_db
+
+UNKNOWN = {"type": "tool_called", "value": "entity.qery"}
+HOLLOW = {"type": "token_f1", "value": "Paris", "threshold": 0}
+SHOP = {
+    "name": "Shop",
+    "slug": "shop-data",
+    "entities": [],
+    "chunks": [{"id": "returns", "text": "Within 30 days."}],
+}
+
+
+def suite_page(client: Client, suite: Suite) -> PageForm:
+    return open_page(client, reverse("admin:evals_app_suite_change", args=[suite.pk]))
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "says"),
+    [
+        pytest.param(
+            "tool_called", {"opt__value": "entity.qery"}, ("tool", "entity.query"), id="called"
+        ),
+        pytest.param(
+            "tool_not_called",
+            {"opt__value": "entity.qery"},
+            "tool",
+            "entity.query",
+            id="not called",
+        ),
+        pytest.param(
+            "tool_calls", {"opt__tools-name": "entity.qery"}, ("tools", "Line 1"), id="trajectory"
+        ),
+        pytest.param("tool_use", {"opt__tool": "entity.qery"}, ("tool", "entity.query"), id="use"),
+        pytest.param(
+            "chunks_fetched", {"opt__chunks": "retruns"}, ("chunks", "returns"), id="chunk"
+        ),
+    ],
+)
+@pytest.mark.parametrize("prefix", [CHECKS, "final_assertions"], ids=["of a turn", "at the end"])
+def test_a_name_that_nothing_has_is_refused_at_its_field(
+    admin_client: Client, prefix: str, kind: str, options: dict[str, str], says: tuple[str, str]
+) -> None:
+    save_fixture(FixtureSpec.model_validate(SHOP))
+    case = write_suite(
+        [{"name": "c", "turns": [{"user": "hi", "assertions": []}]}], fixtures=["shop-data"]
+    ).cases.get()
+    page = page_of(admin_client, case)
+    page.check(prefix, kind, **options)
+
+    answer = page.post()
+
+    assert [all(part in each for part in says) for each in answer.problems] == [True]
+    assert not checks_of(case)
+
+
+def test_a_name_that_the_agent_has_is_saved(admin_client: Client) -> None:
+    case = write_case(turns=[{"user": "hi", "assertions": []}])
+    page = page_of(admin_client, case)
+    page.check(CHECKS, "tool_called", opt__value="entity.query")
+
+    assert page.post().is_saved
+
+
+@pytest.mark.parametrize("check", [UNKNOWN, HOLLOW], ids=["unknown name", "cannot fail"])
+def test_what_was_stored_so_is_no_reason_to_refuse_a_save(
+    admin_client: Client, check: dict[str, Any]
+) -> None:
+    case = write_case(turns=[{"user": "hi", "assertions": [check]}])
+
+    assert page_of(admin_client, case).post(turns__0__user="hello").is_saved
+    assert "check 1:" in page_of(admin_client, case).text
+
+
+def test_an_agent_without_tools_may_yet_be_given_some(admin_client: Client) -> None:
+    case = write_case(turns=[{"user": "hi", "assertions": []}])
+    Agent.objects.update(tools=[])
+    page = page_of(admin_client, case)
+    page.check(CHECKS, "tool_called", opt__value="entity.query")
+
+    assert page.post().is_saved
+    assert "no tool &#x27;entity.query&#x27;" in page_of(admin_client, case).html
+
+
+def test_an_agent_that_brings_its_own_tools_may_have_any(admin_client: Client) -> None:
+    case = write_case(turns=[{"user": "hi", "assertions": []}])
+    Agent.objects.update(driver="http", url="https://a.example/", tools=[], rules=[])
+    page = page_of(admin_client, case)
+    page.check(CHECKS, "tool_called", opt__value="find_orders")
+
+    assert page.post().is_saved
+
+
+def test_default_checks_are_compared_with_the_agent_that_the_suite_is_given(
+    admin_client: Client,
+) -> None:
+    suite = write_suite(assertions=[{"type": "tool_called", "value": "entity.query"}])
+    other = AGENT | {"slug": "other", "tools": ["entity.get"]}
+    save_agent(AgentSpec.model_validate(other))
+
+    answer = suite_page(admin_client, suite).post(agent=Agent.objects.get(slug="other").pk)
+
+    assert ["entity.get" in each for each in answer.problems] == [True]
+
+
+def test_the_names_that_there_are_are_offered(admin_client: Client) -> None:
+    save_fixture(FixtureSpec.model_validate(SHOP))
+    suite = write_suite(
+        [{"name": "c", "turns": [{"user": "hi", "assertions": [UNKNOWN]}]}], fixtures=["shop-data"]
+    )
+
+    for html in (
+        page_of(admin_client, Case.objects.get()).html,
+        suite_page(admin_client, suite).html,
+    ):
+        assert '<datalist id="ts-tools"><option value="entity.query">' in html
+        assert '<option value="returns">' in html
+        assert 'list="ts-tools"' in html
+        assert 'list="ts-chunks"' in html
+
+
+# What cannot fail
+
+
+def test_a_threshold_of_0_is_refused_at_its_field(admin_client: Client) -> None:
+    case = write_case(turns=[{"user": "hi", "assertions": []}])
+    page = page_of(admin_client, case)
+    page.check(CHECKS, "token_f1", opt__value="Paris", threshold="0")
+
+    answer = page.post()
+
+    assert ["pass at or above" in each for each in answer.problems] == [True]
+    assert not Assertion.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "label"),
+    [
+        pytest.param({"min_score": "0"}, "Mean score at least", id="score"),
+        pytest.param({"gate_pass_rate": "0"}, "Share of passed cases at least", id="rate"),
+        pytest.param(
+            {"pass_rule": "score", "pass_threshold": "0"}, "Score to reach", id="threshold"
+        ),
+    ],
+)
+def test_what_lets_every_run_pass_is_refused_at_its_field(
+    admin_client: Client, changes: dict[str, str], label: str
+) -> None:
+    answer = suite_page(admin_client, write_suite()).post(**changes)
+
+    assert [each.startswith(label) for each in answer.problems] == [True]
+
+
+# Answers that miss
+
+
+def test_an_expected_answer_that_its_own_check_fails_is_named(admin_client: Client) -> None:
+    case = write_case(turns=[{"user": "hi", "expected": "Paris", "assertions": []}])
+    page = page_of(admin_client, case)
+    page.check(CHECKS, "meteor", threshold="0.9")
+
+    assert page.post().is_saved
+    text = page_of(admin_client, case).text
+    assert "Turn 1, expected answer" in text
+    assert "0.50" in text
+
+
+def test_a_weight_that_leaves_others_no_say_is_named(admin_client: Client) -> None:
+    checks = [{"type": "contains", "value": "a", "weight": each} for each in (1, 99)]
+    case = write_suite(
+        [{"name": "c", "turns": [{"user": "hi", "assertions": checks}]}], pass_rule="score"
+    ).cases.get()
+
+    assert page_of(admin_client, case).post(turns__0__user="hello").is_saved
+    assert "weighs so much" in page_of(admin_client, case).text
+
+
+# Arguments of a trajectory
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "entity.query",
+        {"name": "entity.query", "args": {"type": "order"}},
+        {"name": "entity.query", "args_match": "exact"},
+        {"name": "entity.query", "args": {"type": "order"}, "args_match": "exact"},
+    ],
+)
+def test_other_arguments_of_a_trajectory_are_kept_as_they_are(
+    admin_client: Client, tool: Any
+) -> None:
+    case = write_case(
+        turns=[{"user": "hi", "assertions": [{"type": "tool_calls", "tools": [tool]}]}]
+    )
+
+    assert page_of(admin_client, case).post(turns__0__user="hello").is_saved
+    (row,) = checks_of(case)
+    assert row.options["tools"] == [tool]
+
+
+def test_other_arguments_of_a_trajectory_are_forbidden_in_the_form(admin_client: Client) -> None:
+    case = write_case(turns=[{"user": "hi", "assertions": []}])
+    page = page_of(admin_client, case)
+    page.check(
+        CHECKS,
+        "tool_calls",
+        **{"opt__tools-name": "entity.query", "opt__tools-args_match": "exact"},
+    )
+
+    answer = page.post()
+
+    assert answer.is_saved, answer.problems
+    (row,) = checks_of(case)
+    assert row.options["tools"] == [{"name": "entity.query", "args_match": "exact"}]
