@@ -14,7 +14,7 @@ from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
 Json = Any
 
 # Keywords of pydantic's JSON Schema, and of our forms, that OpenAPI 3.0 does not have.
-_FOREIGN = frozenset({"$defs", "default", "examples", "rows", "mono"})
+_FOREIGN = frozenset({"$defs", "default", "examples", "rows", "mono", "offers"})
 
 
 class SpecSchemas(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]

@@ -84,7 +84,7 @@ class Inventory:
         known = self.known(named.thing)
         if known is None or self._has(named, known):
             return None
-        return f"{self._missing(named)}, so this check says nothing.{self._hint(named, known)}"
+        return f"{self._missing(named)}.{self._hint(named, known)}"
 
     def problems(self, names: Iterable[Named]) -> Iterator[tuple[Named, str]]:
         """Find the names that nothing has, and what is wrong with each."""

@@ -31,12 +31,12 @@ from evals_app.engine.template import placeholders
 Loc = tuple[int | str, ...]
 
 _ANY_SCORE = (
-    "No score is below 0, so this passes whatever the agent does. Write what must be reached, for"
-    " example 0.8; left out, the score is shown or the check decides by itself."
+    "Every score reaches 0, so this always passes. Write the score that must be reached, for example"
+    " 0.8, or leave it out."
 )
 _ANY_RESULT = (
-    "This gate holds whatever the agent does, for nothing is below 0. Leave it out, or write what"
-    " must be reached, for example 0.8."
+    "Every run reaches 0, so this gate always holds. Write what must be reached, for example 0.8, or"
+    " leave it out."
 )
 _SWAMPING = 0.9  # of all weights
 _FEWEST = 2  # checks of which one can leave the others no say
@@ -55,6 +55,7 @@ class AssertionSpec(Spec):
     weight: Annotated[
         float, Field(ge=0, le=1e6, description="0: shown, in neither score nor verdict.")
     ] = 1.0
+    # 0 was accepted once, so stored checks may have it; `hollow` refuses it where it is written.
     threshold: Annotated[float | None, Field(ge=0, le=1)] = None
     enabled: bool = True
     fail_on_error: bool = False
@@ -628,7 +629,7 @@ class SuiteSpec(Spec):
             yield ("gates", name), _ANY_RESULT
         rubric = self.rubric_check is not None and self.rubric_weight > 0
         if self.pass_threshold == 0 and (self.passes_by_score or rubric):
-            yield ("pass_threshold",), _ANY_SCORE.partition(";")[0] + "."
+            yield ("pass_threshold",), _ANY_SCORE.partition(", or")[0] + "."
 
     def informing(self) -> "SuiteSpec":
         """Return the same suite; checks that cannot fail decide nothing any more."""

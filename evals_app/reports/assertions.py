@@ -35,6 +35,17 @@ see the whole conversation: all replies and all calls.
 Unless a suite's `pass_rule` is `score` or its `run_rule` is `gates`, a case needs at least one check
 with a verdict, or a limit: otherwise its executions end in error, because nothing was asserted.
 
+A check that cannot fail proves nothing, so forms and our own files refuse it: a threshold of 0, a
+pattern that fits every text. So do they with the name of a tool, a chunk, an entity or an entity type
+that the suite's agent and fixtures do not have. Files of other systems must import; there it is a
+warning, and what cannot fail is shown only. If a name is gone when a run begins, its check ends in
+error (cause `case`): it neither passes nor counts against the agent. Agents over HTTP, in Python and
+programs bring tools that nobody here knows, so their names are taken as written. An agent without any
+tool may yet be given some, so there a name is a warning.
+
+The expected answer of a turn is graded by the turn's own checks when both are saved; a warning names
+the checks that even this answer would fail.
+
 A judge may be a script, for examples and for tests without a model: `judge_model: scripted/SLUG`
 asks the agent with that slug, whose rules match the judge's prompt. Criteria and reply stand in it
 between `<CRITERIA` and `</CRITERIA`, `<SUBMISSION` and `</SUBMISSION`; prompts of metrics that ask in
@@ -61,7 +72,7 @@ COMMON: dict[str, tuple[str, str]] = {
     "weight": ("`1`", "Share in the score. 0: shown only, in neither score nor verdict."),
     "threshold": (
         "none",
-        "A check without a verdict of its own passes at this score (0 to 1) or more; else it informs.",
+        "A check without a verdict of its own passes at this score (above 0, at most 1) or more; else it informs.",
     ),
     "enabled": ("`true`", "`false` keeps the check but leaves it out."),
     "fail_on_error": (
@@ -102,8 +113,8 @@ _MATCHERS = """\
 
 | written | matches |
 |---|---|
-| a bare value | the same value, deeply: `1` equals `1.0`, `true` equals only `true`, texts are not \
-converted; accented letters are equal however they are encoded |
+| a bare value | the same value, deeply: `1` equals `1.0`, `true` equals only `true`; the texts \
+`"True"`, `"5"` and `"1.10"` are neither `true`, `5` nor `1.1`; accented letters are equal however they are encoded |
 | `{fuzzy: x}` | the same apart from case, surplus spaces, kinds of quotation marks and dashes, and \
 `,` and `_` outside of numbers; two numbers are equal within 1e-9, and `35%` is `0.35` |
 | `{fuzzy: x, decimal: comma}` | the same, where decimals are written with a comma: `3,5` is `3.5`; or \

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from evals_app.engine.graders import ALIASES, GRADERS
 from evals_app.engine.graders.text import Contains
+from evals_app.engine.permits import FROZEN
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec, near
 
 CHECK = {"type": "contains", "value": "hello"}
@@ -499,3 +500,18 @@ def test_a_case_in_which_nothing_could_decide_is_found(
     spec = suite(written, **changes)
 
     assert spec.asserts_nothing(spec.cases[0]) is nothing
+
+
+@pytest.mark.parametrize(
+    ("model", "written"),
+    [
+        pytest.param(TurnSpec, {"user": " \n"}, id="message"),
+        pytest.param(AssertionSpec, {"type": "llm_judge", "criteria": " "}, id="criteria"),
+        pytest.param(AssertionSpec, {"type": "tool_called", "value": " "}, id="tool"),
+    ],
+)
+def test_nothing_but_spaces_is_refused_and_was_stored_once(
+    model: type[Any], written: dict[str, Any]
+) -> None:
+    assert len(refused(model, written)) == 1
+    assert model.model_validate(written, context=FROZEN)

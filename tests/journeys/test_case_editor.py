@@ -420,3 +420,38 @@ def test_a_new_case_opens_with_a_turn_and_may_be_left_without_a_question(
     page.goto(page.url.split("/admin/")[0] + "/admin/")
 
     assert asked == []
+
+
+@pytest.mark.parametrize("width", [1360, 390])
+def test_a_check_that_says_nothing_is_explained_where_it_is_written(
+    page: Page, open_case: Any, complaints: list[str], width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    open_case(write_case(turns=[{"user": "Hi", "expected": "Paris", "assertions": []}]))
+    called = add_check(turns(page).first, "Tool was called")
+    tool = called.locator("[name$=opt-value]")
+    offered = page.locator(f"#{tool.get_attribute('list')} option")
+    assert [each.get_attribute("value") for each in offered.all()] == ["entity.query"]
+    tool.fill("entity.qery")
+    alike = add_check(turns(page).first, "Reply is like a text (METEOR)")
+    alike.get_by_label("Pass at or above").fill("0")
+
+    save_and_stay(page)
+
+    problems = page.locator(".ts-problems")
+    expect(problems.get_by_role("link")).to_have_count(2)
+    problems.get_by_role("link").first.click()
+    expect(page.locator("[name$='0-opt-value']")).to_be_focused()
+    rows = checks(turns(page).first)
+    expect(rows.first.locator(".ts-error")).to_contain_text("entity.query")
+    expect(rows.last.locator(".ts-error")).to_contain_text("0")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    rows.first.locator("[name$=opt-value]").fill("entity.query")
+    rows.last.get_by_label("Pass at or above").fill("0.9")
+    save_and_stay(page)
+
+    expect(problems).to_have_count(0)
+    expect(page.get_by_text("Turn 1, expected answer")).to_be_visible()
+    assert Assertion.objects.count() == 2
+    assert complaints == []

@@ -21,7 +21,7 @@ from evals_app.engine.aids import (
 from evals_app.engine.graders.base import JudgedGrader
 from evals_app.engine.graders.checklist import Checklist, read_checklist, without_comments
 from evals_app.engine.quoting import quoted, shortened
-from evals_app.engine.spec import ModelRef, ModelSpec
+from evals_app.engine.spec import ModelRef, ModelSpec, Prose
 from evals_app.engine.trial import Cause, Grade, View
 
 _LEAST_PASSING = 3  # of 5: partially meets the criteria
@@ -105,9 +105,8 @@ class LlmJudge(VotingGrader):
     }
 
     criteria: Annotated[
-        str,
+        Prose,
         Field(
-            min_length=1,
             title="Criteria",
             description="What the reply must achieve; the more specific, the better.",
             json_schema_extra={"rows": 3},

@@ -62,7 +62,7 @@ class _OneCall(PlainGrader):
         bool,
         Field(
             title="Only calls without an error",
-            description="Otherwise any call counts. A result with an `error` is one.",
+            description="Otherwise any call counts. A result that holds an error is no success.",
         ),
     ] = False
     output: Annotated[
