@@ -276,6 +276,7 @@ class CheckForm(RowForm):
         if not mentions:
             return
         known = inventory()
+        self.concerns += [problem for _, problem in known.doubts(mentions)]
         for named, problem in known.problems(mentions):
             if named.thing == "tool" and not known.tools:
                 self.concerns.append(problem)  # the agent may yet be given some

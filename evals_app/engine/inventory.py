@@ -18,13 +18,15 @@ _CREATED = re.compile(r"(.+)-\d+")  # ids of what an agent creates: refund-1
 class Named:
     """A name in a check, and the keys of the check under which it is written.
 
-    `is_part`: any name that has this text in it will do.
+    `is_part`: any name that has this text in it will do. `is_passed`: it is what an agent passes to
+    a tool, and agents may pass anything.
     """
 
     thing: Thing
     name: str
     loc: tuple[str | int, ...]
     is_part: bool = False
+    is_passed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,13 @@ class Inventory:
     def problems(self, names: Iterable[Named]) -> Iterator[tuple[Named, str]]:
         """Find the names that nothing has, and what is wrong with each."""
         for named in names:
-            if problem := self.problem(named):
+            if not named.is_passed and (problem := self.problem(named)):
+                yield named, problem
+
+    def doubts(self, names: Iterable[Named]) -> Iterator[tuple[Named, str]]:
+        """Find the names that agents are to pass to tools and that nothing has."""
+        for named in names:
+            if named.is_passed and (problem := self.problem(named)):
                 yield named, problem
 
     def _has(self, named: Named, known: Collection[str]) -> bool:

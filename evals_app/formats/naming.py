@@ -107,6 +107,8 @@ def check_names(drafts: Iterable[Draft], holdings: Holdings) -> Iterator[Problem
                 has_none = named.thing == "tool" and not inventory.tools
                 level: Level = "warning" if has_none else draft.strictness
                 yield draft.place(_written((*loc, *named.loc), draft), problem, level=level)
+            for named, problem in inventory.doubts(check.grader.mentions()):
+                yield draft.place((*loc, *named.loc), problem, level="warning")
         yield from _misspelt(draft, inventory, checks)
 
 

@@ -181,6 +181,24 @@ def test_a_suite_may_be_written_as_yaml(client: APIClient) -> None:
         ),
         pytest.param({"suite": "a\0b"}, "suite", "NUL", id="null byte"),
         pytest.param({"suite": "\ud800"}, "suite", "surrogate", id="half a pair"),
+        pytest.param(
+            {
+                "cases": [
+                    {
+                        "turns": [
+                            {
+                                "user": "x",
+                                "assertions": [{"type": "tool_use", "tool": "entity.qery"}],
+                            }
+                        ]
+                    }
+                ]
+            },
+            "cases[0].turns[0].assertions[0].tool",
+            "'entity.query'",
+            id="unknown tool",
+        ),
+        pytest.param({"gates": {"min_score": 0}}, "gates.min_score", "0.8", id="cannot fail"),
         pytest.param({"gates": {"min_score": 7}}, "gates.min_score", "less than", id="range"),
         pytest.param({"rubric": "- x\n" * 401}, "rubric", "at most 400 bullets", id="rubric"),
         pytest.param({"rubric_weight": -1}, "rubric_weight", "greater than", id="its share"),

@@ -143,6 +143,35 @@ def test_a_name_that_something_has_is_fine(check: dict[str, Any]) -> None:
     assert found(AGENT, FIXTURE, suite(check)) == []
 
 
+@pytest.mark.parametrize(
+    ("check", "keys"),
+    [
+        pytest.param(
+            {"type": "tool_called", "value": "entity.query", "args": {"type": "ordr"}},
+            "args.type",
+            id="called",
+        ),
+        pytest.param(
+            {
+                "type": "tool_calls",
+                "tools": [
+                    {"name": "entity.query", "args": {"type": {"any_of": ["order", "ordr"]}}}
+                ],
+            },
+            "tools[0].args.type",
+            id="one of several",
+        ),
+    ],
+)
+def test_a_type_that_is_to_be_passed_and_does_not_exist_is_warned_of(
+    check: dict[str, Any], keys: str
+) -> None:
+    problems = found(AGENT, FIXTURE, suite(check))
+
+    assert levels(problems) == [(keys, "warning")]
+    assert "'order'" in problems[0].message
+
+
 def test_what_the_suite_does_not_use_does_not_count() -> None:
     other = AGENT | {"slug": "other", "tools": ["entity.delete"]}
     check = {"type": "tool_not_called", "value": "entity.delete"}

@@ -86,6 +86,32 @@ def test_references_to_what_is_stored_are_known() -> None:
     assert outcomes(import_files([SUITE])) == {"suite refunds": "created"}
 
 
+@pytest.mark.parametrize(
+    ("check", "near"),
+    [
+        pytest.param("{type: tool_called, value: entity.qery}", "entity.query", id="tool"),
+        pytest.param("{type: chunks_fetched, chunks: [polcy]}", "policy", id="chunk"),
+        pytest.param("{type: world_changes, deleted: [{id: ordre-1}]}", "order-1", id="entity"),
+        pytest.param("{type: world_changes, created: [{type: ordr}]}", "order", id="type"),
+    ],
+)
+def test_checks_are_compared_with_what_is_stored(check: str, near: str) -> None:
+    import_files([AGENT, FIXTURE])
+    suite = written(
+        "s.suite.yaml",
+        f"""
+        suite: S
+        slug: s
+        agent: shop
+        fixtures: orders
+        cases: [{{turns: [{{user: hi, assertions: [{check}]}}]}}]
+        """,
+    )
+
+    with pytest.raises(FormatError, match=f"'{near}'"):
+        import_files([suite])
+
+
 def test_references_to_what_is_nowhere_are_refused() -> None:
     with pytest.raises(FormatError, match="No agent 'shop' exists"):
         import_files([SUITE, FIXTURE, JUDGE])

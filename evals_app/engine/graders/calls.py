@@ -2,11 +2,12 @@
 
 import difflib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Protocol
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 
+from evals_app.engine.inventory import Named
 from evals_app.engine.matchers import ABSENT, Matcher, matches, mismatches, phrase
 from evals_app.engine.permits import is_frozen
 from evals_app.engine.quoting import json_text, listed, shortened, times
@@ -14,6 +15,7 @@ from evals_app.engine.trial import Cause, Grade, ToolCall, View
 
 _NAME_CHARS = 80
 _DETAILED = 20
+_TAKE_TYPES = frozenset({"entity.query", "entity.create"})  # of the tools that worlds have
 
 
 def _trimmed(name: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - whatever was written
@@ -71,6 +73,15 @@ def called_instead(name: str, view: View) -> str:
     near = difflib.get_close_matches(name, counted, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"the agent called {listed(names)}.{hint}"
+
+
+def passed_types(tool: str, args: Mapping[str, Any], loc: tuple[str | int, ...]) -> Iterator[Named]:
+    """Find the entity types that a call of a world's tool is to pass."""
+    wanted = args.get("type") if tool in _TAKE_TYPES else None
+    options = wanted.get("any_of", ()) if isinstance(wanted, dict) else [wanted]
+    for each in options if isinstance(options, list) else ():
+        if isinstance(each, str):
+            yield Named("entity type", each, (*loc, "args", "type"), is_passed=True)
 
 
 class Wanted(Protocol):

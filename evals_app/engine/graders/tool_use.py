@@ -12,6 +12,7 @@ from evals_app.engine.graders.calls import (
     call_texts,
     called_instead,
     not_as_wanted,
+    passed_types,
     unmet_args,
     wrong_args,
 )
@@ -130,6 +131,7 @@ class ToolUse(PlainGrader):
 
     def mentions(self) -> Iterator[Named]:
         yield Named("tool", self.tool, ("tool",))
+        yield from passed_types(self.tool, self.args or {}, ())
 
     def decides(self, threshold: float | None) -> bool:
         return threshold is not None

@@ -20,6 +20,7 @@ from evals_app.engine.graders.calls import (
     called_instead,
     nearest_call,
     not_as_wanted,
+    passed_types,
     unmet_args,
     unreported_calls,
     wrong_args,
@@ -79,6 +80,7 @@ class _OneCall(PlainGrader):
 
     def mentions(self) -> Iterator[Named]:
         yield Named("tool", self.value, ("value",), is_part=self.name_match == "contains")
+        yield from passed_types(self.value, self.args, ())
 
     def _is_named(self, call: ToolCall) -> bool:
         return self.value in call.name if self.name_match == "contains" else self.value == call.name
@@ -390,3 +392,4 @@ class ToolCalls(PlainGrader):
     def mentions(self) -> Iterator[Named]:
         for n, tool in enumerate(self.tools):
             yield Named("tool", tool.name, ("tools", n, "name"))
+            yield from passed_types(tool.name, tool.args, ("tools", n))
