@@ -11,7 +11,17 @@ from typing import Any
 
 _BRACES = re.compile(r"(\\?)\{\{([^{}]*)\}\}")  # a lone brace is plain text
 _PARAMS = "threadContext.params."
-KNOWN_VARIABLES = ("threadContext.channel", "threadContext.params.NAME", "agentName", "datetime")
+_DAY_CHARS = len("2026-05-01")
+# The clock of the case, whole or its day; by the names that other systems give them, too.
+_MOMENT = ("datetime", "currentTime", "currentDateTime", "now")
+_DAY = ("currentDate", "date", "today")
+_ALWAYS = ("threadContext.channel", "agentName", *_MOMENT, *_DAY)
+KNOWN_VARIABLES = (
+    *("threadContext.channel", "threadContext.params.NAME", "agentName"),
+    *("datetime", "currentTime", "currentDate"),
+)
+# How alike a name must be to be taken for a misspelt one rather than another system's.
+_MISSPELT = 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +41,39 @@ class Resolved:
 
 def unknown_variable(text: str) -> str | None:
     """Say what is wrong with the first unknown variable; None if all are known."""
-    for name in _variables(text):
-        if name in KNOWN_VARIABLES[:1] + KNOWN_VARIABLES[2:]:
-            continue
-        if name.startswith(_PARAMS) and len(name) > len(_PARAMS):
-            continue
+    for name in filter(_is_unknown, _variables(text)):
         near = difflib.get_close_matches(name, KNOWN_VARIABLES, n=1)
         hint = f" Did you mean {{{{{near[0]}}}}}?" if near else ""
         known = ", ".join(f"{{{{{each}}}}}" for each in KNOWN_VARIABLES)
         braces = "For the braces themselves write \\{{."
         return f"Unknown variable {{{{{name}}}}}.{hint} Known: {known}. {braces}"
     return None
+
+
+def _is_unknown(name: str) -> bool:
+    return name not in _ALWAYS and not (name.startswith(_PARAMS) and len(name) > len(_PARAMS))
+
+
+def without_foreign(text: str) -> tuple[str, list[str]]:
+    """Return a text in which variables of other systems are plain, and their names.
+
+    One that looks like a misspelt variable of ours stays, to be refused.
+    """
+    foreign: list[str] = []
+
+    def kept(braces: re.Match[str]) -> str:
+        name = _variable(braces)
+        if name is None or not _is_unknown(name) or _is_misspelt(name):
+            return braces[0]
+        foreign.append(name)
+        return f"\\{braces[0]}"
+
+    return _BRACES.sub(kept, text), list(dict.fromkeys(foreign))
+
+
+def _is_misspelt(name: str) -> bool:
+    known = (*KNOWN_VARIABLES, *(each.lower() for each in KNOWN_VARIABLES))
+    return bool(difflib.get_close_matches(name, known, n=1, cutoff=_MISSPELT))
 
 
 def resolve(
@@ -53,7 +85,8 @@ def resolve(
     params: Mapping[str, Any] | None = None,
 ) -> Resolved:
     """Fill in the variables; what the case does not set resolves empty and is named."""
-    given = {"threadContext.channel": channel, "agentName": agent_name, "datetime": now}
+    given = {"threadContext.channel": channel, "agentName": agent_name}
+    given |= dict.fromkeys(_MOMENT, now) | dict.fromkeys(_DAY, now[:_DAY_CHARS])
     given |= {f"{_PARAMS}{name}": value for name, value in (params or {}).items()}
     missing: list[str] = []
 

@@ -49,7 +49,8 @@ class Around:
 
     `agent` is the slug of the agent that the person named for what names none; `environment` what
     stands for `${NAME}`, empty where the files come from somebody who may not see it. `agents` are
-    the slugs of agents that exist, or that native files of the import describe. `root` is the
+    the slugs of agents that exist, or that native files of the import describe, `providers` those
+    of providers. `root` is the
     folder, as a whole path, in which the paths of files begin, if it is known.
     """
 
@@ -57,6 +58,7 @@ class Around:
     agent: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     agents: frozenset[str] = frozenset()
+    providers: frozenset[str] = frozenset()
     root: str = ""
 
     def folder(self, document: Document) -> str:

@@ -141,8 +141,9 @@ def read_files(
     given = {each.path: each.content for each in files if isinstance(each, SourceFile)}
     attached = Attached(given, find, find_paths, known.size_of)
     read = _classified(files, dialect, problems, unread)
-    agents = frozenset({*known.agents, *_native_agents(read), *unread.get("agent", ())})
-    around = Around(attached, agent, environment, agents, root)
+    agents = frozenset({*known.agents, *_native_slugs(read, "agent"), *unread.get("agent", ())})
+    providers = frozenset({*known.providers, *_native_slugs(read, "provider")})
+    around = Around(attached, agent, environment, agents, providers, root)
     drafts = list(_bounded(_drafts(read, around, known)))
     drafts = list(map(attached.attach, drafts))
     # What another file names is a part of that, even if it looks like an eval file.
@@ -263,11 +264,11 @@ def _spoken(file: _File, others: Sequence[_File], dialect: Dialect | None) -> _F
     return file
 
 
-def _native_agents(files: Sequence[_File]) -> Iterator[str]:
-    """Give the slugs of the agents that native files describe."""
+def _native_slugs(files: Sequence[_File], kind: Kind) -> Iterator[str]:
+    """Give the slugs of the objects of a kind that native files describe."""
     for file in files:
         data = file.document.data
-        if file.kind == "agent" and isinstance(data, dict) and isinstance(data.get("slug"), str):
+        if file.kind == kind and isinstance(data, dict) and isinstance(data.get("slug"), str):
             yield data["slug"]
 
 

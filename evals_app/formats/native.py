@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -10,17 +10,26 @@ from evals_app.formats.document import Document
 from evals_app.formats.draft import MODELS, Draft, drafted, repeated_names, surprises
 from evals_app.formats.explain import allows, annotation_at
 from evals_app.formats.kinds import Kind
-from evals_app.formats.problems import Loc
+from evals_app.formats.problems import Loc, Problem
+from evals_app.formats.prompt_variables import with_plain_variables
 from evals_app.formats.yaml_text import write_yaml
 
 # Written even where they say what would hold without them: a reader looks for them first.
 _ALWAYS = {"agent": ("driver",)}
+# Texts of authors that come from other systems as they are.
+_PROMPTS: dict[Kind, Literal["system_prompt", "judge_context"]] = {
+    "agent": "system_prompt",
+    "suite": "judge_context",
+}
 
 
 def read_native(document: Document, kind: Kind) -> Draft:
     """Read a provider, agent, fixture or suite."""
-    draft = drafted(kind, "native", document, document.data)
-    problems = [*draft.problems, *surprises(document, MODELS[kind])]
+    data, lost = document.data, list[Problem]()
+    if key := _PROMPTS.get(kind):
+        data, lost = with_plain_variables(data, key, document.problem)
+    draft = drafted(kind, "native", document, data)
+    problems = [*draft.problems, *lost, *surprises(document, MODELS[kind])]
     if draft.spec is None and kind == "suite":
         problems += repeated_names(document, problems)
     return replace(draft, problems=tuple(problems))

@@ -25,6 +25,7 @@ from evals_app.formats.draft import (
     validated,
 )
 from evals_app.formats.problems import Loc, Problem, holds
+from evals_app.formats.prompt_variables import with_plain_variables
 from fixtures_app.spec import FixtureSpec
 
 JUDGE = "anthropic/claude-haiku-4-5-20251001"
@@ -123,8 +124,9 @@ def read_suite(
     written, problems = validated(_Suite, data, document)
     spec = None
     if written is not None:
-        ours = _suite(written, fixtures or kept)
+        ours, lost = with_plain_variables(_suite(written, fixtures or kept), "judge_context", place)
         spec, problems = validated(SuiteSpec, ours, document, place=place)
+        problems += lost
     elif isinstance(data, dict):
         problems += _hidden(document, place, problems)
     covered = {document.problem(loc, "").keys for loc in lint.covered}

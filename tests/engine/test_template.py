@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.engine.template import placeholders, plain, resolve, unknown_variable, written
+from evals_app.engine.template import (
+    placeholders,
+    plain,
+    resolve,
+    unknown_variable,
+    without_foreign,
+    written,
+)
 
 NOW = "2026-05-01T09:30:00+00:00"
 
@@ -95,7 +102,29 @@ def test_an_unknown_variable_is_named_with_the_known_ones(text: str, words: str)
 
     assert problem is not None
     assert words in problem
-    assert "{{agentName}}, {{datetime}}." in problem
+    assert "{{currentDate}}" in problem
+
+
+@pytest.mark.parametrize("name", ["datetime", "currentTime", "currentDateTime", "now"])
+def test_the_clock_goes_by_the_names_of_other_systems(name: str) -> None:
+    assert filled(f"{{{{{name}}}}}") == NOW
+
+
+@pytest.mark.parametrize("name", ["currentDate", "date", "today"])
+def test_the_day_goes_by_the_names_of_other_systems(name: str) -> None:
+    assert filled(f"{{{{ {name} }}}}") == "2026-05-01"
+
+
+def test_variables_of_other_systems_become_plain_text_and_misspelt_ones_stay() -> None:
+    text = r"{{organizationName}} {{agentName}} {{agentname}} \{{kept}} {{ a.b }}{{a.b}}"
+
+    found, names = without_foreign(text)
+
+    assert (
+        found == r"\{{organizationName}} {{agentName}} {{agentname}} \{{kept}} \{{ a.b }}\{{a.b}}"
+    )
+    assert names == ["organizationName", "a.b"]
+    assert without_foreign(found) == (found, [])
 
 
 @given(st.text())

@@ -329,6 +329,18 @@ def test_no_assertions_and_an_empty_list_stay_different() -> None:
     assert write_native(suite) == content
 
 
+def test_variables_of_another_system_stay_text_and_are_lost() -> None:
+    content = (
+        "agent: A\nslug: a\ndriver: model\nmodel: openai/m\n"
+        "system_prompt: For {{organizationName}} at {{currentTime}}.\n"
+    )
+
+    draft = read_native(read_yaml("a.agent.yaml", content.encode()), "agent")
+
+    assert draft.spec.system_prompt == r"For \{{organizationName}} at {{currentTime}}."
+    assert [(each.level, each.keys) for each in draft.problems] == [("loss", "system_prompt")]
+
+
 def test_a_file_is_named_after_slug_and_kind() -> None:
     assert file_name(reread(SMALL_SUITE.encode(), "suite")) == "refunds.suite.yaml"
 

@@ -11,6 +11,7 @@ from evals_app.formats.holodeck.models import SCRIPTED, Models
 from evals_app.formats.holodeck.shapes import AgentFile, Instructions
 from evals_app.formats.holodeck.source import Source
 from evals_app.formats.problems import Loc
+from evals_app.formats.prompt_variables import with_plain_variables
 
 _HEADING = re.compile(r"\A---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
 
@@ -117,6 +118,8 @@ def _described(source: Source, file: AgentFile | None, models: Models) -> Tested
     places.note(("agent",), document, ("name",))
     places.note(("slug",), document, ("name",))
     places.note(("system_prompt",), prompt.document, prompt.loc)
+    data, lost = with_plain_variables(data, "system_prompt", places)
+    source.problems += lost
     draft = drafted("agent", "holodeck", document, data, place=places)
     return Tested(slug, ("name",), draft)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from evals_app.formats.document import Document
 from evals_app.formats.draft import Draft
 from evals_app.formats.foreign import Around
-from evals_app.formats.lobu.agents import agent_of, folder_of, read_project
+from evals_app.formats.lobu.agents import folder_of, read_project, tested_by
 from evals_app.formats.lobu.evals import read_eval
 
 __all__ = ["read"]
@@ -23,5 +23,4 @@ def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
         yield from project.drafts
     for document in documents:
         if document not in tables:
-            agent = agent_of(document.path, projects, around)
-            yield from read_eval(document, around, agent=agent)
+            yield from read_eval(document, around, tested_by(document.path, projects, around))

@@ -16,6 +16,7 @@ from evals_app.formats.document import Document, decoded
 from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import Around, Foreign, Places
 from evals_app.formats.problems import FormatError, Loc
+from evals_app.formats.prompt_variables import with_plain_variables
 from evals_app.formats.reading import Reading
 
 # What an agent is told, in this order, from files in its folder.
@@ -107,10 +108,18 @@ def read_project(document: Document, around: Around, folders: Collection[PurePos
     return project
 
 
-def agent_of(path: str, projects: Sequence[Project], around: Around) -> str | None:
-    """Give the slug of the agent that an eval file tests: by its folder, else as was said.
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """Which agent an eval file tests, and to which it belongs by its folder, if to any."""
 
-    Where nobody says anything it is the first agent of the lobu.toml; None: there is none.
+    agent: str | None
+    home: str | None = None
+
+
+def tested_by(path: str, projects: Sequence[Project], around: Around) -> Tested:
+    """Tell which agent an eval file tests: as was said, else by its folder.
+
+    Where neither says anything it is the first agent of the lobu.toml; None: there is none.
     """
     folder = folder_of(path, around)
     above = [each for each in projects if folder.is_relative_to(each.folder)]
@@ -118,16 +127,20 @@ def agent_of(path: str, projects: Sequence[Project], around: Around) -> str | No
     if folder.name == "evals":
         for slug, home in homes.items():
             if home == folder.parent:
-                return slug
+                return Tested(around.agent or slug, slug)
         if folder.parent.parent.name == "agents":
-            return folder.parent.name
-    return around.agent or next(iter(homes), None)
+            return Tested(around.agent or folder.parent.name, folder.parent.name)
+    return Tested(around.agent or next(iter(homes), None))
 
 
 def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
     loc: Loc = ("agents", slug)
-    document = reading.document
-    if slug in reading.around.agents:
+    document, around = reading.document, reading.around
+    if around.agent is not None:
+        message = f"The suites test {around.agent}, as --agent says; this one is left out."
+        reading.say(loc, message, at_key=True, level="loss")
+        return
+    if slug in around.agents:
         written = document.value(loc)
         if isinstance(written, dict) and written.keys() - _KNOWN_BY:
             message = f"There is an agent {slug}, and it stays as it is; this one is left out."
@@ -137,11 +150,19 @@ def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
     if agent is None:
         yield Draft("agent", "lobu", document, {"slug": slug}, None)
         return
-    position = next((n for n, each in enumerate(agent.providers) if each.model), None)
+    named = [n for n, each in enumerate(agent.providers) if each.model]
+    position = next((n for n in named if agent.providers[n].id in around.providers), None)
     if position is None:
+        missing = ", ".join(agent.providers[n].id for n in named)
+        reason = (
+            f"There is no provider {missing} here"
+            if named
+            else "No `model` is named in its providers"
+        )
+        advice = f"add a provider with the slug {missing}" if named else "name one"
         message = (
-            "No `model` is named in its providers, so no agent is made of this; name one, or write"
-            f" {slug}.agent.yaml."
+            f"{reason}, so no agent is made of this; {advice}, write {slug}.agent.yaml, or choose"
+            " another agent when you import (--agent)."
         )
         # Shown with errors, too: an eval of it finds no agent.
         reading.say(loc, message, at_key=True, level="warning")
@@ -164,6 +185,8 @@ def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
         "model": _model(agent.providers[position]),
         "system_prompt": _prompt(reading, home),
     }
+    data, lost = with_plain_variables(data, "system_prompt", places)
+    reading.problems += lost
     yield drafted("agent", "lobu", document, data, place=places)
 
 

@@ -11,6 +11,7 @@ from evals_app.engine.spec import Slug
 from evals_app.formats.document import Document
 from evals_app.formats.draft import Draft, cut_texts, drafted
 from evals_app.formats.foreign import Around, Foreign, Places, slug_of, suite_slug
+from evals_app.formats.lobu.agents import Tested
 from evals_app.formats.problems import Loc
 from evals_app.formats.reading import Reading
 
@@ -78,9 +79,10 @@ class _Eval(Foreign):
     turns: Annotated[list[Any], Field(min_length=1, description="The conversation.")]
 
 
-def read_eval(document: Document, around: Around, *, agent: str | None) -> Iterator[Draft]:
-    """Read an eval file that tests an agent; None: nobody says which, which is a mistake."""
+def read_eval(document: Document, around: Around, tested: Tested) -> Iterator[Draft]:
+    """Read an eval file that tests an agent; that nobody says which is a mistake."""
     reading = Reading(document, around, cut_texts(document))
+    agent = tested.agent
     if agent is None:
         message = (
             "No agent is named: move the file to agents/<id>/evals/, or name one when you import "
@@ -97,7 +99,11 @@ def read_eval(document: Document, around: Around, *, agent: str | None) -> Itera
         reading.say((), message)
         yield replace(_suite(reading, slug), references=())
     else:
-        yield _suite(reading, agent)
+        home = slug_of(tested.home or agent)
+        if home != agent:
+            message = f"The suite tests {agent}, as --agent says, and not the agent of its folder."
+            reading.say((), message, level="loss")
+        yield _suite(reading, agent, home=home)
     yield reading.remarks("lobu")
 
 
@@ -109,8 +115,9 @@ def _is_slug(text: str) -> bool:
     return True
 
 
-def _suite(reading: Reading, agent: str) -> Draft:
-    document = reading.document
+def _suite(reading: Reading, agent: str, *, home: str = "") -> Draft:
+    """Give the suite of an eval; it is known by the agent to which it belongs."""
+    owner, document = home or agent, reading.document
     # Where something is wrong the rest is looked at all the same.
     written = reading.part(_Eval, ()) or _Eval(name="unnamed", turns=[{}])
     places = _places(document)
@@ -123,10 +130,10 @@ def _suite(reading: Reading, agent: str) -> Draft:
     rubric = reading.text(("rubric",)) if has_rubric else ""
     name = document.value(("name",))
     stem = slug_of(PurePosixPath(document.path).stem, instead="eval")
-    slug = suite_slug(agent, name if isinstance(name, str) else stem, instead=stem)
+    slug = suite_slug(owner, name if isinstance(name, str) else stem, instead=stem)
     data = {
         # Many agents have an eval of the same name.
-        "suite": f"{agent} - {written.name}",
+        "suite": f"{owner} - {written.name}",
         "slug": slug,
         "agent": agent,
         "description": written.description,

@@ -144,6 +144,13 @@ def test_the_agent_that_the_person_names_takes_the_place_of_the_files_own() -> N
     assert [each.keys for each in found.losses] == ["model", "instructions"]
 
 
+def test_a_variable_that_nobody_fills_stays_text_and_is_lost() -> None:
+    found = read(agent_file("{provider: openai, name: m}", instructions="'Hi {{user}}'"))
+
+    assert found.agents[0].spec.system_prompt == r"Hi \{{user}}"
+    assert [each.keys for each in found.losses] == ["instructions"]
+
+
 def test_limits_above_ours_are_the_most_that_is_possible() -> None:
     text = "execution: {llm_timeout: 3600, parallel_test_cases: 5000}\ntest_cases: [{input: hi}]\n"
 
@@ -225,10 +232,10 @@ def test_an_agent_that_does_not_exist_is_refused() -> None:
             id="instructions that are not there",
         ),
         pytest.param(
-            agent_file("{provider: openai, name: m}", instructions="'Hi {{user}}'"),
+            agent_file("{provider: openai, name: m}", instructions="'Hi {{agentname}}'"),
             "instructions",
-            "Unknown variable {{user}}",
-            id="a variable that nobody fills",
+            "{{agentName}}",
+            id="a misspelt variable",
         ),
         pytest.param(
             "execution: {llm_timeout: 0}\ntest_cases: [{input: a}]\n",

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from evals_app.formats import FormatError, Known, SourceData, SourceFile, read_files
+from evals_app.formats import Known, SourceData, SourceFile, read_files
 from tests.formats.anywhere import changed
 from tests.formats.lobu.projects import EVALS, KNOWN, PING, problems, read, tried
 
@@ -160,7 +160,6 @@ def test_of_an_agent_that_exists_what_it_can_do_is_lost(more: str, lost: list[st
     ("path", "named", "agent"),
     [
         pytest.param("p/agents/helpers/evals/ping.yaml", None, "support", id="folder of lobu.toml"),
-        pytest.param("p/agents/night/evals/ping.yaml", "support", "night", id="folder wins"),
         pytest.param("p/agents/other/evals/ping.yaml", None, "other", id="folder alone"),
         pytest.param("p/evals/ping.yaml", None, "support", id="the first"),
         pytest.param("p/evals/ping.yaml", "night", "night", id="named instead of the first"),
@@ -221,13 +220,6 @@ def test_an_eval_without_an_agent_needs_one() -> None:
             "`id` is missing",
             id="no provider",
         ),
-        pytest.param(
-            '[agents.x]\n[[agents.x.providers]]\nid = "z-ai"\nmodel = "z-ai/glm"',
-            3,
-            "agents.x.providers[0].id",
-            "No provider 'z-ai' exists",
-            id="unknown provider",
-        ),
         pytest.param("[agents.x\n", 1, "", "This is no TOML", id="no TOML"),
     ],
 )
@@ -240,12 +232,52 @@ def test_a_mistake_in_lobu_toml_is_said_at_its_line(
     assert message in found.message
 
 
-def test_what_a_folder_tells_has_to_be_text_without_unknown_variables() -> None:
-    with pytest.raises(FormatError) as caught:
-        read({"p/lobu.toml": TOML}, beside={"p/agents/night/USER.md": "Hello {{nobody}}"})
+def test_variables_that_only_lobu_fills_in_stay_text_and_are_lost() -> None:
+    found = read({"p/lobu.toml": TOML}, beside={"p/agents/night/USER.md": "Hello {{nobody}}"})
 
-    (found,) = [each for each in caught.value.problems if each.level == "error"]
-    assert (found.line, found.keys) == (33, "agents.night.dir")
+    (night,) = [each.spec for each in found.agents if each.spec.slug == "night"]
+    assert night.system_prompt.endswith(r"\{{nobody}}")
+    assert [each.keys for each in found.losses if "nobody" in each.message] == ["agents.night.dir"]
+
+
+def test_a_person_may_name_another_agent_than_that_of_the_folder() -> None:
+    known = Known(agents={"support": "model", "desk": "http"})
+    path = "p/agents/night/evals/ping.yaml"
+
+    found = read({"p/lobu.toml": TOML, path: PING}, agent="desk", known=known)
+
+    (ping,) = [each.spec for each in found.suites]
+    # Known by the folder all the same: another agent may have a ping, too.
+    assert (ping.agent, ping.slug, found.agents) == ("desk", "night-ping", [])
+    assert {each.path for each in found.losses} == {path, "p/lobu.toml"}
+
+
+MODELS = """\
+[agents.x]
+[[agents.x.providers]]
+id = "z-ai"
+model = "z-ai/glm"
+"""
+
+
+def test_a_provider_that_is_not_here_is_passed_over_for_one_that_is() -> None:
+    more = '[[agents.x.providers]]\nid = "openrouter"\nmodel = "z-ai/glm"\n'
+
+    found = read({"lobu.toml": MODELS + more})
+
+    assert str(found.agents[0].spec.model) == "openrouter/z-ai/glm"
+    assert [each.keys for each in found.losses] == ["agents.x.providers[0]"]
+
+
+def test_an_agent_whose_provider_is_not_here_is_not_made() -> None:
+    alone = read({"lobu.toml": MODELS})
+    own = "provider: Z\nslug: z-ai\nkind: openrouter\n"
+    beside = read({"lobu.toml": MODELS, "z-ai.provider.yaml": own})
+
+    assert alone.agents == []
+    assert [each.keys for each in alone.warnings] == ["agents.x"]
+    assert "z-ai" in alone.warnings[0].message
+    assert [str(each.spec.model) for each in beside.agents] == ["z-ai/glm"]
 
 
 PROJECT = {
