@@ -134,3 +134,14 @@ def trusted_proxies(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  #
             "X-Forwarded-For where a request came from.",
             id="evals_app.W003",
         )
+
+
+@register("environment")
+def unknown_variables(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
+    """Warn of variables of the environment that do nothing, because they are misspelt."""
+    for name, near in settings.UNKNOWN_VARIABLES.items():
+        yield Warning(
+            f"The environment variable {name} does nothing: there is no such setting.",
+            hint=f"Did you mean {near}?" if near else "docs/operations.md lists all of them.",
+            id="evals_app.W005",
+        )

@@ -19,6 +19,15 @@ LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 SCHEMES = ("sqlite", "postgres", "postgresql")
 REDIS_SCHEMES = ("redis", "rediss", "unix")
 
+# Variables that begin like those of this site, and must be one of them.
+_OURS = ("TOUCHSTONE_", "EVALS_")
+# Those that are read only under some settings, or that the site itself sets for programs and tests.
+_ELSEWHERE = {
+    *("TOUCHSTONE_SQLITE_TIMEOUT_S", "TOUCHSTONE_TEST_DATABASE_URL", "TOUCHSTONE_SESSION_ID"),
+    *("TOUCHSTONE_CASE", "TOUCHSTONE_CHANNEL", "TOUCHSTONE_CONTEXT_PARAMS"),
+}
+_asked: set[str] = set()  # the variables that were read so far
+
 # A deferred transaction that reads and then writes is refused at once while another one holds the
 # lock: SQLite's busy timeout does not apply to it. IMMEDIATE takes the lock first, so it waits.
 SQLITE_OPTIONS = {
@@ -46,7 +55,18 @@ POSTGRESQL_OPTIONS: dict[str, Any] = {
 
 def text(name: str, default: str) -> str:
     """Return the variable without surrounding blanks; set but empty counts as not set."""
+    _asked.add(name)
     return os.environ.get(name, "").strip() or default
+
+
+def unknown() -> dict[str, str]:
+    """Return the variables that look like ours and are not, each with the nearest that is one."""
+    known = sorted(_asked | _ELSEWHERE)
+    return {
+        name: next(iter(difflib.get_close_matches(name, known, n=1)), "")
+        for name in sorted(os.environ)
+        if name.startswith(_OURS) and name not in known
+    }
 
 
 def flag(name: str, *, default: bool = False) -> bool:

@@ -291,3 +291,6 @@ LOGGING = {
         "django-q": {"level": "WARNING"},
     },
 }
+
+# Misspelt variables, which would do nothing; the last line, when all others have been read.
+UNKNOWN_VARIABLES = environment.unknown()

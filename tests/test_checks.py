@@ -11,6 +11,7 @@ from evals_app.checks import (
     private_database,
     queue_settings,
     trusted_proxies,
+    unknown_variables,
     wordnet_files,
 )
 
@@ -152,3 +153,13 @@ def test_a_key_variable_that_cannot_be_read_is_refused(
 
     assert [each.id for each in found] == ([complaint] if complaint else [])
     assert "CANARY" not in "".join(each.msg for each in found)
+
+
+def test_a_misspelt_variable_is_named_with_the_nearest(settings: Any) -> None:
+    settings.UNKNOWN_VARIABLES = {"TOUCHSTONE_LOGLEVEL": "TOUCHSTONE_LOG_LEVEL", "EVALS_X": ""}
+
+    first, second = unknown_variables(None)
+
+    assert (first.id, first.hint) == ("evals_app.W005", "Did you mean TOUCHSTONE_LOG_LEVEL?")
+    assert "TOUCHSTONE_LOGLEVEL" in first.msg
+    assert "operations.md" in str(second.hint)

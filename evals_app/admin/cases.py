@@ -47,9 +47,11 @@ from evals_app.admin.shown_files import FilesField
 from evals_app.admin.starting import leave_dialog, may_run, run_url, try_start
 from evals_app.admin.upload_rate import refused_upload
 from evals_app.admin.words import refuse
+from evals_app.engine.agent_spec import OUTSIDE
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.rehearsal import missed_by_expected
 from evals_app.engine.suite import CaseSpec, SuiteSpec, TurnSpec
+from evals_app.formats.streaming import NO_STREAMING
 from evals_app.models import Assertion, Case, Turn
 from evals_app.models.suites import LIMITS
 from fixtures_app.admin.editor import VersionedForm
@@ -521,6 +523,8 @@ def _warnings(case: Case, formsets: list[Any]) -> Iterator[str]:
         for checks in _checks_of(turn):
             yield from _warnings_of(checks, f"Turn {number}, check")
     yield from _warnings_of(final, "Final check")
+    if case.streaming and case.suite.agent.driver in OUTSIDE:
+        yield f"Streaming: {NO_STREAMING}"
     if (spec := _saved_spec(case.pk)) is not None:
         yield from _warnings_of_whole(spec, spec.cases[0])
 

@@ -49,6 +49,7 @@ from evals_app.formats.references import (
     open_types,
     unsound_types,
 )
+from evals_app.formats.streaming import streaming_warnings
 from evals_app.formats.toml_source import read_toml
 from evals_app.formats.yaml_source import read_yaml
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
@@ -164,6 +165,7 @@ def read_files(
     holdings = Holdings(known.abilities, known.contents_of, schemas, known.hidden)
     problems += check_names(drafts, holdings.with_drafts(drafts, unread.get("agent", ())))
     problems += list(check_fixtures(drafts, schemas, reported=problems, hidden=hidden))
+    problems += streaming_warnings(drafts, known.visible().agents)
     problems = list(dict.fromkeys(problems))  # several suites may read one file
     if any(each.level == "error" for each in problems):
         raise FormatError(problems)
@@ -217,7 +219,18 @@ def _classified(
             continue
         spoken = ours or suite_dialect(file.path, document.data) if kind == "suite" else "native"
         read.append(_File(document, kind, spoken))
+    if dialect in _FOREIGN and read and all(each.dialect != dialect for each in read):
+        problems += [_not_of(dialect, each.document) for each in read]
     return [_spoken(each, read, ours) for each in read]
+
+
+def _not_of(dialect: Dialect, document: Document) -> Problem:
+    """Refuse a file that goes by its own name although somebody said what it is."""
+    message = (
+        f"This cannot be read as {dialect}: by its name it is a file of Touchstone's own, or of another"
+        " system. Give it another name, or leave --format out."
+    )
+    return document.problem((), message, value="")
 
 
 def _document(file: SourceFile | SourceData) -> Document:

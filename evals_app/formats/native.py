@@ -1,11 +1,13 @@
 """The native dialect: specs as snake_case YAML, read and written without loss."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from evals_app.engine.agent_spec import AgentSpec
 from evals_app.formats.document import Document
 from evals_app.formats.draft import MODELS, Draft, drafted, repeated_names, surprises
 from evals_app.formats.explain import allows, annotation_at
@@ -30,9 +32,22 @@ def read_native(document: Document, kind: Kind) -> Draft:
         data, lost = with_plain_variables(data, key, document.problem)
     draft = drafted(kind, "native", document, data)
     problems = [*draft.problems, *lost, *surprises(document, MODELS[kind])]
+    if isinstance(draft.spec, AgentSpec):
+        problems += _relative_words(draft.spec, document)
     if draft.spec is None and kind == "suite":
         problems += repeated_names(document, problems)
     return replace(draft, problems=tuple(problems))
+
+
+def _relative_words(agent: AgentSpec, document: Document) -> Iterator[Problem]:
+    """Warn of paths in a command line that look as if they began in the folder of the file."""
+    for n, word in enumerate(agent.command or ()):
+        if word.startswith(("./", "../")):
+            message = (
+                f"Programs are started in Touchstone's own folder, so {word} is looked for there, and"
+                " not beside this file. Write its whole path if it is somewhere else."
+            )
+            yield document.problem(("command", n), message, level="warning")
 
 
 def write_native(spec: BaseModel) -> bytes:

@@ -6,7 +6,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
-from evals_app.models import Assertion, Case, Run, Suite
+from evals_app.models import Agent, Assertion, Case, Run, Suite
 from tests.admin.case_pages import CHECKS, RICH, checks_of, page_of, url_of
 from tests.authored import CONTAINS, a_case, client_who_may, write_case, write_suite
 from tests.page_form import open_page
@@ -202,6 +202,14 @@ def test_what_is_hardly_meant_is_saved_with_a_warning(admin_client: Client) -> N
     )
 
     assert "Turn 1, check 1: " in page_of(admin_client, case).text
+
+
+def test_streaming_of_an_agent_over_http_is_saved_with_a_warning(admin_client: Client) -> None:
+    case = write_case()
+    Agent.objects.update(driver="http", url="https://agent.example.org/", rules=[])
+    page_of(admin_client, case).post(streaming="on")
+
+    assert "Streaming: " in page_of(admin_client, case).text
 
 
 # Copies

@@ -124,3 +124,21 @@ def test_the_documented_production_set_up_leaves_nothing_to_say(tmp_path: Path) 
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "no issues" in done.stdout
+
+
+def test_variables_that_do_nothing_are_known_with_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = settings(
+        tmp_path,
+        monkeypatch,
+        TOUCHSTONE_LOGLEVEL="DEBUG",
+        EVALS_JUDGE="secret",
+        TOUCHSTONE_WORKERS="2",
+        TOUCHSTONE_CASE="of an agent",
+    )
+
+    assert site["UNKNOWN_VARIABLES"] == {
+        "EVALS_JUDGE": "EVALS_JUDGE_MODEL",
+        "TOUCHSTONE_LOGLEVEL": "TOUCHSTONE_LOG_LEVEL",
+    }

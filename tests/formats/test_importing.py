@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from evals_app.engine.permits import permitting
 from evals_app.formats import (
     FormatError,
     Imported,
@@ -659,3 +660,56 @@ def test_a_case_takes_a_few_kilobytes_while_it_is_read() -> None:
         tracemalloc.stop()
 
     assert peak / 2000 < 8000  # about 3,000
+
+
+HTTP = "agent: Support\nslug: support\ndriver: http\nurl: https://agent.example.org/\n"
+
+
+@pytest.mark.parametrize(
+    ("agent", "warned"),
+    [
+        pytest.param(AGENT, [], id="a model"),
+        pytest.param(HTTP, ["cases[0].streaming"], id="over HTTP"),
+    ],
+)
+def test_streaming_of_an_agent_that_is_no_model_is_warned_about(
+    agent: str, warned: list[str]
+) -> None:
+    suite = SUITE.replace("  - name: c\n", "  - name: c\n    streaming: true\n")
+
+    found = read({"a.agent.yaml": agent, "s.suite.yaml": suite})
+
+    assert [each.keys for each in found.warnings] == warned
+
+
+def test_a_stored_agent_over_http_does_not_stream_either() -> None:
+    suite = SUITE.replace("  - name: c\n", "  - name: c\n    streaming: true\n")
+
+    found = read({"s.suite.yaml": suite}, known=Known(agents={"support": "http"}))
+
+    assert [each.keys for each in found.warnings] == ["cases[0].streaming"]
+
+
+@pytest.mark.parametrize("dialect", ["promptfoo", "holodeck", "lobu", "agentura"])
+def test_a_format_that_none_of_the_files_has_is_refused(dialect: Dialect) -> None:
+    (found,) = errors({"s.suite.yaml": SUITE}, dialect=dialect, known=Known(agents={"support": ""}))
+
+    assert found.path == "s.suite.yaml"
+    assert "--format" in found.message
+
+
+def test_native_files_beside_those_of_a_format_stay_what_they_are() -> None:
+    config = "prompts: [Hi]\nproviders: [echo]\ntests: [{assert: [{type: equals, value: Hi}]}]\n"
+
+    found = read({"a.agent.yaml": AGENT, "evals.yaml": config}, dialect="promptfoo")
+
+    assert {each.spec.slug for each in found.agents} == {"support", "promptfoo-evals-echo"}
+
+
+def test_a_relative_path_in_a_command_is_explained() -> None:
+    with permitting(commands=("node",)):
+        found = read(
+            {"a.agent.yaml": "agent: A\nslug: a\ndriver: command\ncommand: [node, ./a.js, a/b]\n"}
+        )
+
+    assert [each.keys for each in found.warnings] == ["command[1]"]
