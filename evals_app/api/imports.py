@@ -39,7 +39,7 @@ def import_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
                 }
                 if each.edit
                 else None,
-                "source": each.source or None,
+                "came_from": each.source or None,
                 "differences": [
                     {"keys": one.keys, "before": one.before or None, "after": one.after or None}
                     for one in each.differences
@@ -76,7 +76,7 @@ class Import(Endpoint):
                 bool,
                 description="Replace even what somebody edited here since its last import, and "
                 "suites that came from another file; otherwise that is refused (409). A dry run "
-                "reports both under `edited` and `source`.",
+                "reports both under `edited` and `came_from`.",
             ),
             OpenApiParameter("dialect", str, enum=DIALECTS, description="Else it is found out."),
             OpenApiParameter(

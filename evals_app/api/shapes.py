@@ -453,7 +453,7 @@ class ChangeShape(Shape):
     edited = EditShape(
         allow_null=True, help_text="Somebody edited what this replaces since its last import."
     )
-    source = _text(
+    came_from = _text(
         allow_null=True, help_text="The other file that a suite came from, which this replaces."
     )
     differences = DifferenceShape(many=True, help_text="Of what a dry run would update.")

@@ -38,7 +38,7 @@ def test_files_are_imported_from_json(client: APIClient) -> None:
         "slug": "refunds",
         "what": "created",
         "edited": None,
-        "source": None,
+        "came_from": None,
         "differences": [],
     }
     assert created in response.json()["changes"]
@@ -374,6 +374,6 @@ def test_another_file_takes_a_suite_over_when_the_query_says_so(client: APIClien
     refused = post(client, other)
     replaced = post(client, other, "?replace=true")
 
-    assert [each["source"] for each in tried["changes"]] == [SUITE.path]
+    assert [each["came_from"] for each in tried["changes"]] == [SUITE.path]
     assert [refused.status_code, replaced.status_code] == [409, 200]
     assert refused.json()["type"] == "urn:touchstone:edited"

@@ -128,7 +128,7 @@ def test_a_suite_that_is_written_as_it_was_read_does_not_change(client: APIClien
             "slug": "refunds",
             "what": "unchanged",
             "edited": None,
-            "source": None,
+            "came_from": None,
             "differences": [],
         }
     ]
@@ -348,7 +348,7 @@ def test_an_archived_suite_that_is_written_is_restored(client: APIClient) -> Non
             "slug": "refunds",
             "what": "updated",
             "edited": None,
-            "source": None,
+            "came_from": None,
             "differences": [],
         }
     ]

@@ -19,9 +19,15 @@ CHANGED = SUITE.content.replace(b"trials: 2", b"trials: 4")
 
 
 def bring(
-    path: str, content: bytes = SUITE.content, *, root: str = "/a", **options: bool
+    path: str,
+    content: bytes = SUITE.content,
+    *,
+    root: str = "/a",
+    dry_run: bool = False,
+    replace: bool = False,
 ) -> ImportReport:
-    return import_files([SourceFile(path, content)], root=root, **options)
+    source = SourceFile(path, content)
+    return import_files([source], root=root, dry_run=dry_run, replace=replace)
 
 
 @pytest.fixture(autouse=True)
