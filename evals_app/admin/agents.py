@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest
 from pydantic import ValidationError
 from unfold.decorators import display
@@ -25,8 +25,10 @@ from evals_app.admin.words import field_of
 from evals_app.engine.agent_spec import AgentSettings, AgentSpec, misplaced
 from evals_app.engine.quoting import shortened
 from evals_app.engine.spec import PREFIXES
+from evals_app.engine.template import without_foreign
 from evals_app.formats.explain import explain
 from evals_app.formats.problems import Loc, Problem
+from evals_app.formats.prompt_variables import FOREIGN_VARIABLE
 from evals_app.library.columns import agent_columns
 from evals_app.models import Agent
 from evals_app.models.agents import model_reference
@@ -156,6 +158,7 @@ class AgentForm(VersionedForm):
         cleaned.update({name: text.items for name, text in texts.items()})
         if any(name in self.errors for name in self.fields):
             return cleaned
+        cleaned["system_prompt"], self.kept_as_text = without_foreign(cleaned["system_prompt"])
         written = self._written(cleaned)
         for key, drivers in misplaced(written).items():
             labels = " or ".join(f"“{Agent.Driver(driver).label}”" for driver in drivers)
@@ -274,6 +277,11 @@ class AgentAdmin(Editor):
 
     class Media:
         js = ["evals_app/agent_editor.js"]
+
+    def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 - Django's signature
+        super().save_model(request, obj, form, change)
+        for name in form.kept_as_text:
+            messages.warning(request, FOREIGN_VARIABLE.format(name=name))
 
     def get_prepopulated_fields(
         self, request: HttpRequest, obj: Agent | None = None

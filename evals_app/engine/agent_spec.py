@@ -163,7 +163,7 @@ class AgentSpec(Spec):
     system_prompt: Annotated[
         Template,
         Field(
-            description="May hold {{threadContext.channel}}, {{threadContext.params.NAME}}, {{agentName}} and {{datetime}}."
+            description="May hold {{threadContext.channel}}, {{threadContext.params.NAME}}, {{agentName}}, {{datetime}}, {{currentTime}} and {{currentDate}}."
         ),
     ] = ""
     url: Annotated[

@@ -6,6 +6,11 @@ from typing import Any, Literal
 from evals_app.engine.template import without_foreign
 from evals_app.formats.problems import Problem
 
+FOREIGN_VARIABLE = (
+    "Nothing here fills {{{{{name}}}}} in, so the agent reads it as it is written. Write what it stands"
+    " for, or a parameter of the case: {{{{threadContext.params.NAME}}}}."
+)
+
 
 def with_plain_variables(
     data: Any,  # noqa: ANN401 - JSON
@@ -20,8 +25,7 @@ def with_plain_variables(
     losses = [
         place(
             (key,),
-            f"Nothing here fills {{{{{name}}}}} in, so the agent reads it as it is written. Write"
-            " what it stands for, or a parameter of the case: {{threadContext.params.NAME}}.",
+            FOREIGN_VARIABLE.format(name=name),
             value="",
             level="loss",
         )

@@ -161,6 +161,17 @@ def test_a_scripted_agent_is_written_in_yaml(admin_client: Client) -> None:
     assert (rule.when, rule.reply, rule.calls[0].args) == ("hello", "Hi", {"id": "a"})
 
 
+def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_client: Client) -> None:
+    save_agent(AgentSpec.model_validate(MODEL))
+
+    page_of(admin_client, Agent.objects.get()).post(
+        system_prompt="For {{organizationName}} at {{currentTime}}."
+    )
+
+    assert Agent.objects.get().system_prompt == r"For \{{organizationName}} at {{currentTime}}."
+    assert "organizationName" in page_of(admin_client, Agent.objects.get()).text
+
+
 @pytest.mark.parametrize(
     ("spec", "changes", "problem"),
     [
