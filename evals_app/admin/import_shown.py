@@ -8,9 +8,9 @@ from itertools import groupby
 from django.utils.text import Truncator
 
 from evals_app.admin.import_changes import Written, counted
-from evals_app.formats import FormatError, Problem, is_table
-from evals_app.formats.problems import Level, has_secret, is_secret
-from evals_app.formats.tables import NoAgent, Table, read_table
+from evals_app.formats import FormatError, Problem, is_spreadsheet
+from evals_app.formats.problems import Level, NoAgent, has_secret, is_secret
+from evals_app.formats.tables import Table, read_table
 from evals_app.formats.tables.table import NO_NAME, cell_name
 from evals_app.library import Change, ImportReport
 
@@ -158,7 +158,7 @@ class _Quotes:
         )
 
     def _quoted(self, problem: Problem) -> Quoted:
-        if is_table(problem.path):
+        if is_spreadsheet(problem.path):
             return self._in_table(problem)
         if not problem.line:
             return Quoted(problem)

@@ -13,7 +13,7 @@ from evals_app.formats.attached import (
     is_shown,
     nothing_beside,
 )
-from evals_app.formats.detect import EXPECTED, is_eval_file, is_table
+from evals_app.formats.detect import EXPECTED, eval_files, is_eval_file, is_spreadsheet, is_table
 from evals_app.formats.differences import Difference, differences
 from evals_app.formats.document import MAX_BYTES
 from evals_app.formats.importing import Imported, Located, SourceData, SourceFile, read_files
@@ -38,11 +38,13 @@ __all__ = [
     "SourceData",
     "SourceFile",
     "differences",
+    "eval_files",
     "file_name",
     "files_of",
     "fitting",
     "is_eval_file",
     "is_shown",
+    "is_spreadsheet",
     "is_table",
     "nothing_beside",
     "read_files",

@@ -1,10 +1,12 @@
 """Tell by name and content what a file is: its kind, and its dialect."""
 
 import re
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Any
 
 from evals_app.formats.kinds import Dialect, Kind
+from evals_app.formats.words import rows_place
 
 _KINDS: dict[str, Kind] = {
     ".suite": "suite",
@@ -17,12 +19,13 @@ EVAL_SUFFIXES = tuple(f"{kind}{ending}" for kind in _KINDS for ending in (".yaml
 
 EXPECTED = (
     "Expected *.suite.yaml, *.agent.yaml, *.fixture.yaml or *.provider.yaml, a table (*.csv, "
-    "*.xlsx), or a project of Struere (evals/*.eval.yaml, fixtures/*.fixture.yaml), Agentura "
+    "*.xlsx, *.jsonl), or a project of Struere (evals/*.eval.yaml, fixtures/*.fixture.yaml), Agentura "
     "(agentura.yaml), Lobu (agents/*/evals/*.yaml), HoloDeck (agent.yaml) or promptfoo "
     "(promptfooconfig.yaml)"
 )
 
-_TABLES = (".csv", ".xlsx")
+_SPREADSHEETS = (".csv", ".xlsx")
+_TABLES = (*_SPREADSHEETS, ".jsonl")
 # Names by which files of other systems are found in a folder.
 _FOREIGN_NAMES: dict[str, Dialect] = {
     "agentura.yaml": "agentura",
@@ -65,6 +68,12 @@ def is_eval_file(path: str) -> bool:
     )
 
 
+def eval_files(paths: Iterable[str]) -> list[str]:
+    """Choose the files to import among those of a folder: if none is an eval file, its tables."""
+    found = list(paths)
+    return list(filter(is_eval_file, found)) or list(filter(is_table, found))
+
+
 def lobu_agent(path: str) -> str | None:
     """Give the id of the agent that an eval file of Lobu tests by its folder."""
     found = _LOBU_EVAL.search(path)
@@ -74,27 +83,42 @@ def lobu_agent(path: str) -> str | None:
 def is_readable(path: str) -> bool:
     """Whether a file can be one to import at all."""
     name = PurePosixPath(path).name
-    return path.endswith((".yaml", ".yml")) or is_table(path) or name in _FOREIGN_NAMES
+    is_data = path.endswith((".yaml", ".yml", ".json"))
+    return is_data or is_table(path) or name in _FOREIGN_NAMES
+
+
+def is_json(path: str) -> bool:
+    """Whether a file is JSON alone; those of promptfoo are read as its YAML is."""
+    return path.endswith(".json") and PurePosixPath(path).name not in _FOREIGN_NAMES
 
 
 def is_table(path: str) -> bool:
-    """Whether a file is a table, by its name."""
+    """Whether a file is a table, by its name: a spreadsheet, or rows of JSON."""
     return path.lower().endswith(_TABLES)
+
+
+def is_spreadsheet(path: str) -> bool:
+    """Whether a file is a table with cells, by its name."""
+    return path.lower().endswith(_SPREADSHEETS)
 
 
 def foreign_dialect(path: str, data: Any) -> Dialect | None:  # noqa: ANN401 - JSON
     """Tell the dialect of another system's file by its keys, then by its name; None: it is none."""
-    if is_table(path):
+    if is_spreadsheet(path):
         return "table"
     if path.endswith(EVAL_SUFFIXES):
         return None
+    if is_table(path):
+        return "table"
     name = PurePosixPath(path).name
     keys = set(_keys(data))
     if name == "lobu.toml":
         return "lobu"
     # Under the name of a foreign file ours are known by what only they have.
     is_ours = name not in _FOREIGN_NAMES or keys & {"slug", "driver"}
-    if is_ours and keys & {"suite", "cases", "driver", "rules", "entities"}:
+    if is_ours and (
+        keys & {"suite", "driver", "rules", "entities"} or kind_of(path, data) == "suite"
+    ):
         return None
     if any(row.get("type") in _AGENTURA_TYPES for row in _rows(data, "evals")):
         return "agentura"
@@ -106,6 +130,8 @@ def foreign_dialect(path: str, data: Any) -> Dialect | None:  # noqa: ANN401 - J
         return "promptfoo"
     if "turns" in keys or _LOBU_EVAL.search(path):
         return "lobu"
+    if name not in _FOREIGN_NAMES and kind_of(path, data) is None and rows_place(data) is not None:
+        return "table"
     return _FOREIGN_NAMES.get(name)
 
 
@@ -116,7 +142,7 @@ def kind_of(path: str, data: Any) -> Kind | None:  # noqa: ANN401 - JSON
             return _KINDS[suffix.rpartition(".")[0]]
     if not isinstance(data, dict):
         return None
-    if "suite" in data or "cases" in data:
+    if "suite" in data or _has_our_cases(data):
         return "suite"
     if "entities" in data or "entity_types" in data:
         return "fixture"
@@ -125,6 +151,14 @@ def kind_of(path: str, data: Any) -> Kind | None:  # noqa: ANN401 - JSON
     if "agent" in data and {"driver", "rules", "model", "system_prompt"} & data.keys():
         return "agent"
     return None
+
+
+def _has_our_cases(data: dict[str, Any]) -> bool:
+    """Whether cases are ours or Struere's: other tools have cases too, but not with turns."""
+    if "cases" not in data:
+        return False
+    is_named = bool({"slug", "agent"} & data.keys())
+    return is_named or not data["cases"] or any("turns" in row for row in _rows(data, "cases"))
 
 
 def suite_dialect(path: str, data: Any) -> Dialect:  # noqa: ANN401 - JSON

@@ -17,9 +17,10 @@ from evals_app.formats.detect import (
     EVAL_SUFFIXES,
     EXPECTED,
     foreign_dialect,
+    is_json,
     is_native_fixture,
     is_readable,
-    is_table,
+    is_spreadsheet,
     kind_of,
     lobu_agent,
     project_folder,
@@ -35,6 +36,8 @@ from evals_app.formats.draft import (
     parts_in,
 )
 from evals_app.formats.foreign import Around, Read
+from evals_app.formats.json_lines import read_json_lines
+from evals_app.formats.json_source import read_json
 from evals_app.formats.kinds import Dialect, Kind
 from evals_app.formats.naming import Holdings, check_names
 from evals_app.formats.native import read_native
@@ -187,7 +190,7 @@ def _classified(
         if is_shown(file.path) or not is_readable(file.path):
             message = (
                 tables.instead_of(file.path)
-                or f"This is no eval file. {EXPECTED}, outside of folders ending in .files."
+                or f"This is not an eval file. {EXPECTED}, outside of folders ending in .files."
             )
             problems.append(Problem(file.path, 0, 0, "", "", message))
             continue
@@ -214,7 +217,7 @@ def _classified(
             continue
         kind = kind_of(file.path, document.data)
         if kind is None:
-            message = f"This YAML is no eval file. {EXPECTED}; its keys tell nothing else."
+            message = f"This is not an eval file. {EXPECTED}; its keys do not tell what else it is."
             problems.append(document.problem((), message))
             continue
         spoken = ours or suite_dialect(file.path, document.data) if kind == "suite" else "native"
@@ -243,8 +246,12 @@ def _document(file: SourceFile | SourceData) -> Document:
         return json_document(file.path, file.data)
     if file.path.endswith(".toml"):
         return read_toml(file.path, file.content)
-    if is_table(file.path):
+    if is_spreadsheet(file.path):
         return tables.read_table(file.path, file.content)
+    if file.path.lower().endswith(".jsonl"):
+        return read_json_lines(file.path, file.content)
+    if is_json(file.path):
+        return read_json(file.path, file.content)
     return read_yaml(file.path, file.content)
 
 

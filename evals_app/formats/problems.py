@@ -47,6 +47,11 @@ class Problem:
         return f"{place}:{keys} {self.message}{found}"
 
 
+@dataclass(frozen=True, slots=True)
+class NoAgent(Problem):
+    """Nothing says which agent is tested: whoever imports the file may choose one."""
+
+
 class FormatError(Exception):
     """Files that cannot be read; `problems` holds everything that is wrong with all of them."""
 

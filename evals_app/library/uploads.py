@@ -15,8 +15,8 @@ from evals_app.formats import (
     FormatError,
     Problem,
     SourceFile,
+    eval_files,
     fitting,
-    is_eval_file,
     is_shown,
     is_table,
 )
@@ -32,7 +32,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _TWICE = "Two files that are sent together have this path; send only one of them."
 _PASSED_OVER = (
     "This table is not imported: beside eval files a table may be anything. If it holds cases, send "
-    "it by itself, or let its name end in .suite.csv or .suite.xlsx."
+    "it by itself, or let its name end in .suite.csv, .suite.xlsx or .suite.jsonl."
 )
 _DRIVE = re.compile("[A-Za-z]:")
 # What zipfile raises for archives that are cut off or made up; fuzzed in the tests.
@@ -95,7 +95,7 @@ def unpack(sent: Iterable[SourceFile]) -> Upload:
         except FormatError as error:
             problems += error.problems
     visible = [name for name in found if not is_shown(name)]
-    evals = list(filter(is_eval_file, visible)) or list(filter(is_table, visible))
+    evals = eval_files(visible)
     problems += [_problem(name, _TWICE) for name in found.keys() & files.keys()]
     files |= {name: SourceFile(name, found.pop(name)) for name in evals}
     if archives and not (files or problems):

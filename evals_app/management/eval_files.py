@@ -11,7 +11,7 @@ from evals_app.formats import (
     MAX_BYTES,
     FindFile,
     SourceFile,
-    is_eval_file,
+    eval_files,
     is_shown,
 )
 
@@ -75,16 +75,22 @@ def _files(paths: Sequence[str]) -> Iterator[Path]:
 
 
 def _eval_files(folder: Path) -> Iterator[Path]:
-    """Walk a folder in a stable order; what is hidden, or only shown by suites, is left out."""
+    """Choose the eval files of a folder, in a stable order; if there are none, its tables."""
+    # Some are known by the folders above them, which may lie above this one.
     home = folder.resolve()
+    inside = {(home / path).as_posix(): path for path in _visible(folder)}
+    for found in eval_files(inside):
+        yield folder / inside[found]
+
+
+def _visible(folder: Path) -> Iterator[Path]:
+    """Walk a folder in a stable order; what is hidden, or only shown by suites, is left out."""
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             inside = Path(parent, name).relative_to(folder)
-            # Some are known by the folders above them, which may lie above this one.
-            is_one = is_eval_file((home / inside).as_posix()) and not name.startswith(".")
-            if is_one and not is_shown(inside.as_posix()):
-                yield folder / inside
+            if not (name.startswith(".") or is_shown(inside.as_posix())):
+                yield inside
 
 
 class Lookout:

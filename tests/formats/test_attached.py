@@ -85,7 +85,7 @@ def test_the_nearest_file_is_named() -> None:
 def test_a_file_that_nobody_names_is_no_eval_file() -> None:
     message, _ = messages(suite(), SourceFile("evals/a.png", PNG))
 
-    assert message.startswith("evals/a.png: This is no eval file.")
+    assert message.startswith("evals/a.png: This is not an eval file.")
 
 
 def test_a_content_that_is_not_what_it_says_is_refused() -> None:
@@ -136,7 +136,7 @@ def test_a_file_beside_that_nobody_shows_is_imported() -> None:
 def test_a_file_in_a_folder_of_shown_files_that_nobody_shows_is_no_eval_file() -> None:
     message, _ = messages(suite(), SourceFile("evals/receipts.files/x.agent.yaml", AGENT))
 
-    assert "This is no eval file." in message
+    assert "not an eval file." in message
     assert "outside of folders ending in .files" in message
 
 

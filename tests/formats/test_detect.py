@@ -24,6 +24,9 @@ from evals_app.formats.detect import (
         pytest.param("suite.yaml", False, id="no name before the kind"),
         pytest.param("x.suite.json", False, id="other ending"),
         pytest.param("x.suite.yaml.bak", False, id="backup"),
+        pytest.param("x.suite.jsonl", True, id="rows"),
+        pytest.param("rows.jsonl", False, id="other rows"),
+        pytest.param("evaluation.json", False, id="other JSON"),
     ],
 )
 def test_files_of_a_folder_are_found_by_name(path: str, *, expected: bool) -> None:
@@ -44,6 +47,10 @@ def test_every_suffix_names_a_kind() -> None:
         pytest.param({"provider": "A", "kind": "anthropic"}, "provider", id="provider"),
         pytest.param({"agent": "A", "driver": "model"}, "agent", id="agent"),
         pytest.param({"agent": "A"}, None, id="too little"),
+        pytest.param({"cases": [{"turns": []}]}, "suite", id="cases with turns"),
+        pytest.param({"slug": "x", "cases": [{}]}, "suite", id="cases and a slug"),
+        pytest.param({"cases": [{"inputs": "x"}]}, None, id="cases of another tool"),
+        pytest.param({"name": "x", "cases": 5}, None, id="cases that are none"),
         pytest.param({"services": {}}, None, id="something else"),
         pytest.param([1], None, id="list"),
         pytest.param("text", None, id="text"),
@@ -106,6 +113,29 @@ def test_a_fixture_with_native_keys_is_native(data: Any, *, expected: bool) -> N
     ],
 )
 def test_a_file_of_a_foreign_name_is_ours_only_with_a_key_that_only_ours_have(
+    path: str, data: Any, dialect: str | None
+) -> None:
+    assert foreign_dialect(path, data) == dialect
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "dialect"),
+    [
+        pytest.param("a.jsonl", [{"input": "x", "target": "y"}], "table", id="rows"),
+        pytest.param("a.jsonl", [5], "table", id="no rows"),
+        pytest.param("a.json", [{"question": "x"}], "table", id="list of rows"),
+        pytest.param("a.yaml", {"cases": [{"inputs": "x"}]}, "table", id="rows under a key"),
+        pytest.param(
+            "a.json", {"a": [{"input": "x"}], "b": [{"input": "x"}]}, None, id="two lists"
+        ),
+        pytest.param("a.json", [{"name": "x"}], None, id="rows that ask nothing"),
+        pytest.param("a.suite.yaml", {"testing_criteria": []}, None, id="name of ours"),
+        pytest.param(
+            "promptfooconfig.json", {"tests": [{"input": 1}]}, "promptfoo", id="promptfoo"
+        ),
+    ],
+)
+def test_files_without_a_name_of_their_own_are_told_by_what_they_hold(
     path: str, data: Any, dialect: str | None
 ) -> None:
     assert foreign_dialect(path, data) == dialect

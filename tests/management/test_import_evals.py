@@ -65,6 +65,32 @@ def test_a_folder_is_imported_with_everything_below_it(folder: Path) -> None:
     assert Suite.objects.get().slug == "refunds"
 
 
+@pytest.mark.parametrize("name", ["exam.csv", "exam.jsonl"])
+def test_a_folder_of_tables_alone_is_imported(folder: Path, name: str) -> None:
+    run("evals/deep")
+    tables = folder.parent / "tables"
+    tables.mkdir()
+    text = (
+        "question,answer\nHi,Hello\n"
+        if name.endswith("csv")
+        else '{"question": "Hi", "answer": "x"}\n'
+    )
+    (tables / name).write_text(text)
+    (tables / "README.md").write_text("Read me.")
+
+    run("tables", "--agent", "shop")
+
+    assert Suite.objects.get().slug == "exam"
+
+
+def test_tables_beside_eval_files_are_not_imported(folder: Path) -> None:
+    (folder / "exam.csv").write_text("question,answer\nHi,Hello\n")
+
+    run("evals")
+
+    assert Suite.objects.get().slug == "refunds"
+
+
 def test_a_second_import_says_that_nothing_changed(folder: Path) -> None:
     run("evals")
 
@@ -107,7 +133,7 @@ def test_a_file_that_is_no_eval_file_is_refused_when_it_is_named(folder: Path) -
     message, err = refused("evals/README.md")
 
     assert message == "1 error; nothing was imported."
-    assert "evals/README.md: This is no eval file." in err
+    assert "evals/README.md: This is not an eval file." in err
 
 
 @pytest.mark.parametrize(

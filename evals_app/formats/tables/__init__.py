@@ -7,12 +7,11 @@
 from evals_app.formats.tables.other_tables import instead_of
 from evals_app.formats.tables.reading import read
 from evals_app.formats.tables.separated import read_csv
-from evals_app.formats.tables.table import NoAgent, Table
+from evals_app.formats.tables.table import Table
 from evals_app.formats.tables.workbook import read_xlsx, write_workbook
 from evals_app.formats.tables.writing import write_csv, write_xlsx
 
 __all__ = [
-    "NoAgent",
     "Table",
     "instead_of",
     "read",

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.suite import near
+from evals_app.formats import words
 from evals_app.formats.tables.values import (
     CHECKS,
     DATA,
@@ -23,11 +25,12 @@ from evals_app.formats.tables.values import (
     WHOLE,
     Kind,
 )
+from evals_app.formats.words import plain
 
 Owner = Literal["suite", "case", "turn"]
 
 _PARAM = re.compile(r"\s*param(?:eter)?\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
-_WORDS = re.compile(r"[\W_]+")
+_SLIP = 0.85  # of the letters of a header are right
 _THRESHOLD = re.compile(r"(?:\s*>=\s*|\s+)([01]?\.\d+|[01])\s*$")
 
 
@@ -91,11 +94,6 @@ def _way(line: str) -> dict[str, Any] | None:
     return {**way, "threshold": float(least[1])} if way and least else way
 
 
-def plain(header: str) -> str:
-    """Write a header in one way, whatever its case and signs: `Max_time (ms)` is max time ms."""
-    return _WORDS.sub(" ", header).strip().casefold()
-
-
 def _needs_no_option(kind: str) -> bool:
     try:
         GRADERS[kind].model_validate({})
@@ -131,27 +129,21 @@ AnyColumn = Column | CheckColumn | ComparedColumn
 COLUMNS: tuple[AnyColumn, ...] = (
     Column(
         *("case", "case", ("name",), NAME),
-        ("case name", "name", "test", "test case", "title", "id"),
+        words.NAME[1:],
     ),
-    Column("description", "case", ("description",), TEXT, ("notes", "note", "comment")),
+    Column("description", "case", ("description",), TEXT, ("notes", "note", "comment", "comments")),
     Column("tags", "case", ("tags",), TAGS, ("tag", "category", "label", "labels")),
     Column("channel", "case", ("channel",), NAME),
     Column("context params", "case", ("context_params",), DATA),
     Column("history", "case", ("history",), DATA),
     Column(
         *("user", "turn", ("user",), TEXT),
-        (
-            *("question", "input", "prompt", "message", "user message", "query", "request"),
-            *("user input", "user says"),
-        ),
+        words.USER[1:],
     ),
     Column("files", "turn", ("files",), LINES, ("file",)),
     Column(
         *("expected", "turn", ("expected",), TEXT),
-        (
-            *("answer", "expected answer", "expected output", "expected response", "ground truth"),
-            *("correct answer", "reference", "reference answer", "ideal", "golden answer"),
-        ),
+        words.EXPECTED[1:],
     ),
     Column("context", "turn", ("context",), PASSAGES, ("facts",)),
     Column("retrieval context", "turn", ("retrieval_context",), PASSAGES),
@@ -188,6 +180,13 @@ COLUMNS: tuple[AnyColumn, ...] = (
 CHECK_COLUMNS = tuple(each for each in COLUMNS if not isinstance(each, Column))
 
 _BY_HEADER = {plain(name): each for each in COLUMNS for name in (each.header, *each.others)}
+# What other tools write into their tables, and means nothing for a case.
+LEFT_OUT = frozenset(
+    {"actual output", "additional metadata", "created at", "custom column key values", "dataset id"}
+    | {"dataset item id", "evaluators", "meta", "metadata", "reasoning", "source", "source file"}
+    | {"source observation id", "source run id", "source trace id", "split", "span id", "status"}
+    | {"trace id", "updated at", "version"}
+)
 FOR_PEOPLE = "#"  # begins the header of a column that says nothing to us
 HEADERS = (*(each.header for each in COLUMNS), "param:NAME")
 
@@ -219,3 +218,8 @@ def is_known(header: str) -> bool:
 def nearest(header: str) -> str:
     """Say which header may be meant."""
     return near(plain(header), [*_BY_HEADER])
+
+
+def is_misspelt(header: str) -> bool:
+    """Whether a header differs from a known one by a slip, rather than by being another word."""
+    return bool(get_close_matches(plain(header), _BY_HEADER, n=1, cutoff=_SLIP))

@@ -8,12 +8,13 @@ from typing import Any
 from evals_app.formats.document import Document
 from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import Around, slug_of
-from evals_app.formats.problems import Problem
+from evals_app.formats.problems import NoAgent, Problem
 from evals_app.formats.tables.cases import read_cases
 from evals_app.formats.tables.columns import USUAL
+from evals_app.formats.tables.records import read_records
 from evals_app.formats.tables.sheet import SMALLEST, Sheet, sheets_of
 from evals_app.formats.tables.suites import is_about_suites, read_about, read_settings
-from evals_app.formats.tables.table import NoAgent, Table
+from evals_app.formats.tables.table import Table
 
 Json = dict[str, Any]
 
@@ -30,13 +31,11 @@ _NO_AGENT = (
 def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
     """Read all tables."""
     for document in documents:
-        if isinstance(document, Table):
-            yield from _suites(document, around)
-        else:
-            problem = document.problem(
-                (), "This is no table; tables are *.csv and *.xlsx.", value=""
-            )
-            yield Draft("suite", "table", document, {}, None, (), (problem,))
+        table, problems = (document, []) if isinstance(document, Table) else read_records(document)
+        if problems:
+            yield Draft("suite", "table", document, {}, None, (), tuple(problems))
+        if table is not None:
+            yield from _suites(table, around)
 
 
 def _suites(table: Table, around: Around) -> Iterator[Draft]:

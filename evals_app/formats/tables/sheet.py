@@ -10,6 +10,7 @@ from evals_app.formats.tables.columns import (
     CHECK_COLUMNS,
     FOR_PEOPLE,
     HEADERS,
+    LEFT_OUT,
     AnyColumn,
     CheckColumn,
     Column,
@@ -17,10 +18,12 @@ from evals_app.formats.tables.columns import (
     column_of,
     is_for_people,
     is_known,
+    is_misspelt,
     nearest,
 )
-from evals_app.formats.tables.table import TITLES, Table, cell_name
+from evals_app.formats.tables.table import TITLES, Table
 from evals_app.formats.tables.texts import from_cell
+from evals_app.formats.words import plain
 
 # Where a part of a case or a turn was written: its place in that, and the column.
 Owner = Literal["case", "turn"]
@@ -122,10 +125,10 @@ class Sheet:
 
     def named(self, row: int, column: int) -> str:
         """Name a cell for people."""
-        return cell_name((self.name, row, column))
+        return self.table.named((self.name, row, column))
 
-    def report(self, row: int, column: int, message: str) -> None:
-        self.problems.append(self.table.problem((self.name, row, column), message))
+    def report(self, row: int, column: int, message: str, *, level: Level = "error") -> None:
+        self.problems.append(self.table.problem((self.name, row, column), message, level=level))
 
     def complain(self, message: str) -> None:
         """Report what is wrong with the sheet as a whole."""
@@ -181,21 +184,34 @@ class Sheet:
             if isinstance(column, Column):
                 known = first.setdefault(column.header, n)
                 if known != n:
-                    message = (
-                        f"This means {column.header}, as {self.named(self.header, known)} does. Begin "
-                        f"the other header with {FOR_PEOPLE} if it is for people only."
-                    )
-                    self.report(self.header, n, message)
-                    del self.columns[n]
+                    self._report_twice(n, known, column)
             elif column is None and header and not is_for_people(header):
-                hint = nearest(header) or f" Known: {', '.join(HEADERS)}."
-                message = (
-                    f"Unknown column {header!r}.{hint} Begin the header with {FOR_PEOPLE} if the "
-                    "column is for people only."
-                )
-                self.report(self.header, n, message)
+                self._report_unknown(n, header)
             elif not header:
                 self._check_headless(n)
+
+    def _report_twice(self, n: int, known: int, column: Column) -> None:
+        """Report a column that means what an earlier one means; that one is kept."""
+        del self.columns[n]
+        means = f"This means {column.header}, as {self.named(self.header, known)} does."
+        if self.table.overlooks and column.owner == "case":
+            self.report(self.header, n, f"{means} It is left out.", level="loss")
+        else:
+            hint = f"Begin the header with {FOR_PEOPLE} if it is for people only."
+            self.report(self.header, n, f"{means} {hint}")
+
+    def _report_unknown(self, n: int, header: str) -> None:
+        is_left_out = plain(header) in LEFT_OUT
+        if is_left_out or (self.table.overlooks and not is_misspelt(header)):
+            message = f"{header!r} is not about what is asked or expected. It is left out."
+            self.report(self.header, n, message, level="loss")
+            return
+        hint = nearest(header) or f" Known: {', '.join(HEADERS)}."
+        message = (
+            f"Unknown column {header!r}.{hint} Begin the header with {FOR_PEOPLE} if the column is "
+            "for people only."
+        )
+        self.report(self.header, n, message)
 
     def _check_headless(self, n: int) -> None:
         for row in range(self.header + 1, len(self.rows)):

@@ -5,10 +5,10 @@ from typing import Any
 
 from evals_app.engine.suite import SuiteSpec, near
 from evals_app.formats.problems import Loc
-from evals_app.formats.tables.columns import Column, is_for_people, plain
+from evals_app.formats.tables.columns import Column, is_for_people
 from evals_app.formats.tables.sheet import Sheet
-from evals_app.formats.tables.table import cell_name
 from evals_app.formats.tables.values import DATA, NAME, TAGS, TEXT, Kind
+from evals_app.formats.words import plain
 
 Json = dict[str, Any]
 
@@ -95,7 +95,7 @@ def _sheet_called(name: str | None, sheets: Sequence[Sheet]) -> Sheet | None:
 
 def _say(sheet: Sheet, found: Json, key: str, value: Any, origin: Loc) -> None:  # noqa: ANN401
     if key in found:
-        where = cell_name(sheet.origins[key,])
+        where = sheet.table.named(sheet.origins[key,])
         message = f"{where} says this too; write it once."
         sheet.problems.append(sheet.table.problem(origin, message))
         return

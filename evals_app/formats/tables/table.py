@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from openpyxl.utils import get_column_letter
 
@@ -15,11 +16,6 @@ MAX_ROWS = 200_000
 MAX_COLUMNS = 1_000
 MAX_CELLS = 1_000_000  # of a sheet, blank ones up to the last of each row too
 TOO_MANY_CELLS = f"A table has at most {MAX_CELLS:,} cells; split it."
-
-
-@dataclass(frozen=True, slots=True)
-class NoAgent(Problem):
-    """Nobody says which agent is tested: whoever imports the file may choose one."""
 
 
 # By name of the sheet; the first row is row 1 of the sheet, whatever stands in it.
@@ -37,6 +33,13 @@ class Table(Document):
     faults: Mapping[Loc, str] = field(default_factory=dict)
     merged: frozenset[Loc] = frozenset()
     unseen: tuple[str, ...] = ()
+
+    # Whether columns that nobody knows are left out and reported, rather than refused.
+    overlooks: ClassVar[bool] = False
+
+    def named(self, loc: Loc) -> str:
+        """Name a place for people."""
+        return cell_name(loc)
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
         """Give row and column, counted from 1."""

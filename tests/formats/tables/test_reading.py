@@ -10,7 +10,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 
 from evals_app.engine.graders.base import PlainGrader
 from evals_app.formats import FormatError, Imported, Known, Problem, SourceFile, read_files
-from evals_app.formats.tables import NoAgent
+from evals_app.formats.problems import NoAgent
 from evals_app.formats.tables.columns import HEADERS
 from tests.engine.graders.makers import view_of
 
@@ -452,7 +452,7 @@ def test_what_follows_from_a_mistake_is_not_told() -> None:
         pytest.param("cases.ods", "LibreOffice", id="LibreOffice"),
         pytest.param("cases.numbers", "Export To > Excel", id="Numbers"),
         pytest.param("cases.tsv", "end in .csv", id="tabs"),
-        pytest.param("cases.pdf", "This is no eval file", id="no table at all"),
+        pytest.param("cases.pdf", "not an eval file", id="no table at all"),
     ],
 )
 def test_a_table_of_another_kind_is_refused_with_the_way_out(name: str, words: str) -> None:
@@ -470,7 +470,7 @@ def test_a_case_that_asserts_nothing_is_warned_of() -> None:
 
 
 def test_what_is_no_table_is_refused_under_this_name() -> None:
-    with pytest.raises(FormatError, match="This is no table"):
+    with pytest.raises(FormatError, match="no rows"):
         read_files([SourceFile("a.yaml", b"prompts: []")], dialect="table")
 
 

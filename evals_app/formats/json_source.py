@@ -1,0 +1,75 @@
+"""Read a file of JSON, and remember on which line and in which column everything is."""
+
+import json
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+from evals_app.formats.document import Document, Node, decoded
+from evals_app.formats.json_lines import read_json_lines
+from evals_app.formats.problems import FormatError, Loc, Problem
+
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+# A text before a colon is a key; what is neither text nor bracket is a number, true, false or null.
+_TOKEN = re.compile(
+    rf'(?P<key>{_STRING})(?=\s*:)|{_STRING}|[{{}}\[\]]|[^\s{{}}\[\],:"]+', re.DOTALL
+)
+
+
+def read_json(path: str, content: bytes) -> Document:
+    """Read a JSON file; one that holds several values, one after the other, is a list of them.
+
+    Raises:
+        FormatError: it is no JSON, has a key twice, or holds what cannot be stored.
+    """
+    values = read_json_lines(path, content)
+    if not values.data:
+        raise FormatError([Problem(path, 1, 1, "", "", "The file is empty.")])
+    if len(values.data) > 1:
+        return values
+    return Document(path, values.data[0], _Marks(decoded(path, content)))
+
+
+@dataclass(slots=True)
+class _Marks:
+    """The places of everything in a text of sound JSON, found when somebody asks for one."""
+
+    text: str = field(repr=False)
+    _root: Node | None = None
+
+    def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
+        """Give line and column of a value, or of what holds it."""
+        if self._root is None:
+            self._root = _tree(self.text)
+        return self._root.place(loc, at_key=at_key)
+
+    def raw(self, loc: Loc) -> str | None:
+        """Give nothing: there are no plain scalars in JSON."""
+        return None
+
+
+def _tree(text: str) -> Node:
+    begins = [0, *(found.end() for found in re.finditer("\n", text))]
+    root = Node(0, 0, items=[])
+    inside = [root]
+    key = ""
+    for token in _TOKEN.finditer(text):
+        if token["key"] is not None:
+            key = json.loads(token["key"])
+        elif token[0] in "}]":
+            inside.pop()
+        else:
+            line = bisect_right(begins, token.start())
+            node = Node(line, token.start() - begins[line - 1] + 1)
+            holder = inside[-1]
+            if holder.entries is not None:
+                holder.entries[key] = node
+            elif holder.items is not None:
+                holder.items.append(node)
+            if token[0] == "{":
+                node.entries = {}
+                inside.append(node)
+            elif token[0] == "[":
+                node.items = []
+                inside.append(node)
+    return (root.items or [root])[0]

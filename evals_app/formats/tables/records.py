@@ -1,0 +1,221 @@
+"""Rows of JSON as a table: a data set in JSON Lines, or a list of records."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals_app.engine.template import written as with_backslashes
+from evals_app.formats.chats import INSTRUCTIONS, is_chat, own_prompt, read_chat
+from evals_app.formats.document import Document
+from evals_app.formats.foreign import distinct_names
+from evals_app.formats.problems import Level, Loc, Problem
+from evals_app.formats.tables.table import NO_NAME, Table
+from evals_app.formats.tables.texts import in_cell
+from evals_app.formats.words import EXPECTED, MESSAGES, NAME, USER, plain, rows_place
+
+Json = dict[str, Any]
+
+_NAME_CHARS = 200
+_NO_TEXT = "Expected a text. Keep one under this key, for example as {}."
+_NOTHING_ASKED = "No message in this list asks anything."
+_NO_ROWS = (
+    'There are no rows with questions here. A row is written {"input": "...", "expected": "..."}, '
+    "one on each line; question, prompt and messages mean the same as input."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Records(Table):
+    """A table whose rows are records; a place in it is that of a key in the file."""
+
+    source: Document = field(kw_only=True)
+    above: Loc = ()  # where the records are
+    origins: Mapping[Loc, Loc] = field(default_factory=dict)
+
+    overlooks = True
+
+    def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
+        """Give line and column."""
+        return self.source.place(self._written(loc), at_key=at_key)
+
+    def problem(
+        self,
+        loc: Loc,
+        message: str,
+        *,
+        value: str | None = None,
+        at_key: bool = False,
+        level: Level = "error",
+    ) -> Problem:
+        """Make a Problem for a key of a record."""
+        return self.source.problem(
+            self._written(loc), message, value=value, at_key=at_key, level=level
+        )
+
+    def named(self, loc: Loc) -> str:
+        """Name a place for people."""
+        written = self._written(loc)
+        line, _ = self.source.place(written)
+        return f"line {line}, {written[-1]}" if written else "this file"
+
+    def _written(self, loc: Loc) -> Loc:
+        """Give the place in the file: of a cell, else of its record, else of the records."""
+        if found := self.origins.get(loc[1:3]):
+            return found
+        row = loc[1] if len(loc) > 1 else 0
+        return (*self.above, row - 1) if isinstance(row, int) and row > 0 else self.above
+
+
+def read_records(document: Document) -> tuple[Table | None, list[Problem]]:
+    """Make a table of the records of a file; None if it has none, and what is wrong or lost."""
+    above = rows_place(document.data)
+    if above is None:
+        return None, [document.problem((), _NO_ROWS, value="")]
+    reader = _Reader(document, above)
+    rows = document.value(above)
+    read = [reader.record(n, row) for n, row in enumerate(rows)]
+    _name_apart(read)
+    headers = list(dict.fromkeys(header for record in read for header in record))
+    cells = [
+        [record[header][0] if header in record else "" for header in headers] for record in read
+    ]
+    origins: dict[Loc, Loc] = {}
+    for n, record in enumerate(read):
+        for k, header in enumerate(headers):
+            if header in record:
+                origins[n + 1, k] = record[header][1]
+                origins.setdefault((0, k), record[header][1])
+    if above and isinstance(document.data, dict):
+        for key in document.data.keys() - {above[0]}:
+            reader.lose((key,), "Only the rows of this file are read. This is left out.")
+    data = {NO_NAME: [headers, *cells]}
+    table = Records(
+        document.path, data, document.marks, source=document, above=above, origins=origins
+    )
+    return table, reader.problems
+
+
+# By header: the text of the cell, and where it was written.
+_Record = dict[str, tuple[str, Loc]]
+
+
+@dataclass(slots=True)
+class _Reader:
+    document: Document
+    above: Loc
+    problems: list[Problem] = field(default_factory=list)
+    told: set[str] = field(default_factory=set)
+
+    def record(self, n: int, row: Any) -> _Record:  # noqa: ANN401 - JSON
+        """Read a record: what has a meaning of its own here, and everything else as it is."""
+        here = (*self.above, n)
+        if not isinstance(row, dict):
+            message = 'A row is written {"input": "...", "expected": "..."}.'
+            self.problems.append(self.document.problem(here, message))
+            return {}
+        found: _Record = {}
+        for key, value in row.items():
+            loc = (*here, key)
+            for header, text in self._cells(key, value, loc):
+                if header in found and text:
+                    other = found[header][1][-1]
+                    message = (
+                        f"This means {header}, as `{other}` does in this row. Keep one of them."
+                    )
+                    self.problems.append(self.document.problem(loc, message))
+                elif text:
+                    found[header] = (in_cell(text), loc)
+        return found
+
+    def _cells(self, key: str, value: Any, loc: Loc) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+        word = plain(key)
+        if word in (*USER, *MESSAGES):
+            # Braces in data are no variables that somebody forgot.
+            inner = _inner(value, (*MESSAGES, *USER))
+            if is_chat(inner):
+                yield from self._chat(inner, loc)
+            elif isinstance(inner, str) or not isinstance(inner, dict | list):
+                yield "user", with_backslashes(_text(inner))
+            else:
+                self._refuse(loc, word)
+        elif word in EXPECTED:
+            inner = _inner(value, EXPECTED)
+            texts = inner if isinstance(inner, list) else [inner]
+            if is_chat(inner):
+                chat = read_chat(inner)
+                yield "expected", (chat.answer or chat.user) if chat else ""
+            elif any(isinstance(each, dict | list) for each in texts):
+                self._refuse(loc, word)
+            elif len(texts) == 1:
+                yield "expected", _text(texts[0])
+            elif texts:
+                yield "checks", json.dumps(_one_of([_text(each) for each in texts]))
+        else:
+            yield key, _text(value)
+
+    def _chat(self, messages: Sequence[Json], loc: Loc) -> Iterator[tuple[str, str]]:
+        chat = read_chat(messages)
+        if chat is None:
+            self.problems.append(self.document.problem(loc, _NOTHING_ASKED))
+            return
+        for remark in chat.remarks:
+            self.lose(loc, remark)
+        yield "user", with_backslashes(chat.user)
+        if chat.history:
+            history = [
+                {**each, "content": with_backslashes(each["content"])} for each in chat.history
+            ]
+            yield "history", json.dumps(history, ensure_ascii=False)
+        if chat.answer is not None:
+            yield "expected", chat.answer
+        if chat.system:
+            self.lose(loc, own_prompt(None))
+            yield "context params", json.dumps({INSTRUCTIONS: chat.system}, ensure_ascii=False)
+
+    def _refuse(self, loc: Loc, word: str) -> None:
+        example = json.dumps({word: "..."})
+        self.problems.append(self.document.problem(loc, _NO_TEXT.format(example)))
+
+    def lose(self, loc: Loc, message: str) -> None:
+        """Report a loss, in the first place that has it."""
+        if message not in self.told:
+            self.told.add(message)
+            self.problems.append(self.document.problem(loc, message, value="", level="loss"))
+
+
+def _inner(value: Any, words: Sequence[str]) -> Any:  # noqa: ANN401 - JSON
+    """Open a mapping that only holds one value, or one under a word that is looked for."""
+    if not isinstance(value, dict):
+        return value
+    found = next((each for key, each in value.items() if plain(key) in words), None)
+    return next(iter(value.values())) if len(value) == 1 else value if found is None else found
+
+
+def _text(value: Any) -> str:  # noqa: ANN401 - JSON
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _one_of(texts: Sequence[str]) -> list[Json]:
+    """Look for any of several expected answers."""
+    pattern = "|".join(map(re.escape, filter(str.strip, texts)))
+    return [{"type": "matches", "value": f"(?:{pattern})"}]
+
+
+def _name_apart(records: Sequence[_Record]) -> None:
+    """Give every record a name of its own: in a table the same name would join them."""
+    headers = [header for record in records for header in record if plain(header) in NAME]
+    if not headers:
+        return
+    header = headers[0]
+    names = [
+        record[header][0][:_NAME_CHARS].strip() if header in record else "" for record in records
+    ]
+    filled = [name or f"row-{n:04}" for n, name in enumerate(names, 1)]
+    for record, name in zip(records, distinct_names(filled), strict=True):
+        if record:
+            _, loc = record.get(header, next(iter(record.values())))
+            record[header] = (name, loc)

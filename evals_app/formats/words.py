@@ -1,0 +1,51 @@
+"""What tools and data sets call the parts of a case."""
+
+import re
+from typing import Any
+
+from evals_app.formats.problems import Loc
+
+_LOOKED_AT = 10  # rows
+_SEPARATORS = re.compile(r"[\W_]+")
+# expectedOutput, as programs of JavaScript write it.
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+NAME = ("case", "case name", "name", "test", "test case", "title", "id")
+USER = (
+    *("user", "question", "input", "inputs", "prompt", "message", "user message", "query"),
+    *("request", "user input", "user says", "user query", "user prompt"),
+)
+EXPECTED = (
+    *("expected", "answer", "expected answer", "expected output", "expected response"),
+    *("expected result", "expected completion", "ground truth", "correct answer", "reference"),
+    *("reference answer", "reference output", "ideal", "ideal answer", "gold", "gold answer"),
+    *("golden answer", "target", "output", "outputs", "completion"),
+)
+# Under these a data set has a list of chat messages.
+MESSAGES = ("messages", "conversation", "conversations", "chat", "dialogue", "dialog")
+
+
+def plain(word: str) -> str:
+    """Write a word in one way, whatever its case and punctuation: `maxTime_(ms)` is max time ms."""
+    return _SEPARATORS.sub(" ", _HUMP.sub(" ", word)).strip().casefold()
+
+
+def rows_place(data: Any) -> Loc | None:  # noqa: ANN401 - JSON
+    """Give the place of the rows of a data set: the data itself, or its one list of such rows."""
+    if isinstance(data, list):
+        return () if _ask_something(data) else None
+    if not isinstance(data, dict):
+        return None
+    found = [
+        key for key, value in data.items() if isinstance(value, list) and _ask_something(value)
+    ]
+    return (found[0],) if len(found) == 1 else None
+
+
+def _ask_something(rows: list[Any]) -> bool:
+    """Whether one of the first rows has a column of messages."""
+    words = {*USER, *MESSAGES}
+    return any(
+        isinstance(row, dict) and any(plain(key) in words for key in row)
+        for row in rows[:_LOOKED_AT]
+    )

@@ -1,0 +1,219 @@
+"""Data sets: rows of JSON that are read like a table."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from evals_app.formats import FormatError, Imported, Known, Problem, SourceFile, read_files
+from evals_app.formats.problems import NoAgent
+from tests.formats.anywhere import changed
+
+KNOWN = Known(agents={"desk": "model"})
+
+
+def read(*rows: Any, path: str = "exam.jsonl", agent: str | None = "desk") -> Imported:
+    text = "\n".join(map(json.dumps, rows))
+    return read_files([SourceFile(path, text.encode())], known=KNOWN, agent=agent)
+
+
+def suite(*rows: Any, **options: Any) -> Any:
+    (found,) = read(*rows, **options).suites
+    return found.spec.model_dump(mode="json", exclude_defaults=True)
+
+
+def turns(*rows: Any, **options: Any) -> list[Any]:
+    return [case["turns"][0] for case in suite(*rows, **options)["cases"]]
+
+
+def errors(*rows: Any, **options: Any) -> list[Problem]:
+    with pytest.raises(FormatError) as caught:
+        read(*rows, **options)
+    return [each for each in caught.value.problems if each.level == "error"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("input", "target"),
+        ("question", "answer"),
+        ("prompt", "completion"),
+        ("input", "output"),
+        ("query", "gold"),
+        ("user_input", "expectedResponse"),
+        ("Input", "expected_output"),
+        ("inputs", "outputs"),
+        ("prompt", "ideal"),
+    ],
+)
+def test_rows_are_cases_whatever_their_keys_are_called(asked: str, expected: str) -> None:
+    found = suite({asked: "2+2?", expected: "4"}, {asked: "3+3?", expected: 6})
+
+    assert (found["slug"], found["agent"]) == ("exam", "desk")
+    assert found["assertions"] == [{"type": "contains"}]
+    assert [case["turns"] for case in found["cases"]] == [
+        [{"user": "2+2?", "expected": "4"}],
+        [{"user": "3+3?", "expected": "6"}],
+    ]
+
+
+def test_keys_may_differ_from_row_to_row() -> None:
+    assert turns({"question": "a", "answer": "b"}, {"prompt": "c", "target": "d"}) == [
+        {"user": "a", "expected": "b"},
+        {"user": "c", "expected": "d"},
+    ]
+
+
+def test_messages_are_a_conversation() -> None:
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Hello"},
+        {"role": "user", "content": "Bye"},
+        {"role": "assistant", "content": "See you"},
+    ]
+
+    found = read({"messages": messages})
+
+    (case,) = found.suites[0].spec.cases
+    assert [each.content for each in case.history] == ["Hi", "Hello"]
+    assert (case.turns[0].user, case.turns[0].expected) == ("Bye", "See you")
+    assert case.context_params == {"instructions": "Be brief."}
+    assert [each.keys for each in found.losses] == ["[0].messages"]
+
+
+def test_messages_may_be_the_input_and_the_output() -> None:
+    row = {
+        "input": [{"role": "user", "content": "Hi"}],
+        "output": [{"role": "assistant", "content": "Yo"}],
+    }
+
+    # A lone message of the assistant asks nothing, so it is the text of an answer.
+    assert turns({**row, "output": "Yo"}) == [{"user": "Hi", "expected": "Yo"}]
+
+
+def test_one_of_several_answers_is_enough() -> None:
+    (turn,) = turns({"question": "3+3?", "answer": ["6", "six."]})
+
+    assert turn["assertions"] == [{"type": "matches", "value": r"(?:6|six\.)"}]
+
+
+def test_a_mapping_stands_for_the_text_in_it() -> None:
+    rows = {"input": {"question": "Why?", "lang": "en"}, "expected_output": {"text": "So."}}
+
+    assert turns(rows) == [{"user": "Why?", "expected": "So."}]
+
+
+def test_each_row_is_a_case_even_if_names_repeat() -> None:
+    rows = [
+        {"title": "Paris", "question": "a"},
+        {"title": "Paris", "question": "b"},
+        {"question": "c"},
+    ]
+
+    names = [case["name"] for case in suite(*rows)["cases"]]
+
+    assert names == ["Paris", "Paris (2)", "row-0003"]
+
+
+def test_of_two_names_the_first_is_kept() -> None:
+    found = read({"id": 7, "title": "x", "question": "a"})
+
+    assert found.suites[0].spec.cases[0].name == "7"
+    assert [each.keys for each in found.losses] == ["[0].title"]
+
+
+def test_braces_in_data_are_text() -> None:
+    assert turns({"question": "What is {{x}}?"})[0]["user"] == r"What is \{{x}}?"
+
+
+def test_columns_of_ours_are_known() -> None:
+    row = {
+        "user": "a",
+        "tags": ["x", "y"],
+        "context": ["One fact."],
+        "check": "exact match",
+        "expected": "b",
+    }
+
+    found = suite(row)
+
+    assert found["cases"][0]["tags"] == ["x", "y"]
+    assert found["cases"][0]["turns"][0]["context"] == ["One fact."]
+    assert found["cases"][0]["turns"][0]["assertions"] == [{"type": "exact_match"}]
+
+
+def test_what_is_not_about_cases_is_a_loss() -> None:
+    found = read(
+        {"question": "a", "answer": "b", "difficulty": 3, "metadata": {"x": 1}, "level": "low"}
+    )
+
+    assert [each.keys for each in found.losses] == ["[0].difficulty", "[0].metadata", "[0].level"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "place", "said"),
+    [
+        pytest.param([{"question": "a", "expcted": "b"}], (1, "[0].expcted"), "'expected'", id="misspelt"),
+        pytest.param([{"question": "a"}, 5], (2, "[1]"), "input", id="no row"),
+        pytest.param([{"question": "a", "input": "b"}], (1, "[0].input"), "`question`", id="twice"),
+        pytest.param([{"question": {"a": 1, "b": 2}}], (1, "[0].question"), "text", id="structure"),
+        pytest.param([{"question": "a", "answer": [{}]}], (1, "[0].answer"), "text", id="no answer"),
+        pytest.param([{"question": "a"}, {"answer": "b"}], (2, "[1]"), "message", id="nothing asked"),
+        pytest.param([{"level": 1}], (1, ""), "question", id="no column of messages"),
+        pytest.param([{"messages": [{"role": "assistant", "content": "a"}]}], (1, "[0].messages"), "asks", id="asks nothing"),
+    ],
+)  # fmt: skip
+def test_mistakes_have_their_line_and_key(
+    rows: list[Any], place: tuple[int, str], said: str
+) -> None:
+    problem = errors(*rows)[0]
+
+    assert (problem.line, problem.keys) == place
+    assert said in problem.message
+
+
+def test_without_an_agent_one_is_asked_for() -> None:
+    assert [isinstance(each, NoAgent) for each in errors({"question": "a"}, agent=None)] == [True]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param([{"input": "a", "expected_output": "b"}], id="list: DeepEval, Opik"),
+        pytest.param(
+            {"cases": [{"name": "x", "inputs": "a", "expected_output": "b"}]}, id="pydantic-evals"
+        ),
+    ],
+)
+def test_other_files_with_rows_are_read_too(data: Any) -> None:
+    assert turns(data, path="set.json") == [{"user": "a", "expected": "b"}]
+    assert turns(data, path="set.yaml") == [{"user": "a", "expected": "b"}]
+
+
+def test_what_stands_beside_the_rows_is_a_loss() -> None:
+    data = {"cases": [{"inputs": "a"}], "evaluators": ["Equals"]}
+
+    assert "evaluators" in {each.keys for each in read(data, path="set.json").losses}
+
+
+ROWS: Any = [
+    {"id": "a", "question": "b", "answer": ["c", "d"], "metadata": {"x": 1}, "tags": ["y"]},
+    {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yo"}]},
+    {"input": {"question": "x"}, "expected_output": {"a": "b"}, "check": "number"},
+]
+
+
+@given(rows=changed(ROWS))
+def test_whatever_rows_hold_is_read_or_refused_with_its_place(rows: Any) -> None:
+    text = "\n".join(map(json.dumps, rows)) if isinstance(rows, list) else json.dumps(rows)
+    try:
+        found = read_files(
+            [SourceFile("x.jsonl", text.encode())], known=KNOWN, agent="desk", dialect="table"
+        )
+        problems = [*found.warnings, *found.losses]
+    except FormatError as error:
+        problems = error.problems
+
+    assert all(each.path == "x.jsonl" and each.line > 0 and each.message for each in problems)
