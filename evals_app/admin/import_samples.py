@@ -18,7 +18,7 @@ class Sample:
 
 SAMPLES = (
     Sample(
-        "Spreadsheet (.xlsx, .csv)",
+        "Spreadsheet (.xlsx, .csv) or data set (.jsonl)",
         "spreadsheets",
         "A row for each question, below a row that names the columns. A question and its expected "
         "answer are enough. “Check” says how both are compared: contains, exact match, number, same "
@@ -174,6 +174,60 @@ tests:
   - vars: {question: I want my money back.}
     assert:
       - {type: icontains, value: refund}
+""",
+            ),
+        ),
+    ),
+    Sample(
+        "OpenAI Evals",
+        "coming-from-openai-evals",
+        "An eval and a run of it, saved as JSON from the API of OpenAI: both together, or in a .zip. Also "
+        "the registry of the open-source framework, with its samples.",
+        (
+            (
+                "eval_refunds.json",
+                """\
+{
+  "object": "eval",
+  "id": "eval_refunds",
+  "name": "Refunds",
+  "testing_criteria": [
+    {
+      "type": "string_check",
+      "name": "Mentions the refund",
+      "operation": "ilike",
+      "input": "{{sample.output_text}}",
+      "reference": "{{item.expected}}"
+    }
+  ]
+}
+""",
+            ),
+            (
+                "evalrun_refunds.json",
+                """\
+{
+  "object": "eval.run",
+  "id": "evalrun_refunds",
+  "eval_id": "eval_refunds",
+  "data_source": {
+    "type": "responses",
+    "model": "gpt-5-mini",
+    "input_messages": {
+      "type": "template",
+      "template": [
+        {"role": "system", "content": "You answer questions about orders."},
+        {"role": "user", "content": "{{item.question}}"}
+      ]
+    },
+    "source": {
+      "type": "file_content",
+      "content": [
+        {"item": {"question": "I want my money back.", "expected": "refund"}}
+      ]
+    }
+  }
+}
 """,
             ),
         ),

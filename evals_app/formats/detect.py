@@ -20,8 +20,8 @@ EVAL_SUFFIXES = tuple(f"{kind}{ending}" for kind in _KINDS for ending in (".yaml
 EXPECTED = (
     "Expected *.suite.yaml, *.agent.yaml, *.fixture.yaml or *.provider.yaml, a table (*.csv, "
     "*.xlsx, *.jsonl), or a project of Struere (evals/*.eval.yaml, fixtures/*.fixture.yaml), Agentura "
-    "(agentura.yaml), Lobu (agents/*/evals/*.yaml), HoloDeck (agent.yaml) or promptfoo "
-    "(promptfooconfig.yaml)"
+    "(agentura.yaml), Lobu (agents/*/evals/*.yaml), HoloDeck (agent.yaml), promptfoo "
+    "(promptfooconfig.yaml) or OpenAI Evals (eval_*.json, evalrun_*.json, registry/evals/*.yaml)"
 )
 
 _SPREADSHEETS = (".csv", ".xlsx")
@@ -38,6 +38,10 @@ _FOREIGN_NAMES: dict[str, Dialect] = {
     "promptfooconfig.json": "promptfoo",
 }
 _LOBU_EVAL = re.compile(r"(?:^|/)agents/([^/]+)/evals/[^/]+\.ya?ml$")
+# As the API names its objects: eval_68a.json, evalrun_68b.json, evalrun_68b-items.json.
+_OPENAI_OBJECT = re.compile(r"(?:^|/)eval(?:run)?_[^/]*\.json$")
+_OPENAI_REGISTRY = re.compile(r"(?:^|/)registry/evals/[^/]+\.ya?ml$")
+_OPENAI_KEYS = {"testing_criteria", "data_source_config", "data_source", "datasource_item"}
 _AGENTURA_TYPES = ("golden_dataset", "llm_judge", "performance", "tool_use")
 
 _CAMEL = {"judgeModel", "judgePrompt", "judgeContext", "finalAssertions", "contextParams"}
@@ -64,7 +68,7 @@ def is_eval_file(path: str) -> bool:
     return (
         path.endswith((*EVAL_SUFFIXES, *tables))
         or name in _FOREIGN_NAMES
-        or _LOBU_EVAL.search(path) is not None
+        or any(each.search(path) for each in (_LOBU_EVAL, _OPENAI_OBJECT, _OPENAI_REGISTRY))
     )
 
 
@@ -108,6 +112,8 @@ def foreign_dialect(path: str, data: Any) -> Dialect | None:  # noqa: ANN401 - J
         return "table"
     if path.endswith(EVAL_SUFFIXES):
         return None
+    if is_openai(data):
+        return "openai-evals"
     if is_table(path):
         return "table"
     name = PurePosixPath(path).name
@@ -133,6 +139,25 @@ def foreign_dialect(path: str, data: Any) -> Dialect | None:  # noqa: ANN401 - J
     if name not in _FOREIGN_NAMES and kind_of(path, data) is None and rows_place(data) is not None:
         return "table"
     return _FOREIGN_NAMES.get(name)
+
+
+def is_openai(data: Any) -> bool:  # noqa: ANN401 - JSON
+    """Whether data is of OpenAI Evals: objects of its API, samples, or a file of its registry."""
+    if isinstance(data, dict):
+        entries = [each for each in data.values() if isinstance(each, dict)]
+        if any(isinstance(each.get("class"), str) and "args" in each for each in entries):
+            return True
+        inner = data.get("data", [data.get(key) for key in ("eval", "run")])
+        if data.get("object") == "list" and inner == []:
+            return True  # a page without anything on it
+        return bool(_OPENAI_KEYS & data.keys()) or (isinstance(inner, list) and is_openai(inner))
+    first = (
+        next((each for each in data if each is not None), None) if isinstance(data, list) else None
+    )
+    if not isinstance(first, dict):
+        return False
+    is_item = isinstance(first.get("item"), dict)
+    return is_item or {"input", "ideal"} <= first.keys() or bool(_OPENAI_KEYS & first.keys())
 
 
 def kind_of(path: str, data: Any) -> Kind | None:  # noqa: ANN401 - JSON

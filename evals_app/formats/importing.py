@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import agentura, holodeck, lobu, promptfoo, struere, tables
+from evals_app.formats import agentura, holodeck, lobu, openai_evals, promptfoo, struere, tables
 from evals_app.formats.attached import Attached, FindFile, FindPaths, is_shown, nothing_beside
 from evals_app.formats.detect import (
     EVAL_SUFFIXES,
@@ -65,6 +65,7 @@ _FOREIGN: dict[Dialect, Read] = {
     "lobu": lobu.read,
     "holodeck": holodeck.read,
     "promptfoo": promptfoo.read,
+    "openai-evals": openai_evals.read,
     "table": tables.read,
 }
 

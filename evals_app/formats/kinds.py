@@ -5,5 +5,7 @@ from typing import Literal, get_args
 Kind = Literal["provider", "agent", "fixture", "suite"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-Dialect = Literal["native", "struere", "agentura", "lobu", "holodeck", "promptfoo", "table"]
+Dialect = Literal[
+    "native", "struere", "agentura", "lobu", "holodeck", "promptfoo", "openai-evals", "table"
+]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)

@@ -49,8 +49,8 @@ after the other.
 
 Files of other systems are read as they are: tables ([spreadsheets](spreadsheets.md)) and projects
 of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
-[Lobu](coming-from-lobu.md), [HoloDeck](coming-from-holodeck.md) and
-[promptfoo](coming-from-promptfoo.md). What they leave to their defaults is written out when they
+[Lobu](coming-from-lobu.md), [HoloDeck](coming-from-holodeck.md),
+[promptfoo](coming-from-promptfoo.md) and [OpenAI Evals](coming-from-openai-evals.md). What they leave to their defaults is written out when they
 are imported, so that an export shows it.
 
 Assertions have a page of their own: [assertions](assertions.md). What an agent over HTTP, in Python or

@@ -26,7 +26,11 @@ from evals_app.formats.detect import (
         pytest.param("x.suite.yaml.bak", False, id="backup"),
         pytest.param("x.suite.jsonl", True, id="rows"),
         pytest.param("rows.jsonl", False, id="other rows"),
+        pytest.param("saved/eval_68a.json", True, id="eval of OpenAI"),
+        pytest.param("saved/evalrun_68b-items.json", True, id="results of OpenAI"),
         pytest.param("evaluation.json", False, id="other JSON"),
+        pytest.param("openai/evals/registry/evals/sums.yaml", True, id="registry of OpenAI"),
+        pytest.param("openai/evals/registry/modelgraded/fact.yaml", False, id="its prompts"),
     ],
 )
 def test_files_of_a_folder_are_found_by_name(path: str, *, expected: bool) -> None:
@@ -121,6 +125,16 @@ def test_a_file_of_a_foreign_name_is_ours_only_with_a_key_that_only_ours_have(
 @pytest.mark.parametrize(
     ("path", "data", "dialect"),
     [
+        pytest.param("a.json", {"testing_criteria": []}, "openai-evals", id="eval"),
+        pytest.param("a.json", [{"data_source": {}}], "openai-evals", id="runs"),
+        pytest.param("a.json", {"data": [{"datasource_item": {}}]}, "openai-evals", id="results"),
+        pytest.param("a.json", {"object": "list", "data": []}, "openai-evals", id="empty page"),
+        pytest.param("a.json", {"eval": {"data_source_config": {}}}, "openai-evals", id="nested"),
+        pytest.param("a.jsonl", [{"item": {"x": 1}}], "openai-evals", id="items"),
+        pytest.param("a.jsonl", [{"input": "x", "ideal": "y"}], "openai-evals", id="samples"),
+        pytest.param(
+            "a.yaml", {"x.v0": {"class": "a:B", "args": {}}}, "openai-evals", id="registry"
+        ),
         pytest.param("a.jsonl", [{"input": "x", "target": "y"}], "table", id="rows"),
         pytest.param("a.jsonl", [5], "table", id="no rows"),
         pytest.param("a.json", [{"question": "x"}], "table", id="list of rows"),

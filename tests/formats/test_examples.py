@@ -21,6 +21,8 @@ from evals_app.formats import (
     read_files,
     write_native,
 )
+from evals_app.formats.detect import foreign_dialect
+from evals_app.formats.yaml_source import read_yaml
 from fixtures_app.tools import ToolWorld, open_world
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -48,6 +50,7 @@ SUITES = [
     "receipts",
     "refund-flow",
     "savings-bank",
+    "ticket-desk",
     "town-library",
     "translations",
     "whatsapp-booking",
@@ -219,3 +222,16 @@ def test_no_reply_has_a_gap_where_a_result_should_be(slug: str) -> None:
 
     assert all(reply and "{{" not in reply and "  " not in reply for reply in replies)
     assert not [reply for reply in replies if " ," in reply or " ." in reply.replace(" ...", "")]
+
+
+def test_every_file_is_read_in_the_dialect_of_its_folder() -> None:
+    folders = {"agentura", "holodeck", "lobu", "openai-evals", "promptfoo"}
+    told = {}
+    for path in filter(is_eval_file, (each.relative_to(EXAMPLES).as_posix() for each in FILES)):
+        if not path.endswith((".csv", ".toml")):
+            data = read_yaml(path, (EXAMPLES / path).read_bytes()).data
+            told[path] = foreign_dialect(path, data)
+
+    for path, dialect in told.items():
+        folder = path.split("/")[0]
+        assert dialect == (folder if folder in folders and ".agent." not in path else None), path

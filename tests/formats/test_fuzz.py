@@ -148,6 +148,10 @@ def bend_data(content: bytes, dice: random.Random) -> bytes:
     return write_yaml(data)
 
 
+def bend_json(content: bytes, dice: random.Random) -> bytes:
+    return json.dumps(bend(json.loads(content), dice), indent=1).encode()
+
+
 def bend_lines(content: bytes, dice: random.Random) -> bytes:
     """Bend JSON, one value a line."""
     lines = content.decode().splitlines()
@@ -176,6 +180,8 @@ def bender(path: str, dice: random.Random) -> Callable[[bytes, random.Random], b
         return bend_bytes
     if path.endswith((".yaml", ".yml")):
         return bend_data
+    if path.endswith(".json"):
+        return bend_json
     return bend_lines if path.endswith(".jsonl") else bend_bytes
 
 

@@ -70,6 +70,17 @@ def test_a_passing_suite_gives_exit_code_0(child_environment: dict[str, str]) ->
     assert not Worker.objects.exists()
 
 
+def test_an_eval_of_openai_is_imported_and_run(child_environment: dict[str, str]) -> None:
+    call_command("import_evals", str(ROOT / "examples" / "openai-evals"), stdout=StringIO())
+
+    done = run_evals(child_environment, "ticket-desk", "--ci")
+
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["run"]["verdict"], document["run"]["counts"]["passed"]) == ("passed", 3)
+    assert {len(each["grades"]) for each in document["executions"]} == {5}
+
+
 def test_something_errored_gives_exit_code_3(child_environment: dict[str, str]) -> None:
     suite = make_suite(["hello"])
     suite.cases.get().turns.get().assertions.all().delete()

@@ -1,0 +1,148 @@
+"""What each class of the open-source framework is here: checks for a sample, or a loss."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evals_app.engine.patterns import MAX_PATTERN_CHARS
+from evals_app.engine.suite import near
+from evals_app.formats.openai_evals.lost import LostError
+from evals_app.formats.openai_evals.modelgraded import read_modelgraded
+from evals_app.formats.openai_evals.shapes import Entry
+from evals_app.formats.openai_evals.spots import Spot
+
+Json = dict[str, Any]
+# Gives the checks for a sample; the flag says that the check is of its expected answer.
+Make = Callable[[Json], list[tuple[Json, bool]]]
+
+_FUZZY = (
+    "A reply that is only a part of the ideal answer passed there, and a, an, the and punctuation did "
+    "not count. Here the reply is to contain the ideal answer."
+)
+_FEW_SHOT = "Examples are not put before the question. Write them into the agent's system prompt."
+# Said by the framework's own settings of the model.
+_OF_MODEL = ("max_tokens", "max_output_tokens")
+_CODE = (
+    "Its class {} is code, which does not run on import. Express what it checks with checks, or write "
+    "a Python function that the operator permits, with the check `code`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """How the samples of an eval are graded; `input` is the key of what is asked."""
+
+    make: Make
+    input: str = "input"
+    spot: Spot | None = None
+
+
+def _ideals(row: Json) -> list[str]:
+    """Give the ideal answers of a sample.
+
+    Raises:
+        LostError: there is none.
+    """
+    written = row.get("ideal")
+    found = written if isinstance(written, list) else [written]
+    texts = [
+        each if isinstance(each, str) else json.dumps(each) for each in found if each is not None
+    ]
+    if not texts or not all(each.strip() for each in texts):
+        msg = "It has no `ideal` answer to compare with."
+        raise LostError(msg)
+    return texts
+
+
+def _pattern(texts: list[str], *, begin: str = "", is_sensitive: bool = True) -> Json:
+    texts = list(map(re.escape, texts))
+    pattern = f"{begin}(?:{'|'.join(texts)})" if len(texts) > 1 else f"{begin}{texts[0]}"
+    if len(pattern) > MAX_PATTERN_CHARS:
+        msg = f"Its ideal answers have more than {MAX_PATTERN_CHARS:,} characters together."
+        raise LostError(msg)
+    return {"type": "matches", "value": pattern, "case_sensitive": is_sensitive}
+
+
+def _match(row: Json) -> list[tuple[Json, bool]]:
+    return [(_pattern(_ideals(row), begin=r"\A"), False)]
+
+
+def _includes(*, is_sensitive: bool) -> Make:
+    def make(row: Json) -> list[tuple[Json, bool]]:
+        texts = _ideals(row)
+        if len(texts) > 1:
+            return [(_pattern(texts, is_sensitive=is_sensitive), False)]
+        case = {"case_sensitive": True} if is_sensitive else {}
+        return [({"type": "contains", "value": texts[0], **case}, True)]
+
+    return make
+
+
+def _json_match(row: Json) -> list[tuple[Json, bool]]:
+    try:
+        values = [json.loads(text) for text in _ideals(row)]
+    except (ValueError, RecursionError):
+        msg = "Its `ideal` answer is not JSON."
+        raise LostError(msg) from None
+    same = [{"const": value} for value in values]
+    schema = same[0] if len(same) == 1 else {"anyOf": same}
+    return [({"type": "json_schema", "schema": schema}, False)]
+
+
+def _json_valid(_: Json) -> list[tuple[Json, bool]]:
+    return [({"type": "json_valid"}, False)]
+
+
+INCLUDES = Grading(_includes(is_sensitive=False))
+
+
+def grading_of(spot: Spot, entry: Entry) -> Grading | None:
+    """Give how an eval grades; None, and reported: what it names cannot be read.
+
+    Raises:
+        LostError: it has no equal here.
+    """
+    kind = entry.class_.rpartition(":")[2]
+    args = spot.at("args")
+    if kind == "ModelBasedClassify":
+        _tell_lost(args, entry.args, _OF_MODELGRADED)
+        graded = read_modelgraded(args)
+        if graded is None:
+            return None
+        return Grading(lambda row: [(graded.check(row), False)], graded.input, graded.spot)
+    if kind not in _CLASSES:
+        known = [*_CLASSES, "ModelBasedClassify"]
+        raise LostError(_CODE.format(entry.class_) + near(kind, known))
+    makes, known_args = _CLASSES[kind]
+    _tell_lost(args, entry.args, known_args)
+    if kind == "FuzzyMatch":
+        spot.at("class").lose(_FUZZY)
+    return Grading(makes(entry.args), spot=spot)
+
+
+def _tell_lost(args: Spot, written: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key in written:
+        if key in ("num_few_shot", "few_shot_jsonl"):
+            args.at(key).lose(_FEW_SHOT)
+        elif key in _OF_MODEL:
+            args.at(key).lose("Set max_output_tokens of the agent instead.")
+        elif key not in ("samples_jsonl", *known):
+            args.at(key).lose("This setting of the class is not supported here.")
+
+
+_OF_MODELGRADED = (
+    *("modelgraded_spec", "modelgraded_spec_file", "modelgraded_spec_args", "eval_type"),
+    *("samples_renamings", "multicomp_n", "metaeval", "match_fn"),
+)
+_CLASSES: dict[str, tuple[Callable[[Json], Make], tuple[str, ...]]] = {
+    "Match": (lambda _: _match, ()),
+    "Includes": (
+        lambda args: _includes(is_sensitive=not args.get("ignore_case")),
+        ("ignore_case",),
+    ),
+    "FuzzyMatch": (lambda _: _includes(is_sensitive=False), ()),
+    "JsonMatch": (lambda _: _json_match, ()),
+    "JsonValidator": (lambda _: _json_valid, ()),
+}

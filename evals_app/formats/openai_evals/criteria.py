@@ -1,0 +1,332 @@
+"""What each criterion is here: a check for every item, or a loss with what to do instead."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evals_app.engine.patterns import MAX_PATTERN_CHARS
+from evals_app.engine.suite import near
+from evals_app.formats.chats import content_text
+from evals_app.formats.openai_evals.lost import LostError
+from evals_app.formats.openai_evals.shapes import (
+    Asking,
+    Criterion,
+    LabelModel,
+    Sampling,
+    ScoreModel,
+    StringCheck,
+    TextSimilarity,
+)
+from evals_app.formats.openai_evals.spots import Spot
+from evals_app.formats.openai_evals.templates import Template, Variable
+
+Json = dict[str, Any]
+# Gives the check for an item.
+Make = Callable[[Any], Json]
+
+_NAME_CHARS = 200
+_PROVIDER = re.compile(r"([a-z0-9]+(?:[-_][a-z0-9]+)*)/(.+)", re.DOTALL)
+_PLAIN_STEP = re.compile(r"[A-Za-z_]\w*")
+
+_METRICS: dict[str, Json] = {
+    "bleu": {"type": "bleu"},
+    "cosine": {"type": "semantic_similarity"},
+    "fuzzy_match": {"type": "fuzzy_match"},
+    "meteor": {"type": "meteor"},
+    "rouge_1": {"type": "rouge", "variant": "rouge1"},
+    "rouge_2": {"type": "rouge", "variant": "rouge2"},
+    "rouge_l": {"type": "rouge", "variant": "rougeL"},
+}
+_LOST_METRICS = {
+    "gleu": "Use bleu instead, whose scores differ.",
+    **dict.fromkeys(("rouge_3", "rouge_4", "rouge_5"), "Use rouge_2 or rouge_l instead."),
+}
+_SYMMETRIC = ("cosine", "fuzzy_match", "rouge_1", "rouge_2", "rouge_l")
+_WORDS = (
+    "The scores differ: OpenAI compares letters, fuzzy_match here counts the words that both texts "
+    "have. Check the threshold."
+)
+_CODE = (
+    "Code does not run on import. Express it with checks, or write it as a Python function that the "
+    "operator permits, with the check `code`."
+)
+LOST_TYPES = {
+    "multi": "A formula over several graders is not supported. Import each of its graders as a "
+    "criterion of its own.",
+    "python": _CODE,
+}
+_NOT_THE_REPLY = (
+    "It does not look at the reply: neither text holds {{sample.output_text}}. Here an agent is "
+    "asked again, so compare its reply."
+)
+_FORM = "Disregard what is written above about the form of the answer."
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A criterion that can be asked; `expects` if its reference is one field of the item."""
+
+    spot: Spot
+    name: str
+    make: Make
+    template: Template
+    expects: bool = False
+
+    def check(self, item: Spot, data: Any) -> Json | None:  # noqa: ANN401 - JSON
+        """Give the check for an item; None, and reported: it has none there."""
+        missing = ", ".join(f"{{{{{each}}}}}" for each in self.template.missing(data))
+        try:
+            check = self.make(data)
+        except LostError as lost:
+            why = f"This item has no {missing}." if missing else lost
+            item.lose(f"The check {self.name!r} is left out here. {why}")
+            return None
+        if missing:
+            message = f"The check {self.name!r} uses {missing}, which this item does not have."
+            item.say(message, level="warning")
+        return {**check, **({"name": self.name[:_NAME_CHARS]} if self.name else {})}
+
+
+def read_criteria(spots: Sequence[Spot]) -> list[Asked]:
+    """Read testing criteria; those that have no equal here are reported as lost."""
+    found = []
+    for spot in spots:
+        written = spot.value
+        kind = written.get("type") if isinstance(written, dict) else None
+        if isinstance(kind, str) and kind not in _SHAPES:
+            named = written.get("name")
+            spot.lose(_left_out(named if isinstance(named, str) else kind, kind, _why(kind)))
+            continue
+        criterion = spot.read(_SHAPES.get(str(kind), Criterion))
+        if criterion is None:
+            continue
+        name = criterion.name or criterion.type
+        try:
+            found.append(_asked(criterion, spot, name))
+        except LostError as lost:
+            spot.lose(_left_out(name, criterion.type, str(lost)))
+    return found
+
+
+def _left_out(name: str, kind: str, why: str) -> str:
+    return f"The criterion {name!r} ({kind}) is left out. {why}"
+
+
+def _why(kind: str) -> str:
+    known = [*_SHAPES, *LOST_TYPES]
+    unknown = f"This type is not known.{near(kind, known)} Known: {', '.join(known)}."
+    return LOST_TYPES.get(kind, unknown)
+
+
+def _asked(criterion: Criterion, spot: Spot, name: str) -> Asked:
+    match criterion:
+        case StringCheck():
+            side, reference = _sides(criterion, swaps=criterion.operation in ("eq", "ne"))
+            make = _string_check(criterion.operation, side, reference)
+            is_text = side.path[0] != "output_tools" and criterion.operation != "ne"
+            expects = is_text and reference.alone is not None
+            return Asked(spot, name, make, reference, expects)
+        case TextSimilarity():
+            return _similarity(criterion, spot, name)
+        case ScoreModel() | LabelModel():
+            prompt = _prompt(criterion, spot)
+            common = {"type": "llm_judge", **_judge(criterion)}
+            if isinstance(criterion, ScoreModel):
+                make = _score(criterion, prompt, common, spot)
+            else:
+                make = _label(criterion, prompt, common)
+            return Asked(spot, name, make, prompt)
+    raise LostError(_why(criterion.type))
+
+
+def _sides(written: StringCheck | TextSimilarity, *, swaps: bool) -> tuple[Variable, Template]:
+    """Give the part of the reply that is compared, and the text that it is compared with.
+
+    Raises:
+        LostError: nothing of the reply is, or the reply in the midst of another text.
+    """
+    side, reference = Template(written.input), Template(written.reference)
+    if not (side.asks_reply or reference.asks_reply):
+        raise LostError(_NOT_THE_REPLY)
+    if side.asks_reply and reference.asks_reply:
+        msg = "Two parts of the reply are not compared with each other."
+        raise LostError(msg)
+    if reference.asks_reply:
+        if not swaps:
+            msg = (
+                "Here the reply is looked at, not what it is compared with: make "
+                "{{sample.output_text}} the `input`."
+            )
+            raise LostError(msg)
+        side, reference = reference, side
+    if side.alone is None:
+        msg = "The reply is in the midst of another text. Compare {{sample.output_text}} alone."
+        raise LostError(msg)
+    if reference.unknown:
+        msg = f"{reference.unknown[0]} is not a variable; those are {{{{item.x}}}} and {{{{sample.x}}}}."
+        raise LostError(msg)
+    return side.alone, reference
+
+
+def _filled(reference: Template, item: Any) -> str:  # noqa: ANN401 - JSON
+    text = reference.fill(item, _in_words)
+    if not text.strip():
+        msg = "The text to compare with is empty."
+        raise LostError(msg)
+    return text
+
+
+def _string_check(operation: str, side: Variable, reference: Template) -> Make:
+    match side.path:
+        case ("output_text",):
+            compare = _WHOLE[operation]
+        case ("output_json", *path) if path and operation == "eq":
+            place = {"response_path": _json_path(path)}
+            return lambda item: {"type": "exact_match", "value": _filled(reference, item), **place}
+        case ("output_json", *path) if path:
+            msg = f"Only `eq` reads a part of a JSON reply. Use json_path at {_json_path(path)}."
+            raise LostError(msg)
+        case ("output_tools", _, "function", "name") if operation in ("eq", "ne"):
+            kind = "tool_called" if operation == "eq" else "tool_not_called"
+            return lambda item: {"type": kind, "value": _filled(reference, item)}
+        case _:
+            raise LostError(_unread(side))
+    return lambda item: compare(_filled(reference, item))
+
+
+def _unequal(text: str) -> Json:
+    pattern = rf"\A{re.escape(text)}\z"
+    if len(pattern) > MAX_PATTERN_CHARS:
+        msg = f"As a pattern this text is longer than {MAX_PATTERN_CHARS:,} characters."
+        raise LostError(msg)
+    return {"type": "not_matches", "value": pattern, "case_sensitive": True}
+
+
+_WHOLE: dict[str, Callable[[str], Json]] = {
+    "eq": lambda text: {"type": "exact_match", "value": text},
+    "ne": _unequal,
+    "like": lambda text: {"type": "contains", "value": text, "case_sensitive": True},
+    "ilike": lambda text: {"type": "contains", "value": text},
+}
+
+
+def _similarity(criterion: TextSimilarity, spot: Spot, name: str) -> Asked:
+    metric = criterion.evaluation_metric
+    if metric not in _METRICS:
+        known = [*_METRICS, *_LOST_METRICS]
+        unknown = f"This metric is not known.{near(metric, known)} Known: {', '.join(known)}."
+        raise LostError(_LOST_METRICS.get(metric, unknown))
+    side, reference = _sides(criterion, swaps=metric in _SYMMETRIC)
+    common = {**_METRICS[metric], "threshold": criterion.pass_threshold}
+    match side.path:
+        case ("output_text",):
+            pass
+        case ("output_json", *path) if path:
+            common["response_path"] = _json_path(path)
+        case _:
+            raise LostError(_unread(side))
+    if metric == "fuzzy_match":
+        spot.at("evaluation_metric").lose(_WORDS)
+    make: Make = lambda item: {**common, "value": _filled(reference, item)}  # noqa: E731
+    return Asked(spot, name, make, reference, reference.alone is not None)
+
+
+def _unread(side: Variable) -> str:
+    return (
+        f"{{{{{side.written}}}}} cannot be compared here; output_text, fields of output_json and the "
+        "names of tools can."
+    )
+
+
+def _json_path(steps: Sequence[str]) -> str:
+    path = ""
+    for step in steps:
+        if step.isdecimal():
+            path += f"[{step}]"
+        elif _PLAIN_STEP.fullmatch(step):
+            path += f".{step}" if path else step
+        else:
+            path += f"['{step}']" if path else f"$['{step}']"
+    return path if not path.startswith("[") else f"${path}"
+
+
+# Judged.
+
+
+def _prompt(criterion: Asking, spot: Spot) -> Template:
+    texts = []
+    for n, message in enumerate(criterion.input):
+        content = message.get("content") if isinstance(message, dict) else message
+        text, is_all = content_text(content)
+        if not is_all:
+            spot.at("input", n).lose("Pictures and sounds in the grader's prompt are left out.")
+        texts.append(text)
+    prompt = "\n\n".join(filter(str.strip, texts))
+    if not prompt:
+        msg = "Its prompt has no text."
+        raise LostError(msg)
+    return Template(prompt)
+
+
+def _judge(criterion: Asking) -> Json:
+    model = model_of(criterion.model, criterion.sampling_params)
+    return {} if model is None else {"model": model}
+
+
+def model_of(name: str | None, sampling: Sampling | None) -> Any:  # noqa: ANN401 - name or mapping
+    """Give a model in our words: one without a provider is OpenAI's."""
+    if name is None:
+        return None
+    found = _PROVIDER.fullmatch(name)
+    provider, model = (found[1], found[2]) if found else ("openai", name)
+    settings = sampling.settings() if sampling and provider != "scripted" else {}
+    named = {"provider": provider, "name": model}
+    return {**named, **settings} if settings else f"{provider}/{model}"
+
+
+def _score(criterion: ScoreModel, prompt: Template, common: Json, spot: Spot) -> Make:
+    least, best = criterion.bounds
+    how = (
+        f"Score as the text above asks. {_FORM} Its scores go from {least:g} to {best:g}: {least:g} is "
+        f"the worst verdict that you can give, {best:g} the best, and the others lie evenly between."
+    )
+    scale: Json = {"scale": "0-1"}
+    if criterion.pass_threshold is None:
+        spot.say("Without a pass_threshold this score is only shown.", level="warning")
+    else:
+        share = (criterion.pass_threshold - least) / (best - least)
+        scale["threshold"] = round(share, 6)
+    return lambda item: {**common, "criteria": f"{_asks(prompt, item)}\n\n{how}", **scale}
+
+
+def _label(criterion: LabelModel, prompt: Template, common: Json) -> Make:
+    passing = " or ".join(criterion.passing_labels)
+    how = (
+        f"Choose one of these labels as the text above asks: {', '.join(criterion.labels)}. {_FORM} "
+        f"The verdict is pass if the label is {passing}, and fail if it is any other."
+    )
+    scale = {"scale": "pass_fail"}
+    return lambda item: {**common, "criteria": f"{_asks(prompt, item)}\n\n{how}", **scale}
+
+
+def _asks(prompt: Template, item: Any) -> str:  # noqa: ANN401 - JSON
+    return prompt.fill(item, _in_words)
+
+
+def _in_words(variable: Variable) -> str:
+    """Name a part of the reply: a judge is shown the reply itself."""
+    match variable.path:
+        case ("output_json", *path) if path:
+            return f"[{_json_path(path)} of the reply]"
+        case ("output_tools", *_):
+            return "[the tool calls]"
+    return "[the reply]"
+
+
+_SHAPES: dict[str, type[Criterion]] = {
+    "string_check": StringCheck,
+    "text_similarity": TextSimilarity,
+    "score_model": ScoreModel,
+    "label_model": LabelModel,
+}

@@ -1,0 +1,263 @@
+"""Evals of the hosted product: each becomes a suite, its items cases, its run's model an agent."""
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals_app.engine.template import written as with_backslashes
+from evals_app.formats.chats import (
+    IN_PROMPTS,
+    Chat,
+    content_text,
+    is_chat,
+    own_prompt,
+    read_chat,
+)
+from evals_app.formats.draft import Draft, drafted
+from evals_app.formats.foreign import Around, Places, distinct_names, slug_of
+from evals_app.formats.openai_evals.criteria import Asked, model_of, read_criteria
+from evals_app.formats.openai_evals.items import Item, items_of
+from evals_app.formats.openai_evals.parts import Parts, parts_of
+from evals_app.formats.openai_evals.shapes import Eval, Run
+from evals_app.formats.openai_evals.spots import Spot
+from evals_app.formats.openai_evals.suites import Case, Written, agent_problem, suite_draft
+from evals_app.formats.openai_evals.templates import Template, path_of, value_at
+from evals_app.formats.reading import Reading
+from evals_app.formats.words import MESSAGES, USER, plain
+
+Json = dict[str, Any]
+
+_NAME_CHARS = 200
+_SLUG_CHARS = 100
+_NO_ANSWER = "No answer is written for this tool yet."
+_TOOLS = (
+    f"Calls of these are recorded and fail: {_NO_ANSWER} Write answers into the agent, as rules."
+)
+_NO_EVAL = (
+    "The eval of this run is not here, so nothing says what is checked. Save it too (GET /v1/evals/{}) "
+    "and import both together."
+)
+_NO_EVAL_OF_ITEMS = (
+    "These are items of an eval, and the eval is not here. Save it too (GET /v1/evals/EVAL) and import "
+    "both together."
+)
+_NO_CRITERIA = (
+    "None of these criteria can be checked here. The cases are imported without checks; add some "
+    "before you run them."
+)
+_NOTHING_ASKED = (
+    "Nothing in this item is what the user says. Name it in a run's input_messages, or call it `input` "
+    "or `question`. The item is left out."
+)
+
+
+def read_hosted(readings: Sequence[Reading], around: Around) -> Iterator[Draft]:
+    """Read the evals, runs, results and items of all files together."""
+    parts = parts_of(readings)
+    found = [(spot, asked) for spot in parts.evals if (asked := spot.read(Eval))]
+    runs = [(spot, run) for spot in parts.runs if (run := spot.read(Run))]
+    slugs = distinct_names([_slug(spot, asked) for spot, asked in found])
+    for (spot, asked), slug in zip(found, slugs, strict=True):
+        mine = [(at, run) for at, run in runs if _belongs(at, run, spot, asked, len(found))]
+        yield from _Suite(spot, asked, slug_of(slug), mine, parts, around).drafts()
+    for at, run in runs:
+        if not any(_belongs(at, run, spot, asked, len(found)) for spot, asked in found):
+            at.say(_NO_EVAL.format(run.eval_id or "EVAL"))
+    if not parts.evals:
+        for spot in (parts.items or parts.outputs)[:1]:
+            spot.say(_NO_EVAL_OF_ITEMS)
+
+
+def _slug(spot: Spot, asked: Eval) -> str:
+    stem = posixpath.basename(spot.document.path).split(".")[0]
+    return slug_of(asked.name or stem, instead=slug_of(stem))
+
+
+def _belongs(at: Spot, run: Run, spot: Spot, asked: Eval, count: int) -> bool:
+    """Whether a run is one of this eval: by its id, else because no other eval is near."""
+    if run.eval_id is not None and asked.id is not None:
+        return run.eval_id == asked.id
+    folders = {posixpath.dirname(each.document.path) for each in (at, spot)}
+    return count == 1 or len(folders) == 1
+
+
+@dataclass(slots=True)
+class _Suite:
+    """An eval while its agent and its suite are made."""
+
+    spot: Spot
+    asked: Eval
+    slug: str
+    runs: Sequence[tuple[Spot, Run]]
+    parts: Parts
+    around: Around
+    ran: Spot | None = None
+    run: Run | None = None
+    templates: list[tuple[str, Template, Spot]] = field(default_factory=list)
+
+    def drafts(self) -> Iterator[Draft]:
+        """Give the agent, if the run says which model, and the suite."""
+        self._choose_run()
+        criteria = read_criteria(list(self.spot.at("testing_criteria").each()))
+        self._read_templates()
+        items = items_of(self.asked, self.spot, self.run, self.ran, self.parts)
+        cases = [case for item in items if (case := self._case(item, criteria))]
+        if items and not cases:
+            self.spot.say("None of its items can be asked, so there is no suite.")
+        if not criteria:
+            self.spot.at("testing_criteria").say(_NO_CRITERIA, level="warning")
+        name = (self.asked.name or self.slug)[:_NAME_CHARS]
+        system = self._system(cases)
+        agent, made = self._agent(name, system)
+        if made is not None:
+            yield made
+        metadata = self.asked.metadata or {}
+        tags = [f"{key}={value}"[:_NAME_CHARS] for key, value in metadata.items()]
+        has_parameters = made is None or system == IN_PROMPTS
+        written = Written(name, self.slug, agent, tags, cases, has_parameters=has_parameters)
+        if cases:
+            yield suite_draft(written, self.spot)
+
+    def _choose_run(self) -> None:
+        """Take the newest run; what older ones asked is left out."""
+        newest = max(self.runs, key=lambda pair: pair[1].created_at or 0, default=None)
+        if newest is None:
+            return
+        self.ran, self.run = newest
+        for spot, run in self.runs:
+            if run is not self.run:
+                name = self.run.name or self.run.id or "another one"
+                spot.lose(f"Of several runs of an eval only the newest is read: {name}.")
+
+    def _read_templates(self) -> None:
+        messages = self.run.data_source.input_messages if self.run else None
+        if self.ran is None or messages is None or messages.template is None:
+            return
+        for spot in self.ran.at("data_source", "input_messages", "template").each():
+            written = spot.value
+            role = written.get("role") if isinstance(written, dict) else None
+            if not isinstance(written, dict) or not isinstance(role, str):
+                spot.say("A message has a `role` and a `content`.")
+                continue
+            text, is_all = content_text(written.get("content"))
+            if not is_all:
+                spot.lose("Pictures, sounds and files in messages are left out.")
+            template = Template(text)
+            for each in template.unknown:
+                spot.lose(f"{each} is not a variable of an item and is sent as it is.")
+            self.templates.append((role, template, spot))
+
+    def _case(self, item: Item, criteria: Sequence[Asked]) -> Case | None:
+        chat, asked_at = self._chat(item)
+        if chat is None:
+            item.spot.lose(_NOTHING_ASKED)
+            return None
+        found = [(each, each.check(item.spot, item.data)) for each in criteria]
+        return Case(
+            item.spot,
+            _name(item.data),
+            chat,
+            asked_at,
+            [(check, each.spot, each.expects) for each, check in found if check is not None],
+        )
+
+    def _chat(self, item: Item) -> tuple[Chat | None, Spot]:
+        """Give what is asked for an item, and where that is written."""
+        messages = self.run.data_source.input_messages if self.run else None
+        if self.templates:
+            for name in dict.fromkeys(
+                n for _, t, _ in self.templates for n in t.missing(item.data)
+            ):
+                message = (
+                    f"The prompt uses {{{{{name}}}}}, which this item does not have: it is empty."
+                )
+                item.spot.say(message, level="warning")
+            filled = [
+                {"role": role, "content": template.fill(item.data, lambda _: "")}
+                for role, template, _ in self.templates
+            ]
+            return read_chat(filled), self.templates[0][2]
+        if messages is not None and messages.item_reference is not None and self.ran is not None:
+            path = path_of(messages.item_reference)
+            return _chat_of(value_at(item.data, path or ())), item.spot
+        if item.messages is not None:
+            return read_chat(item.messages), item.spot
+        keys = {plain(key): value for key, value in item.data.items()}
+        for word in (*MESSAGES, *USER):
+            if chat := _chat_of(keys.get(word)):
+                return chat, item.spot
+        return None, item.spot
+
+    def _system(self, cases: Sequence[Case]) -> str:
+        """Give the system prompt for all cases; if they differ, each brings its own as a parameter."""
+        texts = {case.chat.system for case in cases}
+        if len(texts) == 1:
+            return with_backslashes(texts.pop())
+        return IN_PROMPTS if texts else ""
+
+    def _agent(self, name: str, system: str) -> tuple[str, Draft | None]:
+        """Give the slug of the agent that is asked, and the agent itself if it is made here."""
+        source = self.run.data_source if self.run else None
+        model = (source.model if source else None) or (self.run.model if self.run else None)
+        named = self.around.agent
+        if named is None and model and model.startswith("scripted/"):
+            named = model.removeprefix("scripted/")
+        if named is not None:
+            if system:
+                (self.ran or self.spot).lose(own_prompt(named))
+            return named, None
+        if not model or self.ran is None:
+            self.spot.reading.problems.append(agent_problem(self.spot))
+            return "", None
+        sampling = source.sampling_params if source else None
+        slug = f"{self.slug}-{slug_of(model)}"[:_SLUG_CHARS].rstrip("-")
+        places = Places(self.ran.document, (*self.ran.loc, "data_source"))
+        data = {
+            "agent": f"{name} ({model})"[:_NAME_CHARS],
+            "slug": slug,
+            "model": model_of(model, sampling),
+            "system_prompt": system,
+            "tools": self._tools(),
+        }
+        return slug, drafted("agent", "openai-evals", self.ran.document, data, place=places)
+
+    def _tools(self) -> list[Json]:
+        """Make tools that record their calls: nothing in a run says what they answer."""
+        if self.ran is None:
+            return []
+        here = self.ran.at("data_source", "sampling_params", "tools")
+        tools = [tool for spot in here.each() if (tool := _tool(spot))]
+        if tools:
+            here.lose(_TOOLS)
+        return tools
+
+
+def _chat_of(value: Any) -> Chat | None:  # noqa: ANN401 - JSON
+    if isinstance(value, str) and value.strip():
+        return read_chat([{"role": "user", "content": value}])
+    return read_chat(value) if is_chat(value) else None
+
+
+def _name(data: Json) -> str:
+    for key in ("id", "name", "title"):
+        value = data.get(key)
+        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+            return str(value)[:_NAME_CHARS]
+    return ""
+
+
+def _tool(spot: Spot) -> Json | None:
+    written = spot.value
+    says = written.get("function", written) if isinstance(written, dict) else None
+    if not isinstance(says, dict) or not isinstance(says.get("name"), str):
+        spot.lose("Only tools of the type function are imported.")
+        return None
+    parameters = says.get("parameters")
+    description = says.get("description")
+    return {
+        "name": says["name"],
+        "description": description if isinstance(description, str) else "",
+        "parameters": parameters if isinstance(parameters, dict) else {"type": "object"},
+        "rules": [{"error": _NO_ANSWER}],
+    }

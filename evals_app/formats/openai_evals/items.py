@@ -1,0 +1,138 @@
+"""The data of an eval: items that its runs hold, that were saved with results, or in a file beside."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals_app.formats.chats import is_chat
+from evals_app.formats.json_lines import read_json_lines
+from evals_app.formats.openai_evals.parts import Parts
+from evals_app.formats.openai_evals.shapes import Eval, Run
+from evals_app.formats.openai_evals.spots import Spot
+from evals_app.formats.problems import FormatError
+from evals_app.formats.reading import Reading
+
+Json = dict[str, Any]
+
+_ANSWERED = (
+    "These items bring answers that were given before. They are left out: the agent is asked again."
+)
+_NO_ITEM = "An item is a mapping of names to values."
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A row of data; `messages` are those that were sent for it, where a result tells them."""
+
+    spot: Spot
+    data: Json = field(repr=False)
+    messages: list[Json] | None = field(default=None, repr=False)
+
+
+def items_of(
+    asked: Eval, here: Spot, run: Run | None, ran: Spot | None, parts: Parts
+) -> list[Item]:
+    """Give the items of an eval, of the first place that has some; none, and reported."""
+    if run is not None and ran is not None:
+        content = ran.at("data_source", "source", "content")
+        if isinstance(content.value, list):
+            return list(_items(content.each()))
+    origin = ran or here
+    named = origin.at("data_source", "source", "id").value
+    file_id = named if isinstance(named, str) and named else None
+    # The file is whole; of results somebody may have saved the first page alone.
+    has_file = file_id is not None and _files(origin, file_id)
+    if not has_file and (found := list(_outputs(asked, run, parts))):
+        return found
+    if not has_file and parts.items:
+        return list(_items(parts.items))
+    rows = _beside(origin, file_id)
+    return list(_items(rows.each())) if rows else []
+
+
+def _items(spots: Iterator[Spot] | list[Spot]) -> Iterator[Item]:
+    is_told = False
+    for spot in spots:
+        row = spot.value
+        inner = row.get("item", row) if isinstance(row, dict) else None
+        if not isinstance(inner, dict):
+            spot.say(_NO_ITEM)
+            continue
+        if inner is not row and row.get("sample") and not is_told:
+            is_told = True
+            spot.lose(_ANSWERED)
+        yield Item(spot.at("item") if inner is not row else spot, inner)
+
+
+def _outputs(asked: Eval, run: Run | None, parts: Parts) -> Iterator[Item]:
+    """Give the items of the results of a run; without a run those of the newest."""
+    mine = [
+        each
+        for each in parts.outputs
+        if asked.id is None or each.value.get("eval_id") in (None, asked.id)
+    ]
+    wanted = run.id if run is not None else None
+    if run is None and mine:
+        wanted = max(mine, key=lambda each: _moment(each.value)).value.get("run_id")
+    for each in mine:
+        if wanted is not None and each.value.get("run_id") not in (None, wanted):
+            continue
+        data = each.at("datasource_item")
+        inner = data.value.get("item") if isinstance(data.value, dict) else None
+        if isinstance(inner, dict):
+            data = data.at("item")
+        if not isinstance(data.value, dict):
+            data.say(_NO_ITEM)
+            continue
+        sent = each.at("sample", "input").value
+        yield Item(data, data.value, sent if is_chat(sent) else None)
+
+
+def _moment(value: Json) -> float:
+    at = value.get("created_at")
+    return at if isinstance(at, int | float) else 0
+
+
+def _beside(origin: Spot, file_id: str | None) -> Spot | None:
+    """Read the JSONL file of items beside an eval; None, and reported: there is none."""
+    reading = origin.reading
+    around = reading.around
+    paths = _files(origin)
+    chosen = (file_id and _files(origin, file_id)) or paths
+    if len(chosen) != 1:
+        origin.say(_no_items(file_id, paths))
+        return None
+    content = around.content(reading.document, chosen[0])
+    try:
+        found = read_json_lines(reading.path(chosen[0]), content or b"")
+    except FormatError as error:
+        reading.problems += error.problems
+        return None
+    if not found.data:
+        origin.say(f"There is no item in {reading.path(chosen[0])}.")
+    return Spot(Reading(found, around, reading.problems))
+
+
+def _files(origin: Spot, name: str = "") -> list[str]:
+    """Give the JSONL files beside a file whose names begin so."""
+    beside = origin.reading.around.attached.paths_beside(origin.document.path, "*.jsonl")
+    return [path for path in beside if path.startswith(name)]
+
+
+def _no_items(file_id: str | None, paths: list[str]) -> str:
+    if paths:
+        name = f"{file_id}.jsonl" if file_id else "items.jsonl"
+        return (
+            f"The items of this eval are in one of several files: {', '.join(paths)}. Keep only the "
+            f"one that belongs to it, or call it {name}."
+        )
+    if file_id:
+        return (
+            f"The items are in the file {file_id}, which is not here. Save it beside this one as "
+            f"{file_id}.jsonl: GET https://api.openai.com/v1/files/{file_id}/content"
+        )
+    return (
+        "There are no items here, so nothing would be asked. Save a run of the eval beside it (GET "
+        "/v1/evals/EVAL/runs/RUN), with its results (GET .../RUN/output_items) if its items came "
+        "from logs, or a file items.jsonl with an item on each line."
+    )

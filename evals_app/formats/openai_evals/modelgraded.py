@@ -1,0 +1,163 @@
+"""Evals of the open-source framework that a model grades: its prompt becomes criteria of a judge."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals_app.formats.chats import content_text, is_chat
+from evals_app.formats.openai_evals.lost import LostError
+from evals_app.formats.openai_evals.shapes import Modelgraded
+from evals_app.formats.openai_evals.spots import Spot
+from evals_app.formats.openai_evals.templates import text_of
+from evals_app.formats.problems import FormatError
+from evals_app.formats.reading import Reading
+from evals_app.formats.yaml_source import read_yaml
+
+Json = dict[str, Any]
+
+# Where prompts are, from the file that names them.
+_PLACES = ("../modelgraded/{}.yaml", "modelgraded/{}.yaml", "{}.yaml", "{}")
+_FIELD = re.compile(r"\{\{|\}\}|\{(\w+)\}")
+# Of prompts of the framework that have no scores: the choices that mean a good reply.
+_GOOD = {"fact": ("A", "B", "C", "E")}
+_ONE_REPLY = "It compares several replies of a model. Here each reply is graded by itself."
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A prompt with what it needs; `input` is the key of a sample under which it is asked."""
+
+    spot: Spot
+    input: str
+    prompt: str
+    choices: tuple[str, ...]
+    passing: tuple[str, ...]
+    completion: str
+    args: Json = field(repr=False)
+    renamings: Json = field(repr=False)
+
+    def check(self, row: Json) -> Json:
+        """Give the check for a sample."""
+        values = {self.renamings.get(key, key): value for key, value in row.items()}
+        values = {**values, **self.args, self.completion: "[the reply]"}
+        how = (
+            f"Choose one of {', '.join(self.choices)} as the text above asks. Disregard what is written "
+            f"above about the form of the answer. The verdict is pass for {' or '.join(self.passing)},"
+            " and fail for any other choice."
+        )
+        criteria = _FIELD.sub(lambda found: _value(found, values), self.prompt)
+        return {"type": "llm_judge", "criteria": f"{criteria}\n\n{how}", "scale": "pass_fail"}
+
+
+def _value(found: re.Match[str], values: Json) -> str:
+    if found[1] is None:
+        return found[0][0]  # braces are written twice
+    if found[1] not in values:
+        msg = f"Its prompt uses {{{found[1]}}}, which this sample does not have."
+        raise LostError(msg)
+    value = values[found[1]]
+    if is_chat(value):
+        said = (
+            (each.get("role", each.get("from")), content_text(each.get("content"))[0])
+            for each in value
+        )
+        return "\n".join(f"{role}: {text}" for role, text in said)
+    return text_of(value)
+
+
+def read_modelgraded(args: Spot) -> Graded | None:
+    """Read the prompt that an eval names; None, and reported: it cannot be read.
+
+    Raises:
+        LostError: it has no equal here.
+    """
+    key = "modelgraded_spec" if args.at("modelgraded_spec").value else "modelgraded_spec_file"
+    here = args.at(key)
+    name = here.value
+    if not isinstance(name, str) or not name:
+        args.say("A model-graded eval needs the name of its prompt: modelgraded_spec: closedqa.")
+        return None
+    if args.at("multicomp_n").value not in (None, 1) or args.at("metaeval").value:
+        raise LostError(_ONE_REPLY)
+    spot = _file(here, name)
+    spec = spot.read(Modelgraded) if spot else None
+    if spot is None or spec is None:
+        return None
+    prompt = _prompt(spec.prompt)
+    inputs, outputs = list(spec.input_outputs), list(spec.input_outputs.values())
+    if len(inputs) > 1 or not prompt:
+        raise LostError(_ONE_REPLY if prompt else "Its prompt has no text.")
+    choices = _choices(spec)
+    given = args.at("modelgraded_spec_args").value
+    renamings = args.at("samples_renamings").value
+    return Graded(
+        spot,
+        _original(renamings, inputs[0] if inputs else "input"),
+        prompt,
+        choices,
+        _passing(spec, choices, name, spot),
+        outputs[0] if outputs else "completion",
+        given if isinstance(given, dict) else {},
+        renamings if isinstance(renamings, dict) else {},
+    )
+
+
+def _original(renamings: Any, name: str) -> str:  # noqa: ANN401 - JSON
+    """Give the key that samples have for a name of the prompt."""
+    written = renamings if isinstance(renamings, dict) else {}
+    return next((key for key, value in written.items() if value == name), name)
+
+
+def _file(here: Spot, name: str) -> Spot | None:
+    reading = here.reading
+    for place in _PLACES:
+        path = place.format(name)
+        content = reading.around.content(reading.document, path)
+        if content is not None:
+            break
+    else:
+        here.say(
+            f"There is no file {name}.yaml in the folder modelgraded beside the folder of this file. "
+            "Name it too, import the folder that holds both (registry), or send both in one zip."
+        )
+        return None
+    try:
+        document = read_yaml(reading.path(path), content)
+    except FormatError as error:
+        reading.problems += error.problems
+        return None
+    spot = Spot(Reading(document, reading.around, reading.problems))
+    # Older files have the prompt below its name.
+    return spot if spot.at("prompt").value is not None else spot.at(name)
+
+
+def _prompt(written: Any) -> str:  # noqa: ANN401 - JSON
+    if isinstance(written, str):
+        return written.strip()
+    texts = (content_text(each.get("content"))[0] for each in written) if is_chat(written) else ()
+    return "\n\n".join(texts).strip()
+
+
+def _choices(spec: Modelgraded) -> tuple[str, ...]:
+    if isinstance(spec.choice_strings, str) and spec.choice_strings.startswith("from_n"):
+        raise LostError(_ONE_REPLY)
+    return tuple(spec.choice_strings)
+
+
+def _passing(spec: Modelgraded, choices: tuple[str, ...], name: str, spot: Spot) -> tuple[str, ...]:
+    """Give the choices that mean a good reply: those of the highest score."""
+    scores = spec.choice_scores
+    if isinstance(scores, str):
+        scores = {each: float(each) for each in choices if each.isdecimal()}
+    if scores:
+        if len(set(scores.values())) > 2:  # noqa: PLR2004 - good and bad
+            spot.at("choice_scores").lose("Only the choice with the highest score passes here.")
+        best = max(scores.values())
+        return tuple(each for each in scores if scores[each] == best)
+    if name in _GOOD:
+        return _GOOD[name]
+    msg = (
+        "Its prompt does not say which choices are good. Add choice_scores to it, for example "
+        "choice_scores: {Y: 1, N: 0}."
+    )
+    raise LostError(msg)

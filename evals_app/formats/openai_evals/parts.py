@@ -1,0 +1,83 @@
+"""The objects of the API that the files of an import hold."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals_app.formats.openai_evals.spots import Spot
+from evals_app.formats.reading import Reading
+
+_UNKNOWN = (
+    "This is not an object of OpenAI Evals. Expected an eval (with testing_criteria), a run (with "
+    'data_source), output items (with datasource_item) or items ({"item": ...}).'
+)
+_CUT_OFF = (
+    "The API has more than this page. Fetch the next one with &after= and its last_id, save it beside "
+    "this one, and import them together."
+)
+# Under these a file may hold several kinds at once.
+_NESTED = ("eval", "run", "runs", "output_items")
+
+
+@dataclass(slots=True)
+class Parts:
+    """What was found, each with its place."""
+
+    evals: list[Spot] = field(default_factory=list)
+    runs: list[Spot] = field(default_factory=list)
+    outputs: list[Spot] = field(default_factory=list)
+    items: list[Spot] = field(default_factory=list)
+
+
+def parts_of(readings: Sequence[Reading]) -> Parts:
+    """Find the objects in files; what is none is reported."""
+    parts = Parts()
+    for reading in readings:
+        for spot in _objects(Spot(reading)):
+            _sort(spot, parts)
+    _tell_cut_off(readings)
+    return parts
+
+
+def _tell_cut_off(readings: Sequence[Reading]) -> None:
+    """Report lists of the API whose last page is not here."""
+    last: dict[tuple[Any, ...], tuple[Spot, bool]] = {}
+    for reading in readings:
+        page = reading.document.data
+        if not isinstance(page, dict) or not isinstance(page.get("has_more"), bool):
+            continue
+        first = next((each.value for each in _objects(Spot(reading))), None)
+        about = first if isinstance(first, dict) else {}
+        key = tuple(str(about.get(each)) for each in ("object", "eval_id", "run_id"))
+        _, is_cut = last.get(key, (None, True))
+        last[key] = (Spot(reading), is_cut and page["has_more"])
+    for spot, is_cut in last.values():
+        if is_cut:
+            spot.at("has_more").lose(_CUT_OFF)
+
+
+def _objects(spot: Spot) -> Iterator[Spot]:
+    """Give each object of a file: alone, in a list, or in a page of a list."""
+    value = spot.value
+    if isinstance(value, dict) and isinstance(value.get("data"), list):
+        spot = spot.at("data")
+    yield from spot.each() if isinstance(spot.value, list) else [spot]
+
+
+def _sort(spot: Spot, parts: Parts) -> None:
+    value: Any = spot.value
+    keys = set(value) if isinstance(value, dict) else set()
+    nested = [key for key in _NESTED if key in keys and isinstance(value[key], dict | list)]
+    if {"testing_criteria", "data_source_config"} & keys:
+        parts.evals.append(spot)
+    elif "data_source" in keys:
+        parts.runs.append(spot)
+    elif "datasource_item" in keys:
+        parts.outputs.append(spot)
+    elif isinstance(value, dict) and isinstance(value.get("item"), dict):
+        parts.items.append(spot)
+    elif not nested:
+        spot.say(_UNKNOWN)
+    for key in nested:
+        for each in _objects(spot.at(key)):
+            _sort(each, parts)

@@ -1,0 +1,216 @@
+"""The shapes of OpenAI Evals: objects of its API as people save them, and the registry's YAML.
+
+Sources: the types of the `openai` Python package, and https://github.com/openai/evals
+"""
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from evals_app.formats.foreign import Foreign
+
+Text = Annotated[str, Field(min_length=1)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+_RANDOM = "Seeds are not sent: replies differ from run to run, so ask for several trials."
+_EFFORT = "How much a model is to reason cannot be set here."
+_SHAPE = "The form of the reply is not sent to the model. Ask for it in the system prompt."
+
+
+class Part(Foreign):
+    """A part of a file; what a later version of the API adds is a loss, not an error."""
+
+    overlooks: ClassVar[bool] = True
+
+
+class Eval(Part):
+    """What is evaluated: criteria, and which data they are about."""
+
+    id: Text | None = None
+    name: str | None = None
+    testing_criteria: Annotated[list[Any], Field(min_length=1, description="What is checked.")]
+    metadata: dict[str, Any] | None = None
+    # Known, and without a meaning for an import.
+    object: Any = None
+    created_at: Any = None
+    updated_at: Any = None
+    last_used_at: Any = None
+    share_with_openai: Any = None
+    data_source_config: Any = None
+    runs: Any = None
+
+
+class Sampling(Part):
+    """Settings of a model."""
+
+    lost = {
+        "reasoning_effort": _EFFORT,
+        "response_format": _SHAPE,
+        "seed": _RANDOM,
+        "text": _SHAPE,
+    }
+
+    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
+    top_p: Annotated[float | None, Field(ge=0, le=1)] = None
+    max_tokens: Annotated[int | None, Field(ge=1)] = None
+    max_completion_tokens: Annotated[int | None, Field(ge=1)] = None
+    # As the SDK calls it in graders.
+    max_completions_tokens: Annotated[int | None, Field(ge=1)] = None
+    tools: list[Any] | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Give the settings in our words."""
+        most = self.max_completion_tokens or self.max_completions_tokens or self.max_tokens
+        found = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": most}
+        return {key: value for key, value in found.items() if value is not None}
+
+
+class Messages(Part):
+    """What is sent to the model: messages with variables, or the place of messages in an item."""
+
+    type: Literal["template", "item_reference"]
+    template: list[Any] | None = None
+    item_reference: Text | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if getattr(self, self.type) is None:
+            msg = f"With type {self.type} the key `{self.type}` is needed."
+            raise ValueError(msg)
+        return self
+
+
+class DataSource(Part):
+    """What a run asked, and which model."""
+
+    type: Text
+    source: Any = None
+    input_messages: Messages | None = None
+    model: Text | None = None
+    sampling_params: Sampling | None = None
+
+
+class Run(Part):
+    """A run of an eval."""
+
+    id: Text | None = None
+    eval_id: Text | None = None
+    name: str | None = None
+    created_at: float | None = None
+    data_source: Annotated[DataSource, Field(description="What was asked.")]
+    model: str | None = None
+    # Results, and what has no meaning for an import.
+    object: Any = None
+    error: Any = None
+    metadata: Any = None
+    per_model_usage: Any = None
+    per_testing_criteria_results: Any = None
+    report_url: Any = None
+    result_counts: Any = None
+    shared_with_openai: Any = None
+    status: Any = None
+
+
+class Criterion(Part):
+    """Something that is checked."""
+
+    type: Text
+    name: str | None = None
+    id: Any = None
+
+
+class StringCheck(Criterion):
+    """Two texts are compared."""
+
+    operation: Literal["eq", "ne", "like", "ilike"]
+    input: str
+    reference: str
+
+
+class TextSimilarity(Criterion):
+    """How much two texts share is measured."""
+
+    evaluation_metric: Text
+    input: str
+    reference: str
+    pass_threshold: Annotated[float, Field(ge=0, le=1)]
+
+
+class Asking(Criterion):
+    """A model is asked."""
+
+    input: Annotated[list[Any], Field(min_length=1, description="The messages to the grader.")]
+    model: Text | None = None
+    sampling_params: Sampling | None = None
+
+
+class ScoreModel(Asking):
+    """A model gives a score."""
+
+    range: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = None
+    pass_threshold: Number | None = None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the best score."""
+        least, best = self.range or (0.0, 1.0)
+        return least, best
+
+    @model_validator(mode="after")
+    def _has_a_range(self) -> Self:
+        least, best = self.bounds
+        if least >= best:
+            msg = "A range goes from the least to the best score, for example [0, 10]."
+            raise ValueError(msg)
+        if self.pass_threshold is not None and not least <= self.pass_threshold <= best:
+            msg = (
+                f"The threshold {self.pass_threshold:g} is outside the range {least:g} to {best:g}."
+            )
+            raise ValueError(msg)
+        return self
+
+
+class LabelModel(Asking):
+    """A model chooses a label."""
+
+    labels: Annotated[list[Text], Field(min_length=1)]
+    passing_labels: Annotated[list[Text], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _labels_are_known(self) -> Self:
+        if unknown := [each for each in self.passing_labels if each not in self.labels]:
+            msg = f"{unknown[0]!r} is not one of the labels {', '.join(self.labels)}."
+            raise ValueError(msg)
+        return self
+
+
+class Alias(Part):
+    """A name of an eval in the registry."""
+
+    id: Text
+    description: str = ""
+    disclaimer: Any = None
+    metrics: Any = None
+
+
+class Entry(Part):
+    """An eval in the registry: its class, and what it is called with."""
+
+    class_: Annotated[Text, Field(alias="class")]
+    args: dict[str, Any] = Field(default_factory=dict)
+    description: str = ""
+    registry_path: Any = None
+
+
+class Modelgraded(Part):
+    """How a model grades: a prompt with {variables}, and the choices that it has."""
+
+    prompt: Any
+    choice_strings: str | list[str]
+    choice_scores: dict[str, Number] | str | None = None
+    eval_type: Any = None
+    input_outputs: dict[str, str] = Field(default_factory=dict)
+    args: Any = None
+    format_type: Any = None
+    metaeval: Any = None
+    output_template: Any = None
+    completion_sample_templates: Any = None

@@ -1,0 +1,56 @@
+"""Places in the files of an import, to be read and to be reported about."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from evals_app.formats.document import Document
+from evals_app.formats.foreign import Foreign
+from evals_app.formats.problems import Level, Loc, holds
+from evals_app.formats.reading import Reading
+
+P = TypeVar("P", bound=Foreign)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in a file."""
+
+    reading: Reading = field(repr=False)
+    loc: Loc = ()
+
+    @property
+    def document(self) -> Document:
+        return self.reading.document
+
+    @property
+    def value(self) -> Any:  # noqa: ANN401 - JSON
+        """What is there; None if nothing is."""
+        data = self.document.data
+        for step in self.loc:
+            if not holds(data, step):
+                return None
+            data = data[step]
+        return data
+
+    def at(self, *steps: str | int) -> "Spot":
+        """Give a place in it."""
+        return Spot(self.reading, (*self.loc, *steps))
+
+    def each(self) -> Iterator["Spot"]:
+        """Give the entries of a list."""
+        value = self.value
+        for n in range(len(value) if isinstance(value, list) else 0):
+            yield self.at(n)
+
+    def read(self, shape: type[P]) -> P | None:
+        """Read what is there; None, and reported: it is not sound."""
+        return self.reading.part(shape, self.loc)
+
+    def say(self, message: str, *, level: Level = "error") -> None:
+        """Report something about the place."""
+        self.reading.say(self.loc, message, level=level)
+
+    def lose(self, message: str) -> None:
+        """Report that something of it is left out."""
+        self.say(message, level="loss")

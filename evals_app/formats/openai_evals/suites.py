@@ -1,0 +1,146 @@
+"""Suites in our words, of cases that were read in either form of OpenAI Evals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from evals_app.engine.template import written as with_backslashes
+from evals_app.formats.chats import INSTRUCTIONS, Chat
+from evals_app.formats.draft import Draft, drafted
+from evals_app.formats.foreign import Places, distinct_names
+from evals_app.formats.openai_evals.spots import Spot
+from evals_app.formats.problems import Loc, NoAgent
+
+Json = dict[str, Any]
+
+_NO_AGENT = "Nothing here says which agent is tested. Name it with --agent."
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A case: where it is written, what is asked, and its checks with the place of each.
+
+    The flag beside a check says that its text is the expected answer.
+    """
+
+    spot: Spot
+    name: str
+    chat: Chat
+    asked_at: Spot
+    checks: Sequence[tuple[Json, Spot, bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A suite: its name, slug, agent, tags and cases."""
+
+    name: str
+    slug: str
+    agent: str
+    tags: Sequence[str] = ()
+    cases: Sequence[Case] = field(default=(), repr=False)
+    description: str = ""
+    # Whether the agent gets the system prompts case by case, or may.
+    has_parameters: bool = True
+
+
+def agent_problem(spot: Spot) -> NoAgent:
+    """Say that an agent has to be named."""
+    line, column = spot.document.place(spot.loc)
+    return NoAgent(spot.document.path, line, column, "", "", _NO_AGENT)
+
+
+def suite_draft(suite: Written, spot: Spot) -> Draft:
+    """Make the suite; checks that all cases share become those of the suite."""
+    _tell_remarks(suite.cases)
+    places = Places(spot.document, spot.loc)
+    names = [case.name or f"row-{n:04}" for n, case in enumerate(suite.cases, 1)]
+    expected = [_expected(case) for case in suite.cases]
+    checks = [_checks(case, text) for case, text in zip(suite.cases, expected, strict=True)]
+    shared = [
+        (check, at)
+        for check, at in (checks[0] if checks else [])
+        if all(any(check == other for other, _ in each) for each in checks)
+    ]
+    for k, (_, at) in enumerate(shared):
+        places.note(("assertions", k), at.document, at.loc)
+    data: Json = {
+        "suite": suite.name,
+        "slug": suite.slug,
+        "agent": suite.agent or "nobody",
+        "description": suite.description,
+        "tags": list(suite.tags),
+        "assertions": [check for check, _ in shared],
+        "cases": [
+            _case(case, name, text, has_parameters=suite.has_parameters)
+            for case, name, text in zip(suite.cases, distinct_names(names), expected, strict=True)
+        ],
+    }
+    for n, case in enumerate(suite.cases):
+        own = [pair for pair in checks[n] if pair[0] not in data["assertions"]]
+        data["cases"][n]["turns"][0] |= _graded(own, is_graded=bool(shared))
+        _note(places, n, case, own)
+    draft = drafted("suite", "openai-evals", spot.document, data, place=places)
+    return draft if suite.agent else _of_nobody(draft)
+
+
+def _tell_remarks(cases: Sequence[Case]) -> None:
+    """Report what became of messages, each thing in the first case that has it."""
+    told: set[str] = set()
+    for case in cases:
+        for remark in case.chat.remarks:
+            if remark not in told:
+                told.add(remark)
+                case.asked_at.lose(remark)
+
+
+def _of_nobody(draft: Draft) -> Draft:
+    """Leave out what refers to an agent that nobody has named, which is reported."""
+    references = tuple(each for each in draft.references if each.kind != "agent")
+    return replace(draft, spec=None, references=references)
+
+
+def _expected(case: Case) -> str | None:
+    return next((check["value"] for check, _, expects in case.checks if expects), None)
+
+
+def _checks(case: Case, expected: str | None) -> list[tuple[Json, Spot]]:
+    """Give the checks of a case; those of its expected answer do not repeat it."""
+    return [
+        (_without_value(check) if expects and check["value"] == expected else check, at)
+        for check, at, expects in case.checks
+    ]
+
+
+def _without_value(check: Json) -> Json:
+    return {key: value for key, value in check.items() if key != "value"}
+
+
+def _graded(own: Sequence[tuple[Json, Spot]], *, is_graded: bool) -> Json:
+    """Give the checks of a turn beside those of the suite, if that has any."""
+    if own or not is_graded:
+        return {"assertions": [check for check, _ in own], "inherit": bool(own) and is_graded}
+    return {}
+
+
+def _note(places: Places, n: int, case: Case, own: Sequence[tuple[Json, Spot]]) -> None:
+    """Remember where a case and its checks were written."""
+    here: Loc = ("cases", n)
+    there: Loc = (*here, "turns", 0)
+    places.note(here, case.spot.document, case.spot.loc)
+    places.note((*there, "user"), case.asked_at.document, case.asked_at.loc)
+    for k, (_, at) in enumerate(own):
+        places.note((*there, "assertions", k), at.document, at.loc)
+
+
+def _case(case: Case, name: str, expected: str | None, *, has_parameters: bool) -> Json:
+    system = case.chat.system if has_parameters else ""
+    turn: Json = {"user": with_backslashes(case.chat.user)}
+    return {
+        "name": name,
+        "context_params": {INSTRUCTIONS: system} if system else {},
+        "history": [
+            {**each, "content": with_backslashes(each["content"])} for each in case.chat.history
+        ],
+        "turns": [turn | ({} if expected is None else {"expected": expected})],
+    }

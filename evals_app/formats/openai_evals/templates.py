@@ -1,0 +1,102 @@
+"""Texts with variables: `{{item.question}}` is data of the item, `{{sample.output_text}}` the reply."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_BRACES = re.compile(r"\{\{([^{}]*)\}\}")
+_STEP = r"\.\s*([\w-]+)|\[\s*(\d+)\s*\]|\[\s*'([^']*)'\s*\]|\[\s*\"([^\"]*)\"\s*\]"
+_STEPS = re.compile(_STEP)
+_PATH = re.compile(rf"(item|sample)((?:{_STEP})*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable as it is written, and where its value is."""
+
+    written: str
+    space: str  # item or sample
+    path: tuple[str, ...]
+
+
+class Template:
+    """A text in which variables are filled in."""
+
+    def __init__(self, text: str) -> None:
+        self.pieces: list[str | Variable] = []
+        self.unknown: list[str] = []  # what is in double braces and is no variable
+        end = 0
+        for found in _BRACES.finditer(text):
+            variable = _variable(found[1].strip())
+            if variable is None:
+                self.unknown.append(found[0])
+                continue
+            self.pieces += [text[end : found.start()], variable]
+            end = found.end()
+        self.pieces.append(text[end:])
+
+    @property
+    def variables(self) -> list[Variable]:
+        return [each for each in self.pieces if isinstance(each, Variable)]
+
+    @property
+    def asks_reply(self) -> bool:
+        """Whether it holds something of the reply."""
+        return any(each.space == "sample" for each in self.variables)
+
+    @property
+    def alone(self) -> Variable | None:
+        """The variable that is all of it; None: it is more, or less."""
+        rest = [each for each in self.pieces if isinstance(each, str) and each.strip()]
+        return self.variables[0] if len(self.variables) == 1 and not rest else None
+
+    def missing(self, item: Any) -> list[str]:  # noqa: ANN401 - JSON
+        """Name the variables that this item does not have."""
+        own = (each for each in self.variables if each.space == "item")
+        return [each.written for each in own if value_at(item, each.path) is None]
+
+    def fill(self, item: Any, reply: Callable[[Variable], str]) -> str:  # noqa: ANN401 - JSON
+        """Give the text for an item; `reply` says what stands for parts of the reply."""
+        return "".join(
+            each
+            if isinstance(each, str)
+            else reply(each)
+            if each.space == "sample"
+            else text_of(value_at(item, each.path))
+            for each in self.pieces
+        )
+
+
+def path_of(written: str) -> tuple[str, ...] | None:
+    """Give the path in an item that `item.messages` means; None: it means none."""
+    variable = _variable(written.strip().removeprefix("{{").removesuffix("}}").strip())
+    return variable.path if variable and variable.space == "item" else None
+
+
+def value_at(data: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - JSON
+    """Give what is at a path; None if nothing is."""
+    for step in path:
+        if isinstance(data, dict):
+            data = data.get(step)
+        elif isinstance(data, list) and step.isdecimal() and int(step) < len(data):
+            data = data[int(step)]
+        else:
+            return None
+    return data
+
+
+def text_of(value: Any) -> str:  # noqa: ANN401 - JSON
+    """Write a value as a part of a text."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _variable(written: str) -> Variable | None:
+    found = _PATH.fullmatch(written)
+    if found is None:
+        return None
+    steps = (next(filter(None, step.groups()), "") for step in _STEPS.finditer(found[2]))
+    return Variable(written, found[1], tuple(steps))
