@@ -45,7 +45,11 @@ def rows_place(data: Any) -> Loc | None:  # noqa: ANN401 - JSON
 def _ask_something(rows: list[Any]) -> bool:
     """Whether one of the first rows has a column of messages."""
     words = {*USER, *MESSAGES}
-    return any(
-        isinstance(row, dict) and any(plain(key) in words for key in row)
-        for row in rows[:_LOOKED_AT]
-    )
+    found = (row for row in map(record_in, rows[:_LOOKED_AT]) if isinstance(row, dict))
+    return any(plain(key) in words for row in found for key in row)
+
+
+def record_in(row: Any) -> Any:  # noqa: ANN401 - JSON
+    """Give the record that a row is; items of OpenAI Evals are wrapped: `{"item": {...}}`."""
+    is_wrapped = isinstance(row, dict) and isinstance(row.get("item"), dict)
+    return row["item"] if is_wrapped else row

@@ -1,4 +1,5 @@
 import io
+import json
 import re
 import zipfile
 from html.parser import HTMLParser
@@ -145,6 +146,34 @@ def test_a_table_that_names_no_agent_is_a_question_not_a_mistake(admin_client: C
     assert "New suite greetings: 1 case for the agent echo" in page.text.replace("add_circle", "")
     assert "Imported: 1 suite." in page.press_import().text
     assert Suite.objects.get().agent.slug == "echo"
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        pytest.param("exam.jsonl", {"question": "Hi", "answer": "Hello"}, id="data set"),
+        pytest.param(
+            "samples.jsonl", {"input": "Hi", "ideal": "Hello"}, id="samples of OpenAI Evals"
+        ),
+    ],
+)
+def test_rows_of_json_ask_for_their_agent_too(
+    admin_client: Client, name: str, row: dict[str, str]
+) -> None:
+    check(admin_client, {"echo.agent.yaml": AGENT}).press_import()
+
+    asked = check(admin_client, {name: json.dumps(row).encode()})
+
+    assert "Which agent is asked?" in asked.text
+    asked.choose_agent("echo").press_import()
+    assert Suite.objects.get().slug == name.partition(".")[0]
+
+
+def test_a_mistake_in_a_row_of_json_is_shown_with_its_line(admin_client: Client) -> None:
+    page = check(admin_client, {"exam.jsonl": b'{"question": "Hi", "expcted": "x"}\n'})
+
+    assert "expcted" in page.text
+    assert "'expected'" in page.text
 
 
 def test_a_table_that_names_its_agent_asks_nothing(admin_client: Client) -> None:

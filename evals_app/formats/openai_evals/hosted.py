@@ -40,7 +40,7 @@ _NO_EVAL = (
 )
 _NO_EVAL_OF_ITEMS = (
     "These are items of an eval, and the eval is not here. Save it too (GET /v1/evals/EVAL) and import "
-    "both together."
+    "both together; or import the items alone, as a table: --format table."
 )
 _NO_CRITERIA = (
     "None of these criteria can be checked here. The cases are imported without checks; add some "

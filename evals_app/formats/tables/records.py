@@ -13,7 +13,7 @@ from evals_app.formats.foreign import distinct_names
 from evals_app.formats.problems import Level, Loc, Problem
 from evals_app.formats.tables.table import NO_NAME, Table
 from evals_app.formats.tables.texts import in_cell
-from evals_app.formats.words import EXPECTED, MESSAGES, NAME, USER, plain, rows_place
+from evals_app.formats.words import EXPECTED, MESSAGES, NAME, USER, plain, record_in, rows_place
 
 Json = dict[str, Any]
 
@@ -110,7 +110,9 @@ class _Reader:
 
     def record(self, n: int, row: Any) -> _Record:  # noqa: ANN401 - JSON
         """Read a record: what has a meaning of its own here, and everything else as it is."""
-        here = (*self.above, n)
+        here: Loc = (*self.above, n)
+        if (inner := record_in(row)) is not row:
+            row, here = inner, (*here, "item")
         if not isinstance(row, dict):
             message = 'A row is written {"input": "...", "expected": "..."}.'
             self.problems.append(self.document.problem(here, message))

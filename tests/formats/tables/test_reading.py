@@ -469,6 +469,28 @@ def test_a_case_that_asserts_nothing_is_warned_of() -> None:
     assert "Nothing is asserted" in warning.message
 
 
+@pytest.mark.parametrize(
+    ("header", "lost"),
+    [
+        pytest.param("question,expectedResponse,metadata", ["C1"], id="Copilot Studio"),
+        pytest.param("id,input,expected_output,metadata,status", ["D1", "E1"], id="Langfuse"),
+        pytest.param("input,target", [], id="input and target"),
+        pytest.param("prompt,completion", [], id="prompt and completion"),
+        pytest.param("Question,Gold", [], id="gold"),
+        pytest.param("query,output,#internal", [], id="output"),
+    ],
+)
+def test_tables_of_other_tools_are_understood(header: str, lost: list[str]) -> None:
+    row = ",".join(f"cell {n}" for n, _ in enumerate(header.split(",")))
+
+    found = read(f"{header}\n{row}\n")
+
+    (turn,) = found.suites[0].spec.cases[0].turns
+    assert turn.user.startswith("cell")
+    assert turn.expected is not None
+    assert [each.keys for each in found.losses] == lost
+
+
 def test_what_is_no_table_is_refused_under_this_name() -> None:
     with pytest.raises(FormatError, match="no rows"):
         read_files([SourceFile("a.yaml", b"prompts: []")], dialect="table")

@@ -192,6 +192,15 @@ def test_other_files_with_rows_are_read_too(data: Any) -> None:
     assert turns(data, path="set.yaml") == [{"user": "a", "expected": "b"}]
 
 
+def test_items_of_openai_evals_may_be_rows() -> None:
+    source = SourceFile("x.jsonl", b'{"item": {"question": "a", "answer": "b", "x": 1}}')
+
+    found = read_files([source], known=KNOWN, agent="desk", dialect="table")
+
+    assert found.suites[0].spec.cases[0].turns[0].user == "a"
+    assert [each.keys for each in found.losses] == ["[0].item.x"]
+
+
 def test_what_stands_beside_the_rows_is_a_loss() -> None:
     data = {"cases": [{"inputs": "a"}], "evaluators": ["Equals"]}
 
