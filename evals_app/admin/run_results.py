@@ -53,11 +53,11 @@ class CauseGroup:
     title: str
     badge: SafeString
     total: int
-    rows: tuple[Execution, ...]
+    reasons: tuple[tuple[str, tuple[Execution, ...]], ...]  # each with all that it is true of
 
     @property
     def more(self) -> int:
-        return self.total - len(self.rows)
+        return self.total - sum(len(rows) for _, rows in self.reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +181,18 @@ def causes(run: Run) -> list[CauseGroup]:
             title=CAUSES[cause],
             badge=badge(grouped[cause][0].verdict),
             total=totals[cause],
-            rows=tuple(grouped[cause]),
+            reasons=_by_reason(grouped[cause]),
         )
         for cause in order
     ]
+
+
+def _by_reason(rows: Iterable[Execution]) -> tuple[tuple[str, tuple[Execution, ...]], ...]:
+    """Bring together what went wrong in the same words; the first case comes first."""
+    found: dict[str, list[Execution]] = {}
+    for row in rows:
+        found.setdefault(row.reason, []).append(row)
+    return tuple((reason, tuple(each)) for reason, each in found.items())
 
 
 def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[CaseLine]:

@@ -1,8 +1,15 @@
 import pytest
 
-from evals_app.admin.run_results import MOST_OF_A_CAUSE, causes, gate_line, headline, results
+from evals_app.admin.run_results import (
+    MOST_OF_A_CAUSE,
+    CauseGroup,
+    causes,
+    gate_line,
+    headline,
+    results,
+)
 from evals_app.models import Run
-from tests.makers import make_execution, make_run, make_suite
+from tests.makers import REASONS, make_execution, make_run, make_suite
 
 pytestmark = pytest.mark.django_db
 
@@ -101,11 +108,27 @@ def test_failures_come_first_and_are_grouped_by_cause() -> None:
 
     groups = causes(run)
 
-    assert [(group.cause, [row.case for row in group.rows]) for group in groups] == [
-        ("assertion", ["case 2", "case 4"]),
-        ("agent", ["crash"]),
-        ("judge", ["case 1"]),
+    assert [(group.cause, cases_by_reason(group)) for group in groups] == [
+        ("assertion", [["case 2", "case 4"]]),
+        ("agent", [["crash"]]),
+        ("judge", [["case 1"]]),
     ]
+
+
+def cases_by_reason(group: CauseGroup) -> list[list[str]]:
+    return [[row.case for row in rows] for _, rows in group.reasons]
+
+
+def test_what_failed_in_the_same_words_is_told_once() -> None:
+    run = make_run({"Refund": ["failed"] * 3, "Hello": ["passed"]})
+    make_execution(run, "Order", state="failed", reason="It says nothing.")
+    make_execution(run, "Parcel", state="failed")
+
+    (group,) = causes(run)
+
+    assert cases_by_reason(group) == [["Refund"] * 3 + ["Parcel"], ["Order"]]
+    assert [reason for reason, _ in group.reasons] == [REASONS["assertion"], "It says nothing."]
+    assert (group.total, group.more) == (5, 0)
 
 
 def test_a_run_that_passed_has_no_causes() -> None:
@@ -117,8 +140,9 @@ def test_one_frequent_cause_does_not_hide_another() -> None:
 
     often, rare = causes(run)
 
-    assert (len(often.rows), often.total, often.more) == (MOST_OF_A_CAUSE, MOST_OF_A_CAUSE + 3, 3)
-    assert (len(rare.rows), rare.more) == (1, 0)
+    assert [len(rows) for _, rows in often.reasons] == [MOST_OF_A_CAUSE]
+    assert (often.total, often.more) == (MOST_OF_A_CAUSE + 3, 3)
+    assert (len(rare.reasons), rare.more) == (1, 0)
 
 
 def test_cases_show_rates_over_trials_and_scores_on_the_scale() -> None:
