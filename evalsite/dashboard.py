@@ -17,9 +17,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from evals_app.admin.examples import may_load_examples
 from evals_app.admin.presentation import badge, percent, run_badges, scripted_badge
+from evals_app.admin.standing import standing_text
 from evals_app.engine.spec import ModelRef, ModelSpec
 from evals_app.models import Agent, Execution, Provider, Run, Suite
+from evals_app.reports.similarity import DIFFERENTLY, is_measured_differently
 from evals_app.runs import live_workers
+from evals_app.runs.standing import rated, standing, with_last_runs
 
 MOST_SUITES = 100
 MOST_OPEN_RUNS = 10
@@ -45,7 +48,7 @@ class Point:
     run_id: int
     rate: float | None
     shown: str
-    badges: SafeString
+    similarity: str
     ended_at: datetime
 
 
@@ -55,6 +58,8 @@ class SuiteLine:
 
     id: int
     name: str
+    agent: str
+    standing: SafeString
     points: tuple[Point, ...]
 
     @property
@@ -67,6 +72,8 @@ class SuiteLine:
         rates = [point.rate for point in self.points[-2:]]
         if len(rates) < 2:  # noqa: PLR2004 - a pair
             return "first run"
+        if self.differs(self.points[-2]):
+            return DIFFERENTLY
         if rates[0] is None or rates[1] is None:
             return ""  # nothing was decided: there is nothing to compare
         points = round(100 * (rates[1] - rates[0]), 1)
@@ -81,6 +88,10 @@ class SuiteLine:
     @property
     def is_better(self) -> bool:
         return self.change.endswith("up")
+
+    def differs(self, point: Point) -> bool:
+        """Whether texts were compared there in another way than in the last run."""
+        return is_measured_differently(point.similarity, self.points[-1].similarity)
 
     def padded(self, places: int) -> tuple[Point | None, ...]:
         """Give as many places as the trend has, the oldest first."""
@@ -103,7 +114,11 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "failures": _failures() if user.has_perm("evals_app.view_execution") else [],
         "has_worker": live_workers().exists(),
         "keyless": _keyless() if user.has_perm("evals_app.view_provider") else [],
-        "trend": [(line.name, line.padded(places)) for line in trend],
+        "trend": [
+            (line, [(point, bool(point and line.differs(point))) for point in line.padded(places)])
+            for line in trend
+        ],
+        "has_other_methods": any(line.differs(point) for line in trend for point in line.points),
         "trend_heads": _heads(places),
         "trend_chart": _chart(trend, places=places),
         "trend_options": json.dumps(_OPTIONS),
@@ -113,25 +128,39 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 
 def _suites() -> list[SuiteLine]:
-    suites = list(Suite.objects.current().order_by("name").only("pk", "name")[:MOST_SUITES])
-    ended = Run.objects.filter(
-        suite__in=suites, is_tryout=False, status__in=[Run.Status.FINISHED, Run.Status.CANCELLED]
-    )
+    current = with_last_runs(Suite.objects.current()).select_related("agent").order_by("name", "pk")
+    suites: list[Any] = list(current.only("name", "agent__name")[:MOST_SUITES])
+    whole = Run.objects.suite_verdicts().filter(suite__in=suites)
     newest = Window(RowNumber(), partition_by=F("suite"), order_by=F("pk").desc())
-    wanted = ended.annotate(back=newest).filter(back__lte=TREND_RUNS).values_list("pk", flat=True)
+    wanted = whole.annotate(back=newest).filter(back__lte=TREND_RUNS).values_list("pk", flat=True)
+    of_trends = set(wanted)
+    last = {suite.last_run_id for suite in suites} - {None}
+    rows = rated(Run.objects.filter(pk__in=of_trends | last)).order_by("pk")
+    runs: dict[int, Any] = {run.pk: run for run in rows}
     points: dict[int | None, list[Point]] = {}
-    # The pass rate is taken out of the summary by the database: whole summaries are large.
-    rows = Run.objects.filter(pk__in=list(wanted)).annotate(rate=F("summary__pass_rate"))
-    for run in rows.defer("summary").order_by("pk"):
-        point = Point(
-            run_id=run.pk,
-            rate=run.rate,
-            shown=percent(run.rate),
-            badges=run_badges(run),
-            ended_at=run.finished_at or run.created_at,
+    for pk, run in runs.items():
+        if pk in of_trends:
+            points.setdefault(run.suite_id, []).append(_point(run))
+    return [
+        SuiteLine(
+            suite.pk,
+            suite.name,
+            suite.agent.name,
+            standing_text(standing(suite, runs)),
+            tuple(points.get(suite.pk, ())),
         )
-        points.setdefault(run.suite_id, []).append(point)
-    return [SuiteLine(suite.pk, suite.name, tuple(points.get(suite.pk, ()))) for suite in suites]
+        for suite in suites
+    ]
+
+
+def _point(run: Any) -> Point:  # noqa: ANN401 - annotated
+    return Point(
+        run_id=run.pk,
+        rate=run.pass_rate,
+        shown=percent(run.pass_rate),
+        similarity=run.similarity,
+        ended_at=run.finished_at,
+    )
 
 
 def _open_runs() -> list[dict[str, Any]]:
@@ -216,7 +245,9 @@ def _chart(trend: Sequence[SuiteLine], *, places: int) -> str:
         {
             "label": line.name,
             "data": [
-                None if point is None or point.rate is None else round(100 * point.rate, 1)
+                None
+                if point is None or point.rate is None or line.differs(point)
+                else round(100 * point.rate, 1)
                 for point in line.padded(places)
             ],
             "borderColor": colour,

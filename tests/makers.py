@@ -72,7 +72,8 @@ def make_run(
 ) -> Run:
     """Write a run with executions in the given states: of cases "case 1", ... or by case and trial.
 
-    It is open while something is queued or running, and has ended otherwise. `changes` are columns.
+    It is open while something is queued or running, and has ended otherwise. It is a whole run
+    unless `changes`, which are columns, say otherwise: `is_tryout`, `rerun_of`, `case_count`.
     """
     if not isinstance(states, Mapping):
         states = {f"case {number}": [state] for number, state in enumerate(states, 1)}
@@ -89,6 +90,10 @@ def make_run(
             "agent_slug": suite.agent.slug,
             "agent_name": suite.agent.name,
             "is_scripted": suite.agent.is_scripted,
+            "suite_agent_slug": suite.agent.slug,
+            "is_whole": not ({"is_tryout", "rerun_of", "case_count"} & changes.keys()),
+            "case_count": len(states),
+            "suite_case_count": len(states),
             "score_scale": suite.score_scale,
             "status": _run_status(flat),
             "verdict": "" if is_open else "inconclusive",

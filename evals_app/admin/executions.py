@@ -1,6 +1,6 @@
 """Executions in the admin: the list, and the page on which people read what an agent did."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -32,7 +32,7 @@ from evals_app.admin.presentation import (
     verdict_state,
 )
 from evals_app.admin.run_progress import running_line
-from evals_app.admin.runs import SuiteFilter
+from evals_app.admin.runs import SuiteFilter, run_name
 from evals_app.admin.starting import may_run
 from evals_app.admin.transcripts import (
     final_lines,
@@ -43,6 +43,7 @@ from evals_app.admin.transcripts import (
     world_lines,
 )
 from evals_app.models import Case, Execution, GradeResult, Run, Transcript
+from evals_app.reports.similarity import DIFFERENTLY, is_measured_differently
 
 WENT_WRONG = ("failed", "errored")
 _SHOW_A_CASE = ("view", "change")
@@ -66,6 +67,20 @@ class RunFilter(admin.SimpleListFilter):
         return queryset.filter(run__id=chosen) if chosen else queryset
 
 
+class CaseFilter(admin.SimpleListFilter):
+    """Executions of one case; offered only to people who come from that case's page."""
+
+    title = "case"
+    parameter_name = "case"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Iterable[tuple[str, str]]:
+        chosen = request.GET.get(self.parameter_name)
+        return [(chosen, chosen)] if chosen else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Execution]) -> QuerySet[Execution]:
+        return queryset.filter(case=self.value()) if self.value() else queryset
+
+
 class RunSuiteFilter(SuiteFilter):
     """Executions of one suite."""
 
@@ -85,7 +100,7 @@ class ExecutionAdmin(ExpectAction):
         "run_shown",
         "finished_at",
     )
-    list_filter = (RunFilter, "verdict", "cause", "status", RunSuiteFilter)
+    list_filter = (RunFilter, CaseFilter, "verdict", "cause", "status", RunSuiteFilter)
     search_fields = ("case",)
     search_help_text = "Part of the name that a case has today; in one run, that it had then"
     sortable_by = ()  # newest first; no other order has an index
@@ -159,8 +174,8 @@ class ExecutionAdmin(ExpectAction):
         return duration(execution.time_ms)
 
     @display(description="Run")
-    def run_shown(self, execution: Execution) -> str:
-        return f"{execution.run.suite_name}, run {execution.run_id}"
+    def run_shown(self, execution: Execution) -> SafeString:
+        return run_name(execution.run)
 
     # The page
 
@@ -360,21 +375,33 @@ def _neighbours(execution: Execution) -> dict[str, Execution | None]:
 
 
 def _previous_result(execution: Execution) -> dict[str, Any] | None:
-    """Find how the same case ended in the latest run of the suite before this one."""
+    """Find how the same case ended in the latest whole run of the suite before this one."""
     run: Run = execution.run
     earlier = Execution.objects.filter(
         case=execution.case,
         run__suite_slug=run.suite_slug,
-        run__is_tryout=False,
+        run__is_whole=True,
         run_id__lt=execution.run_id,
         status=Execution.Status.FINISHED,
     )
-    found = earlier.order_by("-run_id", "trial").only("pk", "run_id", "verdict", "score").first()
+    compared = ("agent_slug", "agent_name", "model", "similarity")
+    rows = earlier.select_related("run").only("verdict", *(f"run__{name}" for name in compared))
+    found = rows.order_by("-run_id", "trial").first()
     if found is None:
         return None
     return {
         "pk": found.pk,
         "run_id": found.run_id,
         "badge": badge(found.verdict),
-        "score": score_text(found.score, scale=run.score_scale),
+        "differs": ", ".join(_differences(found.run, run)),
     }
+
+
+def _differences(before: Run, run: Run) -> Iterator[str]:
+    """Name what keeps the results of two runs from being compared as they are."""
+    if before.agent_slug != run.agent_slug:
+        yield f"agent {before.agent_name}"
+    if before.model != run.model:
+        yield f"model {before.model or 'none'}"
+    if is_measured_differently(before.similarity, run.similarity):
+        yield DIFFERENTLY

@@ -13,6 +13,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import total_cost
 from evals_app.models import Execution, Run
 from evals_app.reports.judges import has_script
+from evals_app.reports.similarity import STAND_IN
 
 UNKNOWN = "—"
 _NB = "\u00a0"  # keeps a number and its unit on one line
@@ -47,7 +48,7 @@ SIGNS = {
     "no_limit": Sign("remove_circle", "No limit", "calm"),
     "none": Sign("remove_circle", "No result yet", "calm"),
     "scripted": Sign("theater_comedy", "Scripted", "note"),
-    "tryout": Sign("science", "Tried by hand", "note"),
+    "stand_in": Sign("straighten", STAND_IN, "warn"),
 }
 
 # What a cause means for a person who was not there.
@@ -123,8 +124,8 @@ def has_scripted_judge(run: Run) -> bool:
 def run_badges(run: Run) -> SafeString:
     """Give the state of a run with the labels that belong to it."""
     signs = [badge(run_state(run)), scripted_badge(run)]
-    if run.is_tryout:
-        signs.append(badge("tryout"))
+    if run.is_similarity_stand_in:
+        signs.append(badge("stand_in"))
     return format_html_join(" ", "{}", ((sign,) for sign in signs if sign))
 
 

@@ -13,6 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.views.decorators.cache import never_cache
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -25,6 +26,7 @@ from evals_app.admin.presentation import (
     plural,
     run_badges,
     score_text,
+    tokens,
 )
 from evals_app.admin.reruns import rerun_buttons
 from evals_app.admin.run_actions import RunActions
@@ -64,6 +66,7 @@ class RunAdmin(RunActions):
         "counts",
         "score_shown",
         "cost",
+        "tokens_shown",
         "agent_shown",
         "took",
         "started",
@@ -101,8 +104,8 @@ class RunAdmin(RunActions):
         return super().get_queryset(request).defer("summary")
 
     @display(description="Run")
-    def name(self, run: Run) -> str:
-        return f"{run.suite_name}, run {run.pk}"
+    def name(self, run: Run) -> SafeString:
+        return run_name(run)
 
     @display(description="Verdict")
     def verdict_badge(self, run: Run) -> SafeString:
@@ -132,6 +135,16 @@ class RunAdmin(RunActions):
         if total is None and run.spent_usd:
             return f"at least {usd_text(run.spent_usd)}"
         return usd_text(total)
+
+    @display(description="Tokens")
+    def tokens_shown(self, run: Run) -> SafeString | str:
+        if run.is_open:
+            return UNKNOWN
+        agent = tokens(run.agent_prompt_tokens, run.agent_response_tokens)
+        if not (run.judge_prompt_tokens or run.judge_response_tokens):
+            return agent
+        judge = tokens(run.judge_prompt_tokens, run.judge_response_tokens)
+        return format_html('<div>{}<br><span class="quiet">Judge: {}</span></div>', agent, judge)
 
     @display(description="Agent and model")
     def agent_shown(self, run: Run) -> SafeString:
@@ -228,6 +241,14 @@ class RunAdmin(RunActions):
         )
 
 
+def run_name(run: Run) -> SafeString:
+    """Name a run in a list, and what it covered if that was not the whole suite."""
+    name = f"{run.suite_name}, run {run.pk}"
+    if not run.covers:
+        return format_html("{}", name)
+    return format_html('<div>{}<br><span class="quiet">{}</span></div>', name, capfirst(run.covers))
+
+
 def _document(run: Run, request: HttpRequest) -> dict[str, Any]:
     """Give the run with the names of REST, and what only people need."""
     row = {column: getattr(run, column) for column in as_json.RUN_COLUMNS}
@@ -237,6 +258,7 @@ def _document(run: Run, request: HttpRequest) -> dict[str, Any]:
         "suite": run.suite_name,
         "agent": run.agent_name,
         "score_scale": run.score_scale,
+        "stand_in_note": run.stand_in_note,
         "snapshot": run.snapshot_id,
         "url": _link(request, "run", run.pk),
     }

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count, Model, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path, reverse
@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET, require_POST
 from pydantic import ValidationError
 from unfold.decorators import action, display
 from unfold.forms import BaseDialogForm
+from unfold.views import ChangeList
 from unfold.widgets import (
     UnfoldAdminDecimalFieldWidget,
     UnfoldAdminTextareaWidget,
@@ -38,7 +39,9 @@ from evals_app.admin.exporting import (
 from evals_app.admin.importing import import_page, sample_to_fill_in
 from evals_app.admin.lines import TagsField
 from evals_app.admin.money import UsdInput
+from evals_app.admin.presentation import percent
 from evals_app.admin.reference import check_reference
+from evals_app.admin.standing import standing_text
 from evals_app.admin.starting import (
     RunForm,
     leave_dialog,
@@ -56,6 +59,7 @@ from evals_app.library.columns import suite_columns
 from evals_app.library.downloads import Download, download, download_suite
 from evals_app.models import Agent, Case, Run, Suite
 from evals_app.models.agents import model_reference
+from evals_app.runs.standing import standings, with_last_runs
 from fixtures_app.admin.editor import VersionedForm
 
 _NO_GATE = (
@@ -71,7 +75,6 @@ _GATES = {
     "max_cost_usd": "max_cost_usd",
 }
 MOST_CASES = 200  # each is a row with buttons; the list of cases has the rest, by pages
-_VERDICTS = {"passed": "success", "failed": "danger", "inconclusive": "warning"}
 
 
 class SuiteForm(VersionedForm):
@@ -216,17 +219,36 @@ def _kinship(spec: SuiteSpec, agent: Agent) -> str:
     return "" if judge.startswith("scripted/") else kinship_warning([judge], [agent.model])
 
 
+class SuiteList(ChangeList):
+    """A page of the list, with how its suites stand."""
+
+    result_list: Any
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        has_run_links = request.user.has_perm("evals_app.view_run")
+        for suite, standing in zip(self.result_list, standings(self.result_list), strict=True):
+            suite.standing, suite.has_run_links = standing, has_run_links
+
+
 @admin.register(Suite)
 class SuiteAdmin(Archiving, ChecksEditor):
     """Suites: cases for one agent, with defaults."""
 
     form = SuiteForm
     inlines = [DefaultCheckInline]
-    list_display = ["name", "agent", "case_count", "last_verdict", "show_tags", "updated_at"]
+    list_display = [
+        *("name", "agent", "case_count", "last_verdict", "pass_rate", "show_tags", "updated_at")
+    ]
     list_select_related = ["agent"]
     list_filter = ["agent", ArchivedFilter]
     search_fields = ["name", "slug", "description"]
     ordering = ["name"]
+
+    class Media:
+        css = {"all": ["evals_app/review.css"]}  # badges
+
     when_empty = (
         "A suite is a set of cases for one agent: conversations, and what must hold of "
         "the answers. It needs an agent first."
@@ -276,21 +298,24 @@ class SuiteAdmin(Archiving, ChecksEditor):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Suite]:
         rows: QuerySet[Suite] = super().get_queryset(request)
-        runs = Run.objects.filter(suite_slug=OuterRef("slug"), is_tryout=False).order_by("-id")
-        return rows.annotate(
-            case_count=Count("cases"),
-            last_run_verdict=Subquery(runs.exclude(verdict="").values("verdict")[:1]),
-        )
+        return with_last_runs(rows.annotate(case_count=Count("cases")))
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return SuiteList
 
     @display(description="Cases", ordering="case_count")
     def case_count(self, suite: Any) -> int:  # noqa: ANN401 - annotated in get_queryset
         count: int = suite.case_count
         return count
 
-    @display(description="Last run", label=_VERDICTS)
-    def last_verdict(self, suite: Any) -> tuple[str, str] | None:  # noqa: ANN401 - see above
-        verdict = suite.last_run_verdict
-        return (verdict, Run.Verdict(verdict).label) if verdict else None
+    @display(description="Last verdict")
+    def last_verdict(self, suite: Any) -> SafeString:  # noqa: ANN401 - see SuiteList
+        return standing_text(suite.standing, has_links=suite.has_run_links)
+
+    @display(description="Cases passed")
+    def pass_rate(self, suite: Any) -> str:  # noqa: ANN401 - see SuiteList
+        run = suite.standing.verdict_run
+        return percent(run.pass_rate) if run else ""
 
     # The page
 
@@ -308,8 +333,9 @@ class SuiteAdmin(Archiving, ChecksEditor):
         if suite is not None:
             context |= self.offered(suite)
         if suite is not None and self.has_runs_permission(request):
-            runs = Run.objects.filter(suite_slug=suite.slug, is_tryout=False)
-            context["last_run"] = runs.defer("summary").order_by("-id").first()
+            context["standing"] = standing_text(*standings([suite]))
+            going_on = Run.objects.filter(suite=suite, status__in=Run.OPEN).defer("summary")
+            context["open_run"] = going_on.order_by("-pk").first()
         if suite is not None and request.user.has_perm("evals_app.view_case"):
             cases = suite.cases.order_by("position", "pk").annotate(turn_count=Count("turns"))
             case_count = suite.cases.count()

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
+from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 
 from evals_app.models import Execution, Run, Suite
@@ -39,12 +40,21 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
     agent = filters.CharFilter("agent_slug", label="Slug of the agent.")
     status = filters.ChoiceFilter(choices=Run.Status.choices)
     verdict = filters.ChoiceFilter(choices=Run.Verdict.choices)
+    is_whole = filters.ChoiceFilter(
+        choices=[("true", "true"), ("false", "false")],
+        method="of_coverage",
+        label="Whether the run holds the whole suite, with its own agent and model.",
+    )
     created_after = _MomentFilter("created_at", "gte", label="At this time or later.")
     created_before = _MomentFilter("created_at", "lt", label="Before this time.")
 
     class Meta:
         model = Run
         fields: list[str] = []
+
+    def of_coverage(self, runs: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """Return whole runs, or the others."""
+        return runs.filter(is_whole=value == "true")
 
 
 class SuiteFilters(filters.FilterSet):  # type: ignore[misc]

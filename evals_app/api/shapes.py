@@ -131,6 +131,27 @@ class BudgetShape(Shape):
     )
 
 
+# No shape of its own either: see SummaryField.
+@extend_schema_field(
+    {
+        "type": "object",
+        "nullable": True,
+        "description": "How texts are compared, null: none are. Scores of different methods do not "
+        "compare.",
+        "properties": {
+            "method": {"type": "string"},
+            "is_stand_in": {
+                "type": "boolean",
+                "description": "Words or a judge in place of embeddings.",
+            },
+        },
+        "required": ["method", "is_stand_in"],
+    }
+)
+class SimilarityField(serializers.JSONField):
+    """How texts are compared."""
+
+
 class RunShape(Shape):
     """A run."""
 
@@ -142,7 +163,13 @@ class RunShape(Shape):
         allow_null=True, help_text="All who judge: the run's judge first, then those of checks."
     )
     is_scripted = serializers.BooleanField(help_text="The agent is a script, not a model.")
-    is_tryout = serializers.BooleanField(help_text="Tried by hand: kept out of trends.")
+    is_tryout = serializers.BooleanField(help_text="Tried by hand.")
+    is_whole = serializers.BooleanField(
+        help_text="All cases, with the suite's own agent and model, neither repeated nor tried by "
+        "hand: only such runs give a suite its verdict."
+    )
+    covers = _text(allow_null=True, help_text="In words, what it covers; null: the whole suite.")
+    similarity = SimilarityField()
     status = _word(_RUN_STATUSES)
     verdict = _word(Run.Verdict.values, allow_null=True)
     stop_reason = _word(Run.StopReason.values, allow_null=True)
@@ -259,7 +286,9 @@ class ExecutionShape(Shape):
     is_scripted = serializers.BooleanField()
     attempts = _count()
     summary = SummaryField()
-    duration_ms = _number()
+    duration_ms = _number(help_text="From beginning to end, with all waiting and the judge.")
+    time_ms = _number(help_text="The agent's own time, all turns.")
+    tokens = TokensShape()
     cost_usd = _number(help_text="Agent and judge; null: not known.")
     cost_parts_usd = CostPartsShape()
     started_at = serializers.DateTimeField(allow_null=True)

@@ -119,6 +119,10 @@ def print_result(run: Run, *, console: Console, site: str) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    for note in filter(
+        None, [run.covers and f"Not the whole suite: {run.covers}.", run.stand_in_note]
+    ):
+        console.print(f"  {_plain(note)}", highlight=False, soft_wrap=True)
     if run.stop_reason == Run.StopReason.BUDGET and run.max_cost_usd is not None:
         text = _how_to_go_on(run, run.max_cost_usd, site=site)
         console.print(text, highlight=False, soft_wrap=True)

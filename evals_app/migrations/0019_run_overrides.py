@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("evals_app", "0015_imported_marks_and_staged_cases")]
+    dependencies = [("evals_app", "0016_whole_runs")]
 
     operations = [
         migrations.AddField("run", "overrides", models.JSONField(default=dict)),

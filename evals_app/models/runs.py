@@ -10,6 +10,8 @@ from django.db.models.functions import Now
 from evals_app.models.money import UsdField
 from evals_app.models.providers import ProviderState
 from evals_app.models.suites import Suite
+from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
+from evals_app.reports.similarity import SIMILARITY_COLUMNS, stand_in_note
 
 
 class Snapshot(models.Model):
@@ -52,6 +54,10 @@ class VisibleRuns(models.Manager["Run"]):
     def get_queryset(self) -> models.QuerySet["Run"]:
         return super().get_queryset().exclude(status=Run.PREPARING)
 
+    def suite_verdicts(self) -> models.QuerySet["Run"]:
+        """Return the runs that give suites their verdicts: whole ones that went on to their end."""
+        return self.filter(is_whole=True, status=Run.Status.FINISHED, cancelled=0, not_run=0)
+
 
 class Run(models.Model):
     """A suite, or part of it, executed once.
@@ -62,6 +68,10 @@ class Run(models.Model):
     may have cost. With `max_cost_usd` the three exceed it only by what agents outside report, and then
     the run stops. `agent_cost_usd` and
     `judge_cost_usd` are those of its results, null where a price or a usage is unknown.
+
+    `is_whole` says that it holds every case that the suite had when it started, with the suite's own
+    agent and that agent's own model, and neither repeats a run nor was tried by hand. How often a case
+    is held does not matter.
     """
 
     class Status(models.TextChoices):
@@ -95,7 +105,14 @@ class Run(models.Model):
         max_length=5, choices=Suite.ScoreScale, default=Suite.ScoreScale.ZERO_ONE
     )
     is_scripted = models.BooleanField(default=False)
-    is_tryout = models.BooleanField(default=False)  # tried by hand: kept out of trends
+    is_tryout = models.BooleanField(default=False)  # tried by hand
+    is_whole = models.BooleanField(default=False)
+    case_count = models.PositiveIntegerField(null=True)  # cases that it holds
+    suite_case_count = models.PositiveIntegerField(null=True)  # cases of the suite at its start
+    suite_agent_slug = models.CharField(max_length=100, blank=True)  # the suite's own agent
+    replaced_model = models.CharField(max_length=301, blank=True)  # the agent's own, if not used
+    similarity = models.CharField(max_length=400, blank=True)  # how texts are compared, if they are
+    is_similarity_stand_in = models.BooleanField(default=False)  # in place of embeddings
     # What was chosen at its start instead of what suite and agent say: agent, model, trials.
     overrides = models.JSONField(default=dict)
     rerun_of = models.ForeignKey(
@@ -158,6 +175,10 @@ class Run(models.Model):
             models.Index(fields=["suite_slug", "-id"], name="run_by_suite"),
             models.Index(fields=["status", "-id"], name="run_by_status"),
             models.Index(fields=["verdict", "-id"], name="run_by_verdict"),
+            models.Index(fields=["is_whole", "-id"], name="run_by_is_whole"),
+            models.Index(
+                fields=["suite", "-id"], name="run_whole_of_suite", condition=Q(is_whole=True)
+            ),
             models.Index(
                 fields=["id"], name="run_open", condition=Q(status__in=["queued", "running"])
             ),
@@ -174,6 +195,24 @@ class Run(models.Model):
     def done(self) -> int:
         """How many executions have ended, one way or another."""
         return self.total - self.not_run
+
+    @property
+    def covers(self) -> str:
+        """What it covers of its suite, in words; empty for the whole."""
+        return coverage({column: getattr(self, column) for column in COVERAGE_COLUMNS})
+
+    @property
+    def stand_in_note(self) -> str:
+        """What stood in for embeddings, in words; empty if nothing did."""
+        return stand_in_note({column: getattr(self, column) for column in SIMILARITY_COLUMNS})
+
+    @property
+    def in_short(self) -> str:
+        """What it was and how it ended: `run 12, 1 of 38 cases: passed`."""
+        was_cut_short = self.stop_reason and self.cancelled + self.not_run
+        stopped = self.get_stop_reason_display().lower() if was_cut_short else ""
+        words = ", ".join(filter(None, [f"run {self.pk}", self.covers, stopped]))
+        return f"{words}: {self.verdict or self.status}"
 
     def cancel(self) -> bool:
         """Ask the run to stop unless it has ended; say whether this call did it."""

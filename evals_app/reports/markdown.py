@@ -44,7 +44,7 @@ def run_markdown(run: Mapping[str, Any], executions: Sequence[Mapping[str, Any]]
     """Write a run and its executions as one Markdown document.
 
     Both have the names of the JSON report. Beyond these a run may have `score_scale`, on which
-    its scores are shown, `snapshot` and `url`, and an execution `url`.
+    its scores are shown, `stand_in_note`, `snapshot` and `url`, and an execution `url`.
     """
     scale = run.get("score_scale", "0-1")
     is_over = run["verdict"] is not None
@@ -81,6 +81,10 @@ def _outcome(run: Mapping[str, Any]) -> list[str]:
     elif has_script(run["judge"] or ""):
         lines.append("> A judge follows a script: what it says of the agent means nothing.")
     lines += [f"> {escaped(note)}" for note in run.get("notes") or []]
+    if run.get("covers"):
+        lines.append(f"> Not the whole suite: {escaped(run['covers'])}.")
+    if run.get("stand_in_note"):
+        lines.append(f"> {escaped(run['stand_in_note'])}")
     if run["stop_reason"]:
         lines.append(f"> Stopped early: {_STOPPED[run['stop_reason']]}.")
     return lines
@@ -180,12 +184,15 @@ def _executions(executions: Sequence[Mapping[str, Any]], *, scale: str) -> list[
             str(each["trial"]),
             _WORDS[each["state"]],
             score_text(each["score"], scale=scale),
-            _duration(each["duration_ms"]),
+            _duration(each["time_ms"]),
             usd_text(each["cost_usd"]) if each["verdict"] else UNKNOWN,
         )
         for each in executions
     ]
-    return ["## Executions", _table(("Case", "Trial", "Verdict", "Score", "Time", "Cost"), rows)]
+    return [
+        "## Executions",
+        _table(("Case", "Trial", "Verdict", "Score", "Agent's time", "Cost"), rows),
+    ]
 
 
 def _state(execution: Mapping[str, Any], *, is_over: bool) -> str:

@@ -10,6 +10,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
+from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
+from evals_app.reports.similarity import SIMILARITY_COLUMNS, similarity_json
+
 SCHEMA_VERSION = 1
 
 Row = Mapping[str, Any]
@@ -18,8 +21,8 @@ _Number = TypeVar("_Number", int, Decimal)
 
 # What `run_json` needs of a run; with the summary it is whole.
 RUN_COLUMNS = (
-    *("id", "suite_slug", "agent_slug", "model", "judge", "is_scripted", "is_tryout"),
-    *("status", "verdict", "stop_reason", "score", "rerun_of_id", "concurrency"),
+    *("id", "suite_slug", "judge", "is_scripted", *COVERAGE_COLUMNS, *SIMILARITY_COLUMNS),
+    *("status", "verdict", "stop_reason", "score", "concurrency"),
     *("total", "passed", "failed", "errored", "cancelled", "not_run"),
     *("agent_prompt_tokens", "agent_response_tokens"),
     *("judge_prompt_tokens", "judge_response_tokens", "agent_cost_usd", "judge_cost_usd"),
@@ -37,10 +40,11 @@ CASE_COLUMNS = (
 EXECUTION_COLUMNS = (
     *("id", "run_id", "case", "position", "trial", "status", "verdict", "cause", "reason"),
     *("score", "summary", "is_scripted", "attempts", "started_at", "finished_at"),
-    *("cost_usd", "judge_cost_usd"),
+    *("cost_usd", "judge_cost_usd", "time_ms", "prompt_tokens", "response_tokens"),
+    *("judge_prompt_tokens", "judge_response_tokens"),
 )
 # And what `execution_json` needs besides, to show limits against what was measured.
-MEASURED_COLUMNS = ("prompt_tokens", "response_tokens", "time_ms", "tool_calls")
+MEASURED_COLUMNS = ("tool_calls",)
 
 GRADE_COLUMNS = (
     *("execution_id", "type", "label", "turn", "family", "score", "passed", "status", "weight"),
@@ -157,16 +161,16 @@ def run_json(run: Row) -> Json:
         "judge": run["judge"] or None,
         "is_scripted": run["is_scripted"],
         "is_tryout": run["is_tryout"],
+        "is_whole": run["is_whole"],
+        "covers": coverage(run) or None,
+        "similarity": similarity_json(run),
         "status": run["status"],
         "verdict": run["verdict"] or None,
         "stop_reason": run["stop_reason"] or None,
         "score": run["score"],
         "counts": {name: run[name] for name in _COUNTS},
         "progress": {"done": run["total"] - run["not_run"], "total": run["total"]},
-        "tokens": {
-            who: {kind: run[f"{who}_{kind}_tokens"] for kind in ("prompt", "response")}
-            for who in ("agent", "judge")
-        },
+        "tokens": {"agent": _tokens(run, "agent_"), "judge": _tokens(run, "judge_")},
         **_costs(run["agent_cost_usd"], run["judge_cost_usd"]),
         "budget": {name: _usd(run[name]) for name in _BUDGET},
         "duration_ms": _duration_ms(run),
@@ -228,6 +232,8 @@ def execution_row_json(execution: Row) -> Json:
         "attempts": execution["attempts"],
         "summary": execution["summary"] or None,
         "duration_ms": _duration_ms(execution),
+        "time_ms": execution["time_ms"],
+        "tokens": {"agent": _tokens(execution, ""), "judge": _tokens(execution, "judge_")},
         **_costs(execution["cost_usd"], execution["judge_cost_usd"]),
         "started_at": _time(execution["started_at"]),
         "finished_at": _time(execution["finished_at"]),
@@ -323,6 +329,10 @@ def _turn(number: int, turn: Row) -> Json:
         "notes": list(turn["notes"]),
         "files": list(turn.get("files", ())),
     }
+
+
+def _tokens(row: Row, of: str) -> Json:
+    return {kind: row[f"{of}{kind}_tokens"] for kind in ("prompt", "response")}
 
 
 def _costs(agent: Decimal | None, judge: Decimal | None) -> Json:

@@ -65,6 +65,7 @@ class Frozen:
 
     def __init__(self) -> None:
         self.head: SnapshotSpec
+        self.replaced_model = ""  # the agent's own, where another takes its place
         self.judges: list[ModelSpec] = []  # the run's first, then those of single checks
         self.cases = 0
         self.executions = 0
@@ -157,7 +158,8 @@ def freeze(
     Raises:
         CannotStartError: something it needs is missing or does not fit.
     """
-    agent_spec = _read_agent(agent or suite.agent, model)
+    own = _read(AgentSpec, (agent or suite.agent).written())
+    agent_spec = _with_model(own, model)
     providers = {row.slug: row.to_spec() for row in Provider.objects.prefetch_related("prices")}
     obstacles = Obstacles(providers, environ, why_not_called)
     obstacles.agent(agent_spec)
@@ -170,6 +172,7 @@ def freeze(
         steps.see(assertion)
 
     with Frozen() as frozen:
+        frozen.replaced_model = str(own.model) if agent_spec.model != own.model else ""
         suite_spec = _read_suite(suite, part, frozen, see, obstacles.case)
         obstacles.files(frozen.files)
         judge = obstacles.judge(suite_spec, agent_spec)
@@ -292,9 +295,8 @@ def _read(spec: type[S], written: dict[str, Any]) -> S:
         raise CannotStartError(problems) from exc
 
 
-def _read_agent(row: Agent, model: str) -> AgentSpec:
-    """Read an agent; with a model given, that one in place of its own."""
-    agent = _read(AgentSpec, row.written())
+def _with_model(agent: AgentSpec, model: str) -> AgentSpec:
+    """Return the agent with another model, if one is given; its own keeps its settings."""
     if not model:
         return agent
     if agent.driver != "model":
@@ -302,7 +304,8 @@ def _read_agent(row: Agent, model: str) -> AgentSpec:
         problem = f"Agent {agent.slug} {kind}: it has no model that could be replaced."
         raise CannotStartError([problem])
     try:
-        return agent.model_copy(update={"model": MODEL.validate_python(model)})
+        other = MODEL.validate_python(model)
     except ValidationError as exc:
         problems = [error["msg"].removeprefix("Value error, ") for error in exc.errors()]
         raise CannotStartError(problems) from exc
+    return agent if str(other) == str(agent.model) else agent.model_copy(update={"model": other})

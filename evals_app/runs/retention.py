@@ -44,10 +44,10 @@ class Pruned:
 def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Run]:
     """Give the runs that ended longer ago, oldest first, but for pinned ones and each suite's last.
 
-    Runs that somebody tried by hand do not count as a suite's last.
+    The last whole runs of a suite stay, and the last others; what somebody tried by hand does not count.
     """
     ended = Run.objects.exclude(status__in=Run.OPEN)
-    in_suite = Window(RowNumber(), partition_by="suite_slug", order_by="-pk")
+    in_suite = Window(RowNumber(), partition_by=["suite_slug", "is_whole"], order_by="-pk")
     last = ended.filter(is_tryout=False).annotate(place=in_suite).filter(place__lte=keep_last)
     # A run that was resumed has said more since it was pruned.
     unpruned = Q(pruned_at__isnull=True) | Q(pruned_at__lt=F("finished_at"))

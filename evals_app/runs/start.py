@@ -62,6 +62,7 @@ def start_run(
             complete=frozen.complete,
             suite=suite,
             judge=judges_text(frozen.judges),
+            replaced_model=frozen.replaced_model,
             created_by=by,
             max_cost_usd=max_cost_usd,
             is_tryout=is_tryout,
@@ -141,6 +142,7 @@ def create_run(
             preparing.update(waiting_since=Now())  # a sign of life
         run.providers.set(know(provider.slug for provider in head.providers))
         preparing.update(
+            **_coverage(run),
             status=Run.Status.QUEUED,
             waiting_since=Now(),
             deadline_at=Now() + timedelta(seconds=timeout_s) if timeout_s else None,
@@ -167,9 +169,25 @@ def _columns(head: SnapshotSpec) -> dict[str, Any]:
     return {
         "suite_slug": suite.slug,
         "suite_name": suite.suite,
+        "suite_agent_slug": suite.agent,
         "agent_slug": agent.slug,
         "agent_name": agent.agent,
         "model": str(agent.model or ""),
         "score_scale": suite.score_scale,
         "is_scripted": agent.driver == "scripted",
+        "similarity": head.similarity.method if head.similarity else "",
+        "is_similarity_stand_in": bool(head.similarity and head.similarity.is_degraded),
+    }
+
+
+def _coverage(run: Run) -> dict[str, Any]:
+    """Say how much of its suite a run covers whose executions are written."""
+    held = run.executions.values("position").distinct().count()
+    in_all = run.snapshot.cases.count()
+    has_own_agent = run.agent_slug == run.suite_agent_slug and not run.replaced_model
+    is_first = run.rerun_of_id is None and not run.is_tryout
+    return {
+        "case_count": held,
+        "suite_case_count": in_all,
+        "is_whole": has_own_agent and is_first and held == in_all,
     }

@@ -377,6 +377,25 @@ def test_the_result_before_is_of_the_same_case_and_suite(admin_client: Client) -
     assert "Failed" in before["badge"]
 
 
+def test_the_result_before_is_of_a_whole_run_and_names_another_agent_and_model(
+    admin_client: Client,
+) -> None:
+    whole = make_run(["failed"], model="acme/large", similarity="fuzzy_match")
+    make_run(["passed"], is_whole=False, suite_case_count=38)
+    same = make_run(["passed"], model="acme/large", similarity="fuzzy_match", is_whole=False)
+    edge = make_run(
+        ["passed"], is_whole=False, agent_slug="edge", model="acme/small", similarity="embeddings x"
+    )
+
+    alike, different = (
+        admin_client.get(page_of(run.executions.get())).context["previous_result"]
+        for run in (same, edge)
+    )
+
+    assert (alike["run_id"], alike["differs"]) == (whole.pk, "")
+    assert different["differs"] == "agent Shop agent, model acme/large, measured differently"
+
+
 def test_the_first_result_of_a_case_has_none_before(admin_client: Client) -> None:
     execution = make_run(["passed"]).executions.get()
 

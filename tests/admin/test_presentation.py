@@ -23,6 +23,7 @@ from evals_app.admin.presentation import (
 )
 from evals_app.engine.trial import Cause, GradeStatus, Verdict
 from evals_app.models import Execution, Run
+from evals_app.reports.similarity import STAND_IN
 
 
 def plain(text: str) -> str:
@@ -147,11 +148,14 @@ def test_a_scripted_agent_or_judge_is_labelled() -> None:
     assert scripted_badge(Run(judge="anthropic/claude-haiku-5-5")) == ""
 
 
-def test_a_run_that_was_tried_by_hand_says_so() -> None:
-    run = Run(status="finished", verdict="passed", is_tryout=True)
+@pytest.mark.parametrize("is_stand_in", [True, False])
+def test_a_similarity_by_stand_in_is_labelled(
+    is_stand_in: bool,  # noqa: FBT001 - both
+) -> None:
+    run = Run(status="finished", verdict="passed", is_similarity_stand_in=is_stand_in)
 
     assert "Passed<" in run_badges(run)
-    assert "Tried by hand<" in run_badges(run)
+    assert (STAND_IN in run_badges(run)) == is_stand_in
 
 
 def test_the_time_between_two_moments_needs_both() -> None:

@@ -11,6 +11,7 @@ from django.urls import reverse
 from evals_app.admin.suites import move_case
 from evals_app.engine.graders.judged import Rubric
 from evals_app.models import Agent, Assertion, Run, Suite
+from evals_app.reports.similarity import STAND_IN
 from fixtures_app.models import Fixture
 from tests.authored import CONTAINS, a_case, client_who_may, write_suite
 from tests.makers import make_run
@@ -487,15 +488,19 @@ def test_the_page_leads_to_the_last_run(admin_client: Client) -> None:
     suite = write_suite([a_case()])
     make_run(["passed"], suite=suite)
     last = make_run(["failed"], suite=suite)
-    make_run(["passed"], suite=suite, is_tryout=True)
+    part = make_run(["passed"], suite=suite, is_whole=False, suite_case_count=38)
+    going_on = make_run(["queued"], suite=suite)
 
-    text = admin_client.get(url_of(suite)).content.decode()
+    standing = admin_client.get(url_of(suite)).context["standing"]
+    text = page_of(admin_client, suite).html
 
-    assert f'href="/admin/evals_app/run/{last.pk}/change/">Last run: failed, ' in text
+    assert standing.index("Failed") < standing.index(part.in_short)
+    for run in (last, part, going_on):
+        assert f'href="/admin/evals_app/run/{run.pk}/change/"' in text
 
 
-def test_a_suite_that_was_not_run_says_how_to(admin_client: Client) -> None:
-    assert "Not run yet: press Run above" in page_of(admin_client, write_suite([a_case()])).html
+def test_a_suite_that_was_not_run_says_so(admin_client: Client) -> None:
+    assert "Not run yet" in page_of(admin_client, write_suite([a_case()])).html
 
 
 def test_agents_of_one_name_can_be_told_apart(admin_client: Client) -> None:
@@ -513,13 +518,35 @@ def test_agents_of_one_name_can_be_told_apart(admin_client: Client) -> None:
 
 def test_the_list_shows_the_last_verdict_of_a_real_run(admin_client: Client) -> None:
     suite = write_suite([a_case()])
-    make_run(["failed"], suite=suite)
-    make_run(["passed"], suite=suite, is_tryout=True)
+    make_run(["failed", "passed", "passed"], suite=suite, is_similarity_stand_in=True)
+    part = make_run(["passed"], suite=suite, is_whole=False, suite_case_count=38)
 
     text = admin_client.get(LIST).content.decode()
 
     assert "Failed" in text
     assert "Passed" not in text
+    assert "66.7\u00a0%" in text
+    assert STAND_IN in text
+    assert part.in_short in text
+
+
+def test_the_list_leads_to_what_was_only_tried_by_hand(admin_client: Client) -> None:
+    suite = write_suite([a_case()])
+    tried = make_run(["passed"], suite=suite, is_tryout=True)
+
+    text = admin_client.get(LIST).content.decode()
+
+    assert "Not run as a whole yet" in text
+    assert f'href="/admin/evals_app/run/{tried.pk}/change/"' in text
+
+
+def test_who_may_not_see_runs_is_not_led_to_them() -> None:
+    run = make_run(["failed"], suite=write_suite([a_case()]))
+
+    text = client_who_may("view_suite").get(LIST).content.decode()
+
+    assert "Failed" in text
+    assert f"run/{run.pk}/" not in text
 
 
 def test_the_list_asks_the_same_however_many_suites_there_are(
@@ -530,7 +557,7 @@ def test_the_list_asks_the_same_however_many_suites_there_are(
         make_run(["passed"], suite=suite)
     admin_client.get(LIST)
 
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         text = admin_client.get(LIST).content.decode()
 
     assert "Suite-11" in text

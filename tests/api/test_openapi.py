@@ -67,7 +67,7 @@ def test_lists_describe_their_pages_and_filters(schema: Any) -> None:
     parameters = schema["paths"]["/api/runs/"]["get"]["parameters"]
 
     assert {each["name"] for each in parameters} == {
-        *("cursor", "page_size", "fields", "suite", "agent", "status", "verdict"),
+        *("cursor", "page_size", "fields", "suite", "agent", "status", "verdict", "is_whole"),
         *("created_after", "created_before"),
     }
 

@@ -219,6 +219,8 @@ def test_runs_are_listed_newest_first(client: APIClient) -> None:
         pytest.param({"status": "queued"}, ["open"], id="status"),
         pytest.param({"verdict": "failed"}, ["failed"], id="verdict"),
         pytest.param({"verdict": "passed", "suite": "refunds"}, ["passed"], id="two"),
+        pytest.param({"is_whole": "false"}, ["failed"], id="not whole"),
+        pytest.param({"is_whole": "true", "status": "finished"}, ["other", "passed"], id="whole"),
         pytest.param(
             {"created_after": "2030-01-01T00:00:00Z"}, ["other", "open", "failed"], id="after"
         ),
@@ -230,7 +232,7 @@ def test_runs_are_filtered(client: APIClient, query: dict[str, str], expected: l
     early = datetime(2029, 1, 1, tzinfo=UTC)
     names = {
         make_run(["passed"], created_at=early).pk: "passed",
-        make_run(["failed"], created_at=later).pk: "failed",
+        make_run(["failed"], created_at=later, is_whole=False).pk: "failed",
         make_run(["queued"], created_at=later).pk: "open",
         make_run(["passed"], suite=make_suite("other"), created_at=later).pk: "other",
     }
@@ -244,6 +246,7 @@ def test_runs_are_filtered(client: APIClient, query: dict[str, str], expected: l
     ("query", "expected"),
     [
         pytest.param("verdict=good", "good", id="choice"),
+        pytest.param("is_whole=1", "is_whole", id="neither true nor false"),
         pytest.param("verdit=failed", "Did you mean 'verdict'?", id="unknown parameter"),
         pytest.param("created_after=yesterday", "Write a time", id="no time"),
         pytest.param("created_after=0001-01-01T00:00:00%2B14:00", "Write a time", id="early"),

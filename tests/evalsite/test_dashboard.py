@@ -7,6 +7,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from evals_app.models import Agent, Provider, Suite, Worker
+from evals_app.reports.similarity import STAND_IN
 from tests.makers import make_run, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -70,11 +71,64 @@ def test_of_a_first_run_there_is_no_change(admin_client: Client) -> None:
 def test_runs_tried_by_hand_and_open_ones_are_kept_out_of_trends(admin_client: Client) -> None:
     run = make_run(["passed"])
     make_run(["failed"], is_tryout=True)
+    make_run(["failed"], is_whole=False, case_count=1, suite_case_count=38)
+    make_run(["failed", "not_run"], stop_reason="budget")
+    make_run(["failed", "cancelled"])
     make_run(["queued"])
 
     line = lines(admin_client)["Refunds"]
 
     assert [point.run_id for point in line.points] == [run.pk]
+
+
+def test_a_part_that_passes_leaves_the_verdict_and_is_named(admin_client: Client) -> None:
+    make_run(["failed", "passed"])
+    part = make_run(["passed"], is_whole=False, case_count=1, suite_case_count=38)
+
+    line = lines(admin_client)["Refunds"]
+
+    assert "Failed" in line.standing
+    assert "1 of 38 cases: passed" in line.standing
+    assert f"/run/{part.pk}/" in line.standing
+    assert (line.last.rate, line.change) == (0.5, "first run")
+
+
+def test_a_suite_that_was_only_tried_by_hand_leads_there(admin_client: Client) -> None:
+    tried = make_run(["passed"], is_tryout=True)
+
+    line = lines(admin_client)["Refunds"]
+
+    assert "Not run as a whole yet" in line.standing
+    assert f"/run/{tried.pk}/" in line.standing
+    assert line.last is None
+
+
+def test_runs_that_compared_texts_in_different_ways_share_no_trend(admin_client: Client) -> None:
+    make_run(["passed"], similarity="embeddings openai/small")
+    words = make_run(["failed", "passed"], similarity="fuzzy_match", is_similarity_stand_in=True)
+
+    context = admin_client.get(PAGE).context
+    (line,) = context["suites"]
+    ((_, points),) = context["trend"]
+    chart = json.loads(context["trend_chart"])
+
+    assert line.change == "measured differently"
+    assert [differs for _, differs in points] == [True, False]
+    assert chart["datasets"][0]["data"] == [None, 50.0]
+    assert STAND_IN in line.standing
+    make_run(["passed"], similarity=words.similarity)
+    assert lines(admin_client)["Refunds"].change == "50 points up"
+
+
+def test_suites_of_one_name_are_told_apart_by_their_agents(admin_client: Client) -> None:
+    for number in ("one", "two"):
+        agent = Agent.objects.create(slug=number, name=f"Agent {number}")
+        make_suite(number, name="ping", agent=agent)
+
+    text = read(admin_client)
+
+    assert "Agent one" in text
+    assert "Agent two" in text
 
 
 def test_the_chart_and_the_table_show_the_same_numbers(admin_client: Client) -> None:
@@ -84,9 +138,9 @@ def test_the_chart_and_the_table_show_the_same_numbers(admin_client: Client) -> 
     context = admin_client.get(PAGE).context
     chart = json.loads(context["trend_chart"])
 
-    ((name, points),) = context["trend"]
-    shown = [None if point is None else point.shown for point in points]
-    assert (name, chart["datasets"][0]["data"]) == ("Refunds", [50.0, 100.0])
+    ((line, points),) = context["trend"]
+    shown = [None if point is None else point.shown for point, _ in points]
+    assert (line.name, chart["datasets"][0]["data"]) == ("Refunds", [50.0, 100.0])
     assert [text and text.replace("\u00a0", " ") for text in shown] == ["50 %", "100 %"]
     assert chart["labels"] == context["trend_heads"] == ["1 before", "last"]
 
@@ -98,10 +152,10 @@ def test_a_trend_is_as_wide_as_its_longest_suite_and_ends_today(admin_client: Cl
     for _ in range(2):
         make_run(["failed"], suite=short)
 
-    trend = dict(admin_client.get(PAGE).context["trend"])
+    trend = {line.name: points for line, points in admin_client.get(PAGE).context["trend"]}
 
     assert len(trend["Refunds"]) == len(trend["Short"]) == 10
-    assert [point is None for point in trend["Short"]] == [True] * 8 + [False] * 2
+    assert [point is None for point, _ in trend["Short"]] == [True] * 8 + [False] * 2
 
 
 def test_a_single_run_is_no_trend(admin_client: Client) -> None:

@@ -133,3 +133,25 @@ def test_a_gate_of_an_older_run_has_no_reason() -> None:
     print_result(run, console=console_on(out, plain=True), site="http://site")
 
     assert "  gate g: limit 0.9, was unknown\n" in out.getvalue()
+
+
+@pytest.mark.django_db
+def test_a_result_says_what_it_covers_and_what_stood_in_for_embeddings() -> None:
+    whole = make_run(["passed"], similarity="embeddings openai/small")
+    part = make_run(
+        ["passed"],
+        is_whole=False,
+        suite_case_count=38,
+        similarity="semantic_equivalence acme/small",
+        is_similarity_stand_in=True,
+    )
+
+    assert len(printed(whole).splitlines()) == 1
+    assert "1 of 38 cases" in printed(part)
+    assert "judge acme/small" in printed(part)
+
+
+def printed(run: Run) -> str:
+    out = StringIO()
+    print_result(run, console=console_on(out, plain=True), site="http://site")
+    return out.getvalue()

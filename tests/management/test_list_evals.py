@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -26,7 +27,7 @@ def listed(*arguments: str) -> str:
 
 
 def slugs(**chosen: str) -> list[str]:
-    return [row["slug"] for row in listed_suites(**chosen)]
+    return [suite.slug for suite, _ in listed_suites(**chosen)]
 
 
 def test_suites_are_listed_with_how_they_did() -> None:
@@ -34,14 +35,33 @@ def test_suites_are_listed_with_how_they_did() -> None:
     write_suite(slug="empty")
     make_run(["failed"], suite=refunds)
     make_run(["passed"], suite=refunds, finished_at=ENDED)
-    make_run(["failed"], suite=refunds, is_tryout=True)
+    tried = make_run(["failed"], suite=refunds, is_tryout=True)
     make_run(["running"], suite=refunds)
+    only = make_run(["passed"], suite=write_suite(slug="tried"), is_tryout=True)
 
-    assert listed().splitlines() == [
-        "Suite    Agent  Cases  Tags          Last run     Ended",
-        "empty    shop   0                    not run yet",
-        "refunds  shop   2      money, smoke  passed       2026-05-01T09:30:00+00:00",
+    head, *rows = (re.split("  +", line) for line in listed().splitlines())
+    assert head == ["Suite", "Agent", "Cases", "Tags", "Last run", "Ended", "Later"]
+    assert rows == [
+        ["empty", "shop", "0", "not run yet"],
+        [
+            *("refunds", "shop", "2", "money, smoke", "passed", "2026-05-01T09:30:00+00:00"),
+            f"run {tried.pk}, tried by hand: failed",
+        ],
+        ["tried", "shop", "0", "not as a whole", f"run {only.pk}, tried by hand: passed"],
     ]
+
+
+def test_a_part_does_not_become_the_verdict() -> None:
+    refunds = write_suite([a_case()])
+    make_run(["failed"], suite=refunds, is_similarity_stand_in=True, similarity="fuzzy_match")
+    part = make_run(["passed"], suite=refunds, is_whole=False, suite_case_count=38)
+
+    (row,) = json.loads(listed("--json"))["suites"]
+
+    assert (row["last_run"]["verdict"], row["last_run"]["pass_rate"]) == ("failed", 0.0)
+    assert row["last_run"]["similarity"] == {"method": "fuzzy_match", "is_stand_in": True}
+    assert (row["later_run"]["id"], row["later_run"]["covers"]) == (part.pk, "1 of 38 cases")
+    assert "stand-in" in listed()
 
 
 def test_json_has_the_same() -> None:
@@ -61,7 +81,11 @@ def test_json_has_the_same() -> None:
                     "id": run.pk,
                     "verdict": "passed",
                     "finished_at": "2026-05-01T09:30:00+00:00",
+                    "covers": None,
+                    "similarity": None,
+                    "pass_rate": 1.0,
                 },
+                "later_run": None,
             }
         ],
     }

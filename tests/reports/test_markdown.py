@@ -45,7 +45,8 @@ def execution(**changes: Any) -> dict[str, Any]:
         "cause": "assertion",
         "reason": "It does not say “refund”.",
         "score": 0.25,
-        "duration_ms": 850.0,
+        "duration_ms": 198_800.0,
+        "time_ms": 850.0,
         "cost_usd": 0.002,
     } | changes
 
@@ -63,6 +64,14 @@ def test_a_run_is_told_from_its_verdict_down_to_each_execution() -> None:
     assert "### ❌ failed, cause assertion (1)\n\n- Angry customer: It does not say" in text
     assert "| Angry customer | ❌ failed | 0.0 % | 0.25 |" in text
     assert "| Angry customer | 1 | ❌ failed | 0.25 | 850 ms | $0.002 |" in text
+
+
+def test_what_a_run_does_not_cover_and_a_stand_in_are_told_beside_the_verdict() -> None:
+    text = run_markdown(run(covers="1 of 38 cases", stand_in_note="Words were counted."), [])
+
+    head = text.partition("|")[0]
+    assert "1 of 38 cases" in head
+    assert "Words were counted." in head
 
 
 def test_what_a_run_cost_is_told_and_never_0_where_nobody_knows() -> None:

@@ -31,6 +31,13 @@ def make_run(**changes: Any) -> dict[str, Any]:
         "judge": "",
         "is_scripted": True,
         "is_tryout": False,
+        "is_whole": True,
+        "case_count": 3,
+        "suite_case_count": 3,
+        "suite_agent_slug": "shop",
+        "replaced_model": "",
+        "similarity": "",
+        "is_similarity_stand_in": False,
         "status": "finished",
         "verdict": "passed",
         "stop_reason": "",
@@ -79,6 +86,8 @@ def make_execution(**changes: Any) -> dict[str, Any]:
         "finished_at": START + timedelta(seconds=2),
         "prompt_tokens": None,
         "response_tokens": None,
+        "judge_prompt_tokens": None,
+        "judge_response_tokens": None,
         "cost_usd": Decimal("0.002"),
         "judge_cost_usd": Decimal(0),
         "time_ms": 12.5,
@@ -153,6 +162,28 @@ def test_a_cost_is_unknown_if_one_side_of_it_is(side: str) -> None:
 )
 def test_a_duration_needs_both_ends(changes: dict[str, Any]) -> None:
     assert run_json(make_run(**changes))["duration_ms"] is None
+
+
+def test_a_run_says_whether_it_is_whole_and_what_it_covers() -> None:
+    whole = run_json(make_run())
+    part = run_json(make_run(is_whole=False, case_count=1))
+
+    assert (whole["is_whole"], whole["covers"]) == (True, None)
+    assert (part["is_whole"], part["covers"]) == (False, "1 of 3 cases")
+
+
+def test_a_run_says_how_it_compared_texts() -> None:
+    words = run_json(make_run(similarity="fuzzy_match", is_similarity_stand_in=True))
+
+    assert run_json(make_run())["similarity"] is None
+    assert words["similarity"] == {"method": "fuzzy_match", "is_stand_in": True}
+
+
+def test_an_execution_tells_tokens_of_agent_and_judge_apart() -> None:
+    found = execution_row_json(make_execution(judge_prompt_tokens=7, time_ms=12.5))
+
+    assert found["tokens"]["judge"] == {"prompt": 7, "response": None}
+    assert found["time_ms"] == 12.5
 
 
 def test_cases_and_gates_come_with_the_summary() -> None:

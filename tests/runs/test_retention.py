@@ -100,6 +100,16 @@ def test_the_last_runs_of_each_suite_stay_and_tries_do_not_count(
     assert tried in due
 
 
+def test_the_run_that_gives_a_suite_its_verdict_stays_beside_later_parts() -> None:
+    older, verdict = make_run(), make_run()
+    older_part, part = (make_run(is_whole=False) for _ in range(2))
+
+    due = set(due_runs(older_than_days=30, keep_last=1))
+
+    assert due == {older, older_part}
+    assert not due & {verdict, part}
+
+
 # What goes
 
 

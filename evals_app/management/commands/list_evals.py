@@ -4,15 +4,19 @@ import json
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from datetime import UTC
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db.models import Count, OuterRef, Subquery
+from django.db.models import Count
 
 from evals_app.engine.suite import near
 from evals_app.management.eval_files import USAGE
-from evals_app.models import Agent, Case, Run, Suite
+from evals_app.models import Agent, Case, Suite
 from evals_app.reports.run_json import SCHEMA_VERSION
+from evals_app.reports.similarity import STAND_IN, similarity_json
+from evals_app.runs.standing import Standing, standings, with_last_runs
+
+Listed: TypeAlias = tuple[Any, Standing]  # a suite, annotated
 
 
 class Command(BaseCommand):
@@ -29,29 +33,26 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="JSON on stdout.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        rows = listed_suites(agent=_checked(options["agent"]), tag=options["tag"])
+        found = listed_suites(agent=_checked(options["agent"]), tag=options["tag"])
         if options["json"]:
+            rows = [_row(suite, standing) for suite, standing in found]
             document = {"schema_version": SCHEMA_VERSION, "suites": rows}
             self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False))
-        elif rows:
-            self.stdout.write("\n".join(_lines(rows)))
+        elif found:
+            self.stdout.write("\n".join(_lines(found)))
         else:
             self.stderr.write("No suite fits.")
 
 
-def listed_suites(*, agent: str = "", tag: str = "") -> list[dict[str, Any]]:
-    """Give what is listed, as JSON; suites are chosen by tag as `run_evals` chooses cases."""
-    ended = Run.objects.filter(suite_slug=OuterRef("slug"), is_tryout=False).exclude(verdict="")
-    suites = Suite.objects.current().select_related("agent").order_by("slug")
-    suites = suites.annotate(
-        case_count=Count("cases"), last_run_id=Subquery(ended.order_by("-pk").values("pk")[:1])
-    )
+def listed_suites(*, agent: str = "", tag: str = "") -> list[Listed]:
+    """Return what is listed; suites are chosen by tag as `run_evals` chooses cases."""
+    current = Suite.objects.current().select_related("agent").order_by("slug")
+    suites = with_last_runs(current.annotate(case_count=Count("cases")))
     found: list[Any] = list(suites.filter(agent__slug=agent) if agent else suites)
     if tag:
         tagged = _with_tagged_cases(tag)
         found = [suite for suite in found if tag in suite.tags or suite.pk in tagged]
-    last = Run.objects.defer("summary").in_bulk([each.last_run_id for each in found])
-    return [_row(suite, last.get(suite.last_run_id)) for suite in found]
+    return list(zip(found, standings(found), strict=True))
 
 
 def _with_tagged_cases(tag: str) -> set[int]:
@@ -60,32 +61,50 @@ def _with_tagged_cases(tag: str) -> set[int]:
     return {suite for suite, tags in rows.iterator() if tag in tags}
 
 
-def _row(suite: Any, run: Run | None) -> dict[str, Any]:  # noqa: ANN401 - annotated
-    last = None
-    if run is not None and run.finished_at is not None:
-        ended_at = run.finished_at.astimezone(UTC).isoformat(timespec="seconds")
-        last = {"id": run.pk, "verdict": run.verdict, "finished_at": ended_at}
+def _row(suite: Any, standing: Standing) -> dict[str, Any]:  # noqa: ANN401 - annotated
+    whole = standing.verdict_run
     return {
         "slug": suite.slug,
         "name": suite.name,
         "agent": suite.agent.slug,
         "cases": suite.case_count,
         "tags": suite.tags,
-        "last_run": last,
+        "last_run": _run(whole) | {"pass_rate": whole.pass_rate} if whole else None,
+        "later_run": _run(standing.later) if standing.later else None,
     }
 
 
-def _lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+def _run(run: Any) -> dict[str, Any]:  # noqa: ANN401 - of a Standing
+    return {
+        "id": run.pk,
+        "verdict": run.verdict,
+        "finished_at": run.finished_at.astimezone(UTC).isoformat(timespec="seconds"),
+        "covers": run.covers or None,
+        "similarity": similarity_json(vars(run)),
+    }
+
+
+def _lines(found: list[Listed]) -> Iterator[str]:
     """Write a table as wide as it needs to be, so that other programs can read it too."""
-    cells = [("Suite", "Agent", "Cases", "Tags", "Last run", "Ended")]
-    for row in rows:
-        last = row["last_run"] or {"verdict": "not run yet", "finished_at": ""}
-        suite = (row["slug"], row["agent"], str(row["cases"]), ", ".join(row["tags"]))
-        cells.append((*suite, last["verdict"], last["finished_at"]))
+    cells = [("Suite", "Agent", "Cases", "Tags", "Last run", "Ended", "Later")]
+    for suite, standing in found:
+        row = _row(suite, standing)
+        what = (row["slug"], row["agent"], str(row["cases"]), ", ".join(row["tags"]))
+        ended = row["last_run"]["finished_at"] if row["last_run"] else ""
+        later = standing.later.in_short if standing.later else ""
+        cells.append((*what, _verdict(standing), ended, later))
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line in cells:
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         yield "  ".join(padded).rstrip()
+
+
+def _verdict(standing: Standing) -> str:
+    run = standing.verdict_run
+    if run is None:
+        return "not as a whole" if standing.has_parts_only else "not run yet"
+    stand_in = f" ({STAND_IN.lower()})" if run.is_similarity_stand_in else ""
+    return f"{run.verdict}{stand_in}"
 
 
 def _checked(agent: str) -> str:

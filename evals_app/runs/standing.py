@@ -1,0 +1,55 @@
+"""How suites stand: the run that gives each its verdict, and a later one that does not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, OuterRef, QuerySet, Subquery
+
+from evals_app.models import Run, Suite
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The last whole run of a suite, and what ended after it without being one.
+
+    A suite that was never run as a whole may have the latter alone.
+    """
+
+    verdict_run: Any = None  # a Run with its `pass_rate`
+    later: Run | None = None
+
+    @property
+    def has_parts_only(self) -> bool:
+        """Whether something was run, but never the whole suite."""
+        return self.verdict_run is None and self.later is not None
+
+
+def with_last_runs(suites: QuerySet[Suite]) -> QuerySet[Suite]:
+    """Let suites know their last whole run, and the last that ended at all."""
+    whole, ended = Run.objects.suite_verdicts(), Run.objects.exclude(verdict="")
+    return suites.annotate(verdict_run_id=_last(whole), last_run_id=_last(ended))
+
+
+def _last(runs: QuerySet[Run]) -> Subquery:
+    return Subquery(runs.filter(suite=OuterRef("pk")).order_by("-pk").values("pk")[:1])
+
+
+def rated(runs: QuerySet[Run]) -> QuerySet[Any]:
+    """Give runs their `pass_rate`: the database takes it out of the summary, which may be large."""
+    return runs.annotate(pass_rate=F("summary__pass_rate")).defer("summary")
+
+
+def standings(suites: Sequence[Any]) -> list[Standing]:
+    """Return how suites stand that were loaded `with_last_runs`, in one query."""
+    wanted = {key for suite in suites for key in (suite.verdict_run_id, suite.last_run_id) if key}
+    runs = {run.pk: run for run in rated(Run.objects.filter(pk__in=wanted))} if wanted else {}
+    return [standing(suite, runs) for suite in suites]
+
+
+def standing(suite: Any, runs: Mapping[int, Run]) -> Standing:  # noqa: ANN401 - annotated
+    """Return how a suite stands, whose runs are at hand."""
+    has_later = suite.last_run_id not in {None, suite.verdict_run_id}
+    return Standing(
+        runs.get(suite.verdict_run_id), runs.get(suite.last_run_id) if has_later else None
+    )

@@ -1,0 +1,53 @@
+from typing import Any
+
+import pytest
+
+from evals_app.reports.coverage import coverage
+
+
+def a_part(**changes: Any) -> dict[str, Any]:
+    return {
+        "is_whole": False,
+        "is_tryout": False,
+        "rerun_of_id": None,
+        "case_count": 38,
+        "suite_case_count": 38,
+        "agent_slug": "shop",
+        "suite_agent_slug": "shop",
+        "model": "acme/small",
+        "replaced_model": "",
+    } | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        pytest.param({"case_count": 1}, "1 of 38 cases", id="some cases"),
+        pytest.param({"agent_slug": "edge"}, "with agent edge instead of shop", id="another agent"),
+        pytest.param(
+            {"replaced_model": "acme/large"},
+            "with model acme/small instead of acme/large",
+            id="another model",
+        ),
+        pytest.param({"rerun_of_id": 75}, "re-run of run 75", id="a re-run"),
+        pytest.param({"is_tryout": True}, "tried by hand", id="tried by hand"),
+        pytest.param(
+            {"rerun_of_id": 75, "is_tryout": True, "case_count": 1},
+            "re-run of run 75, 1 of 38 cases",
+            id="a re-run of a try",
+        ),
+        pytest.param(
+            {"case_count": 2, "agent_slug": "edge"},
+            "2 of 38 cases, with agent edge instead of shop",
+            id="several things",
+        ),
+        pytest.param(
+            {"case_count": None, "suite_case_count": None, "suite_agent_slug": ""},
+            "not the whole suite",
+            id="nobody knows why",
+        ),
+        pytest.param({"is_whole": True, "is_tryout": False}, "", id="the whole suite"),
+    ],
+)
+def test_what_is_not_a_whole_suite_is_named(changes: dict[str, Any], words: str) -> None:
+    assert coverage(a_part(**changes)) == words
