@@ -6,10 +6,11 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
-from django.db.models import Count, Model, Prefetch, QuerySet
+from django.db.models import Count, Exists, Model, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils.http import urlencode
 from pydantic import ValidationError
 from unfold.decorators import action, display
 from unfold.forms import BaseDialogForm
@@ -44,7 +45,7 @@ from evals_app.admin.lines import (
 from evals_app.admin.money import UsdInput
 from evals_app.admin.options_form import OwnText, Prose
 from evals_app.admin.shown_files import FilesField
-from evals_app.admin.starting import leave_dialog, may_run, run_url, try_start
+from evals_app.admin.starting import leave_dialog, may_run, result_url, try_start
 from evals_app.admin.upload_rate import refused_upload
 from evals_app.admin.words import refuse
 from evals_app.engine.agent_spec import OUTSIDE
@@ -52,7 +53,7 @@ from evals_app.engine.permits import FROZEN
 from evals_app.engine.rehearsal import missed_by_expected
 from evals_app.engine.suite import CaseSpec, SuiteSpec, TurnSpec
 from evals_app.formats.streaming import NO_STREAMING
-from evals_app.models import Assertion, Case, Turn
+from evals_app.models import Assertion, Case, Execution, Suite, Turn
 from evals_app.models.suites import LIMITS
 from fixtures_app.admin.editor import VersionedForm
 from fixtures_app.admin.inputs import Select, TextArea
@@ -234,6 +235,17 @@ class TurnInline(RowsInline):
         return super().get_queryset(request).prefetch_related(Prefetch("assertions", checks))
 
 
+def _suites_to_choose(own: int | None) -> QuerySet[Suite]:
+    """Return the suites in use, and the case's own; each knows whether another has its name."""
+    others = Suite.objects.filter(name=OuterRef("name")).exclude(pk=OuterRef("pk"))
+    suites = Suite.objects.filter(Q(archived_at=None) | Q(pk=own)).order_by("name", "slug")
+    return suites.only("name", "slug").annotate(has_namesake=Exists(others))
+
+
+def _label_of_suite(suite: Any) -> str:  # noqa: ANN401 - annotated
+    return f"{suite.name} ({suite.slug})" if suite.has_namesake else str(suite.name)
+
+
 class CaseForm(VersionedForm):
     """The head of a case."""
 
@@ -307,6 +319,13 @@ class CaseForm(VersionedForm):
             "turn_timeout_s": "A turn that takes longer fails.",
             "streaming": "Calls the model in streaming mode and notes the time to the first word.",
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "suite" in self.fields:
+            field: Any = self.fields["suite"]
+            field.queryset = _suites_to_choose(self.instance.suite_id)
+            field.label_from_instance = _label_of_suite
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
@@ -410,6 +429,8 @@ class CaseAdmin(ChecksEditor):
             defaults = suite.default_assertions.filter(enabled=True).order_by("position", "pk")
             context["suite_checks"] = [title_of(each) for each in defaults]
             context["suite_url"] = reverse("admin:evals_app_suite_change", args=[suite.pk])
+            if request.user.has_perm("evals_app.view_execution"):
+                context |= _results(context["original"])
         return super().render_change_form(request, context, *args, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Case, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 - Django's signature
@@ -449,7 +470,7 @@ class CaseAdmin(ChecksEditor):
             raise PermissionDenied
         run = try_start(request, case.suite, names=[case.name], is_tryout=True)
         case_url = reverse("admin:evals_app_case_change", args=[case.pk])
-        return redirect(run_url(run) if run else case_url)
+        return redirect(result_url(run, request) if run else case_url)
 
     def response_change(self, request: HttpRequest, obj: Case) -> HttpResponse:
         return self._saved(request, obj) or super().response_change(request, obj)
@@ -467,7 +488,7 @@ class CaseAdmin(ChecksEditor):
         dialog={
             "title": "Run this case now?",
             "description": "The saved version is held with its agent, as often as its trials say. "
-            "Such a run is kept out of trends.",
+            "Such a run does not change the verdict of the suite.",
             "form_submit_text": "Run now",
         },
     )
@@ -475,7 +496,7 @@ class CaseAdmin(ChecksEditor):
         case = get_object_or_404(Case.objects.select_related("suite"), pk=object_id)
         run = try_start(request, case.suite, names=[case.name], is_tryout=True)
         case_url = reverse("admin:evals_app_case_change", args=[case.pk])
-        return leave_dialog(run_url(run) if run else case_url)
+        return leave_dialog(result_url(run, request) if run else case_url)
 
     # Its suite
 
@@ -512,6 +533,14 @@ class CaseAdmin(ChecksEditor):
         self.log_addition(request, copied, [{"added": {}}])
         messages.success(request, f"This is the copy: “{copied}”.")
         return leave_dialog(reverse("admin:evals_app_case_change", args=[copied.pk]))
+
+
+def _results(case: Case) -> dict[str, Any]:
+    """Say how many results a case has, and where they are listed."""
+    results = Execution.objects.filter(case=case.name, run__suite_slug=case.suite.slug)
+    query = urlencode({"case": case.name, "suite_slug": case.suite.slug})
+    address = reverse("admin:evals_app_execution_changelist")
+    return {"result_count": results.count(), "results_url": f"{address}?{query}"}
 
 
 def _warnings(case: Case, formsets: list[Any]) -> Iterator[str]:

@@ -141,6 +141,14 @@ def run_url(run: Run) -> str:
     return reverse("admin:evals_app_run_change", args=[run.pk])
 
 
+def result_url(run: Run, request: HttpRequest) -> str:
+    """Give the address where people read what came of a run: of one conversation, its own page."""
+    only = run.executions.first() if run.total == 1 else None
+    if only is None or not request.user.has_perm("evals_app.view_execution"):
+        return run_url(run)
+    return reverse("admin:evals_app_execution_change", args=[only.pk])
+
+
 def leave_dialog(url: str) -> HttpResponse:
     """Send the page behind a dialog elsewhere."""
     return HttpResponse(headers={"HX-Redirect": url})

@@ -9,6 +9,7 @@ from django.urls import reverse
 from evals_app.models import Agent, Assertion, Case, Run, Suite
 from tests.admin.case_pages import CHECKS, RICH, checks_of, page_of, url_of
 from tests.authored import CONTAINS, a_case, client_who_may, write_case, write_suite
+from tests.makers import make_run, make_suite
 from tests.page_form import open_page
 
 pytestmark = pytest.mark.django_db
@@ -137,9 +138,7 @@ def test_save_and_run_runs_this_case_alone_outside_of_trends(admin_client: Clien
     )
 
     run = Run.objects.get()
-    assert answer.response.headers["Location"] == reverse(
-        "admin:evals_app_run_change", args=[run.pk]
-    )
+    assert answer.response.headers["Location"] == result_of(run)
     assert run.is_tryout
     assert [each.case for each in run.executions.all()] == ["Order"]
     assert "New text" in run.snapshot.cases.get(position=0).content
@@ -165,7 +164,59 @@ def test_run_now_runs_the_saved_case(admin_client: Client) -> None:
     )
 
     run = Run.objects.get()
+    assert response.headers["HX-Redirect"] == result_of(run)
+
+
+def result_of(run: Run) -> str:
+    return reverse("admin:evals_app_execution_change", args=[run.executions.get().pk])
+
+
+def test_several_trials_lead_to_their_run(admin_client: Client) -> None:
+    case = write_case(trials=2)
+
+    response = admin_client.post(
+        f"/admin/evals_app/case/{case.pk}/run-now/", {"_form_submitted": "on"}
+    )
+
+    run = Run.objects.get()
     assert response.headers["HX-Redirect"] == reverse("admin:evals_app_run_change", args=[run.pk])
+
+
+def test_a_case_leads_to_its_results_those_tried_by_hand_included(admin_client: Client) -> None:
+    case = write_case(name="Order & more")
+    suite = case.suite
+    before = page_of(admin_client, case)
+    of_case = {"Order & more": ["passed", "failed"], "Another": ["passed"]}
+    make_run(of_case, suite=suite)
+    make_run({"Order & more": ["failed"]}, suite=suite, is_tryout=True)
+    make_run({"Order & more": ["failed"]}, suite=make_suite("other"))
+
+    context = admin_client.get(page_of(admin_client, case).url).context
+
+    assert "of this case" not in before.text
+    assert context["result_count"] == 3
+    listed = admin_client.get(context["results_url"])
+    assert {(row.case, row.run.suite_id) for row in listed.context["cl"].result_list} == {
+        ("Order & more", suite.pk)
+    }
+
+
+def test_suites_of_one_name_can_be_told_apart_and_archived_ones_are_not_offered(
+    admin_client: Client,
+) -> None:
+    case = write_case()
+    write_suite(slug="ping-one", suite="Ping")
+    write_suite(slug="ping-two", suite="Ping")
+    write_suite(slug="old")
+    Suite.objects.filter(slug="old").archive()
+
+    def offered() -> list[str]:
+        form = admin_client.get(page_of(admin_client, case).url).context["adminform"].form
+        return [label for _, label in form.fields["suite"].choices]
+
+    assert offered()[-3:] == ["Ping (ping-one)", "Ping (ping-two)", "Refunds"]
+    Suite.objects.filter(slug="refunds").archive()
+    assert offered()[-3:] == ["Ping (ping-one)", "Ping (ping-two)", "Refunds"]
 
 
 def test_looking_at_the_dialog_starts_nothing(admin_client: Client) -> None:
@@ -241,7 +292,7 @@ def test_the_page_asks_the_same_however_many_turns_it_has(
     case = big_case()
     page_of(admin_client, case)
 
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(13):
         page_of(admin_client, case)
 
 
