@@ -336,13 +336,13 @@ def test_leaving_with_unsaved_rows_asks_first(page: Page, open_case: Any) -> Non
     assert asked == ["beforeunload"]
 
 
-def test_run_now_is_confirmed_and_leads_to_the_run(page: Page, open_case: Any) -> None:
+def test_run_now_is_confirmed_and_leads_to_the_result(page: Page, open_case: Any) -> None:
     suite = write_suite([a_case("Order"), a_case("Order again")])
     open_case(suite.cases.get(name="Order"))
 
     page.get_by_role("link", name="Run now").click()
     page.get_by_role("button", name="Run now").click()
-    page.wait_for_url("**/evals_app/run/**")
+    page.wait_for_url("**/evals_app/execution/**")
 
     assert [each.case for each in Run.objects.get().executions.all()] == ["Order"]
 

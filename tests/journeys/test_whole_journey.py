@@ -161,11 +161,11 @@ def test_from_the_login_to_the_reason_of_a_failed_check(
     write(page, judged.get_by_label("Criteria"), "Stays polite")
     press(page, page.get_by_role("button", name="Save and run"))
 
-    page.wait_for_url("**/evals_app/run/**")
+    page.wait_for_url("**/evals_app/execution/**")
     page.evaluate("window.notReloaded = true")
-    expect(page.get_by_text("1 of 1 case failed.")).to_be_visible(timeout=PATIENCE_S * 1000)
+    verdict = page.locator(".review-verdict")
+    expect(verdict).to_contain_text("Failed", timeout=PATIENCE_S * 1000)
     assert page.evaluate("window.notReloaded")
-    press(page, page.locator(".review-cause").get_by_role("link", name="Order and price"))
 
     turn = page.locator("#turn-2")
     expect(turn.locator(".bubble.is-agent")).to_contain_text("It costs 20 EUR.")
