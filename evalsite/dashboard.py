@@ -49,6 +49,7 @@ class Point:
     rate: float | None
     shown: str
     similarity: str
+    compared_by: str
     ended_at: datetime
 
 
@@ -159,6 +160,7 @@ def _point(run: Any) -> Point:  # noqa: ANN401 - annotated
         rate=run.pass_rate,
         shown=percent(run.pass_rate),
         similarity=run.similarity,
+        compared_by=run.compared_by,
         ended_at=run.finished_at,
     )
 
@@ -241,9 +243,10 @@ def _heads(places: int) -> list[str]:
 
 
 def _chart(trend: Sequence[SuiteLine], *, places: int) -> str:
+    names = [line.name for line in trend]
     datasets = [
         {
-            "label": line.name,
+            "label": f"{line.name} ({line.agent})" if names.count(line.name) > 1 else line.name,
             "data": [
                 None
                 if point is None or point.rate is None or line.differs(point)

@@ -22,11 +22,11 @@ from unfold.paginator import InfinitePaginator
 from evals_app.admin.presentation import (
     UNKNOWN,
     between,
+    count,
     has_scripted_judge,
     plural,
     run_badges,
     score_text,
-    tokens,
 )
 from evals_app.admin.reruns import rerun_buttons
 from evals_app.admin.run_actions import RunActions
@@ -109,7 +109,7 @@ class RunAdmin(RunActions):
 
     @display(description="Verdict")
     def verdict_badge(self, run: Run) -> SafeString:
-        return run_badges(run)
+        return format_html("<div>{}</div>", run_badges(run))
 
     @display(description="Executions")
     def counts(self, run: Run) -> str:
@@ -140,10 +140,10 @@ class RunAdmin(RunActions):
     def tokens_shown(self, run: Run) -> SafeString | str:
         if run.is_open:
             return UNKNOWN
-        agent = tokens(run.agent_prompt_tokens, run.agent_response_tokens)
-        if not (run.judge_prompt_tokens or run.judge_response_tokens):
+        agent = _both(run.agent_prompt_tokens, run.agent_response_tokens)
+        judge = _both(run.judge_prompt_tokens, run.judge_response_tokens)
+        if judge == "0":
             return agent
-        judge = tokens(run.judge_prompt_tokens, run.judge_response_tokens)
         return format_html('<div>{}<br><span class="quiet">Judge: {}</span></div>', agent, judge)
 
     @display(description="Agent and model")
@@ -239,6 +239,11 @@ class RunAdmin(RunActions):
             content_type="text/markdown; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{filename}"'},
         )
+
+
+def _both(prompt: int | None, response: int | None) -> str:
+    """Write how many tokens went either way."""
+    return count(None if prompt is None or response is None else prompt + response)
 
 
 def run_name(run: Run) -> SafeString:

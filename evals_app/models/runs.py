@@ -11,7 +11,7 @@ from evals_app.models.money import UsdField
 from evals_app.models.providers import ProviderState
 from evals_app.models.suites import Suite
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
-from evals_app.reports.similarity import SIMILARITY_COLUMNS, stand_in_note
+from evals_app.reports.similarity import compared_by, stand_in_note
 
 
 class Snapshot(models.Model):
@@ -202,9 +202,14 @@ class Run(models.Model):
         return coverage({column: getattr(self, column) for column in COVERAGE_COLUMNS})
 
     @property
+    def compared_by(self) -> str:
+        """How texts are compared, in words."""
+        return compared_by(self.similarity)
+
+    @property
     def stand_in_note(self) -> str:
         """What stood in for embeddings, in words; empty if nothing did."""
-        return stand_in_note({column: getattr(self, column) for column in SIMILARITY_COLUMNS})
+        return stand_in_note(self.similarity) if self.is_similarity_stand_in else ""
 
     @property
     def in_short(self) -> str:

@@ -15,17 +15,19 @@ def similarity_json(run: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"method": run["similarity"], "is_stand_in": run["is_similarity_stand_in"]}
 
 
-def stand_in_note(run: Mapping[str, Any]) -> str:
-    """Return the sentences that say what stood in for embeddings; empty if nothing did."""
-    if not run["is_similarity_stand_in"]:
-        return ""
-    _, _, judge = run["similarity"].partition(" ")
-    how = (
-        f"the judge {judge} compared the meaning of texts" if judge else "shared words were counted"
-    )
+def compared_by(method: str) -> str:
+    """Return what compared texts, in words."""
+    what, _, name = method.partition(" ")
+    if what == "embeddings":
+        return f"embeddings of {name}"
+    return f"the judge {name}" if name else "the words that they share"
+
+
+def stand_in_note(method: str) -> str:
+    """Return the sentences that say what stood in for embeddings."""
     return (
-        f"{STAND_IN}: no embeddings were available, so {how}. Scores of “Reply means the same” do"
-        " not compare with those of runs that had embeddings."
+        f"{STAND_IN}: no embeddings were available, so texts were compared by {compared_by(method)}."
+        " Scores of “Reply means the same” do not compare with those of runs that had embeddings."
     )
 
 

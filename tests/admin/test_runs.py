@@ -63,6 +63,24 @@ def test_the_list_says_what_runs_cost(
     assert f">{expected}</td>" in admin_client.get(LIST).content.decode()
 
 
+def test_the_list_says_what_runs_covered_and_their_tokens(admin_client: Client) -> None:
+    make_run(
+        ["passed"],
+        is_whole=False,
+        suite_case_count=38,
+        agent_prompt_tokens=1_200,
+        agent_response_tokens=34,
+        judge_prompt_tokens=5_000,
+        judge_response_tokens=600,
+    )
+
+    text = admin_client.get(LIST).content.decode()
+
+    assert "1 of 38 cases" in text
+    assert "1,234" in text
+    assert "5,600" in text
+
+
 @pytest.mark.parametrize(
     ("query", "found"),
     [
@@ -101,6 +119,25 @@ def test_runs_are_neither_added_nor_changed_nor_deleted_by_hand(admin_client: Cl
 
 
 # The page
+
+
+def test_the_page_says_what_a_run_covered_and_what_stood_in_for_embeddings(
+    admin_client: Client,
+) -> None:
+    whole = make_run(["passed"])
+    part = make_run(
+        ["passed"],
+        is_whole=False,
+        suite_case_count=38,
+        similarity="semantic_equivalence acme/small",
+        is_similarity_stand_in=True,
+    )
+
+    plain, text = (admin_client.get(page_of(run)).content.decode() for run in (whole, part))
+
+    for words in ("1 of 38 cases", "the judge acme/small", "Stand-in similarity"):
+        assert words in text
+        assert words not in plain
 
 
 @pytest.mark.parametrize("cases", [2, 20])

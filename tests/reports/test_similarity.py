@@ -1,32 +1,33 @@
 import pytest
 
-from evals_app.reports.similarity import is_measured_differently, similarity_json, stand_in_note
+from evals_app.reports.similarity import (
+    compared_by,
+    is_measured_differently,
+    similarity_json,
+    stand_in_note,
+)
 
 EMBEDDINGS = "embeddings openai/text-embedding-3-small"
 
 
 @pytest.mark.parametrize(
-    ("method", "is_stand_in", "words"),
+    ("method", "word"),
     [
-        pytest.param("fuzzy_match", True, ["shared words"], id="words"),
-        pytest.param("semantic_equivalence acme/small", True, ["judge acme/small"], id="a judge"),
-        pytest.param(EMBEDDINGS, False, [], id="embeddings"),
-        pytest.param("", False, [], id="no texts are compared"),
+        pytest.param("fuzzy_match", "words", id="words"),
+        pytest.param("semantic_equivalence acme/small", "judge acme/small", id="a judge"),
+        pytest.param(EMBEDDINGS, "openai/text-embedding-3-small", id="embeddings"),
     ],
 )
-def test_a_stand_in_for_embeddings_is_named(
-    method: str,
-    is_stand_in: bool,  # noqa: FBT001 - a column of the table above
-    words: list[str],
-) -> None:
-    run = {"similarity": method, "is_similarity_stand_in": is_stand_in}
+def test_what_compares_texts_is_named(method: str, word: str) -> None:
+    run = {"similarity": method, "is_similarity_stand_in": method != EMBEDDINGS}
 
-    note = stand_in_note(run)
+    assert word in compared_by(method)
+    assert word in stand_in_note(method)
+    assert similarity_json(run) == {"method": method, "is_stand_in": method != EMBEDDINGS}
 
-    assert bool(note) == is_stand_in
-    assert all(word in note for word in words)
-    told = {"method": method, "is_stand_in": is_stand_in}
-    assert similarity_json(run) == (told if method else None)
+
+def test_where_no_texts_are_compared_there_is_no_method() -> None:
+    assert similarity_json({"similarity": "", "is_similarity_stand_in": False}) is None
 
 
 @pytest.mark.parametrize(
