@@ -20,6 +20,7 @@ from evals_app.admin.presentation import badge, percent, run_badges, scripted_ba
 from evals_app.admin.standing import standing_text
 from evals_app.engine.spec import ModelRef, ModelSpec
 from evals_app.models import Agent, Execution, Provider, Run, Suite
+from evals_app.reports.coverage import COVERAGE_COLUMNS
 from evals_app.reports.similarity import DIFFERENTLY, is_measured_differently
 from evals_app.runs import live_workers
 from evals_app.runs.standing import rated, standing, with_last_runs
@@ -190,9 +191,8 @@ def _failures() -> list[dict[str, Any]]:
             "reason",
             "finished_at",
             "is_scripted",
-            "run__suite_name",
-            "run__is_scripted",
-            "run__judge",
+            *(f"run__{column}" for column in ("suite_name", "is_scripted", "judge")),
+            *(f"run__{column}" for column in COVERAGE_COLUMNS),
         )
         found += rows.order_by("-pk")[:MOST_FAILURES]
     newest = sorted(found, key=lambda row: -row.pk)[:MOST_FAILURES]

@@ -142,7 +142,8 @@ class RunAdmin(RunActions):
             return UNKNOWN
         agent = _both(run.agent_prompt_tokens, run.agent_response_tokens)
         judge = _both(run.judge_prompt_tokens, run.judge_response_tokens)
-        if judge == "0":
+        # Of texts that a judge compares its tokens are known, though the run names no judge.
+        if judge == "0" or (judge == "unknown" and not run.judge):
             return agent
         return format_html('<div>{}<br><span class="quiet">Judge: {}</span></div>', agent, judge)
 

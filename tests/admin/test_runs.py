@@ -68,6 +68,7 @@ def test_the_list_says_what_runs_covered_and_their_tokens(admin_client: Client) 
         ["passed"],
         is_whole=False,
         suite_case_count=38,
+        judge="acme/large",
         agent_prompt_tokens=1_200,
         agent_response_tokens=34,
         judge_prompt_tokens=5_000,

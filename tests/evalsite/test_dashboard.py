@@ -182,6 +182,17 @@ def test_open_runs_and_latest_failures_are_listed(admin_client: Client) -> None:
     assert [each["execution"].pk for each in context["failures"]] == [failed.pk]
 
 
+def test_what_runs_covered_stands_beside_them(admin_client: Client) -> None:
+    part: dict[str, Any] = {"is_whole": False, "suite_case_count": 38}
+    make_run(["running"], **part)
+    make_run(["failed"], agent_slug="edge", **part)
+
+    text = read(admin_client)
+
+    assert "1 of 38 cases · 0 of 1 done" in text
+    assert "Refunds, 1 of 38 cases, with agent edge instead of shop" in text
+
+
 def test_it_warns_when_no_worker_is_alive(admin_client: Client) -> None:
     make_suite()
     without = read(admin_client)
