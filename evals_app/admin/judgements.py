@@ -41,6 +41,15 @@ _WORDS = {
     "missing": "No verdict",
     "not": "No",
 }
+_SPEAKERS = {
+    "agent": "the agent",
+    "user": "the user",
+    "tool": "a tool",
+    "knowledge": "retrieved knowledge",
+    "case": "the case",
+    "history": "before the conversation",
+    "system": "the system prompt",
+}
 # Shown as what they are, not as JSON.
 _SHOWN = frozenset({"items", "votes", "voters", "flags", "dropped", "share"})
 
@@ -101,6 +110,11 @@ def judgement(grade: GradeResult) -> Judgement:
     )
 
 
+def quote_line(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a quote to show, with whose words it is."""
+    return {**evidence, "who": _SPEAKERS.get(str(evidence.get("speaker")), "")}
+
+
 def other_details(grade: GradeResult) -> dict[str, Any]:
     """Give the details that nothing else on the page shows."""
     if grade.family != "judged":
@@ -120,7 +134,9 @@ def _item(item: Mapping[str, Any]) -> ItemLine:
         badge=badge(_state(verdict), word=_word(verdict)),
         text=str(item.get("text") or ""),
         note=str(item.get("critique") or item.get("note") or ""),
-        quote=evidence if isinstance(evidence, Mapping) and evidence.get("quote") else None,
+        quote=quote_line(evidence)
+        if isinstance(evidence, Mapping) and evidence.get("quote")
+        else None,
         votes=", ".join(f"{count} {word}" for word, count in cast.items()),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 from pydantic import ValidationError
 
-from evals_app.admin.judgements import Judgement, judgement, other_details
+from evals_app.admin.judgements import Judgement, judgement, other_details, quote_line
 from evals_app.admin.presentation import (
     UNKNOWN,
     badge,
@@ -239,7 +239,9 @@ def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
         reason=grade.reason,
         facts=(*facts, *judged.facts),
         # Where each item has its own, they would stand there twice.
-        evidence=() if any(each.quote for each in judged.items) else tuple(grade.evidence),
+        evidence=()
+        if any(each.quote for each in judged.items)
+        else tuple(map(quote_line, grade.evidence)),
         details=json_text(details) if details else "",
         is_judged=grade.family == "judged",
         needs_attention=state in {"failed", "ungraded", "error"},

@@ -296,12 +296,17 @@ class ExecutionShape(Shape):
 
 
 class EvidenceShape(Shape):
-    """A quote that supports a grade."""
+    """A quote that supports a grade.
+
+    `is_verified`: its words stand in what was said. `speaker`: who says them (agent, user, tool,
+    knowledge, case, history, system), empty where nobody does or it was not noted.
+    """
 
     quote = _text()
     turn = _count(allow_null=True)
     bears_on = _text()
     is_verified = serializers.BooleanField()
+    speaker = _text()
 
 
 class GradeShape(Shape):

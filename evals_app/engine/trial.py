@@ -395,12 +395,22 @@ class GradeStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A quote that supports a grade; `turn` is 1-based, None where it was not found."""
+    """A quote that supports a grade; `turn` is 1-based, None where it was not found.
+
+    `speaker` says whose words they are: agent, tool, user, knowledge, case, history, system; ""
+    where that was not noted.
+    """
 
     quote: str
     turn: int | None = None
     bears_on: str = ""
     is_verified: bool = False
+    speaker: str = ""
+
+    @property
+    def is_the_agents(self) -> bool:
+        """Whether it shows what the agent said or did, or what its tools gave it."""
+        return self.is_verified and self.speaker in {"", "agent", "tool", "knowledge"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -276,7 +276,7 @@ def _grade(grade: Row) -> Json:
         "weight": grade["weight"],
         "threshold": grade["threshold"],
         "reason": grade["reason"],
-        "evidence": grade["evidence"],
+        "evidence": [{"speaker": ""} | each for each in grade["evidence"]],
         "details": grade["details"],
     }
 

@@ -57,8 +57,20 @@ def test_an_item_shows_its_quote_and_its_votes() -> None:
         judged(items=[item(evidence=evidence, votes=["pass", "fail", "pass", None])])
     ).items
 
-    assert line.quote == evidence
+    assert line.quote == {**evidence, "who": ""}  # from before speakers were noted
     assert line.votes == "2 met, 1 missed, 1 undecided"
+
+
+@pytest.mark.parametrize(
+    ("speaker", "who"), [("user", "the user"), ("agent", "the agent"), ("x", "")], ids=str
+)
+def test_a_quote_shows_who_says_it(speaker: str, who: str) -> None:
+    evidence = {"quote": "on Friday", "turn": 1, "is_verified": True, "speaker": speaker}
+
+    (line,) = judgement(judged(items=[item(evidence=evidence)])).items
+
+    assert line.quote is not None
+    assert line.quote["who"] == who
 
 
 def test_votes_are_named_with_what_they_said() -> None:
@@ -152,5 +164,5 @@ def test_the_page_shows_items_and_votes_and_runs_nothing_in_them(admin_client: C
     assert HOSTILE not in text
     assert '<li value="3">' in text
     assert "may be meant for the judge" in text
-    assert text.count("(not found word for word)") == 1
+    assert text.count("(nobody says this)") == 1
     assert "&quot;raw&quot;: 4" in text

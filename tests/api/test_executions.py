@@ -65,7 +65,10 @@ def test_an_execution_is_told_whole(client: APIClient) -> None:
     assert body["limits"]["max_tool_calls"] == {"limit": 1, "actual": 2, "passed": False}
     assert body["limits"]["max_prompt_tokens"] == {"limit": None, "actual": 240, "passed": None}
     assert [each["turn"] for each in body["grades"]] == [2, None]
-    assert body["grades"][0]["evidence"][0]["quote"] == "way"
+    # Stored before it was noted who says a quote.
+    assert body["grades"][0]["evidence"] == [
+        {"quote": "way", "turn": 2, "bears_on": "", "is_verified": True, "speaker": ""}
+    ]
     assert body["world_changes"] == {"created": []}
     assert body["warnings"] == ["The parameter name is not set."]
     assert body["summary"] == execution.summary != {}

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import Prompt
 from evals_app.engine.judging.dialogue import Dialogue, as_shown
-from evals_app.engine.judging.evidence import check_quotes, comparable
+from evals_app.engine.judging.evidence import Shown, comparable
 from evals_app.engine.judging.inquiry import PROMPT_VERSION, Inquiry
 from evals_app.engine.judging.objects import checked, object_schema, read_object
 from evals_app.engine.judging.once import Once
@@ -102,12 +102,12 @@ async def list_claims(said: Dialogue, inquiry: Inquiry) -> Claims:
     prompt = _prompt(said, answer, inquiry)
     read = _read_scripted if inquiry.is_scripted else _read
     reply = (await inquiry.ask(prompt, schema=_SCHEMA, read=read, purpose="claims")).answer
-    sources = [(each.source, "") for each in reply.claims]
-    checked = check_quotes(sources, [Piece(None, "", answer)])
+    shown = Shown([Piece(None, "", answer)])
     kept: dict[str, str] = {}
     left_out = []
-    for each, source in zip(reply.claims, checked, strict=True):
-        if source.is_verified or (inquiry.is_scripted and not each.source):
+    for each in reply.claims:
+        is_said = shown.look_up(each.source).is_verified or shown.holds_words(each.source)
+        if is_said or (inquiry.is_scripted and not each.source):
             kept.setdefault(comparable(each.claim), each.claim)
         else:
             left_out.append(each.claim)

@@ -1,111 +1,317 @@
-"""Check that the judge's quotes stand in what it was shown."""
+"""Check that the judge's quotes stand in what it was shown, and who says them.
 
-import difflib
-import heapq
+A quote counts if its words stand there in a row, whatever punctuation and Markdown are between them.
+It may leave something out ("..."), and small words may be missing or a letter wrong; numbers,
+negations and names are as they were written, or the quote is made up.
+"""
+
 import re
-import sys
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
-from evals_app.engine.folding import INVISIBLE, folded
+from evals_app.engine.folding import folded
+from evals_app.engine.judging.asking import UnreadableError
+from evals_app.engine.judging.languages import ARTICLES
 from evals_app.engine.judging.transcript import Piece
+from evals_app.engine.judging.words import (
+    MARKUP,
+    SMALL,
+    STRICT,
+    Words,
+    is_misspelt,
+)
+from evals_app.engine.quoting import quoted
 from evals_app.engine.trial import Evidence
 
-_LEAST_RATIO = 0.85
-_CODE = re.compile(r"\\(?:u([0-9a-f]{4})|U(00[0-9a-f]{6}))")
-_SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
-# Comparing is quadratic: a quote is a sentence or two, and only the likeliest passages are tried.
-_MAX_COMPARED_CHARS = 600
-_MAX_COMPARED = 5
-_MAX_SEARCHED = 100  # quotes that stand nowhere word for word; what is more is made up
+_ELISION = re.compile(r"\[\s*(?:\.{2,}|\u2026)\s*\]|\(\s*(?:\.{2,}|\u2026)\s*\)|\.{3,}|\u2026")
+_MOST_CHARS = 4000  # of a quote
+_MOST_TRIES = 200  # places at which the parts of a quote may begin in a piece
+# Words that are compared one by one for all quotes on a text together. Quotes that stand there word
+# for word are found without.
+_MOST_COMPARED = 2_000_000
+
+# Who says a piece, by the first word of its speaker.
+_SPEAKERS = {
+    "assistant": "agent",
+    "error": "agent",
+    "tool": "tool",
+    "user": "user",
+    "files": "user",
+    "QUESTION": "user",
+    "CHUNKS": "knowledge",
+    "CONTEXT": "case",
+    "EXPECTED": "case",
+    "AGENT_SYSTEM_PROMPT": "system",
+}
+_BEFORE = "before the conversation"
+_NOTE = "note"  # our own words about what is left out
+_ORDER = {"agent": 0, "tool": 1}
 
 
-class _Passage(NamedTuple):
-    """A sentence or two, with how often each character occurs and which words stand together."""
+class Shown:
+    """What a judge was shown, ready to look quotes up in it.
 
-    piece: Piece
-    text: str
-    letters: Mapping[str, int]
-    pairs: frozenset[tuple[str, str]]
+    What the agent said and did comes first: of several pieces that have a quote, its own counts.
+    """
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        spoken = [
+            (speaker_of(piece), piece) for piece in pieces if piece.speaker != _NOTE and piece.text
+        ]
+        spoken.sort(key=lambda each: _ORDER.get(each[0], len(_ORDER)))
+        self._pieces = [_Passages(speaker, piece) for speaker, piece in spoken]
+        self._room = [_MOST_COMPARED]
+
+    def look_up(self, quote: str, bears_on: str = "") -> Evidence:
+        """Return the quote as evidence: verified, with turn and speaker, if it stands there."""
+        found = self._find(quote[:_MOST_CHARS])
+        if found is None:
+            return Evidence(quote, bears_on=bears_on)
+        return Evidence(quote, found.piece.turn, bears_on, is_verified=True, speaker=found.speaker)
+
+    def _find(self, quote: str) -> "_Passages | None":
+        wanted = Words(quote)
+        for each in self._pieces:
+            if each.words.words == wanted.words != []:
+                return each  # all that was said, be it one word
+        if not wanted.says_something(0, len(wanted.words)):
+            return None
+        readings = list(_readings(quote, wanted))
+        for speaker in dict.fromkeys(each.speaker for each in self._pieces):
+            pieces = [each for each in self._pieces if each.speaker == speaker]
+            for is_exact in (True, False):
+                for parts in readings:
+                    for each in pieces:
+                        if each.hold(parts, None if is_exact else self._room):
+                            return each
+        return None
+
+    def holds_words(self, quote: str) -> bool:
+        """Return whether the words stand there in a row, however few they are."""
+        wanted = Words(quote)
+        return bool(wanted.words) and any(
+            next(each.exactly(wanted, 0), None) is not None for each in self._pieces
+        )
 
 
 def check_quotes(
     quotes: Sequence[tuple[str, str]], pieces: Sequence[Piece]
 ) -> tuple[Evidence, ...]:
-    """Look each (quote, what it bears on) up in the pieces; the first piece that has it counts.
+    """Look each (quote, what it bears on) up in the pieces."""
+    shown = Shown(pieces)
+    return tuple(shown.look_up(quote, bears_on) for quote, bears_on in quotes)
 
-    A quote counts as found if it stands there apart from case, width, spaces, the kind of quotation
-    marks and dashes, and marks around it, or if it is nearly one sentence, or two that follow each
-    other.
+
+def speaker_of(piece: Piece) -> str:
+    """Return who says a piece: agent, tool, user, knowledge, case, history, system; "" if nobody."""
+    if piece.is_history or piece.speaker.endswith(_BEFORE):
+        return "history"
+    return _SPEAKERS.get(piece.speaker.partition(" ")[0], "")
+
+
+def objection(evidence: Evidence) -> str | None:
+    """Return why a quote does not show what the agent said or did, for the judge; None if it does.
+
+    An empty quote is no quote, and nothing is said against it.
     """
-    plain = [(piece, comparable(piece.text)) for piece in pieces]
-    passages: list[_Passage] | None = None
-    searched = 0
-    checked = []
-    for quote, bears_on in quotes:
-        wanted = comparable(quote).strip("\"' ")
-        piece = next((piece for piece, text in plain if wanted and wanted in text), None)
-        is_short = 0 < len(wanted) <= _MAX_COMPARED_CHARS
-        if piece is None and is_short and searched < _MAX_SEARCHED:
-            if passages is None:
-                parts = ((each, part) for each in pieces for part in _passages(each.text))
-                passages = [_Passage(each, p, Counter(p), _pairs(p)) for each, p in parts]
-            piece = _nearest(wanted, passages)
-            searched += 1
-        checked.append(
-            Evidence(
-                quote,
-                turn=piece.turn if piece else None,
-                bears_on=bears_on,
-                is_verified=piece is not None,
-            )
-        )
-    return tuple(checked)
-
-
-def comparable(text: str) -> str:
-    """Bring a text, as it was shown, into the form in which quotes are compared."""
-    return folded(_CODE.sub(_seen, text))
-
-
-def _seen(code: re.Match[str]) -> str:
-    """Take away the code that stands for a character that cannot be seen."""
-    point = int(code[1] or code[2], 16)
-    return "" if point <= sys.maxunicode and INVISIBLE.match(chr(point)) else code[0]
-
-
-def _passages(text: str) -> Iterator[str]:
-    """Yield each sentence, and each with the one after it."""
-    sentences = [comparable(part) for part in _SENTENCE_END.split(text) if part.strip()]
-    for place, sentence in enumerate(sentences):
-        yield sentence
-        if place + 1 < len(sentences):
-            yield f"{sentence} {sentences[place + 1]}"
-
-
-def _nearest(wanted: str, passages: Sequence[_Passage]) -> Piece | None:
-    """Give the piece whose passage is nearly the wanted text."""
-    letters, pairs = Counter(wanted), _pairs(wanted)
-    likely = []
-    for place, passage in enumerate(passages):
-        length = len(wanted) + len(passage.text)
-        # Upper bounds of the ratio, before anything is compared: by the lengths, by the letters.
-        if 2 * min(len(wanted), len(passage.text)) < _LEAST_RATIO * length:
-            continue
-        shared = sum(min(n, passage.letters.get(each, 0)) for each, n in letters.items())
-        if (bound := 2 * shared / length) >= _LEAST_RATIO:
-            likely.append((len(pairs & passage.pairs), bound, -place))
-    matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(wanted)  # the one whose analysis is kept
-    for *_, minus_place in heapq.nlargest(_MAX_COMPARED, likely):
-        passage = passages[-minus_place]
-        matcher.set_seq1(passage.text)
-        if matcher.ratio() >= _LEAST_RATIO:
-            return passage.piece
+    quote = evidence.quote
+    if not quote.strip():
+        return None
+    if not evidence.is_verified:
+        words = Words(quote)
+        if not words.says_something(0, len(words.words)):
+            return f"{quoted(quote)} is too short to show anything; quote the whole sentence."
+        return f"{quoted(quote)} does not occur in what you were shown."
+    if not evidence.is_the_agents:
+        return f"{quoted(quote)} is not what the agent said or did."
     return None
 
 
-def _pairs(text: str) -> frozenset[tuple[str, str]]:
-    return frozenset(pairwise(text.split()))
+class MadeUpError(UnreadableError):
+    """An answer that rests on what nobody said."""
+
+    twice = (
+        "The judge twice quoted what the agent never said, so this says nothing about the agent."
+    )
+
+
+def refuse_made_up(evidence: Iterable[Evidence]) -> None:
+    """Refuse an answer if a quote of something that it calls met is not the agent's.
+
+    Raises:
+        MadeUpError: one is not; the message tells the judge which, so that it looks again.
+    """
+    problems = [problem for each in evidence if (problem := objection(each))]
+    if problems:
+        raise MadeUpError(" ".join(problems))
+
+
+def comparable(text: str) -> str:
+    """Return a text, as it was shown, in the form in which equal texts are equal."""
+    return folded(" ".join(Words(text).words))
+
+
+def _readings(quote: str, whole: Words) -> Iterator[list[Words]]:
+    """Yield the ways to read a quote: in one, in the parts around its dots, by its sentences."""
+    yield [whole]
+    elided = [part for part in map(Words, _ELISION.split(quote)) if part.words]
+    if len(elided) > 1:
+        yield elided
+    sentences = [part for part in map(Words, _sentences(quote)) if part.words]
+    if len(sentences) > 1 and len(sentences) != len(elided):
+        yield sentences
+
+
+def _sentences(quote: str) -> list[str]:
+    return re.split(
+        r"(?<=[.!?])[\"'\u2019\u201d)\]*_]*\s+|(?<=[\u3002\uff01\uff1f])|\n+"
+        rf"|{_ELISION.pattern}",
+        quote,
+    )
+
+
+class _Passages:
+    """A piece, by its words."""
+
+    def __init__(self, speaker: str, piece: Piece) -> None:
+        self.speaker = speaker
+        self.piece = piece
+        self._alike: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def words(self) -> Words:
+        return Words(self.piece.text)
+
+    def hold(self, parts: Sequence[Words], room: list[int] | None) -> bool:
+        """Return whether the parts stand here in their order, nearly if there is `room` to try."""
+        if room is not None and not all(self._may_be_near(part, room) for part in parts):
+            return False
+        return self._follow(parts, 0, room, [_MOST_TRIES])
+
+    def _follow(
+        self, parts: Sequence[Words], after: int, room: list[int] | None, tries: list[int]
+    ) -> bool:
+        """Return whether the parts follow each other behind the word `after`."""
+        if not parts:
+            return True
+        part, *others = parts
+        place = None
+        for place in self._places(part, after, room):
+            first, end = place
+            tries[0] -= 1
+            if tries[0] < 0:
+                return False
+            is_whole = not (after or others)
+            is_fair = is_whole or (
+                self._shows_something(first, end)
+                and (not after or self.words.may_skip(after, first))
+            )
+            if is_fair and self._follow(others, end, room, tries):
+                return True
+        if place is None:
+            tries[0] = 0  # what is not there from here on is not there further on either
+        return False
+
+    def _shows_something(self, first: int, end: int) -> bool:
+        words = self.words
+        return words.says_something(first, end) or words.is_sentence(first, end)
+
+    def _places(self, part: Words, begin: int, room: list[int] | None) -> Iterator[tuple[int, int]]:
+        yield from self.exactly(part, begin)
+        if room is not None:
+            yield from self._nearly(part, begin, room)
+
+    def exactly(self, part: Words, begin: int) -> Iterator[tuple[int, int]]:
+        """Yield where the words stand in a row."""
+        words = self.words
+        if begin >= len(words.words):
+            return
+        place = words.joined.find(part.joined, words.offsets[begin])
+        while place >= 0:
+            first = bisect_left(words.offsets, place)
+            yield first, first + len(part.words)
+            place = words.joined.find(part.joined, place + 1)
+
+    def _may_be_near(self, part: Words, room: list[int]) -> bool:
+        """Return whether each word that must be there is."""
+        room[0] -= len(part.skeleton)
+        return room[0] > 0 and all(self._meant(part, place, room) for place in part.skeleton)
+
+    def _meant(self, part: Words, place: int, room: list[int]) -> frozenset[str]:
+        """Return the words of this piece that a word of a quote may be."""
+        word = part.words[place]
+        if word not in self._alike:
+            room[0] -= 1
+            others = () if part.kinds[place] & STRICT else self.words.alike.get(word[:2], ())
+            room[0] -= len(others)
+            found = {each for each in others if is_misspelt(word, each)}
+            self._alike[word] = frozenset(found | ({word} & self.words.places.keys()))
+        return self._alike[word]
+
+    def _nearly(self, part: Words, begin: int, room: list[int]) -> Iterator[tuple[int, int]]:
+        """Yield where the words that must be there stand in a row, and little else differs."""
+        if len(part.skeleton) < 2:  # noqa: PLR2004 - one word with anything around it is no quote
+            return
+        meant = [self._meant(part, place, room) for place in part.skeleton]
+        there = self.words.places
+        counts = [sum(len(there[word]) for word in each) for each in meant]
+        rarest = counts.index(min(counts))
+        for place in sorted(n for word in meant[rarest] for n in there[word]):
+            first = place - rarest
+            if first >= 0 and self._is_near(part, first, meant, room):
+                skeleton = self.words.skeleton
+                begins, ends = skeleton[first], skeleton[first + len(meant) - 1] + 1
+                if begins >= begin:
+                    yield begins, ends
+            if room[0] <= 0:
+                return
+
+    def _is_near(
+        self, part: Words, first: int, meant: Sequence[frozenset[str]], room: list[int]
+    ) -> bool:
+        words = self.words
+        places = words.skeleton[first : first + len(meant)]
+        if len(places) < len(meant):
+            return False
+        misspelt = 0
+        for index, mine, allowed in zip(places, part.skeleton, meant, strict=True):
+            room[0] -= 1
+            word = words.words[index]
+            if word not in allowed:
+                return False
+            if word != part.words[mine]:
+                if words.kinds[index] & STRICT:
+                    return False
+                misspelt += 1
+        if misspelt > max(1, len(meant) // 4):
+            return False
+        return self._differs_little(part, places)
+
+    def _differs_little(self, part: Words, places: Sequence[int]) -> bool:
+        """Return whether few of the small words between the others differ."""
+        count = 0
+        for here, there in zip(_gaps(self.words, places), _gaps(part, part.skeleton), strict=True):
+            missing, extra = Counter(here) - Counter(there), Counter(there) - Counter(here)
+            # One instead of another says something else, save for `the` instead of `a`.
+            if missing and extra and not ARTICLES.issuperset(missing | extra):
+                return False
+            count += max(missing.total(), extra.total())
+        edges = [*part.words[: part.skeleton[0]], *part.words[part.skeleton[-1] + 1 :]]
+        around = self.words.words[max(0, places[0] - 3) : places[-1] + 4]
+        count += (Counter(edges) - Counter(around)).total()
+        return count <= max(1, len(part.words) // 4)
+
+
+def _gaps(words: Words, places: Sequence[int]) -> list[list[str]]:
+    """Return the small words between each two of the others."""
+    return [
+        [
+            words.words[n]
+            for n in range(place + 1, after)
+            if words.kinds[n] & SMALL and not words.kinds[n] & MARKUP
+        ]
+        for place, after in pairwise(places)
+    ]

@@ -70,7 +70,7 @@
     const chat = document.querySelector(".review-chat");
     const found = (turn && findIn(turn, wanted)) || (chat && findIn(chat, wanted));
     if (!found) {
-      say("This quote does not stand in the conversation word for word.");
+      say("The conversation does not say this word for word.");
       button.classList.add("is-missing");
       return;
     }

@@ -1,9 +1,13 @@
 import random
+import time
 
 import pytest
 
-from evals_app.engine.judging.evidence import check_quotes
+from evals_app.engine.judging.evidence import Shown, check_quotes, objection, speaker_of
 from evals_app.engine.judging.transcript import Piece
+from evals_app.engine.judging.words import Words, is_misspelt
+from evals_app.engine.trial import Evidence
+from tests.engine.judging import conversations
 
 PIECES = (
     Piece(2, "assistant", "Your order ships on Friday.\nIt is packed in blue paper! Thank you."),
@@ -27,7 +31,8 @@ PIECES = (
         pytest.param('"status": "packed"', 2, True, id="tool result"),
         pytest.param("When does my order ship?", 1, True, id="earlier turn"),
         pytest.param("Good morning", None, True, id="before the first turn"),
-        pytest.param("Your order will ship on Friday.", 2, True, id="nearly a sentence"),
+        pytest.param("Your orders ships Friday.", 2, True, id="nearly a sentence"),
+        pytest.param("Your order will ship on Friday.", None, False, id="another tense"),
         pytest.param(
             "Your order ships Friday. It's packed in blue paper!",
             2,
@@ -36,11 +41,11 @@ PIECES = (
         ),
         pytest.param('We\'ll call it "blue"', 3, True, id="quotation marks of a keyboard"),
         pytest.param(
-            "\u201eblue\u201c -", 3, True, id="quotation marks of another language, a dash"
+            "it \u201eblue\u201c -", 3, True, id="quotation marks of another language, a dash"
         ),
         pytest.param("\u201cWe'll call it\u201d", 3, True, id="marks around it"),
         pytest.param("unseen, of 3 kg and 2-4", 3, True, id="what cannot be seen, a hard space"),
-        pytest.param("un\\u00adseen", 3, True, id="what cannot be seen, as shown"),
+        pytest.param("un\\u00adseen, of", 3, True, id="what cannot be seen, as shown"),
         pytest.param("\" '", None, False, id="marks around nothing"),
         pytest.param("\\u00e4seen", None, False, id="a code of what can be seen"),
         pytest.param("Your order was lost on Monday.", None, False, id="made up"),
@@ -72,41 +77,152 @@ def test_each_quote_is_checked_by_itself() -> None:
     assert [each.is_verified for each in checked] == [True, False]
 
 
-def test_a_long_hostile_text_is_checked_in_bounded_time() -> None:
-    words = "ab ba " * 80
-    pieces = [Piece(1, "assistant", f"{words}. " * 250)]
+def test_quotes_are_true_word_for_word_or_nearly() -> None:
+    shown = Shown(conversations.PIECES)
 
-    (evidence,) = check_quotes([("ba ab " * 80 + "x", "")], pieces)
+    lost = [name for name, quote in conversations.TRUE if not shown.look_up(quote).is_the_agents]
 
-    assert evidence.quote
+    assert len(conversations.TRUE) == 50
+    assert lost == []
 
 
-def test_nearly_a_sentence_is_found_among_many_of_the_same_words() -> None:
-    draw = random.Random(33)  # most others are found by their letters alone
-    words = [
-        "the",
-        "order",
-        "ships",
-        "on",
-        "friday",
-        "and",
-        "we",
-        "will",
-        "send",
-        "a",
-        "mail",
-        "with",
-        "all",
-        "of",
-        "your",
-        "details",
-    ]
-    sentences = [" ".join(draw.choices(words, k=60)) + "." for _ in range(200)]
-    near = " ".join(word for n, word in enumerate(sentences[170].split()) if n % 5)
+def test_no_quote_that_is_made_up_is_the_agents() -> None:
+    shown = Shown(conversations.PIECES)
 
-    (evidence,) = check_quotes([(near, "")], [Piece(1, "assistant", " ".join(sentences))])
+    taken = [name for name, quote in conversations.FABRICATED if shown.look_up(quote).is_the_agents]
 
-    assert evidence.is_verified
+    assert len(conversations.FABRICATED) == 50
+    assert taken == []
+
+
+@pytest.mark.parametrize(
+    ("quote", "speaker", "says"),
+    [
+        pytest.param("you can still exchange", "agent", None, id="the agent"),
+        pytest.param('"status": "returned"', "tool", None, id="a tool"),
+        pytest.param("the courier broke it", "user", "not what the agent said", id="the user"),
+        pytest.param("order ORD-1042", "agent", None, id="both: the agent's own counts"),
+        pytest.param("It was lost in the post", "", "does not occur", id="nobody"),
+        pytest.param("the", "", "too short", id="a word"),
+        pytest.param("  ", "", None, id="no quote"),
+    ],
+)
+def test_a_quote_tells_who_says_it_and_what_speaks_against_it(
+    quote: str, speaker: str, says: str | None
+) -> None:
+    found = Shown(conversations.PIECES).look_up(quote)
+
+    assert found.speaker == speaker
+    against = objection(found)
+    assert against is None if says is None else says in (against or "")
+
+
+@pytest.mark.parametrize(
+    ("piece", "speaker"),
+    [
+        pytest.param(Piece(1, "assistant", ""), "agent", id="the agent"),
+        pytest.param(Piece(1, "tool error mail.send", ""), "tool", id="a tool"),
+        pytest.param(Piece(1, "files of the user", ""), "user", id="files"),
+        pytest.param(Piece(None, "assistant, before the conversation", ""), "history", id="before"),
+        pytest.param(Piece(None, "EXPECTED", ""), "case", id="the case"),
+        pytest.param(Piece(None, "CHUNKS", ""), "knowledge", id="knowledge"),
+        pytest.param(Piece(None, "", ""), "", id="nobody"),
+    ],
+)
+def test_every_piece_has_a_speaker(piece: Piece, speaker: str) -> None:
+    assert speaker_of(piece) == speaker
+
+
+def test_evidence_from_before_speakers_were_noted_is_the_agents() -> None:
+    assert Evidence("It", turn=1, is_verified=True).is_the_agents
+    assert not Evidence("It").is_the_agents
+
+
+def test_what_was_left_out_of_a_long_conversation_cannot_be_quoted() -> None:
+    pieces = [Piece(None, "note", "[... 12 entries left out here ...]")]
+
+    assert not Shown(pieces).look_up("12 entries left out here").is_verified
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_near"),
+    [
+        pytest.param("colour", "color", True, id="a letter less"),
+        pytest.param("book", "books", True, id="a letter more"),
+        pytest.param("receive", "recieve", True, id="two swapped"),
+        pytest.param("organise", "organize", True, id="s for z"),
+        pytest.param("same", "same", False, id="the same"),
+        pytest.param("cat", "cats", False, id="too short"),
+        pytest.param("possible", "impossible", False, id="turned around"),
+        pytest.param("able", "unable", False, id="turned around by two letters"),
+        pytest.param("approved", "approves", False, id="another letter"),
+        pytest.param("hyperglycemia", "hypoglycemia", False, id="two letters"),
+    ],
+)
+def test_a_word_may_have_a_letter_wrong(one: str, other: str, *, is_near: bool) -> None:
+    assert is_misspelt(one, other) is is_misspelt(other, one) is is_near
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("It costs 1,234.50 EUR.", "it costs 1,234.50 eur", id="a number"),
+        pytest.param("from -5 to 3-4 at 10:30", "from -5 to 3-4 at 10:30", id="signs and ranges"),
+        pytest.param("$5 or 5 %", "$ 5 or 5 %", id="currency and percent"),
+        pytest.param("don't, can\u2019t, won't", "do not can not will not", id="contractions"),
+        pytest.param("\u8fd4\u91d1\u3002", "\u8fd4 \u91d1", id="Chinese"),
+        pytest.param(
+            "\u0939\u093f\u0928\u094d\u0926\u0940",
+            "\u0939\u093f\u0928\u094d\u0926\u0940",
+            id="Hindi",
+        ),
+        pytest.param("**bold** _it_ `code`", "bold it code", id="Markdown"),
+        pytest.param(
+            "\u2705 Done \U0001f389", "\u2705 done", id="signs that say yes, and that do not"
+        ),
+        pytest.param("entity.get_all", "entity get_all", id="a tool"),
+    ],
+)
+def test_a_text_is_read_by_its_words(text: str, words: str) -> None:
+    assert " ".join(Words(text).words) == words
+
+
+def hostile(kind: str) -> tuple[str, list[str]]:
+    if kind == "repeated":
+        return ("ab ba " * 80 + ". ") * 420, [
+            "ab ba " * n + "ba ba " + "ab ba " * 80 for n in range(100)
+        ]
+    if kind == "elided":
+        parts = ["ab ab "] * 100
+        return "ab " * 70_000, ["... ".join([*parts, "ab abx"])] * 100
+    words = "<a ](( 1. !!! -- " * 12_000
+    return words, [words[:3000]] * 100
+
+
+@pytest.mark.parametrize("kind", ["repeated", "elided", "signs"])
+def test_a_long_hostile_text_is_checked_in_bounded_time(kind: str) -> None:
+    text, quotes = hostile(kind)
+    begun = time.process_time()
+
+    check_quotes([(quote, "") for quote in quotes], [Piece(1, "assistant", text)])
+
+    assert time.process_time() - begun < 10  # a second or so; a quadratic search takes minutes
+
+
+def test_a_hundred_quotes_are_looked_up_in_a_long_conversation_at_once() -> None:
+    draw = random.Random(33)
+    known = ["".join(draw.choices("abcdefghijklmnop", k=draw.randint(2, 9))) for _ in range(4000)]
+    texts = [" ".join(draw.choices(known, k=700)) for _ in range(50)]
+    pieces = [Piece(n, "assistant", text) for n, text in enumerate(texts)]
+    quotes = [" ".join(text.split()[50:70]) for text in texts]
+    near = [" ".join([*text.split()[50:60], "the", *text.split()[60:70]]) for text in texts]
+    begun = time.process_time()
+
+    checked = check_quotes([(quote, "") for quote in quotes + near], pieces)
+
+    assert time.process_time() - begun < 5  # about half a second
+    assert sum(map(len, texts)) > 200_000
+    assert [each.turn for each in checked] == [*range(50), *range(50)]
 
 
 def test_however_many_quotes_are_made_up_those_that_stand_there_are_found() -> None:

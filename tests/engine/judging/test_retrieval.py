@@ -116,7 +116,7 @@ async def recalled(model: PlayedModel, **options: Any) -> Measured:
 @pytest.mark.parametrize(
     ("words", "score"),
     [
-        pytest.param(["attributable 1: for 30 days", "attributable 2: Tea"], 1.0, id="all"),
+        pytest.param(["attributable 1: for 30 days", "attributable 2: Tea is free"], 1.0, id="all"),
         pytest.param(["attributable 1: for 30 days", "not"], 0.5, id="half"),
         pytest.param(["attributable 2: for 30 days", "not"], 0.0, id="another chunk"),
         pytest.param(["attributable 1: with receipt", "not"], 0.0, id="made up"),

@@ -1,4 +1,3 @@
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,19 +64,6 @@ async def test_support_needs_a_quote_that_stands_in_its_chunk(
     assert found.verdict == verdict
     assert note in found.note
     assert bool(note) == bool(found.note)
-
-
-async def test_of_very_many_quotes_that_are_not_exact_the_first_are_compared() -> None:
-    chunk = " ".join(f"Shelf {n} is full of books on gardens and trees." for n in range(150))
-    words = [f"supported 1: Shelf {n} is full of books on garden and tree." for n in range(110)]
-
-    def reply_to(call: ModelCall) -> dict[str, Any]:
-        first = int(re.findall(r"\] claim (\d+)", prompt_of(call))[0])
-        return sourced(*words[first - 1 : first + 39], begin=first)
-
-    found = await found_in(PlayedModel(reply_to), [chunk], count=110)
-
-    assert [each.verdict for each in found] == ["supported"] * 100 + [UNVERIFIED] * 10
 
 
 async def test_an_item_is_shown_like_those_of_other_checks() -> None:
