@@ -52,7 +52,7 @@ def decide(trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec)
     if not causes:
         is_decided = any(each.decides and each.grade.passed is not None for each in graded)
         if not is_decided and not (suite.scores_decide and score is not None):
-            causes.append((Cause.CASE, "Nothing was asserted."))
+            causes.append((Cause.CASE, _why_undecided(graded)))
     if not causes:
         return Decision(Verdict.PASSED, score)
     cause, reason = _gravest(causes)
@@ -112,6 +112,20 @@ def _at_best(each: GradedAssertion) -> GradedAssertion:
     if each.grade.status not in {GradeStatus.UNGRADED, GradeStatus.ERROR}:
         return each
     return replace(each, grade=each.grade.but(score=1.0))
+
+
+def _why_undecided(graded: Sequence[GradedAssertion]) -> str:
+    """Say why no check decided: each that could have was not applicable, or there is none."""
+    passed_over = [
+        f"{each.label.rstrip('.')}: {each.grade.reason}"
+        for each in graded
+        if each.decides and each.grade.status is GradeStatus.NOT_APPLICABLE
+    ]
+    return (
+        " ".join(["No check could decide.", *passed_over])
+        if passed_over
+        else "Nothing was asserted."
+    )
 
 
 def _first_miss(graded: Sequence[GradedAssertion]) -> str:

@@ -523,3 +523,14 @@ def test_overall_it_passed_if_the_verdict_says_so(
     grades: list[GradedAssertion], *, passed: bool
 ) -> None:
     assert summary(*grades)["overall_passed"] is passed
+
+
+def test_where_no_check_applied_the_reason_is_theirs() -> None:
+    claimless = graded(Grade.not_applicable("It claims nothing."), label="Faithful")
+    shown_only = graded(Grade.not_applicable("No context."), label="Other", decides=False)
+
+    found = decision(claimless, shown_only)
+
+    assert (found.verdict, found.cause) == (Verdict.ERRORED, Cause.CASE)
+    assert "Faithful: It claims nothing." in found.reason
+    assert "Other" not in found.reason
