@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from evals_app.admin.presentation import badge, first_words, plural
 from evals_app.models import GradeResult
+from evals_app.reports.judges import UNCALIBRATED, flags_shown
 
 MANY_ITEMS = 12  # more are folded unless something is wrong
 
@@ -22,7 +23,7 @@ _WARNINGS = {
 }
 _FACTS = {
     "scripted": "scripted judge",
-    "uncalibrated": "not yet compared with people",
+    UNCALIBRATED: "not yet compared with people",
 }
 # Verdicts on items, by the badge that they wear.
 _STATES = {
@@ -93,7 +94,7 @@ def judgement(grade: GradeResult) -> Judgement:
     details = grade.details
     if grade.family != "judged":
         return Judgement()
-    flags = _texts(details.get("flags"))
+    flags = flags_shown(details)
     facts = [_FACTS[flag] for flag in flags if flag in _FACTS]
     if dropped := _texts(details.get("dropped")):
         facts.append(f"{', '.join(dropped).replace('_', ' ')} not accepted by the judge")

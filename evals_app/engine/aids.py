@@ -165,7 +165,9 @@ class StepsQuestion:
 class Measured:
     """What came of many small verdicts, put together in code.
 
-    `score` None: with a `cause` it cannot be measured, without one it does not apply.
+    `score` None: with a `cause` it cannot be measured, without one it does not apply. `highest` is
+    what the score may be instead, if the judge could not decide a part of it; `score` is then the
+    lowest.
     """
 
     score: float | None
@@ -174,6 +176,7 @@ class Measured:
     evidence: tuple[Evidence, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
     calls: tuple[JudgeCall, ...] = ()
+    highest: float | None = None
 
 
 class Measure(Protocol):

@@ -130,7 +130,8 @@ async def _grade(
     threshold = assertion.threshold
     if threshold is None:
         threshold = assertion.grader.usual_threshold
-    return _with_threshold(_with_dropped(_in_range(grade)), threshold)
+    graded = _settled(_with_dropped(_in_range(grade)), threshold)
+    return _with_suspicion(_with_threshold(graded, threshold))
 
 
 async def _graded_by_kind(
@@ -234,6 +235,34 @@ def _with_dropped(grade: Grade) -> Grade:
     """Say which settings the judges' models did not accept."""
     dropped = sorted({name for call in grade.calls for name in call.dropped})
     return grade.but(details=grade.details | {"dropped": dropped}) if dropped else grade
+
+
+def _settled(grade: Grade, threshold: float | None) -> Grade:
+    """Decide a score of which the judge left a part open: only if it does not depend on that part."""
+    if grade.score is None or grade.highest is None:
+        return grade
+    lowest, highest = grade.score, grade.highest
+    between = f"between {lowest:.2f} and {highest:.2f}"
+    graded = grade.but(highest=None, details=grade.details | {"range": [lowest, highest]})
+    if threshold is None or at_least(lowest, threshold) != at_least(highest, threshold):
+        needs = "" if threshold is None else f"; {threshold:.4g} is needed"
+        reason = f"{grade.reason} So the score may be anything {between}{needs}."
+        return graded.but(score=None, status=GradeStatus.UNGRADED, cause=Cause.JUDGE, reason=reason)
+    is_enough = "enough" if at_least(lowest, threshold) else "too little"
+    reason = f"{grade.reason} That changes nothing: the score is {between}, {is_enough} either way."
+    return graded.but(reason=reason)
+
+
+def _with_suspicion(grade: Grade) -> Grade:
+    """Say that a favourable grade may have been talked into."""
+    if (
+        "injection" not in grade.details.get("flags", ())
+        or not grade.score
+        or grade.passed is False
+    ):
+        return grade
+    words = "The conversation may contain text meant for the judge: read it before you trust this."
+    return grade.but(reason=f"{grade.reason} {words}")
 
 
 def _with_threshold(grade: Grade, threshold: float | None) -> Grade:

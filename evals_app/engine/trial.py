@@ -455,7 +455,8 @@ class Grade:
     """What one assertion says about a trial.
 
     `score` is 0..1 or None; `passed` None means it does not decide. `reason` is one sentence for
-    a person who does not program. `details` is JSON for the review page and REST.
+    a person who does not program. `details` is JSON for the review page and REST. `highest` is what
+    the score may be instead where a part of it is undecided; `score` is then the lowest.
     """
 
     score: float | None
@@ -466,6 +467,7 @@ class Grade:
     evidence: tuple[Evidence, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
     calls: tuple[JudgeCall, ...] = ()
+    highest: float | None = None
 
     @classmethod
     def hit(cls, reason: str, **details: Any) -> Self:

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
 from evals_app.reports.similarity import SIMILARITY_COLUMNS, similarity_json
 
+from evals_app.reports.judges import with_flags_shown
+
 SCHEMA_VERSION = 1
 
 Row = Mapping[str, Any]
@@ -277,7 +279,7 @@ def _grade(grade: Row) -> Json:
         "threshold": grade["threshold"],
         "reason": grade["reason"],
         "evidence": [{"speaker": ""} | each for each in grade["evidence"]],
-        "details": grade["details"],
+        "details": with_flags_shown(grade["details"]),
     }
 
 

@@ -10,6 +10,8 @@ from tests.makers import make_execution, make_grade, make_run, make_trial
 
 HOSTILE = "<script>alert(1)</script>"
 
+NOT_COMPARED = "not yet compared with people"
+
 
 def judged(**details: Any) -> GradeResult:
     return make_grade(1, family="judged", type="rubric", details=details)
@@ -91,11 +93,14 @@ def test_votes_are_named_with_what_they_said() -> None:
 @pytest.mark.parametrize(
     ("flags", "warnings", "facts"),
     [
-        pytest.param([], 0, (), id="none"),
-        pytest.param(["injection", "unverified", "same_family"], 3, (), id="to look at"),
-        pytest.param(["uncalibrated"], 0, ("not yet compared with people",), id="to know"),
+        pytest.param([], 0, (NOT_COMPARED,), id="none"),
+        pytest.param(
+            ["injection", "unverified", "same_family"], 3, (NOT_COMPARED,), id="to look at"
+        ),
+        pytest.param(["uncalibrated"], 0, (NOT_COMPARED,), id="stored when it was"),
         pytest.param(["scripted"], 0, ("scripted judge",), id="scripted"),
-        pytest.param(["of_tomorrow", 7], 0, (), id="unknown"),
+        pytest.param(["uncalibrated", "scripted"], 0, ("scripted judge",), id="stored of a script"),
+        pytest.param(["of_tomorrow", 7], 0, (NOT_COMPARED,), id="unknown"),
     ],
 )
 def test_flags_are_said_in_words(flags: list[Any], warnings: int, facts: tuple[str, ...]) -> None:

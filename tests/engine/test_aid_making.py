@@ -142,7 +142,7 @@ async def test_a_scripted_judge_ticks_off_the_rubric_and_votes() -> None:
     turn = {"user": "hi", "assertions": [POLITE | {"votes": 3}]}
     plan = make_plan(
         make_case(turns=[turn]),
-        suite={"rubric": "- Names the day\n- Brief\n- Links", "pass_threshold": 0.5},
+        suite={"rubric": "- Names the day\n- Brief\n- If asked, links", "pass_threshold": 0.5},
         judge=SCRIPTED,
         scripted={"judge": judge},
     )

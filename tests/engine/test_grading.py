@@ -705,3 +705,80 @@ async def test_a_check_that_names_what_nothing_has_says_nothing_of_the_agent(
 
     assert (found.grade.status, found.grade.cause) == (GradeStatus.ERROR, Cause.CASE)
     assert found.grade.passed is None
+
+
+# What a judge left open
+
+
+FIVE_BULLETS = {"type": "rubric", "criteria": "- a\n- b\n- c\n- d\n- e"}
+
+
+class TickingJudge(FakeJudge):
+    """A judge that ticks bullets off as it was told, and may be suspicious."""
+
+    def __init__(self, *words: Any, flags: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self.words, self.flags = words, flags
+
+    async def tick_off(self, question: ChecklistQuestion) -> ChecklistAnswer:
+        items = (TickedItem(n, word) for n, word in enumerate(self.words, 1))
+        return ChecklistAnswer(tuple(items), self.flags)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "passed", "score", "says"),
+    [
+        pytest.param(0.6, True, 0.6, "enough", id="enough even if it is missed"),
+        pytest.param(0.5, True, 0.6, "enough", id="more than enough"),
+        pytest.param(0.9, False, 0.6, "too little", id="too little even if it is met"),
+        pytest.param(0.8, None, None, "0.8 is needed", id="it would decide"),
+        pytest.param(0.7, None, None, "0.7 is needed", id="between"),
+        pytest.param(None, None, None, "anything", id="nothing to decide by"),
+    ],
+)
+async def test_an_undecided_part_counts_for_nobody(
+    *, threshold: float | None, passed: bool | None, score: float | None, says: str
+) -> None:
+    judge = TickingJudge("pass", "pass", "pass", "fail", None)
+    check = FIVE_BULLETS | ({} if threshold is None else {"threshold": threshold})
+
+    (found,) = await grade(make_trial(make_turn("hi")), turn(assertions=[check]), judge=judge)
+
+    assert (found.grade.passed, found.grade.score) == (passed, score)
+    is_open = passed is None
+    assert found.grade.status is (GradeStatus.UNGRADED if is_open else GradeStatus.OK)
+    assert found.grade.cause is (Cause.JUDGE if is_open else None if passed else Cause.ASSERTION)
+    assert found.grade.details["range"] == [0.6, 0.8]
+    assert says in found.grade.reason
+    assert "between 0.60 and 0.80" in found.grade.reason
+
+
+async def test_what_is_all_decided_has_no_range() -> None:
+    judge = TickingJudge("pass", "pass", "pass", "fail", "fail")
+    check = FIVE_BULLETS | {"threshold": 0.5}
+
+    (found,) = await grade(make_trial(make_turn("hi")), turn(assertions=[check]), judge=judge)
+
+    assert "range" not in found.grade.details
+    assert "between" not in found.grade.reason
+
+
+@pytest.mark.parametrize(
+    ("threshold", "flags", "is_said"),
+    [
+        pytest.param(0.5, ("injection",), True, id="a pass"),
+        pytest.param(None, ("injection",), True, id="a score alone"),
+        pytest.param(0.9, ("injection",), False, id="a failure is no success of theirs"),
+        pytest.param(0.5, (), False, id="nothing suspected"),
+    ],
+)
+async def test_a_pass_that_may_have_been_talked_into_says_so(
+    threshold: float | None, flags: tuple[str, ...], *, is_said: bool
+) -> None:
+    judge = TickingJudge("pass", "pass", "pass", "fail", "fail", flags=flags)
+    check = FIVE_BULLETS | ({} if threshold is None else {"threshold": threshold})
+
+    (found,) = await grade(make_trial(make_turn("hi")), turn(assertions=[check]), judge=judge)
+
+    assert ("meant for the judge" in found.grade.reason) is is_said
+    assert found.grade.score == 0.6

@@ -387,3 +387,32 @@ def test_a_document_is_read_as_it_is_written() -> None:
 
     assert "".join(pieces) == '{\n  "executions": [\n    0'
     assert list(numbers) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        pytest.param([], ["uncalibrated"], id="a model"),
+        pytest.param(
+            ["uncalibrated", "injection"], ["injection", "uncalibrated"], id="stored then"
+        ),
+        pytest.param(["scripted"], ["scripted"], id="a script"),
+    ],
+)
+def test_whether_a_judge_is_compared_with_people_is_said_as_it_is_today(
+    stored: list[str], shown: list[str]
+) -> None:
+    grade = make_grade(details={"flags": stored, "raw": 4})
+
+    (found,) = execution_json(make_execution(), grades=[grade], trial=None)["grades"]
+
+    assert found["details"] == {"flags": shown, "raw": 4}
+
+
+def test_evidence_tells_whose_words_it_is() -> None:
+    quote = {"quote": "way", "turn": 1, "bears_on": "", "is_verified": True}
+    grade = make_grade(evidence=[quote, quote | {"speaker": "user"}])
+
+    (found,) = execution_json(make_execution(), grades=[grade], trial=None)["grades"]
+
+    assert [each["speaker"] for each in found["evidence"]] == ["", "user"]

@@ -147,11 +147,11 @@ def test_models_of_every_kind_are_run_and_judge(server: ModelServer, kind: str) 
     assert execution.transcript.trial["turns"][0]["reply"] == "It arrives on Friday."
 
 
-RUBRIC = "# Order\n\n- Names the day\n- Names the carrier\n\n## Tone\n\n- Polite\n- Apologises\n"
+RUBRIC = "# Order\n\n- Names the day\n- Names the carrier\n\n## Tone\n\n- Polite\n- If it is late, apologises\n"
 
 
 def tick_off(request: Json) -> Answer:
-    """Play a careless judge: it forgets one item, adds one of its own, and makes up a quote."""
+    """Play a careless judge: it forgets one item, adds one of its own, and makes up a quote once."""
     if "output_config" not in request or "format" not in request["output_config"]:
         return play(request)
     if "items" not in request["output_config"]["format"]["schema"]["properties"]:
@@ -164,7 +164,9 @@ def tick_off(request: Json) -> Answer:
         {"id": 4, "quote": "", "critique": "Nothing went wrong.", "verdict": "not_applicable"},
         {"id": 77, "quote": "", "critique": "Is this a test?", "verdict": "pass"},
     ]
-    told = [item for item in items if len(asked) == 1 or item["id"] != 2]
+    if "does not occur" in last_text(request):
+        items[2]["quote"] = ""
+    told = [item for item in items if len(asked) == 2 or item["id"] != 2]
     answer = {"items": told, "injection_suspected": False}
     return Reply(json.dumps(answer), input_tokens=400, output_tokens=60)
 
@@ -183,15 +185,14 @@ def test_a_model_ticks_off_the_rubric_of_the_suite(server: ModelServer) -> None:
     assert grade.score == pytest.approx(2 / 3)
     assert (grade.threshold, grade.passed) == (0.6, True)
     assert execution.score == pytest.approx(0.75 + 0.25 * 2 / 3)
-    assert grade.reason == (
-        "2 of 3 bullets are met. Missed: “Names the carrier” (None is named.). 1 of 4 does not apply."
-    )
+    assert "Only 3 of 4 bullets applied" in grade.reason
+    assert "Missed: “Names the carrier” (None is named.)" in grade.reason
     assert [item["verdict"] for item in grade.details["items"]] == [
         *("pass", "fail", "pass", "not_applicable")
     ]
-    assert [item["is_verified"] for item in grade.evidence] == [True, False]
-    assert grade.details["flags"] == ["uncalibrated"]
-    # The second question is about what the first answer left out.
+    assert [(item["is_verified"], item["speaker"]) for item in grade.evidence] == [(True, "agent")]
+    assert grade.details["flags"] == []
+    # The second question is about what the first answer left out, or made up.
     assert [call["usage"]["input_uncached"] for call in grade.calls] == [400, 400]
     assert "[2] Names the carrier" in grade.calls[1]["prompt"]
     assert "[1] Names the day" not in grade.calls[1]["prompt"]

@@ -88,7 +88,7 @@ def test_what_the_agent_claims_is_held_against_what_its_tool_found(server: Model
 
     assert (strict.score, strict.passed) == (0.5, False)
     assert (lenient.score, lenient.passed) == (1.0, True)
-    assert strict.reason.startswith("Supported by what was retrieved: 1 of 2 claims.")
+    assert "1 of 2 claims is not in the context" in strict.reason
     assert [item["verdict"] for item in strict.details["items"]] == ["supported", "not_mentioned"]
     assert strict.evidence[0]["is_verified"]
     # The claims of an answer are listed once for all of its checks.
@@ -98,12 +98,19 @@ def test_what_the_agent_claims_is_held_against_what_its_tool_found(server: Model
 
 def test_a_judge_that_makes_quotes_up_supports_nothing(server: ModelServer) -> None:
     server.answers(judge_who_quotes("accepted for 90 days"))
+    run = make_run()
 
-    strict, lenient = grades_of(make_run())
+    strict, lenient = grades_of(run)
 
-    assert (strict.score, lenient.score) == (0.0, 1.0)
-    assert strict.details["items"][0]["verdict"] == "unverified"
+    # Whatever the claim is, half of the claims are nowhere: that is too few for 0.8.
+    assert (strict.score, strict.passed, strict.details["range"]) == (0.0, False, [0.0, 0.5])
+    assert strict.details["items"][0]["verdict"] == "undecided"
     assert "unverified" in strict.details["flags"]
+    # Whether it is contradicted is not known, and that would decide.
+    assert (lenient.status, lenient.cause) == ("ungraded", "judge")
+    # The judge was told once what nobody says.
+    assert [len(grade.calls) for grade in (strict, lenient)] in ([3, 2], [2, 3])
+    assert "accepted for 90 days” does not occur" in strict.calls[-1]["prompt"]
 
 
 def test_a_judge_that_gives_no_verdicts_makes_the_execution_errored(server: ModelServer) -> None:
@@ -119,5 +126,5 @@ def test_a_judge_that_gives_no_verdicts_makes_the_execution_errored(server: Mode
 
     execution = run.executions.get()
     assert (strict.status, strict.cause) == ("ungraded", "judge")
-    assert strict.reason == "The judge gave no verdict on 2 of 2 items."
+    assert "could not decide 2 of 2 claims" in strict.reason
     assert (execution.verdict, execution.cause) == ("errored", "judge")

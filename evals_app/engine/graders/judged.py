@@ -152,9 +152,14 @@ class Rubric(VotingGrader):
     are about. Score: bullets met / bullets that apply. It passes when the score reaches the
     `threshold`; without one it is shown only. Where none applies, it is not applicable.
 
-    40 bullets are judged in a call. What a judge leaves out it is asked about once more; what it
-    still does not decide counts as missed, up to a fifth of the bullets that apply; more is no
-    grade. With `votes`, or a `jury` of models, each bullet goes by majority.
+    Only a bullet that is worded as a condition ("If the order is late, ...") may be not applicable.
+    A bullet is met only if what the judge quotes for it is said by the agent, or is what its tools
+    did. What a judge leaves out, and what it answers against these rules, it is asked about once
+    more; what is then open is undecided, neither met nor missed. If that could change the outcome,
+    or there is no `threshold`, the rubric is not graded, which is an error of the judge.
+
+    40 bullets are judged in a call. With `votes`, or a `jury` of models, each bullet goes by
+    majority, and each vote but the first sees the bullets in another order.
 
     Markdown without bullets, or whose bullets say what scores from 0 to 1 mean, is judged as a
     whole, in tenths from 0 to 1.
@@ -221,6 +226,7 @@ class Rubric(VotingGrader):
             "scale": "rubric",
             "met": counts["pass"],
             "applicable": applicable,
+            "undecided": counts[None],
             "items": [_item(number, *tick) for number, tick in enumerate(ticks, 1)],
             "flags": list(answer.flags),
         }
@@ -232,14 +238,11 @@ class Rubric(VotingGrader):
             if tick.evidence is not None
         )
         kept: dict[str, Any] = {"evidence": evidence, "details": details, "calls": answer.calls}
-        # Of those that apply: where nearly none does, the rest would be scored by silence.
-        if 5 * counts[None] > applicable:
-            decided = len(ticks) - counts[None]
-            reason = f"The judge decided only {decided} of {len(ticks)} bullets."
-            return Grade.ungraded(Cause.JUDGE, reason).but(**kept)
         if not applicable:
             return Grade.not_applicable("No bullet of the rubric applies here.").but(**kept)
-        return Grade.scored(counts["pass"] / applicable, _reason(ticks, counts)).but(**kept)
+        highest = (counts["pass"] + counts[None]) / applicable if counts[None] else None
+        grade = Grade.scored(counts["pass"] / applicable, _reason(ticks, counts))
+        return grade.but(highest=highest, **kept)
 
     def asks(self) -> int:
         return super().asks() * max(1, -(-len(self.checklist.items) // ITEMS_A_CALL))
@@ -270,24 +273,37 @@ def _item(number: int, text: str, tick: TickedItem) -> dict[str, Any]:
 
 def _reason(ticks: Sequence[tuple[str, TickedItem]], counts: Counter[Any]) -> str:
     """Say what was met and what was missed; the counts are ours, the words the judge's."""
-    applicable = len(ticks) - counts["not_applicable"]
-    bullets = "bullet" if applicable == 1 else "bullets"
-    verb = "is" if counts["pass"] == 1 else "are"
-    parts = [f"{counts['pass']} of {applicable} {bullets} {verb} met."]
-    missed = [
-        quoted(text.splitlines()[0]) + (f" ({shortened(tick.critique)})" if tick.critique else "")
-        for text, tick in ticks
-        if tick.verdict in {"fail", None}
+    parts = [
+        _count(counts["pass"], applicable=len(ticks) - counts["not_applicable"], total=len(ticks))
     ]
+    missed = [each for each in ticks if each[1].verdict == "fail"]
     if missed:
-        more = f" and {len(missed) - _NAMED} more" if len(missed) > _NAMED else ""
-        parts.append(f"Missed: {'; '.join(missed[:_NAMED])}{more}.")
-    if counts[None]:
-        parts.append(f"{counts[None]} of them could not be decided, which counts as missed.")
-    if counts["not_applicable"]:
-        does = "does" if counts["not_applicable"] == 1 else "do"
-        parts.append(f"{counts['not_applicable']} of {len(ticks)} {does} not apply.")
+        parts.append(f"Missed: {_named(missed)}.")
+    is_open = [each for each in ticks if each[1].verdict is None]
+    if is_open:
+        parts.append(f"The judge could not decide {_named(is_open)}.")
     return " ".join(parts)
+
+
+def _count(met: int, *, applicable: int, total: int) -> str:
+    """Say how many bullets are met, and that others did not apply."""
+    are = "is" if met == 1 else "are"
+    if applicable == total:
+        return f"{met} of {total} bullet{'' if total == 1 else 's'} {are} met."
+    only = f"Only {applicable} of {total} bullets applied"
+    if applicable == 1:
+        return f"{only}; it is {'met' if met else 'not met'}."
+    return f"{only}; {met} of them {are} met."
+
+
+def _named(ticks: Sequence[tuple[str, TickedItem]]) -> str:
+    """Quote some bullets with what the judge says of them."""
+    found = [
+        quoted(text.splitlines()[0]) + (f" ({shortened(tick.critique)})" if tick.critique else "")
+        for text, tick in ticks[:_NAMED]
+    ]
+    more = f" and {len(ticks) - _NAMED} more" if len(ticks) > _NAMED else ""
+    return f"{'; '.join(found)}{more}"
 
 
 def _grade(answer: JudgeAnswer, scale: Scale, *, passed: bool | None) -> Grade:

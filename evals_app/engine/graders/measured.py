@@ -31,7 +31,7 @@ class MeasuredGrader(AidedGrader):
 
 def _grade(found: Measured) -> Grade:
     if found.score is not None:
-        return Grade.scored(found.score, found.reason)
+        return Grade.scored(found.score, found.reason).but(highest=found.highest)
     if found.cause is not None:
         return Grade.ungraded(found.cause, found.reason)
     return Grade.not_applicable(found.reason)

@@ -52,12 +52,17 @@ class Faithfulness(RagGrader):
     """Pass when enough of what the answer claims is supported by what was retrieved.
 
     A judge lists the factual claims of the answer, then looks each up in the retrieved chunks:
-    supported, contradicted, or not mentioned. Support needs a quote that stands in the chunk that
-    the judge names; otherwise the claim is unverified. Score: supported claims / claims, or with
-    `mode: no_contradiction` 1 - contradicted claims / claims; the details have both.
+    supported, contradicted, or not mentioned. To be supported or contradicted takes a quote that
+    stands in the chunk that the judge names; if there is none when it is asked again, the claim is
+    undecided. Score: supported claims / claims, or with `mode: no_contradiction` 1 - contradicted
+    claims / claims, which is how DeepEval counts; the details have both.
 
-    An answer that is empty or claims nothing is not applicable; if the search found nothing the
-    score of any other is 0. Without a `threshold` the score only informs.
+    Undecided claims are neither: where they could change the outcome, or there is no `threshold`,
+    the answer is not graded, which is an error of the judge.
+
+    An answer that is empty or claims nothing is not applicable; if nothing else can decide, the
+    execution is an error that says so. If the search found nothing the score of any other answer is
+    0. Without a `threshold` the score only informs.
     """
 
     label: ClassVar[str] = "The answer is faithful to what was retrieved"
@@ -87,7 +92,9 @@ class AnswerRelevancy(RagGrader):
     A judge calls each sentence, list item and code block of the answer direct, supporting or
     irrelevant. Score: direct and supporting parts / parts. If the answer as a whole evades the
     question, the score is at most 0.5; if it declines to answer, 0, unless `noncommittal: ignore`
-    is set. An empty answer scores 0. Without a `threshold` the score only informs.
+    is set. DeepEval has neither cap: its score is the share of relevant statements alone. An empty
+    answer scores 0. Parts that the judge does not decide count as they do in `faithfulness`. Without
+    a `threshold` the score only informs.
     """
 
     label: ClassVar[str] = "The answer bears on the question"
@@ -113,7 +120,8 @@ class ContextualRelevancy(RagGrader):
 
     A judge calls each sentence of each chunk relevant or irrelevant to the question. Score:
     relevant sentences / sentences; the details have the ratio of each chunk. If the search found
-    nothing the score is 0. Without a `threshold` the score only informs.
+    nothing the score is 0. Sentences that the judge does not decide count as they do in
+    `faithfulness`. Without a `threshold` the score only informs.
     """
 
     label: ClassVar[str] = "What was retrieved bears on the question"
@@ -141,8 +149,9 @@ class ContextualPrecision(ExpectingRagGrader):
     A judge, who is not told the ranks, calls each chunk useful or not for arriving at the expected
     answer. Score: the mean, over useful chunks, of the share of useful chunks up to their rank:
     useful, not, useful scores 0.83; not, useful 0.5. If none is useful, or the search found
-    nothing, the score is 0. The turn must have an expected answer. Without a `threshold` the score
-    only informs.
+    nothing, the score is 0. Chunks that the judge does not decide count as they do in
+    `faithfulness`. The turn must have an expected answer. Without a `threshold` the score only
+    informs.
     """
 
     label: ClassVar[str] = "Useful knowledge is retrieved first"
@@ -154,9 +163,10 @@ class ContextualRecall(ExpectingRagGrader):
     """Pass when enough of the expected answer stands in what was retrieved.
 
     A judge looks each sentence of the expected answer up in the chunks. It is attributable if the
-    judge's quote stands in the chunk that it names. Score: attributable sentences / sentences. If
-    the search found nothing the score is 0. The turn must have an expected answer. Without a
-    `threshold` the score only informs.
+    judge's quote stands in the chunk that it names; if it does not when it is asked again, the
+    sentence is undecided, which counts as it does in `faithfulness`. Score: attributable sentences
+    / sentences. If the search found nothing the score is 0. The turn must have an expected answer.
+    Without a `threshold` the score only informs.
     """
 
     label: ClassVar[str] = "What was retrieved holds the expected answer"

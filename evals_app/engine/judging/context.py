@@ -1,10 +1,11 @@
 """Retrieved chunks as a judge reads them: numbered, escaped, in as many windows as they need."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from evals_app.engine.errors import JudgeError
-from evals_app.engine.judging.evidence import check_quotes
+from evals_app.engine.judging.evidence import Shown
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.transcript import Piece
 from evals_app.engine.trial import Chunk
@@ -13,7 +14,7 @@ WINDOW_BYTES = 120_000  # about 30,000 tokens
 MOST_BYTES = 20 * WINDOW_BYTES
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShownChunk:
     """A chunk as shown; `number` is its rank, counted from 1."""
 
@@ -21,10 +22,10 @@ class ShownChunk:
     id: str
     text: str
 
-    def holds(self, quotes: Iterable[str]) -> set[str]:
-        """Give those of the quotes that stand in it."""
-        checked = check_quotes([(quote, "") for quote in quotes], [Piece(None, "", self.text)])
-        return {each.quote for each in checked if each.is_verified}
+    @cached_property
+    def words(self) -> Shown:
+        """The chunk, ready to look quotes up in it."""
+        return Shown([Piece(None, "CHUNKS", self.text)])
 
 
 def shown_chunks(chunks: Sequence[Chunk], inquiry: Inquiry) -> list[ShownChunk]:

@@ -296,7 +296,7 @@ class _Passages:
         for here, there in zip(_gaps(self.words, places), _gaps(part, part.skeleton), strict=True):
             missing, extra = Counter(here) - Counter(there), Counter(there) - Counter(here)
             # One instead of another says something else, save for `the` instead of `a`.
-            if missing and extra and not ARTICLES.issuperset(missing | extra):
+            if missing and extra and not ARTICLES.issuperset([*missing, *extra]):
                 return False
             count += max(missing.total(), extra.total())
         edges = [*part.words[: part.skeleton[0]], *part.words[part.skeleton[-1] + 1 :]]

@@ -6,19 +6,19 @@ from evals_app.engine.aids import Measured, RagQuestion
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import Prompt
 from evals_app.engine.judging.claims import ClaimsKept
-from evals_app.engine.judging.composing import NO_CONTEXT, item_json, measured, named, of
+from evals_app.engine.judging.composing import (
+    NO_CONTEXT,
+    Wording,
+    item_json,
+    measured,
+    of,
+)
 from evals_app.engine.judging.context import shown_chunks
 from evals_app.engine.judging.dialogue import dialogue
 from evals_app.engine.judging.inquiry import Inquiry
-from evals_app.engine.judging.items import MISSING, Item, numbered, written_items
-from evals_app.engine.judging.replies import Form
-from evals_app.engine.judging.sources import (
-    SOURCE_FORM,
-    UNVERIFIED,
-    Sourced,
-    evidence_of,
-    find_sources,
-)
+from evals_app.engine.judging.items import Item, numbered, written_items
+from evals_app.engine.judging.replies import UNDECIDED, Form
+from evals_app.engine.judging.sources import SOURCE_FORM, Sourced, evidence_of, find_sources
 from evals_app.engine.trial import Chunk
 
 _RULES = """\
@@ -31,7 +31,13 @@ arithmetic;
 - not_mentioned: no chunk decides it."""
 
 _FORM = Form(("supported", "contradicted", "not_mentioned"), names_chunk=True)
-_STRENGTH = ("contradicted", "supported", UNVERIFIED, MISSING, "not_mentioned")
+_STRENGTH = ("contradicted", "supported", UNDECIDED, "not_mentioned")
+_SOURCED = frozenset({"supported", "contradicted"})
+_UNSUPPORTED = (
+    Wording("claim", "not in the context", "in the context"),
+    {"contradicted", "not_mentioned"},
+)
+_CONTRADICTED = Wording("claim", "contradicted by the context"), {"contradicted"}
 
 
 async def faithfulness(
@@ -43,7 +49,8 @@ async def faithfulness(
     """
     said = dialogue(question.view)
     if not said.answer.strip():
-        return Measured(score=None, reason="The answer is empty: it claims nothing.")
+        reason = "The answer is empty, so there is nothing to compare with the context."
+        return Measured(score=None, reason=reason)
     if chunks is None:
         return NO_CONTEXT
     claims = await kept.of(said, inquiry)
@@ -52,28 +59,31 @@ async def faithfulness(
         return _without_claims(inquiry.flags(question.view))
     items = numbered(claims.claims, inquiry)
     if not chunks:
-        none = of(0, len(items), "claim")
+        nothing = [item_json(item, "not_mentioned") for item in items]
+        are = "is" if len(items) == 1 else "are"
+        count = of(len(items), len(items), "claim")
         return measured(
-            0.0,
-            [f"Supported by what was retrieved: {none}; the search found nothing."],
+            (0.0, 0.0),
+            [f"{count} {are} not in the context: the search found nothing."],
             question=question,
             inquiry=inquiry,
             seen=[],
-            items=[item_json(item, "not_mentioned") for item in items],
+            items=nothing,
             left_out=list(claims.left_out),
         )
     found = await _looked_up(items, chunks, inquiry)
-    supported, uncontradicted = ratios(found)
-    score = uncontradicted if question.forgives_silence else supported
+    supported, uncontradicted = ratios([each.verdict for each in found])
+    shown = [each.as_json() for each in found]
+    wording, bad = _CONTRADICTED if question.forgives_silence else _UNSUPPORTED
     return measured(
-        score,
-        _sentences(found, forgives_silence=question.forgives_silence),
+        uncontradicted if question.forgives_silence else supported,
+        wording.sentences(shown, bad, is_explained=question.is_explained),
         question=question,
         inquiry=inquiry,
         seen=[chunk.text for chunk in chunks],
-        items=[each.as_json() for each in found],
+        items=shown,
         evidence=evidence_of(found),
-        ratios={"supported": supported, "no_contradiction": uncontradicted},
+        ratios={"supported": supported[0], "no_contradiction": uncontradicted[0]},
         left_out=list(claims.left_out),
     )
 
@@ -87,7 +97,7 @@ def _without_claims(flags: Sequence[str]) -> Measured:
     if "injection" in flags:
         message = "The judge lists no claims of an answer that seems to speak to its judge."
         raise JudgeError(message)
-    reason = "The answer makes no factual claim."
+    reason = "The answer makes no factual claim, so there is nothing to compare with the context."
     return Measured(score=None, reason=reason, details={"flags": list(flags)})
 
 
@@ -104,7 +114,7 @@ async def _looked_up(
     return await find_sources(
         items,
         shown_chunks(chunks, inquiry),
-        borne_out="supported",
+        sourced=_SOURCED,
         form=_FORM,
         strength=_STRENGTH,
         prompt_for=prompt_for,
@@ -113,18 +123,12 @@ async def _looked_up(
     )
 
 
-def ratios(found: Sequence[Sourced]) -> tuple[float, float]:
-    """Give supported / claims and 1 - contradicted / claims; a missing verdict lowers both."""
-    verdicts = [each.verdict for each in found]
-    against = verdicts.count("contradicted") + verdicts.count(MISSING)
-    return verdicts.count("supported") / len(verdicts), 1 - against / len(verdicts)
-
-
-def _sentences(found: Sequence[Sourced], *, forgives_silence: bool) -> list[str]:
-    if forgives_silence:
-        how, bad = "Not contradicted", [e for e in found if e.verdict in {"contradicted", MISSING}]
-    else:
-        how, bad = "Supported", [each for each in found if each.verdict != "supported"]
-    good = of(len(found) - len(bad), len(found), "claim")
-    sentences = [f"{how} by what was retrieved: {good}."]
-    return sentences + named([each.as_json() for each in bad], begin="The others")
+def ratios(verdicts: Sequence[str]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Give supported / claims and 1 - contradicted / claims, each at its lowest and its highest."""
+    total, is_open = len(verdicts), verdicts.count(UNDECIDED)
+    supported = verdicts.count("supported")
+    kept = total - verdicts.count("contradicted")
+    return (
+        (supported / total, (supported + is_open) / total),
+        ((kept - is_open) / total, kept / total),
+    )

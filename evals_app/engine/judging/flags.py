@@ -11,7 +11,7 @@ from evals_app.engine.trial import Evidence, View
 def flags_of(
     askers: Sequence[Asker], view: View, *, is_suspected: bool, evidence: Sequence[Evidence] | None
 ) -> tuple[str, ...]:
-    """Name what is odd: `injection`, `unverified`, `same_family`, `scripted`, `uncalibrated`.
+    """Name what is odd: `injection`, `unverified`, `same_family`, `scripted`.
 
     `is_suspected` says that a judge suspects an injection. `evidence` None: no quotes were asked
     for.
@@ -26,10 +26,8 @@ def flags_of(
     agents = [turn.model for turn in view.trial.turns if turn.model]
     flags = {
         "injection": is_suspected or talks_to_grader(graded),
-        "unverified": lacks_quotes and not any(each.is_verified for each in evidence or ()),
+        "unverified": lacks_quotes and not any(each.is_the_agents for each in evidence or ()),
         "same_family": shared_family(judges, agents) is not None,
         "scripted": any(asker.is_scripted for asker in askers),
-        # Nobody has compared it with people yet; of a script that would say nothing.
-        "uncalibrated": not is_scripted,
     }
     return tuple(name for name, is_raised in flags.items() if is_raised)

@@ -3,8 +3,9 @@
 Each prompt begins with a line `TASK: name`, which the rules of a scripted judge can look for.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from evals_app.engine.errors import JudgeError, ProviderError
@@ -107,3 +108,24 @@ class Inquiry:
         """Name what a person should look at; `seen` are texts of others that the judge has read."""
         is_suspected = self.injection_suspected or any(map(talks_to_grader, seen))
         return list(flags_of([self.asker], view, is_suspected=is_suspected, evidence=evidence))
+
+
+async def side_by_side(
+    inquiry: Inquiry, questions: Sequence[Callable[[Inquiry], Awaitable[T]]]
+) -> list[T]:
+    """Ask several questions at once; their calls are kept in their order, however they end.
+
+    Raises:
+        JudgeError, ProviderError: one of them came to nothing; of several causes the judge's is the
+            least serious.
+    """
+    branches = [replace(inquiry, calls=[], injection_suspected=False) for _ in questions]
+    asked = (ask(branch) for ask, branch in zip(questions, branches, strict=True))
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    for branch in branches:
+        inquiry.calls += branch.calls
+        inquiry.injection_suspected |= branch.injection_suspected
+    problems = [each for each in found if isinstance(each, BaseException)]
+    if problems:
+        raise min(problems, key=lambda each: isinstance(each, JudgeError))
+    return [each for each in found if not isinstance(each, BaseException)]

@@ -1,22 +1,26 @@
 """Many small verdicts: our own numbered list of items, and what a judge says of each.
 
 What is counted comes from our list, never from a reply. Verdicts are joined by id: the first of an
-id counts, ids that we did not give are ignored, items without a verdict are asked about once more.
-If more than a fifth still has none the judge has failed; fewer are MISSING, which counts against the
-score. A call has up to 40 items.
+id counts, ids that we did not give are ignored. Items without a verdict, and those whose verdict
+cannot stand (its quote is made up), are asked about once more; what then has none is UNDECIDED,
+which is neither for the agent nor against it. Up to 40 items make a call; all calls are made side by
+side.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Generic, Protocol, TypeVar
 
 from evals_app.engine.aids import ITEMS_A_CALL
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import MAX_OUTPUT_TOKENS, Prompt
+from evals_app.engine.judging.blocks import escaped
 from evals_app.engine.judging.context import WINDOW_BYTES, size
-from evals_app.engine.judging.inquiry import Inquiry
+from evals_app.engine.judging.inquiry import Inquiry, side_by_side
 from evals_app.engine.judging.replies import (
+    UNDECIDED,
     Form,
     Opinion,
     Reply,
@@ -26,9 +30,18 @@ from evals_app.engine.judging.replies import (
 from evals_app.engine.judging.transcript import MAX_PIECE_CHARS, cut
 
 MOST_ITEMS = 2000
-MOST_MISSING = 0.2
-MISSING = "missing"
-_TOKENS_AN_ITEM = 150
+
+
+class Numbered(Protocol):
+    """Something to judge, with the number by which a judge speaks of it."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def text(self) -> str: ...
+
+
+N = TypeVar("N", bound=Numbered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,62 +61,105 @@ class Judged:
     about_all: Mapping[str, str]
 
 
+# Gives an opinion on an item with its evidence looked up, and with an objection if it cannot stand.
+Weigh = Callable[[N, Opinion], Opinion]
+
+
+def as_said(item: Numbered, opinion: Opinion) -> Opinion:  # noqa: ARG001 - a Weigh
+    """Take an opinion that rests on nothing that could be looked up."""
+    return opinion
+
+
 async def judge_items(
-    items: Sequence[Item],
+    items: Sequence[N],
     *,
     form: Form,
-    prompt_for: Callable[[Sequence[Item]], Prompt],
+    prompt_for: Callable[[Sequence[N]], Prompt],
     purpose: str,
     inquiry: Inquiry,
+    weigh: Weigh[N] = as_said,
 ) -> Judged:
     """Ask about all items, at least once.
 
     Raises:
-        JudgeError: there are too many items, one of the first calls came to nothing, or more than a
-            fifth of the items still has no verdict after asking again.
+        JudgeError: there are too many items, or one of the first calls came to nothing.
         ProviderError: the model API did not serve a call.
     """
     if len(items) > MOST_ITEMS:
         message = f"There are {len(items):,} items to judge; a judge is asked about {MOST_ITEMS:,}."
         raise JudgeError(message)
-    opinions: dict[int, Opinion] = {}
-    about_all: dict[str, str] = {}
-
-    async def ask_about(asked: Sequence[Item]) -> None:
-        for batch in batches(asked):
-            ids = [item.id for item in batch]
-            prompt = prompt_for(batch)
-            reply = await _reply(ids, prompt, form=form, purpose=purpose, inquiry=inquiry)
-            for key, word in reply.about_all.items():
-                about_all.setdefault(key, word)
-            for each, opinion in reply.opinions:
-                if each in ids:
-                    opinions.setdefault(each, opinion)
-
-    await ask_about(items)
-    if not inquiry.is_scripted:  # a script would say the same again
-        with suppress(JudgeError):  # what is then still missing counts as such
-            await ask_about([item for item in items if item.id not in opinions])
-    missing = len(items) - len(opinions)
-    if missing > MOST_MISSING * len(items):
-        raise JudgeError(f"The judge gave no verdict on {missing} of {len(items)} items.")
-    return Judged({item.id: opinions.get(item.id, Opinion(MISSING)) for item in items}, about_all)
+    question = _Question(form, prompt_for, purpose, weigh)
+    parts = [partial(question.settle, batch) for batch in batches(items)]
+    found = await side_by_side(inquiry, parts)
+    opinions = {number: each for part in found for number, each in part.opinions.items()}
+    return Judged({item.id: opinions[item.id] for item in items}, found[0].about_all)
 
 
-async def _reply(
-    ids: Sequence[int], prompt: Prompt, *, form: Form, purpose: str, inquiry: Inquiry
-) -> Reply:
-    """Ask about the items of one call."""
-    scripted = partial(read_scripted_reply, form=form, ids=ids)
-    asked = await inquiry.ask(
-        prompt,
-        schema=form.schema,
-        read=scripted if inquiry.is_scripted else partial(read_reply, form=form),
-        purpose=purpose,
-        max_output_tokens=max(MAX_OUTPUT_TOKENS, _TOKENS_AN_ITEM * len(ids)),
+@dataclass(frozen=True, slots=True)
+class _Question(Generic[N]):
+    """What all calls about a list of items have in common."""
+
+    form: Form
+    prompt_for: Callable[[Sequence[N]], Prompt]
+    purpose: str
+    weigh: Weigh[N]
+
+    async def settle(self, items: Sequence[N], inquiry: Inquiry) -> Judged:
+        """Ask about the items of one call, and again about those that this leaves open."""
+        reply = await self._reply(items, self.prompt_for(items), inquiry)
+        opinions = self._weighed(items, reply)
+        is_open = [each for each in items if each.id not in opinions or opinions[each.id].objection]
+        if is_open and not inquiry.is_scripted:  # a script would say the same again
+            with suppress(JudgeError):  # what is then still open stays so
+                prompt = _again(self.prompt_for(is_open), opinions)
+                again = await self._reply(is_open, prompt, inquiry)
+                opinions |= self._weighed(is_open, again)
+        return Judged(
+            {each.id: _final(opinions.get(each.id)) for each in items},
+            reply.about_all,
+        )
+
+    def _weighed(self, items: Sequence[N], reply: Reply) -> dict[int, Opinion]:
+        by_id = {item.id: item for item in items}
+        found: dict[int, Opinion] = {}
+        for number, opinion in reply.opinions:
+            if number in by_id and number not in found:
+                found[number] = self.weigh(by_id[number], opinion)
+        return found
+
+    async def _reply(self, items: Sequence[N], prompt: Prompt, inquiry: Inquiry) -> Reply:
+        scripted = partial(read_scripted_reply, form=self.form, ids=[item.id for item in items])
+        asked = await inquiry.ask(
+            prompt,
+            schema=self.form.schema,
+            read=scripted if inquiry.is_scripted else partial(read_reply, form=self.form),
+            purpose=self.purpose,
+            max_output_tokens=max(MAX_OUTPUT_TOKENS, self.form.tokens_an_item * len(items)),
+        )
+        inquiry.injection_suspected |= asked.answer.injection_suspected
+        return asked.answer
+
+
+def _final(opinion: Opinion | None) -> Opinion:
+    if opinion is None:
+        return Opinion(UNDECIDED, objection="The judge gave no verdict.")
+    return replace(opinion, verdict=UNDECIDED) if opinion.objection else opinion
+
+
+def _again(prompt: Prompt, opinions: Mapping[int, Opinion]) -> Prompt:
+    """Tell the judge why its opinions cannot stand."""
+    lines = [
+        f"[{prompt.nonce} {number}] {escaped(' '.join(each.objection.split()), prompt.nonce)}"
+        for number, each in opinions.items()
+        if each.objection
+    ]
+    if not lines:
+        return prompt
+    advice = (
+        "You were asked about these before, and your answers below cannot stand. Look again: quote"
+        " letter by letter what is there, or give another verdict."
     )
-    inquiry.injection_suspected |= asked.answer.injection_suspected
-    return asked.answer
+    return replace(prompt, user="\n".join([prompt.user, "", advice, *lines]))
 
 
 def numbered(texts: Iterable[str], inquiry: Inquiry) -> list[Item]:
@@ -114,9 +170,9 @@ def numbered(texts: Iterable[str], inquiry: Inquiry) -> list[Item]:
     ]
 
 
-def batches(items: Sequence[Item]) -> Iterator[list[Item]]:
+def batches(items: Sequence[N]) -> Iterator[list[N]]:
     """Divide items among calls: up to 40, and up to a window of text."""
-    batch: list[Item] = []
+    batch: list[N] = []
     room = 0
     for item in items:
         room -= size(item.text)

@@ -11,11 +11,10 @@ from evals_app.engine.aids import (
     JudgeAnswer,
     JudgeQuestion,
     Scale,
-    TickedItem,
 )
 from evals_app.engine.errors import JudgeError
-from evals_app.engine.judging.asking import Asker, Prompt
-from evals_app.engine.judging.checklist import ask_items, merged
+from evals_app.engine.judging.asking import Asker
+from evals_app.engine.judging.checklist import tick_off
 from evals_app.engine.judging.evidence import check_quotes
 from evals_app.engine.judging.flags import flags_of
 from evals_app.engine.judging.prompt import JudgePrompt, build_prompt
@@ -24,7 +23,6 @@ from evals_app.engine.judging.votes import (
     all_at_once,
     calls_of,
     poll,
-    refuse_ungraded,
     settle,
     until_decided,
     votes_of,
@@ -82,44 +80,8 @@ class ModelJudge:
         )
 
     async def tick_off(self, question: ChecklistQuestion) -> ChecklistAnswer:
-        voters = self._voters(question.votes)
-
-        def write(items: Sequence[ChecklistItem]) -> Prompt:
-            return self._prompt(question, items)
-
-        ballots = await poll(
-            voters,
-            partial(ask_items, items=question.items, write=write),
-            next_round=all_at_once,
-        )
-        refuse_ungraded(ballots, of=len(voters))
-        told = [each.answer.by_id if each.answer else {} for each in ballots]
-        found = {each.id: merged([ticks.get(each.id) for ticks in told]) for each in question.items}
-        quotes = [(each.quote, str(number)) for number, each in found.items() if each.quote]
-        checked = check_quotes(quotes, self._prompt(question).pieces)
-        evidence = {int(each.bears_on): each for each in checked}
-        items = tuple(
-            TickedItem(
-                number,
-                each.verdict,
-                each.critique,
-                evidence.get(number),
-                tuple(ticks[number].verdict if number in ticks else None for ticks in told)
-                if len(voters) > 1
-                else (),
-            )
-            for number, each in found.items()
-        )
-        # What is missing cannot be quoted; what is there can.
-        expects_quotes = any(each.verdict == "pass" for each in found.values())
-        flags = flags_of(
-            self.askers,
-            question.view,
-            is_suspected=any(each.answer and each.answer.is_suspected for each in ballots),
-            evidence=checked if checked or expects_quotes else None,
-        )
-        models = tuple(each.model for each in ballots) if len(voters) > 1 else ()
-        return ChecklistAnswer(items, flags, calls_of(ballots), models)
+        prompt_for = partial(self._prompt, question)
+        return await tick_off(question, voters=self._voters(question.votes), prompt_for=prompt_for)
 
     def _voters(self, votes: int) -> tuple[Asker, ...]:
         voters = self.askers if len(self.askers) > 1 else self.askers * votes

@@ -166,7 +166,9 @@ def _checklist(items: Sequence[ChecklistItem], remarks: Sequence[str]) -> str:
         shared = 0
         while item.under[shared : shared + 1] and item.under[: shared + 1] == above[: shared + 1]:
             shared += 1
-        lines += item.under[shared:]
+        # In another order, an item may stand less deep than the one before it.
+        is_less_deep = shared == len(item.under) < len(above)
+        lines += item.under if is_less_deep else item.under[shared:]
         above = item.under
         lines.append(f"[{item.id}] " + item.text.replace("\n", "\n    "))
     return "\n".join([*lines, *remarks])

@@ -1,15 +1,15 @@
 """Relevancy: does the answer bear on the question, and does what was retrieved?"""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from evals_app.engine.aids import Measured, RagQuestion
 from evals_app.engine.judging.asking import Prompt
-from evals_app.engine.judging.composing import measured, named, of, plain_items
+from evals_app.engine.judging.composing import Wording, measured, of, plain_items
 from evals_app.engine.judging.dialogue import as_shown, dialogue
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.items import Item, judge_items, numbered, written_items
-from evals_app.engine.judging.replies import Form
+from evals_app.engine.judging.replies import UNDECIDED, Form
 from evals_app.engine.judging.segments import segments
 from evals_app.engine.judging.transcript import MAX_PIECE_CHARS, cut
 from evals_app.engine.trial import Chunk
@@ -37,6 +37,9 @@ _ANSWER = Form(
     about_all={"answers_question": ("fully", "partly", "no", "refused")},
 )
 _EVADED_CAP = 0.5
+_BESIDE = "beside the point"
+_PARTS = Wording("part", _BESIDE, "to the point", of_what=" of the answer")
+_PASSAGES = Wording("retrieved passage", _BESIDE, "to the point")
 
 _CONTEXT_RULES = """\
 You judge what a search has found. SEGMENTS are parts of the chunks that it returned; EARLIER is \
@@ -77,15 +80,16 @@ async def answer_relevancy(question: RagQuestion, inquiry: Inquiry) -> Measured:
     )
     answers = judged.about_all["answers_question"]
     shown = plain_items(items, judged.opinions)
-    beside = [each for each in shown if each["verdict"] not in {"direct", "supporting"}]
-    to_the_point = len(items) - len(beside)
-    score, but = _as_a_whole(
-        to_the_point / len(items), answers, forgives_refusal=question.forgives_refusal
+    bounds = _shares([each["verdict"] for each in shown], {"direct", "supporting"})
+    lowest, highest = (
+        _as_a_whole(share, answers, forgives_refusal=question.forgives_refusal) for share in bounds
     )
-    how_many = f"To the point: {of(to_the_point, len(items), 'part')} of the answer."
     return measured(
-        score,
-        [how_many, *but, *named(beside, begin="The others")],
+        (lowest, highest),
+        [
+            _why_lower(bounds[1], highest),
+            *_PARTS.sentences(shown, {"irrelevant"}, is_explained=question.is_explained),
+        ],
         question=question,
         inquiry=inquiry,
         seen=[],
@@ -94,13 +98,25 @@ async def answer_relevancy(question: RagQuestion, inquiry: Inquiry) -> Measured:
     )
 
 
-def _as_a_whole(share: float, answers: str, *, forgives_refusal: bool) -> tuple[float, list[str]]:
-    """Give the score of an answer that is to the point by this share, and why it is lower."""
-    if answers == "no" and share > _EVADED_CAP:
-        return _EVADED_CAP, ["As a whole it does not answer it, which caps the score at 0.5."]
-    if answers == "refused" and not forgives_refusal:
-        return 0.0, ["It declines to answer, which scores 0."]
-    return share, []
+def _shares(verdicts: Sequence[str], good: Collection[str]) -> tuple[float, float]:
+    """Give the share of good verdicts, at its lowest and its highest."""
+    count = sum(each in good for each in verdicts)
+    return count / len(verdicts), (count + verdicts.count(UNDECIDED)) / len(verdicts)
+
+
+def _as_a_whole(share: float, answers: str, *, forgives_refusal: bool) -> float:
+    """Give the score of an answer that is to the point by this share."""
+    if answers == "no":
+        return min(share, _EVADED_CAP)
+    return 0.0 if answers == "refused" and not forgives_refusal else share
+
+
+def _why_lower(share: float, score: float) -> str:
+    if score == share:
+        return ""
+    if score:
+        return "As a whole it does not answer the question, which caps the score at 0.5."
+    return "The answer declines to answer, which scores 0."
 
 
 async def contextual_relevancy(
@@ -128,24 +144,26 @@ async def contextual_relevancy(
         purpose="contextual relevancy",
         inquiry=inquiry,
     )
-    by_chunk: dict[int, list[bool]] = {rank: [] for rank, _ in enumerate(chunks, 1)}
+    by_chunk: dict[int, list[str]] = {rank: [] for rank, _ in enumerate(chunks, 1)}
     for item in items:
-        by_chunk[ranks[item.id]].append(judged.opinions[item.id].verdict == "relevant")
+        by_chunk[ranks[item.id]].append(judged.opinions[item.id].verdict)
     per_chunk = [
         _chunk_json(rank, chunk.id, by_chunk[rank]) for rank, chunk in enumerate(chunks, 1)
     ]
-    relevant = sum(each["relevant"] for each in per_chunk)
-    useless = [each for each in per_chunk if each["segments"] and not each["relevant"]]
-    sentences = [f"To the point: {of(relevant, len(items), 'passage')} that were retrieved."]
-    if useless:
-        sentences.append(f"Of no use: {of(len(useless), len(chunks), 'chunk')}.")
+    shown = plain_items(items, judged.opinions)
+    sentences = _PASSAGES.sentences(shown, {"irrelevant"}, is_explained=False)
+    if useless := sum(
+        verdicts.count("irrelevant") == len(verdicts) > 0 for verdicts in by_chunk.values()
+    ):
+        is_ = "is" if useless == 1 else "are"
+        sentences.append(f"{of(useless, len(chunks), 'chunk')} {is_} of no use.")
     return measured(
-        relevant / len(items),
+        _shares([each["verdict"] for each in shown], {"relevant"}),
         sentences,
         question=question,
         inquiry=inquiry,
         seen=[chunk.text for chunk in chunks],
-        items=plain_items(items, judged.opinions),
+        items=shown,
         chunks=per_chunk,
     )
 
@@ -162,11 +180,12 @@ def _segments_of(chunks: Sequence[Chunk], inquiry: Inquiry) -> tuple[list[Item],
     return items, ranks
 
 
-def _chunk_json(rank: int, chunk_id: str, relevant: Sequence[bool]) -> dict[str, Any]:
+def _chunk_json(rank: int, chunk_id: str, verdicts: Sequence[str]) -> dict[str, Any]:
+    relevant = verdicts.count("relevant")
     return {
         "rank": rank,
         "id": chunk_id,
-        "relevant": sum(relevant),
-        "segments": len(relevant),
-        "ratio": sum(relevant) / len(relevant) if relevant else None,
+        "relevant": relevant,
+        "segments": len(verdicts),
+        "ratio": relevant / len(verdicts) if verdicts else None,
     }

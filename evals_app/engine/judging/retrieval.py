@@ -2,22 +2,18 @@
 
 import random
 from collections.abc import Sequence
+from itertools import product
 
 from evals_app.engine.aids import Measured, RagQuestion
 from evals_app.engine.judging.asking import Prompt
-from evals_app.engine.judging.composing import NOT_SAID, item_json, measured, named, of
+from evals_app.engine.judging.composing import Wording, item_json, measured, of
 from evals_app.engine.judging.context import shown_chunks
 from evals_app.engine.judging.dialogue import as_shown, dialogue
 from evals_app.engine.judging.inquiry import Inquiry
-from evals_app.engine.judging.items import MISSING, Item, judge_items, numbered, written_items
-from evals_app.engine.judging.replies import Form
+from evals_app.engine.judging.items import Item, judge_items, numbered, written_items
+from evals_app.engine.judging.replies import UNDECIDED, Form, Opinion
 from evals_app.engine.judging.segments import segments
-from evals_app.engine.judging.sources import (
-    SOURCE_FORM,
-    UNVERIFIED,
-    evidence_of,
-    find_sources,
-)
+from evals_app.engine.judging.sources import SOURCE_FORM, evidence_of, find_sources
 from evals_app.engine.quoting import listed
 from evals_app.engine.trial import Chunk
 
@@ -44,29 +40,26 @@ arithmetic;
 - not: no chunk does."""
 
 _RECALL = Form(("attributable", "not"), names_chunk=True)
-_STRENGTH = ("attributable", UNVERIFIED, MISSING, "not")
+_STRENGTH = ("attributable", UNDECIDED, "not")
+_PARTS = Wording("part", "not in the context", "in the context", of_what=" of the expected answer")
+_MOST_TRIED = 10  # undecided chunks whose every outcome is tried
 
 
 async def contextual_precision(
     question: RagQuestion, chunks: Sequence[Chunk], inquiry: Inquiry
 ) -> Measured:
     """Score how early the useful chunks come. One call; the judge does not learn the ranks."""
-    verdicts = await _usefulness(question, chunks, inquiry)
+    opinions = await _usefulness(question, chunks, inquiry)
+    verdicts = [each.verdict for each in opinions]
     shown = [
         item_json(
-            Item(rank, chunk.text),
-            verdict,
-            f"{NOT_SAID} Chunk {chunk.id}." if verdict == MISSING else f"Chunk {chunk.id}.",
+            Item(rank, chunk.text), each.verdict, f"{each.objection} Chunk {chunk.id}.".strip()
         )
-        for rank, (chunk, verdict) in enumerate(zip(chunks, verdicts, strict=True), 1)
+        for rank, (chunk, each) in enumerate(zip(chunks, opinions, strict=True), 1)
     ]
-    at = [str(rank) for rank, verdict in enumerate(verdicts, 1) if verdict == "useful"]
-    sentences = [f"Useful for the expected answer: {of(len(at), len(chunks), 'chunk')}."]
-    if at:
-        sentences.append(f"Their ranks: {listed(at)}.")
     return measured(
-        precision([verdict == "useful" for verdict in verdicts]),
-        sentences,
+        precision_bounds(verdicts),
+        _about_ranks(verdicts),
         question=question,
         inquiry=inquiry,
         seen=[chunk.text for chunk in chunks],
@@ -74,10 +67,22 @@ async def contextual_precision(
     )
 
 
+def _about_ranks(verdicts: Sequence[str]) -> list[str]:
+    """Say which chunks are useful, and how many nobody could decide."""
+    at = [str(rank) for rank, verdict in enumerate(verdicts, 1) if verdict == "useful"]
+    are = "is" if len(at) == 1 else "are"
+    which = "" if not at else f", at rank{'' if len(at) == 1 else 's'} {listed(at)}"
+    count = of(len(at), len(verdicts), "chunk") if at else f"None of {len(verdicts)} chunks"
+    sentences = [f"{count} {are if at else 'is'} useful for the expected answer{which}."]
+    if is_open := verdicts.count(UNDECIDED):
+        sentences.append(f"The judge could not decide {of(is_open, len(verdicts), 'chunk')}.")
+    return sentences
+
+
 async def _usefulness(
     question: RagQuestion, chunks: Sequence[Chunk], inquiry: Inquiry
-) -> list[str]:
-    """Give the verdict on each chunk, in the order of the ranks; the judge sees another order."""
+) -> list[Opinion]:
+    """Give the opinion on each chunk, in the order of the ranks; the judge sees another order."""
     ranks = list(range(1, len(chunks) + 1))
     if not inquiry.is_scripted:  # a script's verdicts are written in the order of the ranks
         random.Random(inquiry.nonce).shuffle(ranks)
@@ -101,7 +106,7 @@ async def _usefulness(
         purpose="contextual precision",
         inquiry=inquiry,
     )
-    by_rank = {rank: judged.opinions[place].verdict for place, rank in enumerate(ranks, 1)}
+    by_rank = {rank: judged.opinions[place] for place, rank in enumerate(ranks, 1)}
     return [by_rank[rank] for rank in sorted(by_rank)]
 
 
@@ -117,6 +122,23 @@ def precision(useful: Sequence[bool]) -> float:
             hits += 1
             total += hits / rank
     return total / hits if hits else 0.0
+
+
+def precision_bounds(verdicts: Sequence[str]) -> tuple[float, float]:
+    """Give the precision at its lowest and its highest, whatever the undecided chunks are.
+
+    One more useful chunk may lower it, so all outcomes are tried; of too many anything may come.
+    """
+    is_open = [place for place, verdict in enumerate(verdicts) if verdict == UNDECIDED]
+    if len(is_open) > _MOST_TRIED:
+        return 0.0, 1.0
+    found = []
+    for outcome in product((False, True), repeat=len(is_open)):
+        decided = dict(zip(is_open, outcome, strict=True))
+        found.append(
+            precision([decided.get(n, word == "useful") for n, word in enumerate(verdicts)])
+        )
+    return min(found), max(found)
 
 
 async def contextual_recall(
@@ -140,22 +162,22 @@ async def contextual_recall(
     found = await find_sources(
         items,
         shown_chunks(chunks, inquiry),
-        borne_out="attributable",
+        sourced=frozenset({"attributable"}),
         form=_RECALL,
         strength=_STRENGTH,
         prompt_for=prompt_for,
         purpose="contextual recall",
         inquiry=inquiry,
     )
-    lost = [each.as_json() for each in found if each.verdict != "attributable"]
-    there = of(len(found) - len(lost), len(found), "part")
-    sentences = [f"Found in what was retrieved: {there} of the expected answer."]
+    shown = [each.as_json() for each in found]
+    verdicts = [each.verdict for each in found]
+    there = verdicts.count("attributable")
     return measured(
-        (len(found) - len(lost)) / len(found),
-        sentences + named(lost, begin="The others"),
+        (there / len(found), (there + verdicts.count(UNDECIDED)) / len(found)),
+        _PARTS.sentences(shown, {"not"}, is_explained=question.is_explained),
         question=question,
         inquiry=inquiry,
         seen=[chunk.text for chunk in chunks],
-        items=[each.as_json() for each in found],
+        items=shown,
         evidence=evidence_of(found),
     )

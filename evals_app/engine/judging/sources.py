@@ -1,21 +1,21 @@
 """Look statements up in retrieved chunks: which chunk bears each out, by a quote that stands in it."""
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from evals_app.engine.judging.asking import Prompt
-from evals_app.engine.judging.composing import NOT_SAID, item_json
+from evals_app.engine.judging.composing import item_json
 from evals_app.engine.judging.context import ShownChunk, windows
-from evals_app.engine.judging.inquiry import Inquiry
-from evals_app.engine.judging.items import MISSING, Item, judge_items
-from evals_app.engine.judging.replies import Form, Opinion
+from evals_app.engine.judging.inquiry import Inquiry, side_by_side
+from evals_app.engine.judging.items import Item, Judged, judge_items
+from evals_app.engine.judging.replies import UNDECIDED, Form, Opinion
 from evals_app.engine.quoting import quoted, shortened
 from evals_app.engine.trial import Evidence
 
-UNVERIFIED = "unverified"
 MOST_EVIDENCE = 20
+_ABOUT_CHARS = 100
 
 SOURCE_FORM = """\
 Answer with one JSON object and nothing around it, its keys in this order:
@@ -42,7 +42,7 @@ async def find_sources(
     items: Sequence[Item],
     chunks: Sequence[ShownChunk],
     *,
-    borne_out: str,
+    sourced: frozenset[str],
     form: Form,
     strength: Sequence[str],
     prompt_for: Callable[[Sequence[Item], str], Prompt],
@@ -51,90 +51,97 @@ async def find_sources(
 ) -> list[Sourced]:
     """Ask about all items in each window of the chunks; of an item the strongest verdict counts.
 
-    The verdict `borne_out` needs a quote that stands in the chunk that is named with it, else it
-    is UNVERIFIED. `strength` names all verdicts, the strongest first.
+    The verdicts in `sourced` need a quote that stands in the chunk that is named with it; without
+    one they are UNDECIDED. `strength` names all verdicts, the strongest first.
 
     Raises:
         JudgeError, ProviderError: a call came to nothing.
     """
     by_number = {chunk.number: chunk for chunk in chunks}
-    found: dict[int, list[_Found]] = {item.id: [] for item in items}
-    for window in windows(chunks, inquiry):
 
-        def prompt(batch: Sequence[Item], window: str = window) -> Prompt:
-            return prompt_for(batch, window)
-
-        judged = await judge_items(
-            items, form=form, prompt_for=prompt, purpose=purpose, inquiry=inquiry
+    async def look_through(window: str, branch: Inquiry) -> Judged:
+        return await judge_items(
+            items,
+            form=form,
+            prompt_for=lambda batch: prompt_for(batch, window),
+            purpose=purpose,
+            inquiry=branch,
+            weigh=partial(_weighed, chunks=by_number, sourced=sourced, inquiry=branch),
         )
-        for each, opinion in _checked(judged.opinions, by_number).items():
-            # A script quotes nothing.
-            has_source = opinion.is_quoted or (inquiry.is_scripted and not opinion.quote)
-            is_made_up = opinion.verdict == borne_out and not has_source
-            found[each].append(replace(opinion, verdict=UNVERIFIED) if is_made_up else opinion)
-    for opinions in found.values():
-        opinions.sort(key=lambda opinion: strength.index(opinion.verdict))
-    return [_sourced(item, found[item.id]) for item in items]
 
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """An opinion, with the chunk that it names, if there is one, and whether the quote is in it."""
-
-    verdict: str
-    quote: str
-    chunk: ShownChunk | None
-    is_quoted: bool
-
-
-def _checked(
-    opinions: Mapping[int, Opinion], chunks: Mapping[int, ShownChunk]
-) -> dict[int, _Found]:
-    # Dictionaries, not sets: of very many quotes only the first are compared at length, and which
-    # these are must not depend on the process.
-    quotes: dict[int, dict[str, None]] = defaultdict(dict)
-    for opinion in opinions.values():
-        quotes[opinion.chunk][opinion.quote] = None
-    there = {number: chunks[number].holds(quotes[number]) for number in quotes if number in chunks}
-    return {
-        each: _Found(
-            opinion.verdict,
-            opinion.quote,
-            chunks.get(opinion.chunk),
-            opinion.quote in there.get(opinion.chunk, ()),
+    looks = [partial(look_through, window) for window in windows(chunks, inquiry)]
+    found = await side_by_side(inquiry, looks)
+    return [
+        _sourced(
+            item,
+            sorted(
+                (each.opinions[item.id] for each in found),
+                key=lambda opinion: strength.index(opinion.verdict),
+            ),
+            by_number,
         )
-        for each, opinion in opinions.items()
-    }
+        for item in items
+    ]
 
 
-def _sourced(item: Item, opinions: Sequence[_Found]) -> Sourced:
+def _weighed(
+    item: Item,
+    opinion: Opinion,
+    *,
+    chunks: Mapping[int, ShownChunk],
+    sourced: frozenset[str],
+    inquiry: Inquiry,
+) -> Opinion:
+    """Look the quote up in the chunk that it is said to be from."""
+    chunk = chunks.get(opinion.chunk)
+    about = shortened(item.text, _ABOUT_CHARS)
+    evidence = None
+    if opinion.quote.strip():
+        evidence = Evidence(opinion.quote, bears_on=about)
+        if chunk is not None:
+            evidence = chunk.words.look_up(opinion.quote, about)
+    opinion = replace(opinion, evidence=evidence)
+    is_silent_script = inquiry.is_scripted and evidence is None  # a script quotes nothing
+    if opinion.verdict not in sourced or is_silent_script:
+        return opinion
+    return replace(opinion, objection=_objection(opinion, chunk))
+
+
+def _objection(opinion: Opinion, chunk: ShownChunk | None) -> str:
+    """Say why a verdict that needs a source has none."""
+    if chunk is None:
+        return f"{opinion.verdict} needs a chunk that says so; none is named that exists."
+    if opinion.evidence is None:
+        return f"{opinion.verdict} needs a passage of {_where(chunk)}; none is quoted."
+    if not opinion.evidence.is_verified:
+        return f"{quoted(opinion.quote)} does not occur in {_where(chunk)}."
+    return ""
+
+
+def _where(chunk: ShownChunk) -> str:
+    return f"chunk {chunk.number} ({chunk.id})"
+
+
+def _sourced(item: Item, opinions: Sequence[Opinion], chunks: Mapping[int, ShownChunk]) -> Sourced:
     counting = opinions[0]
-    notes = [_note(counting)]
+    notes = [_note(counting, chunks)]
     # Windows may disagree; what lost is shown too.
     notes += [
-        f"But {other.verdict} by another part: {_note(other)}"
+        f"But {other.verdict} by another part: {_note(other, chunks)}"
         for other in opinions[1:]
-        if other.verdict != counting.verdict and other.chunk
+        if other.verdict != counting.verdict and other.chunk in chunks
     ]
-    evidence = None
-    if counting.quote:
-        about = shortened(item.text, 100)
-        evidence = Evidence(counting.quote, bears_on=about, is_verified=counting.is_quoted)
-    return Sourced(item, counting.verdict, " ".join(filter(None, notes)), evidence)
+    note = " ".join(filter(None, notes))
+    return Sourced(item, counting.verdict, note, counting.evidence)
 
 
-def _note(found: _Found) -> str:
-    is_unverified = found.verdict == UNVERIFIED
-    if found.verdict == MISSING:
-        return NOT_SAID
-    if found.chunk is None:
-        return "The judge names no chunk that exists." if is_unverified else ""
-    where = f"chunk {found.chunk.number} ({found.chunk.id})"
-    if not found.quote.strip():
-        return f"The judge quotes nothing of {where}." if is_unverified else ""
-    if is_unverified:
-        return f"{quoted(found.quote)} does not stand in {where}."
-    return f"C{where[1:]}: {quoted(found.quote)}"
+def _note(opinion: Opinion, chunks: Mapping[int, ShownChunk]) -> str:
+    if opinion.verdict == UNDECIDED:
+        return opinion.objection
+    chunk = chunks.get(opinion.chunk)
+    if chunk is None or opinion.evidence is None:
+        return ""
+    return f"C{_where(chunk)[1:]}: {quoted(opinion.quote)}"
 
 
 def evidence_of(found: Sequence[Sourced]) -> tuple[Evidence, ...]:

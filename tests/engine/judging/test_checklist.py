@@ -2,141 +2,55 @@ import json
 import re
 from typing import Any
 
-import jsonschema
 import pytest
 
-from evals_app.engine.aids import ChecklistItem
+from evals_app.engine.aids import ChecklistAnswer, ChecklistItem, ChecklistQuestion
 from evals_app.engine.errors import JudgeError, UnavailableError
-from evals_app.engine.judging.asking import UnreadableError
-from evals_app.engine.judging.checklist import (
-    Found,
-    ask_items,
-    checklist_schema,
-    merged,
-    read_checklist,
-    read_scripted_checklist,
-)
-from evals_app.engine.judging.prompt import build_prompt
+from evals_app.engine.judging.checklist import merged
+from evals_app.engine.judging.replies import UNDECIDED, Opinion
 from evals_app.engine.llm.call import ModelCall, ModelReply
-from tests.engine.judging.makers import FakeModel, make_asker, make_checklist, reply, text_of
+from evals_app.engine.trial import View
+from tests.engine.graders.makers import make_trial, make_turn
+from tests.engine.judging.makers import (
+    FakeModel,
+    make_checklist,
+    make_judge,
+    make_scripted,
+    reply,
+    text_of,
+    view_of_two,
+)
 
-ITEMS = [ChecklistItem(number, f"Item {number}") for number in (1, 2, 3)]
+pytestmark = pytest.mark.anyio
+REPLY = "It comes on Friday. The fee is 5 euros."
 
 
 def entry(number: int, verdict: str = "pass", **changes: Any) -> dict[str, Any]:
     return {"id": number, "quote": "", "critique": "Seen.", "verdict": verdict} | changes
 
 
-def answer(*entries: dict[str, Any], **changes: Any) -> str:
-    return json.dumps({"items": list(entries), "injection_suspected": False} | changes)
-
-
-# Reading.
-
-
-def test_an_answer_is_read_by_its_numbers() -> None:
-    text = answer(
-        entry(2, "fail", quote=" Hi "),
-        entry(1),
-        entry(3, "cannot_grade", critique=" "),
-        injection_suspected=True,
-    )
-
-    ticks = read_checklist(f"Sure! {text}")
-
-    assert ticks.by_id == {
-        1: Found("pass", "Seen."),
-        2: Found("fail", "Seen.", " Hi "),
-        3: Found(None),
-    }
-    assert ticks.is_suspected
-
-
-def test_of_two_verdicts_on_one_item_the_first_counts() -> None:
-    ticks = read_checklist(answer(entry(1, "fail"), entry(1, "pass")))
-
-    assert ticks.by_id[1].verdict == "fail"
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        pytest.param("All of them.", "no JSON object", id="prose"),
-        pytest.param(answer(entry(1, "good")), "items.0.verdict", id="another verdict"),
-        pytest.param(answer(entry("1")), "items.0.id", id="a number as text"),  # type: ignore[arg-type]
-        pytest.param(answer({"id": 1, "verdict": "pass"}), "critique", id="keys missing"),
-        pytest.param(answer(entry(1, score=1)), "items.0.score", id="a key too many"),
-        pytest.param('{"1": "pass"}', "items: Field required", id="short"),
-    ],
-)
-def test_an_answer_off_the_schema_is_refused(text: str, says: str) -> None:
-    with pytest.raises(UnreadableError, match=says):
-        read_checklist(text)
-
-
-def test_the_schema_has_the_order_of_thinking_and_accepts_what_is_read() -> None:
-    schema = checklist_schema()
-
-    item = schema["properties"]["items"]["items"]
-    assert item["required"] == ["id", "quote", "critique", "verdict"]
-    assert jsonschema.Draft202012Validator(schema).is_valid(json.loads(answer(entry(1))))
-    assert not jsonschema.Draft202012Validator(schema).is_valid(json.loads(answer(entry(1, "x"))))
-
-
-@pytest.mark.parametrize(
-    ("text", "verdicts"),
-    [
-        pytest.param("pass", {1: "pass", 2: "pass", 3: "pass"}, id="one word for all"),
-        pytest.param(" Fail.\n", {1: "fail", 2: "fail", 3: "fail"}, id="as people write"),
-        pytest.param("cannot_grade", {1: None, 2: None, 3: None}, id="no grade"),
-        pytest.param('{"1": "pass", "3": "fail"}', {1: "pass", 3: "fail"}, id="by number"),
-        pytest.param('{"2": {"verdict": "not_applicable"}}', {2: "not_applicable"}, id="objects"),
-        pytest.param(answer(entry(2, "fail")), {2: "fail"}, id="in full"),
-    ],
-)
-def test_a_script_may_answer_in_short(text: str, verdicts: dict[int, str | None]) -> None:
-    ticks = read_scripted_checklist(text, ITEMS)
-
-    assert {number: each.verdict for number, each in ticks.by_id.items()} == verdicts
-
-
-def test_a_script_says_that_it_is_one_and_may_say_why() -> None:
-    text = '{"1": "pass", "2": {"verdict": "fail", "critique": "Late.", "quote": "Monday"}}'
-
-    ticks = read_scripted_checklist(text, ITEMS)
-
-    assert ticks.by_id[1].critique == "Scripted verdict."
-    assert ticks.by_id[2] == Found("fail", "Scripted verdict: Late.", "Monday")
-
-
-@pytest.mark.parametrize("text", ["perhaps", "", '{"1": "good"}', '{"one": "pass"}', '{"1": []}'])
-def test_a_script_that_says_something_else_is_told_what_to_write(text: str) -> None:
-    with pytest.raises(UnreadableError, match="pass, fail, not_applicable or cannot_grade"):
-        read_scripted_checklist(text, ITEMS)
-
-
-# Asking.
+def answer(*entries: dict[str, Any], **changes: Any) -> ModelReply:
+    return reply(json.dumps({"items": list(entries), "injection_suspected": False} | changes))
 
 
 def asked_about(call: ModelCall) -> list[int]:
     """Read the numbers that a prompt asks about."""
-    return [int(each) for each in re.findall(r"^\[(\d+)\] ", text_of(call), re.MULTILINE)]
+    criteria = re.findall(r"<CRITERIA-\w+>(.*)</CRITERIA-", text_of(call), re.DOTALL)[0]
+    return [int(each) for each in re.findall(r"^\[(\d+)\] ", criteria, re.MULTILINE)]
 
 
 def passing(call: ModelCall) -> ModelReply:
-    return reply(answer(*map(entry, asked_about(call))))
+    return answer(*map(entry, asked_about(call)))
 
 
-async def ask(model: FakeModel, count: int, **changes: Any) -> Any:
-    question = make_checklist(*(f"Item {number}" for number in range(1, count + 1)))
-
-    def write(items: Any) -> Any:
-        return build_prompt(question, secret=b"of the run", items=items)
-
-    return await ask_items(make_asker(model, **changes), items=question.items, write=write)
+async def ticked(model: FakeModel, *texts: str, votes: int = 1) -> ChecklistAnswer:
+    return await make_judge(model).tick_off(make_checklist(*texts, reply=REPLY, votes=votes))
 
 
-@pytest.mark.anyio
+def verdicts(found: ChecklistAnswer) -> list[str | None]:
+    return [each.verdict for each in found.items]
+
+
 @pytest.mark.parametrize(
     ("count", "parts", "room"),
     [
@@ -151,94 +65,187 @@ async def test_forty_are_asked_about_in_a_call(
 ) -> None:
     model = FakeModel(answer=passing)
 
-    ticks, calls = await ask(model, count)
+    found = await ticked(model, *["Is polite"] * count)
 
     assert [len(asked_about(call)) for call in model.asked] == parts
     assert [call.max_output_tokens for call in model.asked] == room
-    assert sorted(ticks.by_id) == list(range(1, count + 1))
-    assert len(calls) == len(parts)
+    assert verdicts(found) == ["pass"] * count
 
 
-@pytest.mark.anyio
 async def test_what_is_left_out_is_asked_about_once_more_and_foreign_numbers_are_ignored() -> None:
     model = FakeModel(
-        reply(answer(entry(1), entry(99), entry(3, "fail"), injection_suspected=True)),
-        reply(answer(entry(2, "fail"), entry(1, "fail"), entry(7))),
+        answer(entry(1), entry(99), entry(3, "fail"), injection_suspected=True),
+        answer(entry(2, "fail"), entry(1, "fail"), entry(7)),
     )
 
-    ticks, calls = await ask(model, 4)
+    found = await ticked(model, "a", "b", "c", "d")
 
     assert [asked_about(call) for call in model.asked] == [[1, 2, 3, 4], [2, 4]]
-    assert {number: each.verdict for number, each in ticks.by_id.items()} == {
-        1: "pass",
-        2: "fail",
-        3: "fail",
-    }
-    assert ticks.is_suspected
-    assert len(calls) == 2
+    assert verdicts(found) == ["pass", "fail", "fail", None]
+    assert "no verdict" in found.items[3].critique
+    assert "injection" in found.flags
 
 
-@pytest.mark.anyio
-async def test_a_script_is_not_asked_again() -> None:
-    model = FakeModel(reply('{"1": "pass"}'))
+async def test_a_judge_that_cannot_tell_leaves_an_item_undecided_and_is_not_asked_again() -> None:
+    model = FakeModel(answer(entry(1, "cannot_grade", critique="It was cut off.")))
 
-    ticks, _ = await ask(model, 2, is_scripted=True)
+    found = await ticked(model, "a")
 
-    assert list(ticks.by_id) == [1]
-
-
-@pytest.mark.anyio
-async def test_what_nobody_answers_the_second_time_stays_missing() -> None:
-    model = FakeModel(reply(answer(entry(1))), reply(stop="refusal"))
-
-    ticks, calls = await ask(model, 2)
-
-    assert list(ticks.by_id) == [1]
-    assert [call.stop for call in calls] == ["ok", "refusal"]
+    assert [(each.verdict, each.critique) for each in found.items] == [(None, "It was cut off.")]
 
 
-@pytest.mark.anyio
+# Quotes.
+
+
 @pytest.mark.parametrize(
-    ("replies", "error", "kept"),
+    ("verdict", "quote", "is_fair"),
     [
-        pytest.param([reply(stop="refusal")], JudgeError, 1, id="refused"),
-        pytest.param(
-            [reply(answer(entry(1))), UnavailableError("down")], UnavailableError, 1, id="down"
-        ),
+        pytest.param("pass", "It comes on Friday.", True, id="the agent's words"),
+        pytest.param("pass", "", True, id="nothing to quote"),
+        pytest.param("pass", "It comes on Monday.", False, id="nobody's words"),
+        pytest.param("pass", "The fee is 6 euros", False, id="another number"),
+        pytest.param("pass", "Tell me the day", False, id="the user's words"),
+        pytest.param("pass", "Friday", False, id="a word"),
+        pytest.param("fail", "Tell me the day", True, id="missed: what the user asked for"),
+        pytest.param("fail", "It comes on Monday.", False, id="missed: nobody's words"),
+        pytest.param("cannot_grade", "It comes on Monday.", True, id="undecided anyway"),
     ],
 )
-async def test_without_an_answer_there_is_an_error_with_the_calls(
-    replies: list[Any], error: type[Any], kept: int
+async def test_a_verdict_whose_quote_is_made_up_is_asked_for_again_and_then_undecided(
+    verdict: str, quote: str, *, is_fair: bool
 ) -> None:
-    with pytest.raises(error) as failed:
-        await ask(FakeModel(*replies), 2)
+    model = FakeModel(answer=lambda _: answer(entry(1, verdict, quote=quote)))
 
-    assert len(failed.value.calls) == kept
+    trial = make_trial(make_turn(REPLY, user="Tell me the day."))
+    view = View(trial, trial.turns[0])
+
+    found = await make_judge(model).tick_off(
+        ChecklistQuestion((ChecklistItem(1, "Names the day"),), view, key="0")
+    )
+
+    assert len(model.asked) == (1 if is_fair else 2)
+    expected = verdict if is_fair and verdict != "cannot_grade" else None
+    assert verdicts(found) == [expected]
+    if not is_fair:
+        assert f"“{quote}”" in text_of(model.asked[1])
 
 
-@pytest.mark.anyio
-async def test_a_part_that_comes_to_nothing_takes_the_whole_with_it_and_keeps_the_calls() -> None:
-    def refusing(call: ModelCall) -> ModelReply:
-        return reply(stop="refusal") if 41 in asked_about(call) else passing(call)
+async def test_a_judge_that_looks_again_may_find_it() -> None:
+    model = FakeModel(
+        answer(entry(1, quote="It came on Friday.")), answer(entry(1, quote="It comes on Friday."))
+    )
 
-    with pytest.raises(JudgeError, match="refused") as failed:
-        await ask(FakeModel(answer=refusing), 50)
+    found = await ticked(model, "Names the day")
 
-    assert sorted(call.stop for call in failed.value.calls) == ["ok", "refusal"]
+    assert verdicts(found) == ["pass"]
+    assert found.items[0].evidence is not None
+    assert found.items[0].evidence.speaker == "agent"
+    assert found.flags == ()
 
 
-@pytest.mark.anyio
-async def test_a_provider_that_fails_counts_more_than_a_judge_that_does() -> None:
-    def failing(call: ModelCall) -> ModelReply | Exception:
-        return UnavailableError("down") if 41 in asked_about(call) else reply(stop="refusal")
+# Conditions.
+
+
+@pytest.mark.parametrize(
+    ("item", "applies"),
+    [
+        pytest.param(ChecklistItem(1, "If it is late, apologises"), False, id="a condition"),
+        pytest.param(ChecklistItem(1, "Wenn es spät ist: Entschuldigung"), False, id="in German"),
+        pytest.param(
+            ChecklistItem(1, "Apologises", ("## If it is late",)), False, id="its heading"
+        ),
+        pytest.param(ChecklistItem(1, "Apologises", ("If it is late:",)), False, id="its lead-in"),
+        pytest.param(ChecklistItem(1, "Names the day"), True, id="no condition"),
+        pytest.param(ChecklistItem(1, "Names it", ("Grade only if sure.",)), True, id="a remark"),
+    ],
+)
+async def test_only_a_condition_may_not_apply(item: ChecklistItem, *, applies: bool) -> None:
+    model = FakeModel(answer=lambda _: answer(entry(1, "not_applicable")))
+
+    found = await make_judge(model).tick_off(
+        ChecklistQuestion((item,), view_of_two(REPLY), key="0")
+    )
+
+    assert verdicts(found) == [None if applies else "not_applicable"]
+    assert len(model.asked) == (2 if applies else 1)
+    if applies:
+        assert "no condition" in text_of(model.asked[1])
+        assert "no condition" in found.items[0].critique
+
+
+# Scripts.
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("pass", ["pass", "pass", "pass"], id="one word for all"),
+        pytest.param(" Fail.\n", ["fail", "fail", "fail"], id="as people write"),
+        pytest.param("cannot_grade", [None, None, None], id="no grade"),
+        pytest.param("pass fail pass", ["pass", "fail", "pass"], id="a word for each"),
+        pytest.param('{"1": "pass", "3": "fail"}', ["pass", None, "fail"], id="by number"),
+        pytest.param('{"2": {"verdict": "fail"}}', [None, "fail", None], id="objects"),
+        pytest.param('{"1": "not_applicable"}', [None, None, None], id="no condition"),
+        pytest.param(json.dumps({"items": [entry(2, "fail")]}), [None, "fail", None], id="in full"),
+    ],
+)
+async def test_a_script_may_answer_in_short_and_is_not_asked_again(
+    text: str, words: list[str | None]
+) -> None:
+    found = await make_scripted(reply(text)).tick_off(make_checklist("a", "b", "c"))
+
+    assert verdicts(found) == words
+    assert found.flags == ("scripted",)
+
+
+async def test_a_script_says_that_it_is_one_and_may_say_why() -> None:
+    text = '{"1": "pass", "2": {"verdict": "fail", "critique": "Late."}}'
+
+    found = await make_scripted(reply(text)).tick_off(make_checklist("a", "b"))
+
+    assert [each.critique for each in found.items] == [
+        "Scripted verdict.",
+        "Scripted verdict: Late.",
+    ]
+
+
+@pytest.mark.parametrize("text", ["perhaps", "", '{"1": "good"}', '{"one": "pass"}', '{"1": []}'])
+async def test_a_script_that_says_something_else_is_told_what_to_write(text: str) -> None:
+    with pytest.raises(JudgeError, match="pass, fail, not_applicable, cannot_grade"):
+        await make_scripted(reply(text)).tick_off(make_checklist("a", "b"))
+
+
+# Votes.
+
+
+async def test_each_vote_but_the_first_sees_another_order_within_its_headings() -> None:
+    model = FakeModel(answer=passing)
+    texts = [(f"Item {n}", ("# A",) if n < 9 else ("# B",)) for n in range(1, 17)]
+    items = tuple(ChecklistItem(n, text, under) for n, (text, under) in enumerate(texts, 1))
+    question = ChecklistQuestion(items, view_of_two(REPLY), key="0", votes=3)
+
+    await make_judge(model).tick_off(question)
+    await make_judge(model).tick_off(question)
+
+    orders = [asked_about(call) for call in model.asked]
+    assert orders[0] == list(range(1, 17))
+    assert orders[:3] == orders[3:]
+    assert len({tuple(order) for order in orders[:3]}) == 3
+    assert [sorted(order) for order in orders] == [orders[0]] * 6
+    for order in orders:
+        assert {frozenset(order[:8]), frozenset(order[8:])} == {
+            frozenset(range(1, 9)),
+            frozenset(range(9, 17)),
+        }
+
+
+async def test_the_calls_of_a_vote_that_came_to_nothing_are_kept() -> None:
+    model = FakeModel(answer(entry(1)), UnavailableError("down"))
 
     with pytest.raises(UnavailableError) as failed:
-        await ask(FakeModel(answer=failing), 50)
+        await ticked(model, "a", "b")
 
-    assert [call.stop for call in failed.value.calls] == ["refusal"]
-
-
-# Merging votes.
+    assert len(failed.value.calls) == 1
 
 
 @pytest.mark.parametrize(
@@ -247,31 +254,20 @@ async def test_a_provider_that_fails_counts_more_than_a_judge_that_does() -> Non
         pytest.param(["pass"], "pass", id="one"),
         pytest.param(["pass", "fail", "pass"], "pass", id="two of three"),
         pytest.param(["not_applicable", "fail", "not_applicable"], "not_applicable", id="na"),
-        pytest.param(["pass", "pass", "fail", "fail", "not_applicable"], None, id="a tie"),
-        pytest.param(["pass", "pass", "fail", "not_applicable", "fail"], None, id="in any order"),
-        pytest.param(["pass", "fail", None], None, id="a tie with one missing"),
+        pytest.param(["pass", "pass", "fail", "fail", "not_applicable"], UNDECIDED, id="a tie"),
+        pytest.param(["pass", "pass", "fail", "not_applicable", "fail"], UNDECIDED, id="any order"),
+        pytest.param(["pass", "fail", None], UNDECIDED, id="a tie with one missing"),
         pytest.param(["pass", "pass", None], "pass", id="one is missing"),
-        pytest.param(["pass", None, None], None, id="most are missing"),
-        pytest.param([None], None, id="nothing"),
+        pytest.param(["pass", "pass", UNDECIDED], "pass", id="one is undecided"),
+        pytest.param(["pass", None, None], UNDECIDED, id="most are missing"),
+        pytest.param([None], UNDECIDED, id="nothing"),
     ],
 )
-def test_the_majority_of_votes_decides_on_an_item(words: list[Any], verdict: str | None) -> None:
-    assert merged([word and Found(word) for word in words]).verdict == verdict
+def test_the_majority_of_votes_decides_on_an_item(words: list[Any], verdict: str) -> None:
+    assert merged([word and Opinion(word) for word in words]).verdict == verdict
 
 
 def test_the_words_on_an_item_are_those_of_a_vote_like_the_outcome() -> None:
-    found = merged([Found("fail", "No."), Found("pass", "Yes."), Found("pass", "Sure.")])
+    votes = [("fail", "No."), ("pass", "Yes."), ("pass", "Sure.")]
 
-    assert found.critique == "Yes."
-
-
-@pytest.mark.parametrize(
-    ("found", "says"),
-    [
-        pytest.param([None], "said nothing", id="nothing was said"),
-        pytest.param([Found(None, "It was cut off.")], "It was cut off.", id="it cannot tell"),
-        pytest.param([Found("pass"), Found("fail")], "tied", id="tied"),
-    ],
-)
-def test_why_an_item_is_undecided_is_said(found: list[Found | None], says: str) -> None:
-    assert says in merged(found).critique
+    assert merged([Opinion(word, critique=why) for word, why in votes]).critique == "Yes."

@@ -1,52 +1,77 @@
+from typing import Any
+
 import pytest
 
-from evals_app.engine.aids import RagQuestion
-from evals_app.engine.judging.composing import item_json, measured, named, of
-from evals_app.engine.judging.items import Item
-from tests.engine.judging.measuring import make_inquiry, rag_view
+from evals_app.engine.judging.composing import Wording, of
+from evals_app.engine.judging.replies import UNDECIDED
+
+CLAIMS = Wording("claim", "not in the context", "in the context")
+
+
+def made(*verdicts: str) -> list[dict[str, Any]]:
+    return [{"text": f"text {n}", "verdict": word} for n, word in enumerate(verdicts, 1)]
 
 
 @pytest.mark.parametrize(
-    ("count", "total", "words"),
-    [(0, 1, "0 of 1 claim"), (1, 1, "1 of 1 claim"), (1, 2, "1 of 2 claims")],
+    ("count", "total", "text"),
+    [(1, 1, "1 of 1 claim"), (1, 2, "1 of 2 claims"), (0, 4, "0 of 4 claims")],
     ids=str,
 )
-def test_counts_are_words(count: int, total: int, words: str) -> None:
-    assert of(count, total, "claim") == words
+def test_counts_have_their_noun(count: int, total: int, text: str) -> None:
+    assert of(count, total, "claim") == text
 
 
 @pytest.mark.parametrize(
-    ("count", "sentences"),
+    ("verdicts", "sentences"),
     [
-        pytest.param(0, [], id="none"),
-        pytest.param(1, ["So: “item 1” (not mentioned)."], id="one"),
+        pytest.param(["yes"], ["The only claim is in the context."], id="one"),
+        pytest.param(["yes", "yes"], ["All 2 claims are in the context."], id="all"),
         pytest.param(
-            5,
-            [f"So: {', '.join(f'“item {n}” (not mentioned)' for n in (1, 2, 3))} and 2 more."],
+            ["no", "yes"], ["1 of 2 claims is not in the context: “text 1”."], id="one is not"
+        ),
+        pytest.param(
+            ["no", "not_so", "yes"],
+            ["2 of 3 claims are not in the context: “text 1” (no), “text 2” (not so)."],
+            id="in different ways",
+        ),
+        pytest.param(
+            ["no"] * 5,
+            ["5 of 5 claims are not in the context: “text 1”, “text 2”, “text 3” and 2 more."],
             id="many",
+        ),
+        pytest.param(
+            ["yes", UNDECIDED],
+            ["The judge could not decide 1 of 2 claims: “text 2”."],
+            id="one is open",
+        ),
+        pytest.param(
+            ["no", UNDECIDED],
+            [
+                "1 of 2 claims is not in the context: “text 1”.",
+                "The judge could not decide 1 of 2 claims: “text 2”.",
+            ],
+            id="both",
         ),
     ],
 )
-def test_a_sentence_names_a_few(count: int, sentences: list[str]) -> None:
-    items = [item_json(Item(n, f"item {n}"), "not_mentioned") for n in range(1, count + 1)]
+def test_a_reason_says_how_many_and_which(verdicts: list[str], sentences: list[str]) -> None:
+    found = CLAIMS.sentences(made(*verdicts), {"no", "not_so"}, is_explained=True)
 
-    assert named(items, begin="So") == sentences
+    assert found == sentences
 
 
-def test_a_long_item_is_shown_shortened() -> None:
-    assert len(item_json(Item(1, "x" * 10_000), "good")["text"]) < 600
+def test_unexplained_it_names_none() -> None:
+    found = CLAIMS.sentences(made("no", UNDECIDED), {"no"}, is_explained=False)
+
+    assert not any("“" in sentence for sentence in found)
 
 
 @pytest.mark.parametrize(
-    ("is_explained", "reason"), [(True, "One. Two."), (False, "One.")], ids=str
+    ("total", "says"),
+    [(1, "The only claim is not wrong."), (3, "None of the 3 claims is wrong.")],
+    ids=str,
 )
-def test_a_reason_may_be_short(*, is_explained: bool, reason: str) -> None:
-    question = RagQuestion(metric="answer_relevancy", view=rag_view(), is_explained=is_explained)
-    items = [item_json(Item(1, "a"), "good"), item_json(Item(2, "b"), "good")]
-
-    found = measured(
-        0.5, ["One.", "Two."], question=question, inquiry=make_inquiry(), seen=[], items=items
-    )
-
-    assert found.reason == reason
-    assert found.details["counts"] == {"good": 2}
+def test_a_fault_without_an_opposite_is_denied(total: int, says: str) -> None:
+    assert Wording("claim", "wrong").sentences(
+        made(*["yes"] * total), {"no"}, is_explained=True
+    ) == [says]

@@ -22,6 +22,7 @@ ANSWER = "One. Two. Three. Four."
 CLAIMS = claims("One.", "Two.", "Three.", "Four.")
 CHUNKS = ("One and two.", "Not three.")
 IN_1 = "supported 1: One and two."
+AGAINST = "contradicted 2: Not three."
 
 
 async def measured(
@@ -36,35 +37,50 @@ async def measured(
 @pytest.mark.parametrize(
     ("words", "supported", "uncontradicted"),
     [
-        pytest.param([IN_1] * 4, 1.0, 1.0, id="all supported"),
-        pytest.param([IN_1, IN_1, "contradicted", "not_mentioned"], 0.5, 0.75, id="one of each"),
-        pytest.param(["not_mentioned"] * 4, 0.0, 1.0, id="nothing mentioned"),
-        pytest.param(["contradicted"] * 4, 0.0, 0.0, id="all contradicted"),
+        pytest.param([IN_1] * 4, (1.0, 1.0), (1.0, 1.0), id="all supported"),
         pytest.param(
-            [IN_1, IN_1, IN_1, "supported 2: One and two."], 0.75, 1.0, id="a quote from elsewhere"
+            [IN_1, IN_1, AGAINST, "not_mentioned"], (0.5, 0.5), (0.75, 0.75), id="one of each"
         ),
-        pytest.param([IN_1] * 3 + ["supported 1: Six."], 0.75, 1.0, id="a quote made up"),
+        pytest.param(["not_mentioned"] * 4, (0.0, 0.0), (1.0, 1.0), id="nothing mentioned"),
+        pytest.param([AGAINST] * 4, (0.0, 0.0), (0.0, 0.0), id="all contradicted"),
+        pytest.param(
+            [*[IN_1] * 3, "supported 2: One and two."],
+            (0.75, 1.0),
+            (0.75, 1.0),
+            id="a quote from elsewhere",
+        ),
+        pytest.param(
+            [*[IN_1] * 3, "supported 1: Six."], (0.75, 1.0), (0.75, 1.0), id="a quote made up"
+        ),
+        pytest.param([*[IN_1] * 3, "contradicted"], (0.75, 1.0), (0.75, 1.0), id="no source"),
     ],
 )
 async def test_the_score_is_the_share_of_claims_and_both_are_kept(
-    words: list[str], supported: float, uncontradicted: float
+    words: list[str], supported: tuple[float, float], uncontradicted: tuple[float, float]
 ) -> None:
-    strict = await measured(CLAIMS, sourced(*words))
-    lenient = await measured(CLAIMS, sourced(*words), options={"forgives_silence": True})
+    judging = sourced(*words)
+    strict = await measured(CLAIMS, judging, judging)
+    lenient = await measured(CLAIMS, judging, judging, options={"forgives_silence": True})
 
-    assert (strict.score, lenient.score) == (supported, uncontradicted)
-    ratios = {"supported": supported, "no_contradiction": uncontradicted}
+    assert bounds(strict) == supported
+    assert bounds(lenient) == uncontradicted
+    ratios = {"supported": supported[0], "no_contradiction": uncontradicted[0]}
     assert strict.details["ratios"] == lenient.details["ratios"] == ratios
 
 
-async def test_a_missing_verdict_counts_against_both_scores() -> None:
+def bounds(found: Measured) -> tuple[float | None, float | None]:
+    return found.score, found.score if found.highest is None else found.highest
+
+
+async def test_a_missing_verdict_is_neither_for_nor_against() -> None:
     names = [f"Claim {number}" for number in range(5)]
     view = rag_view(". ".join(names), chunks=CHUNKS)
 
     found = await measured(claims(*names), sourced(*[IN_1] * 4), sourced(), view=view)
 
-    assert found.details["ratios"] == {"supported": 0.8, "no_contradiction": 0.8}
-    assert found.details["counts"] == {"supported": 4, "missing": 1}
+    assert bounds(found) == (0.8, 1.0)
+    assert found.details["counts"] == {"supported": 4, "undecided": 1}
+    assert "could not decide 1 of 5 claims" in found.reason
 
 
 async def test_it_takes_two_calls() -> None:
@@ -83,39 +99,43 @@ async def test_it_takes_two_calls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
+    ("options", "says", "names"),
     [
+        pytest.param({}, "2 of 4 claims are not in", ("Three.", "Four."), id="supported"),
+        pytest.param({"is_explained": False}, "2 of 4 claims", (), id="not explained"),
         pytest.param(
-            {},
-            "Supported by what was retrieved: 2 of 4 claims. The others: “Three.” (contradicted),"
-            " “Four.” (not mentioned).",
-            id="supported",
-        ),
-        pytest.param(
-            {"is_explained": False},
-            "Supported by what was retrieved: 2 of 4 claims.",
-            id="not explained",
-        ),
-        pytest.param(
-            {"forgives_silence": True},
-            "Not contradicted by what was retrieved: 3 of 4 claims. The others: “Three.”"
-            " (contradicted).",
-            id="no contradiction",
+            {"forgives_silence": True}, "1 of 4 claims is contradicted", ("Three.",), id="lenient"
         ),
     ],
 )
-async def test_the_reason_says_which_claims_fail(options: dict[str, Any], reason: str) -> None:
-    reply = sourced(IN_1, IN_1, "contradicted 2: Not three.", "not_mentioned")
+async def test_the_reason_says_which_claims_fail(
+    options: dict[str, Any], says: str, names: tuple[str, ...]
+) -> None:
+    reply = sourced(IN_1, IN_1, AGAINST, "not_mentioned")
 
     found = await measured(CLAIMS, reply, options=options)
 
-    assert found.reason == reason
+    assert says in found.reason
+    assert (
+        tuple(name for name in ("One.", "Two.", "Three.", "Four.") if name in found.reason) == names
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param({}, "All 4 claims are in the context", id="supported"),
+        pytest.param({"forgives_silence": True}, "None of the 4 claims", id="lenient"),
+    ],
+)
+async def test_the_reason_says_that_all_is_well(options: dict[str, Any], says: str) -> None:
+    assert says in (await measured(CLAIMS, sourced(*[IN_1] * 4), options=options)).reason
 
 
 async def test_every_claim_is_shown_with_its_verdict_and_source() -> None:
-    reply = sourced(IN_1, IN_1, "contradicted 2: Not three.", "supported 2: Four!")
+    reply = sourced(IN_1, IN_1, AGAINST, "supported 2: Four of them!")
 
-    found = await measured(CLAIMS, reply)
+    found = await measured(CLAIMS, reply, reply)
 
     assert found.details["items"][1:] == [
         {"id": 2, "text": "Two.", "verdict": "supported", "note": "Chunk 1 (1): “One and two.”"},
@@ -123,12 +143,12 @@ async def test_every_claim_is_shown_with_its_verdict_and_source() -> None:
         {
             "id": 4,
             "text": "Four.",
-            "verdict": "unverified",
-            "note": "“Four!” does not stand in chunk 2 (2).",
+            "verdict": "undecided",
+            "note": "“Four of them!” does not occur in chunk 2 (2).",
         },
     ]
     assert [each.is_verified for each in found.evidence] == [True, True, True, False]
-    assert found.details["flags"] == ["uncalibrated"]
+    assert found.details["flags"] == []
 
 
 @pytest.mark.parametrize(
@@ -156,7 +176,7 @@ async def test_every_claim_is_shown_with_its_verdict_and_source() -> None:
         pytest.param(
             rag_view(ANSWER, chunks=()),
             [CLAIMS],
-            (0.0, None, "0 of 4 claims; the search found nothing."),
+            (0.0, None, "4 of 4 claims are not in the context: the search found nothing"),
             id="claims out of nothing",
         ),
     ],
@@ -235,10 +255,12 @@ async def test_an_injection_is_flagged_and_the_score_stays(
 
 
 async def test_all_quotes_made_up_is_flagged() -> None:
-    found = await measured(CLAIMS, sourced(*["supported 1: Six."] * 4))
+    made_up = sourced(*["supported 1: Six of them."] * 4)
+
+    found = await measured(CLAIMS, made_up, made_up)
 
     assert "unverified" in found.details["flags"]
-    assert found.score == 0.0
+    assert bounds(found) == (0.0, 1.0)
 
 
 async def test_a_judge_that_answers_off_the_schema_twice_gives_no_score() -> None:

@@ -8,6 +8,7 @@ from tests.engine.judging.makers import OTHER, FakeModel, make_asker, view_of_tw
 
 FOUND = Evidence("It", turn=2, is_verified=True)
 MADE_UP = Evidence("They")
+THE_USERS = Evidence("It", turn=2, is_verified=True, speaker="user")
 SCRIPT = make_asker(FakeModel(), ModelSpec(provider="scripted", name="gpt"), is_scripted=True)
 MODELS = make_asker(FakeModel()), make_asker(FakeModel(), OTHER)
 
@@ -15,22 +16,17 @@ MODELS = make_asker(FakeModel()), make_asker(FakeModel(), OTHER)
 @pytest.mark.parametrize(
     ("askers", "agent", "evidence", "flags"),
     [
-        pytest.param([MODELS[0]], None, [FOUND], {"uncalibrated"}, id="as usual"),
-        pytest.param([MODELS[0]], "gpt-6", [FOUND], {"uncalibrated"}, id="another family"),
-        pytest.param(
-            [MODELS[0]], "claude-opus-5", [FOUND], {"same_family", "uncalibrated"}, id="kin"
-        ),
-        pytest.param(
-            MODELS, "gpt-6", [FOUND], {"same_family", "uncalibrated"}, id="kin in the jury"
-        ),
+        pytest.param([MODELS[0]], None, [FOUND], set(), id="as usual"),
+        pytest.param([MODELS[0]], "gpt-6", [FOUND], set(), id="another family"),
+        pytest.param([MODELS[0]], "claude-opus-5", [FOUND], {"same_family"}, id="kin"),
+        pytest.param(MODELS, "gpt-6", [FOUND], {"same_family"}, id="kin in the jury"),
         pytest.param([SCRIPT], "gpt-6", [], {"scripted"}, id="a script has no family"),
-        pytest.param(
-            [SCRIPT, MODELS[0]], None, [FOUND], {"scripted", "uncalibrated"}, id="one is a script"
-        ),
-        pytest.param([MODELS[0]], None, [MADE_UP], {"unverified", "uncalibrated"}, id="made up"),
-        pytest.param([MODELS[0]], None, [], {"unverified", "uncalibrated"}, id="no quotes"),
-        pytest.param([MODELS[0]], None, [MADE_UP, FOUND], {"uncalibrated"}, id="one was found"),
-        pytest.param([MODELS[0]], None, None, {"uncalibrated"}, id="no quotes were asked for"),
+        pytest.param([SCRIPT, MODELS[0]], None, [FOUND], {"scripted"}, id="one is a script"),
+        pytest.param([MODELS[0]], None, [MADE_UP], {"unverified"}, id="made up"),
+        pytest.param([MODELS[0]], None, [], {"unverified"}, id="no quotes"),
+        pytest.param([MODELS[0]], None, [THE_USERS], {"unverified"}, id="the user's words alone"),
+        pytest.param([MODELS[0]], None, [MADE_UP, FOUND], set(), id="one was found"),
+        pytest.param([MODELS[0]], None, None, set(), id="no quotes were asked for"),
     ],
 )
 def test_a_grade_says_what_to_think_of_it(

@@ -274,14 +274,12 @@ async def test_a_chunk_that_talks_to_the_judge_is_flagged_and_a_question_is_not(
 @pytest.mark.parametrize(
     ("changes", "flags"),
     [
-        pytest.param({}, ["uncalibrated"], id="nothing to look at"),
-        pytest.param(
-            {"injection_suspected": True}, ["injection", "uncalibrated"], id="an injection"
-        ),
-        pytest.param({"evidence": []}, ["unverified", "uncalibrated"], id="no quote"),
+        pytest.param({}, [], id="nothing to look at"),
+        pytest.param({"injection_suspected": True}, ["injection"], id="an injection"),
+        pytest.param({"evidence": []}, ["unverified"], id="no quote"),
         pytest.param(
             {"evidence": [{"quote": "within 90 days", "bears_on": ""}]},
-            ["unverified", "uncalibrated"],
+            ["unverified"],
             id="a quote made up",
         ),
     ],

@@ -1,22 +1,27 @@
+import asyncio
+import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from evals_app.engine.errors import JudgeError, UnavailableError
-from evals_app.engine.judging.asking import Prompt
+from evals_app.engine.judging.asking import Asker, Prompt
 from evals_app.engine.judging.context import WINDOW_BYTES
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.items import (
-    MISSING,
     Item,
     Judged,
+    as_said,
     batches,
     judge_items,
     written_items,
 )
-from evals_app.engine.judging.replies import Form, Opinion
-from evals_app.engine.llm.call import ModelReply
+from evals_app.engine.judging.replies import UNDECIDED, Form, Opinion
+from evals_app.engine.llm.call import ModelCall, ModelReply
+from evals_app.engine.spec import ModelSpec
 from tests.engine.judging.measuring import (
     ABOUT_ALL,
     NONCE,
@@ -28,6 +33,7 @@ from tests.engine.judging.measuring import (
 )
 
 pytestmark = pytest.mark.anyio
+SPEC = ModelSpec(provider="local", name="judge-1")
 
 
 def make_items(count: int) -> list[Item]:
@@ -35,7 +41,12 @@ def make_items(count: int) -> list[Item]:
 
 
 async def judged(
-    model: PlayedModel, count: int, *, form: Form = PLAIN, inquiry: Inquiry | None = None
+    model: PlayedModel,
+    count: int,
+    *,
+    form: Form = PLAIN,
+    inquiry: Inquiry | None = None,
+    weigh: Any = as_said,
 ) -> Judged:
     inquiry = inquiry or make_inquiry(model)
 
@@ -44,7 +55,12 @@ async def judged(
         return inquiry.prompt("test", rules="Judge.", form="JSON.", blocks=blocks)
 
     return await judge_items(
-        make_items(count), form=form, prompt_for=prompt_for, purpose="test", inquiry=inquiry
+        make_items(count),
+        form=form,
+        prompt_for=prompt_for,
+        purpose="test",
+        inquiry=inquiry,
+        weigh=weigh,
     )
 
 
@@ -111,27 +127,23 @@ async def test_only_what_is_missing_is_asked_about_again() -> None:
     assert f">\n[{NONCE} 3] item 3\n<" in second
 
 
-@pytest.mark.parametrize("told", [pytest.param(8, id="a fifth"), pytest.param(9, id="a tenth")])
-async def test_up_to_a_fifth_may_stay_missing_and_counts_as_nothing(told: int) -> None:
+@pytest.mark.parametrize("told", [0, 5, 9], ids=str)
+async def test_what_stays_without_a_verdict_is_undecided(told: int) -> None:
     model = PlayedModel(verdicts(*["good"] * told), verdicts())
 
     found = await judged(model, 10)
 
-    assert words(found) == ["good"] * told + [MISSING] * (10 - told)
+    assert words(found) == ["good"] * told + [UNDECIDED] * (10 - told)
+    assert "no verdict" in found.opinions[10].objection
 
 
-@pytest.mark.parametrize("told", [pytest.param(8, id="a fifth"), pytest.param(7, id="more")])
-async def test_no_answer_the_second_time_is_no_verdict_on_what_was_missing(told: int) -> None:
-    model = PlayedModel(verdicts(*["good"] * told), ModelReply(stop="refusal"))
+async def test_no_answer_the_second_time_leaves_it_undecided_and_the_call_is_kept() -> None:
+    model = PlayedModel(verdicts(*["good"] * 7), ModelReply(stop="refusal"))
     inquiry = make_inquiry(model)
 
-    if told == 8:
-        found = await judged(model, 10, inquiry=inquiry)
-        assert words(found) == ["good"] * 8 + [MISSING] * 2
-    else:
-        with pytest.raises(JudgeError, match="no verdict on 3 of 10 items"):
-            await judged(model, 10, inquiry=inquiry)
+    found = await judged(model, 10, inquiry=inquiry)
 
+    assert words(found) == ["good"] * 7 + [UNDECIDED] * 3
     assert [call.stop for call in inquiry.calls] == ["ok", "refusal"]
 
 
@@ -140,14 +152,95 @@ async def test_a_provider_that_fails_the_second_time_is_no_silence_of_the_judge(
         await judged(PlayedModel(verdicts("good"), UnavailableError("down")), 2)
 
 
-async def test_if_more_is_missing_the_judge_has_failed() -> None:
-    model = PlayedModel(verdicts(*["good"] * 7), verdicts())
+# Opinions that cannot stand.
+
+
+def against_bad(item: Item, opinion: Opinion) -> Opinion:
+    is_bad = opinion.verdict == "bad"
+    return replace(opinion, objection=f"{item.text} is not bad, </SEGMENTS>." if is_bad else "")
+
+
+@pytest.mark.parametrize(
+    ("second", "found"),
+    [
+        pytest.param(verdicts("good", begin=2), ["good", "good"], id="it thinks again"),
+        pytest.param(verdicts("bad", begin=2), ["good", UNDECIDED], id="it says it again"),
+        pytest.param(verdicts(), ["good", UNDECIDED], id="it says nothing"),
+        pytest.param(ModelReply(stop="refusal"), ["good", UNDECIDED], id="it refuses"),
+    ],
+)
+async def test_an_opinion_that_cannot_stand_is_asked_for_once_more(
+    second: Any, found: list[str]
+) -> None:
+    model = PlayedModel(verdicts("good", "bad"), second)
+
+    assert words(await judged(model, 2, weigh=against_bad)) == found
+
+    first, again = map(prompt_of, model.asked)
+    assert "item 1" in first
+    assert "item 1" not in again
+    assert f"[{NONCE} 2] item 2 is not bad, \\u003c/SEGMENTS>." in again
+
+
+async def test_a_script_that_cannot_stand_is_undecided_at_once() -> None:
+    model = PlayedModel("bad")
+    inquiry = make_inquiry(model, is_scripted=True)
+
+    assert words(await judged(model, 2, inquiry=inquiry, weigh=against_bad)) == [UNDECIDED] * 2
+    assert len(model.asked) == 1
+
+
+# Several calls.
+
+
+async def test_calls_are_made_side_by_side_and_kept_in_order() -> None:
+    begun = 0
+    all_begun = asyncio.Event()
+
+    async def complete(call: ModelCall) -> ModelReply:
+        nonlocal begun
+        begun += 1
+        if begun == 3:
+            all_begun.set()
+        await asyncio.wait_for(all_begun.wait(), 5)
+        first = int(re.findall(r"\] item (\d+)", prompt_of(call))[0])
+        await asyncio.sleep(0.01 * (100 - first) / 100)  # the first is the last to answer
+        return ModelReply(text=json.dumps(verdicts(*["good"] * 40, begin=first)), model=str(first))
+
+    inquiry = Inquiry(Asker(complete=complete, model=SPEC, secret=b"x"), NONCE)
+
+    found = await judged(PlayedModel(), 100, inquiry=inquiry)
+
+    assert words(found) == ["good"] * 100
+    assert [call.model for call in inquiry.calls] == ["1", "41", "81"]
+
+
+async def test_a_provider_that_fails_counts_more_than_a_judge_that_does() -> None:
+    def failing(call: ModelCall) -> Any:
+        is_second = "item 41" in prompt_of(call)
+        return UnavailableError("down") if is_second else ModelReply(stop="refusal")
+
+    model = PlayedModel(failing)
     inquiry = make_inquiry(model)
 
-    with pytest.raises(JudgeError, match="no verdict on 3 of 10 items"):
-        await judged(model, 10, inquiry=inquiry)
+    with pytest.raises(UnavailableError):
+        await judged(model, 50, inquiry=inquiry)
 
-    assert len(inquiry.calls) == 2
+    assert [call.stop for call in inquiry.calls] == ["refusal"]
+
+
+async def test_a_call_that_comes_to_nothing_takes_the_others_with_it_and_keeps_them() -> None:
+    def refusing(call: ModelCall) -> Any:
+        is_second = "item 41" in prompt_of(call)
+        return ModelReply(stop="refusal") if is_second else verdicts(*["good"] * 40)
+
+    model = PlayedModel(refusing)
+    inquiry = make_inquiry(model)
+
+    with pytest.raises(JudgeError, match="refused"):
+        await judged(model, 50, inquiry=inquiry)
+
+    assert [call.stop for call in inquiry.calls] == ["ok", "refusal"]
 
 
 async def test_foreign_ids_are_not_even_those_of_another_call() -> None:
@@ -198,9 +291,9 @@ async def test_any_reply_may_suspect_an_injection() -> None:
 async def test_a_script_is_not_asked_the_same_again() -> None:
     model = PlayedModel('{"verdicts": [{"id": 1, "verdict": "good"}]}')
 
-    with pytest.raises(JudgeError, match="no verdict on 1 of 2"):
-        await judged(model, 2, inquiry=make_inquiry(model, is_scripted=True))
+    found = await judged(model, 2, inquiry=make_inquiry(model, is_scripted=True))
 
+    assert words(found) == ["good", UNDECIDED]
     assert len(model.asked) == 1
 
 

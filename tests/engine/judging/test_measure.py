@@ -58,9 +58,6 @@ async def test_every_call_is_kept(
 @pytest.mark.parametrize(
     ("question", "replies", "error", "calls"),
     [
-        pytest.param(
-            FAITHFULNESS, [CLAIMS, sourced(), sourced()], JudgeError, 3, id="no verdict at all"
-        ),
         pytest.param(FAITHFULNESS, [CLAIMS, "a", "b"], JudgeError, 3, id="off the schema"),
         pytest.param(
             FAITHFULNESS, [CLAIMS, UnavailableError("down")], UnavailableError, 1, id="provider"

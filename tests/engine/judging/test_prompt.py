@@ -291,7 +291,8 @@ def test_a_checklist_is_asked_about_by_numbers_under_its_headings() -> None:
 
     assert criteria(*items) == [
         *("# Refund", "[1] Names the amount", "    - in EUR"),
-        *("## Tone", "[2] Is polite", "[3] Is brief", "[4] Ends", "Typos are fine."),
+        *("## Tone", "[2] Is polite", "[3] Is brief"),
+        *("# Refund", "[4] Ends", "Typos are fine."),
     ]
     assert criteria(items[2]) == ["# Refund", "## Tone", "[3] Is brief", "Typos are fine."]
 

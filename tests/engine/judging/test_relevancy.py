@@ -55,46 +55,49 @@ async def test_an_empty_answer_is_0_without_a_call() -> None:
     assert model.asked == []
 
 
-async def test_a_missing_verdict_counts_as_beside_the_point() -> None:
+async def test_a_missing_verdict_is_neither_to_the_point_nor_beside_it() -> None:
     words = ["direct"] * 4
     model = PlayedModel(reply(*words), reply())
 
     found = await of_answer(model, f"{ANSWER} Bye.")
 
-    assert found.score == 0.8
-    assert found.details["items"][4]["verdict"] == "missing"
+    assert (found.score, found.highest) == (0.8, 1.0)
+    assert found.details["items"][4]["verdict"] == "undecided"
+    assert "could not decide 1 of 5 parts" in found.reason
 
 
 @pytest.mark.parametrize(
-    ("answers", "options", "reason"),
+    ("answers", "bounds"),
+    [("no", (0.5, None)), ("refused", (0.0, None)), ("partly", (0.8, 1.0))],
+    ids=str,
+)
+async def test_a_cap_holds_for_what_is_undecided_too(
+    answers: str, bounds: tuple[float, float | None]
+) -> None:
+    model = PlayedModel(reply(*["direct"] * 4, answers=answers), reply())
+
+    found = await of_answer(model, f"{ANSWER} Bye.")
+
+    assert (found.score, found.highest) == bounds
+
+
+@pytest.mark.parametrize(
+    ("answers", "options", "says", "names"),
     [
-        pytest.param(
-            "fully",
-            {},
-            "To the point: 3 of 4 parts of the answer. The others: “Tea is good.” (irrelevant).",
-            id="answered",
-        ),
-        pytest.param(
-            "no",
-            {},
-            "To the point: 3 of 4 parts of the answer. As a whole it does not answer it, which caps"
-            " the score at 0.5. The others: “Tea is good.” (irrelevant).",
-            id="not answered",
-        ),
-        pytest.param(
-            "refused",
-            {"is_explained": False},
-            "To the point: 3 of 4 parts of the answer.",
-            id="not explained",
-        ),
+        pytest.param("fully", {}, "1 of 4 parts", True, id="answered"),
+        pytest.param("no", {}, "caps the score", True, id="not answered"),
+        pytest.param("refused", {"is_explained": False}, "declines", False, id="not explained"),
     ],
 )
 async def test_the_reason_is_put_together_by_us(
-    answers: str, options: dict[str, Any], reason: str
+    answers: str, options: dict[str, Any], says: str, *, names: bool
 ) -> None:
     words = reply("direct", "direct", "direct", "irrelevant", answers=answers)
 
-    assert (await of_answer(PlayedModel(words), **options)).reason == reason
+    reason = (await of_answer(PlayedModel(words), **options)).reason
+
+    assert says in reason
+    assert ("“Tea is good.”" in reason) is names
 
 
 async def test_one_call_shows_question_answer_and_parts() -> None:
@@ -135,9 +138,8 @@ async def test_the_context_is_scored_by_segment_and_by_chunk() -> None:
         {"rank": 2, "id": "2", "relevant": 0, "segments": 0, "ratio": None},
         {"rank": 3, "id": "3", "relevant": 0, "segments": 2, "ratio": 0.0},
     ]
-    assert found.reason == (
-        "To the point: 1 of 4 passages that were retrieved. Of no use: 1 of 3 chunks."
-    )
+    assert "3 of 4 retrieved passages" in found.reason
+    assert "1 of 3 chunks" in found.reason
     (call,) = model.asked
     assert "chunk 3]\n" in prompt_of(call)
 

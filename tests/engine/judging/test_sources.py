@@ -5,16 +5,16 @@ import pytest
 
 from evals_app.engine.judging.asking import Prompt
 from evals_app.engine.judging.context import WINDOW_BYTES, shown_chunks
-from evals_app.engine.judging.items import MISSING, Item, written_items
-from evals_app.engine.judging.replies import Form
-from evals_app.engine.judging.sources import UNVERIFIED, Sourced, evidence_of, find_sources
+from evals_app.engine.judging.items import Item, written_items
+from evals_app.engine.judging.replies import UNDECIDED, Form
+from evals_app.engine.judging.sources import Sourced, evidence_of, find_sources
 from evals_app.engine.llm.call import ModelCall
 from evals_app.engine.trial import Chunk
 from tests.engine.judging.measuring import PlayedModel, make_inquiry, prompt_of, sourced
 
 pytestmark = pytest.mark.anyio
 FORM = Form(("supported", "contradicted", "not_mentioned"), names_chunk=True)
-STRENGTH = ("contradicted", "supported", UNVERIFIED, MISSING, "not_mentioned")
+STRENGTH = ("contradicted", "supported", UNDECIDED, "not_mentioned")
 TEXTS = ("Returns are accepted for 30 days.", "Tea is free.")
 
 
@@ -31,7 +31,7 @@ async def found_in(
     return await find_sources(
         [Item(number, f"claim {number}") for number in range(1, count + 1)],
         shown_chunks(chunks, inquiry),
-        borne_out="supported",
+        sourced=frozenset({"supported", "contradicted"}),
         form=FORM,
         strength=STRENGTH,
         prompt_for=prompt_for,
@@ -44,22 +44,23 @@ async def found_in(
     ("word", "verdict", "note"),
     [
         pytest.param("supported 2: tea is free", "supported", "Chunk 2 (c2): “tea", id="quoted"),
+        pytest.param("supported 1: Tea is free", UNDECIDED, "not occur in chunk 1", id="elsewhere"),
+        pytest.param("supported 2: Tea is cheap", UNDECIDED, "“Tea is cheap”", id="made up"),
+        pytest.param("supported 2: ", UNDECIDED, "passage of chunk 2", id="no quote"),
+        pytest.param("supported 3: Tea is free", UNDECIDED, "needs a chunk", id="no such chunk"),
+        pytest.param("supported", UNDECIDED, "needs a chunk", id="no source at all"),
+        pytest.param("contradicted 2: Tea is free", "contradicted", "“Tea", id="against it"),
         pytest.param(
-            "supported 1: Tea is free", UNVERIFIED, "not stand in chunk 1", id="elsewhere"
+            "contradicted 2: Tea is cheap", UNDECIDED, "not occur", id="against it, made up"
         ),
-        pytest.param("supported 2: Tea is cheap", UNVERIFIED, "“Tea is cheap”", id="made up"),
-        pytest.param("supported 2: ", UNVERIFIED, "quotes nothing of chunk 2", id="no quote"),
-        pytest.param("supported 3: Tea is free", UNVERIFIED, "names no chunk", id="no such chunk"),
-        pytest.param("supported", UNVERIFIED, "names no chunk", id="no source at all"),
-        pytest.param("contradicted 2: Tea is cheap", "contradicted", "“Tea", id="against it"),
-        pytest.param("contradicted", "contradicted", "", id="against it, without a source"),
+        pytest.param("contradicted", UNDECIDED, "needs a chunk", id="against it, without a source"),
         pytest.param("not_mentioned", "not_mentioned", "", id="nowhere"),
     ],
 )
 async def test_support_needs_a_quote_that_stands_in_its_chunk(
     word: str, verdict: str, note: str
 ) -> None:
-    (found,) = await found_in(PlayedModel(sourced(word)))
+    (found,) = await found_in(PlayedModel(lambda _: sourced(word)))
 
     assert found.verdict == verdict
     assert note in found.note
@@ -80,8 +81,19 @@ async def test_an_item_is_shown_like_those_of_other_checks() -> None:
     assert evidence.is_verified
 
 
-async def test_a_quote_that_is_made_up_is_unverified_evidence() -> None:
-    found = await found_in(PlayedModel(sourced("contradicted 1: No returns.")))
+async def test_a_quote_that_is_made_up_is_asked_for_again() -> None:
+    model = PlayedModel(sourced("supported 1: No returns."), sourced("supported 2: Tea is free."))
+
+    found = await found_in(model)
+
+    assert [(each.quote, each.is_verified) for each in evidence_of(found)] == [
+        ("Tea is free.", True)
+    ]
+    assert "“No returns.” does not occur in chunk 1" in prompt_of(model.asked[1])
+
+
+async def test_a_quote_that_is_made_up_twice_is_unverified_evidence() -> None:
+    found = await found_in(PlayedModel(lambda _: sourced("supported 1: No returns.")))
 
     assert [each.is_verified for each in evidence_of(found)] == [False]
 
@@ -91,8 +103,8 @@ async def test_a_missing_verdict_says_so() -> None:
 
     found = await found_in(PlayedModel(sourced(*words), sourced()), count=5)
 
-    assert found[4].verdict == MISSING
-    assert "counts against the score" in found[4].note
+    assert found[4].verdict == UNDECIDED
+    assert "no verdict" in found[4].note
 
 
 LONG = ("Returns are accepted for 30 days. " + "x" * (WINDOW_BYTES - 40), "Returns: 60 days.")
@@ -119,7 +131,7 @@ LONG = ("Returns are accepted for 30 days. " + "x" * (WINDOW_BYTES - 40), "Retur
             "supported 1: made up",
             "supported 2: 60 days",
             "supported",
-            ["Chunk 2 (c2)", "But unverified by another part"],
+            ["Chunk 2 (c2)", "But undecided by another part"],
             id="verified support wins",
         ),
         pytest.param("not_mentioned", "not_mentioned", "not_mentioned", [], id="nowhere"),
@@ -137,7 +149,8 @@ async def test_of_several_windows_the_strongest_verdict_counts(
 
     assert found.verdict == verdict
     assert [note for note in notes if note not in found.note] == []
-    assert len(model.asked) == 2
+    # What is made up is asked for once more.
+    assert len(model.asked) == 2 + ("made up" in one)
 
 
 async def test_a_script_need_not_quote_but_must_not_lie() -> None:
@@ -145,4 +158,4 @@ async def test_a_script_need_not_quote_but_must_not_lie() -> None:
     reply = '{"verdicts": [{"id": 1, "chunk": 2, "quote": "made up", "verdict": "supported"}]}'
     lying = await found_in(PlayedModel(reply), is_scripted=True)
 
-    assert [each.verdict for each in silent + lying] == ["supported", UNVERIFIED]
+    assert [each.verdict for each in silent + lying] == ["supported", UNDECIDED]
