@@ -28,6 +28,7 @@ from evals_app.engine.trial import Evidence
 
 _ELISION = re.compile(r"\[\s*(?:\.{2,}|\u2026)\s*\]|\(\s*(?:\.{2,}|\u2026)\s*\)|\.{3,}|\u2026")
 _MOST_CHARS = 4000  # of a quote
+_SHORT_CHARS = 200
 _MOST_TRIES = 200  # places at which the parts of a quote may begin in a piece
 # Words that are compared one by one for all quotes on a text together. Quotes that stand there word
 # for word are found without.
@@ -75,7 +76,7 @@ class Shown:
     def _find(self, quote: str) -> "_Passages | None":
         wanted = Words(quote)
         for each in self._pieces:
-            if each.words.words == wanted.words != []:
+            if each.is_short and each.words.words == wanted.words != []:
                 return each  # all that was said, be it one word
         if not wanted.says_something(0, len(wanted.words)):
             return None
@@ -138,13 +139,16 @@ class MadeUpError(UnreadableError):
     )
 
 
-def refuse_made_up(evidence: Iterable[Evidence]) -> None:
-    """Refuse an answer if a quote of something that it calls met is not the agent's.
+def refuse_made_up(met: Iterable[Evidence], others: Iterable[Evidence] = ()) -> None:
+    """Refuse an answer that rests on made up quotes.
+
+    What shows that something is met must be the agent's; the `others` must occur at all.
 
     Raises:
-        MadeUpError: one is not; the message tells the judge which, so that it looks again.
+        MadeUpError: one does not; the message tells the judge which, so that it looks again.
     """
-    problems = [problem for each in evidence if (problem := objection(each))]
+    suspects = [*met, *(each for each in others if not each.is_verified)]
+    problems = [problem for each in suspects if (problem := objection(each))]
     if problems:
         raise MadeUpError(" ".join(problems))
 
@@ -180,6 +184,11 @@ class _Passages:
         self.speaker = speaker
         self.piece = piece
         self._alike: dict[str, frozenset[str]] = {}
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it may be no more than a word, with marks around it."""
+        return len(self.piece.text) <= _SHORT_CHARS
 
     @cached_property
     def words(self) -> Words:

@@ -36,6 +36,7 @@ _MARKUP = re.compile(
 )
 _CONTRACTION = re.compile(r"\b(?:ca(n't)|ca(nnot)|wo(n't)|sha(n't)|(\w{2,8})n't)\b", re.IGNORECASE)
 _FULL = {"s": "is", "re": "are", "m": "am", "ll": "will", "ve": "have"}
+_EXACT = NEGATIONS | NUMBER_WORDS
 
 _SIGNS = (
     r"%\u2030$\u00a2-\u00a5\u00b0\u20a0-\u20cf\u2610-\u2612\u2705\u2713-\u2718\u274c\u274e\u221e"
@@ -78,6 +79,7 @@ class Words:
         self._read(_CONTRACTION.sub(_in_full, plain))
 
     def _read(self, plain: str) -> None:
+        known: dict[tuple[str, bool], tuple[str, int]] = {}
         begins = True  # a sentence
         is_markup = False
         for match in _TOKEN.finditer(plain):
@@ -89,22 +91,14 @@ class Words:
             elif token in {_OPEN, _CLOSE}:
                 is_markup = token == _OPEN
             elif word := token.strip("_"):
-                is_short = plain[match.start() - 1 : match.start()] == "'"
-                self._add(word, begins=begins, is_markup=is_markup, is_short=is_short)
+                if (word, begins) not in known:
+                    known[word, begins] = _kind(word, begins=begins)
+                folded_word, kind = known[word, begins]
+                if folded_word in _FULL and plain[match.start() - 1 : match.start()] == "'":
+                    folded_word, kind = _kind(_FULL[folded_word], begins=False)
+                self.words.append(folded_word)
+                self.kinds.append(kind | MARKUP if is_markup else kind)
                 begins &= is_markup
-
-    def _add(self, word: str, *, begins: bool, is_markup: bool, is_short: bool) -> None:
-        plain = word.casefold()
-        if is_short:
-            plain = _FULL.get(plain, plain)
-        is_lower = word == word.lower()
-        kind = MARKUP if is_markup else 0
-        if plain in SMALL_WORDS and (is_lower or (begins and word.istitle())):
-            kind |= SMALL
-        elif not is_lower or not plain.isalpha() or plain in NEGATIONS or plain in NUMBER_WORDS:
-            kind |= STRICT
-        self.words.append(plain)
-        self.kinds.append(kind)
 
     @cached_property
     def joined(self) -> str:
@@ -162,6 +156,19 @@ class Words:
         negated = (word in NEGATIONS or word + after in NEGATED_PAIRS for word, after in pairs)
         ends = accumulate((kind & LAST for kind in self.kinds), initial=0)
         return list(ends), list(accumulate(negated, initial=0))
+
+
+def _kind(word: str, *, begins: bool) -> tuple[str, int]:
+    """Return a word in the form in which it is compared, and whether it is SMALL or STRICT.
+
+    Small words are small at the beginning of a sentence too, where they have a capital.
+    """
+    plain = word.casefold()
+    is_lower = word == word.lower()
+    if plain in SMALL_WORDS and (is_lower or (begins and word.istitle())):
+        return plain, SMALL
+    is_strict = not is_lower or not plain.isalpha() or plain in _EXACT
+    return plain, STRICT if is_strict else 0
 
 
 def is_misspelt(one: str, other: str) -> bool:

@@ -3,7 +3,14 @@ import time
 
 import pytest
 
-from evals_app.engine.judging.evidence import Shown, check_quotes, objection, speaker_of
+from evals_app.engine.judging.evidence import (
+    MadeUpError,
+    Shown,
+    check_quotes,
+    objection,
+    refuse_made_up,
+    speaker_of,
+)
 from evals_app.engine.judging.transcript import Piece
 from evals_app.engine.judging.words import Words, is_misspelt
 from evals_app.engine.trial import Evidence
@@ -232,3 +239,17 @@ def test_however_many_quotes_are_made_up_those_that_stand_there_are_found() -> N
     checked = check_quotes([*made_up, ("nothing else", "")], pieces)
 
     assert [each.is_verified for each in checked] == [False] * 300 + [True]
+
+
+def test_an_answer_that_rests_on_made_up_quotes_is_refused_with_all_of_them() -> None:
+    agents, users, nobodys = map(
+        Shown(conversations.PIECES).look_up,
+        ["You can still exchange", "the courier broke it", "Your money will arrive on Friday."],
+    )
+
+    refuse_made_up([agents], [users])
+    refuse_made_up([])
+    with pytest.raises(MadeUpError, match=r"courier.*Friday") as refused:
+        refuse_made_up([agents, users], [nobodys])
+
+    assert "twice" in refused.value.twice
