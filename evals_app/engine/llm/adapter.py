@@ -289,7 +289,8 @@ class Adapter(ABC):
 
     def _sent(self, call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
         sent = given_settings(call, self.settings, without=without)
-        sent.pop("schema", None)  # as long as it is known
+        for name in ("schema", "cache_key"):  # as long as they are known
+            sent.pop(name, None)
         return sent
 
     def _check_files(self, call: ModelCall) -> None:

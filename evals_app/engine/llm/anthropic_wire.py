@@ -219,8 +219,9 @@ class StreamedMessage:
 
 def _to_message(message: ChatMessage) -> dict[str, Any]:
     match message:
-        case UserMessage(text, files):
-            return {"role": "user", "content": _shown(text, files) if files else text}
+        case UserMessage(text, files, shared):
+            is_plain = not files and not shared
+            return {"role": "user", "content": text if is_plain else _shown(text, files, shared)}
         case AssistantMessage(text):
             return {"role": "assistant", "content": text}
         case NativeTurn(value):
@@ -239,10 +240,16 @@ def _to_message(message: ChatMessage) -> dict[str, Any]:
             return {"role": "user", "content": blocks}
 
 
-def _shown(text: str, files: tuple[FileContent, ...]) -> list[dict[str, Any]]:
-    """Give blocks; models read best what comes before the question about it."""
+def _shown(text: str, files: tuple[FileContent, ...], shared: int) -> list[dict[str, Any]]:
+    """Give blocks; models read best what comes before the question about it.
+
+    The block up to the mark is kept in a cache, with everything before it.
+    """
     blocks = [_to_block(file) for file in files]
-    return [*blocks, {"type": "text", "text": text}] if text.strip() else blocks
+    marked = {"type": "text", "text": text[:shared], "cache_control": {"type": "ephemeral"}}
+    rest = {"type": "text", "text": text[shared:]}
+    blocks += [marked] if text[:shared].strip() else []
+    return [*blocks, rest] if text[shared:].strip() else blocks
 
 
 def _to_block(file: FileContent) -> dict[str, Any]:

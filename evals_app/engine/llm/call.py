@@ -18,8 +18,10 @@ from evals_app.engine.trial import Attempt, Usage
 Stop = Literal["ok", "tool", "length", "refusal", "context"]
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
 
-# How long we wait, and what we are told meanwhile, changes no answer.
-_NOT_ASKED = frozenset({"timeout_s", "silence_s", "patience_s", "waiting", "refund", "tell"})
+# How long we wait, what we are told meanwhile, and what was read before, changes no answer.
+_NOT_ASKED = frozenset(
+    {"timeout_s", "silence_s", "patience_s", "waiting", "refund", "tell", "cache_key"}
+)
 
 MAX_REPLY_BYTES = 1_000_000  # of what a model, or an agent, says at once
 
@@ -56,10 +58,14 @@ class FileContent:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """Something a person said or showed, or what we ask a judge."""
+    """Something a person said or showed, or what we ask a judge.
+
+    Other calls begin with the same `shared` characters: APIs are asked to remember them.
+    """
 
     text: str
     files: tuple[FileContent, ...] = ()
+    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +138,7 @@ class ModelCall:
     `tell` hears in words what it waits for, and afterwards an empty text.
     Sampling settings, `effort`, `seed` and `top_logprobs` (how many other tokens are named beside
     each one of the reply) are sent only if set, and dropped where refused; so is `schema`, whoever
-    reads the reply checks it anyway.
+    reads the reply checks it anyway. Calls with the same `cache_key` begin alike.
     """
 
     provider: str
@@ -153,6 +159,7 @@ class ModelCall:
     effort: Effort | None = None
     seed: int | None = None
     top_logprobs: int | None = None
+    cache_key: str | None = None
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
     refund: Callable[[float], None] = lambda _: None
     tell: Callable[[str], None] = lambda _: None

@@ -48,6 +48,7 @@ class OpenAIAdapter(EmbeddingAdapter):
         "temperature": re.compile(r"\btemperature\b"),
         "effort": re.compile(r"\breasoning([_ ]|\.)effort\b"),
         "schema": re.compile(r"\bresponse[_ ]format\b|\bjson_schema\b|\btext\.format\b"),
+        "cache_key": re.compile(r"\bprompt_cache_key\b"),
     }
     _client: "openai.AsyncOpenAI | None" = None
 
@@ -60,6 +61,8 @@ class OpenAIAdapter(EmbeddingAdapter):
             await self._client.close()
 
     async def send(self, call: ModelCall, *, without: frozenset[str]) -> ModelReply:
+        if not self.access.kind.has_responses:  # only OpenAI itself knows such a key
+            call = replace(call, cache_key=None)
         try:
             return await super().send(call, without=without)
         except AttemptError as error:

@@ -206,12 +206,15 @@ def _to_settings(call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
         "effort": call.effort,
         "top_logprobs": call.top_logprobs,
         "schema": call.schema,
+        "cache_key": call.cache_key,
     }
     given = known({name: settings[name] for name in settings.keys() - without})
     if "effort" in given:
         given["reasoning_effort"] = given.pop("effort")
     if "top_logprobs" in given:
         given["logprobs"] = True
+    if "cache_key" in given:
+        given["prompt_cache_key"] = given.pop("cache_key")
     if "schema" in given:
         form = {"name": "answer", "strict": True, "schema": given.pop("schema")}
         given["response_format"] = {"type": "json_schema", "json_schema": form}

@@ -55,6 +55,8 @@ def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) ->
     """Give the keyword arguments of the SDK's `responses.create`."""
     include = ["reasoning.encrypted_content"]
     settings: dict[str, Any] = {"temperature": call.temperature, "top_p": call.top_p}
+    if call.cache_key is not None and "cache_key" not in without:
+        settings["prompt_cache_key"] = call.cache_key
     if call.effort is not None and "effort" not in without:
         settings["reasoning"] = {"effort": call.effort}
     if call.top_logprobs is not None and "top_logprobs" not in without:
