@@ -304,6 +304,7 @@ class CheckForm(RowForm):
             return
         yield from self.concerns
         yield from self.spec.grader.warnings()
+        yield from self.spec.grader.advice()
         for field in self.options_form:
             given = self.options_form.cleaned_data.get(field.name)
             if isinstance(given, str) and given.isspace():

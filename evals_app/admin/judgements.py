@@ -18,6 +18,7 @@ _WARNINGS = {
     "injection": "Something in the conversation may be meant for the judge. Read it before you "
     "trust this grade.",
     "unverified": "Nothing that the judge quotes stands in the conversation.",
+    "scattered": "The votes lie far apart, so this grade says little. Make the criteria more precise.",
     "same_family": "The judge is of the agent's own family of models; a model tends to prefer "
     "answers of its own kind.",
 }
@@ -52,7 +53,7 @@ _SPEAKERS = {
     "system": "the system prompt",
 }
 # Shown as what they are, not as JSON.
-_SHOWN = frozenset({"items", "votes", "voters", "flags", "dropped", "share"})
+_SHOWN = frozenset({"agreement", "items", "votes", "voters", "flags", "dropped", "share"})
 
 
 @dataclass(frozen=True, slots=True)

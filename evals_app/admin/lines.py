@@ -269,6 +269,31 @@ class ValueLines(LinesField):
         }
 
 
+class ChosenTexts(LinesField):
+    """A mapping from a few known keys to texts."""
+
+    def __init__(self, keys: Sequence[str], *, key_label: str, **kwargs: Any) -> None:
+        choices = tuple((key, key) for key in keys)
+        columns = [
+            Column("key", key_label, kind="select", choices=choices),
+            Column("text", str(kwargs.get("label", "Text"))),
+        ]
+        super().__init__(columns, **kwargs)
+
+    def written(self, value: Any) -> Iterable[Line]:  # noqa: ANN401 - a mapping, or nothing
+        pairs = value.items() if value else ()
+        return ({"key": str(key), "text": str(text)} for key, text in pairs)
+
+    def read(self, lines: Typed) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for number, line in enumerate(lines, 1):
+            if line["key"] in found:
+                message = f"Line {number}: there is a text for {line['key']} already."
+                raise ValidationError(message)
+            found[line["key"]] = line["text"]
+        return found
+
+
 MUSTS: tuple[tuple[str, str], ...] = (
     ("equals", "equals"),
     ("fuzzy", "is about"),

@@ -21,6 +21,7 @@ from evals_app.admin.blocks import RecordBlocks
 from evals_app.admin.choices import Choices
 from evals_app.admin.lines import (
     VALUE_HELP,
+    ChosenTexts,
     Column,
     LinesField,
     MatcherLines,
@@ -372,6 +373,9 @@ def _mapping(annotation: Any, common: dict[str, Any]) -> forms.Field:  # noqa: A
     if _is_of_matchers(annotation):
         help_text = f"What an argument must be. {_VALUES_HELP}"
         return MatcherLines(**common | {"required": False, "help_text": help_text})
+    keys = get_args(annotation)[0] if get_args(annotation) else None
+    if get_origin(keys) is Literal:
+        return ChosenTexts(get_args(keys), key_label="Grade", **common | {"required": False})
     return _json(common, kind=dict)
 
 

@@ -1,14 +1,16 @@
 """Make the aids of assertions: who judges, measures and compares, and with whose model calls."""
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evals_app.engine.agents.scripted import scripted_judge
 from evals_app.engine.aids import Aids, Compare, Judge, Measure, RunCode
 from evals_app.engine.desk import Plan
 from evals_app.engine.errors import ConfigurationError
+from evals_app.engine.graders import JudgedGrader
 from evals_app.engine.journal import WorldState
-from evals_app.engine.judging import Asker, ClaimsKept, ModelJudge, ModelMeasure, Steps
+from evals_app.engine.judging import Asker, ClaimsKept, ModelJudge, ModelMeasure, Sharing, Steps
 from evals_app.engine.llm.replay import Calls
 from evals_app.engine.similarity import Similarity
 from evals_app.engine.spec import ModelSpec
@@ -28,12 +30,19 @@ class SharedAids:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AidMaker:
-    """Makes the aids of one execution, whose model calls all go through `calls`."""
+    """Makes the aids of one execution, whose model calls all go through `calls`.
+
+    `sharing` holds the questions that begin alike. It is complete before the first is asked: all
+    checks of a trial are begun at once, and each gets its aids before it waits for anything.
+    """
 
     shared: SharedAids
     calls: Calls
     judge_context: str
     opened_world: Callable[[], WorldState]
+    sharing: defaultdict[tuple[str, ...], Sharing] = field(
+        default_factory=lambda: defaultdict(Sharing)
+    )
 
     def __call__(self, assertion: AssertionSpec, key: str) -> Aids:
         """Make what this assertion may ask for.
@@ -43,7 +52,7 @@ class AidMaker:
         """
         models = self._plan.judges_of(assertion)
         return Aids(
-            judge=self._judge(models) if models else None,
+            judge=self._judge(assertion, key, models) if models else None,
             measure=self._measure(models[0]) if models else None,
             compare=self._compare(assertion),
             run_code=self.shared.run_code,
@@ -55,12 +64,25 @@ class AidMaker:
     def _plan(self) -> Plan:
         return self.shared.plan
 
-    def _judge(self, models: Sequence[ModelSpec]) -> Judge:
+    def _judge(self, assertion: AssertionSpec, key: str, models: Sequence[ModelSpec]) -> Judge:
+        askers = [self._asker(model) for model in models]
+        if isinstance(assertion.grader, JudgedGrader):
+            asks = assertion.grader.asks() // len(models)
+            askers = [self._sharing(each, assertion, key, asks) for each in askers]
         return ModelJudge(
-            askers=tuple(map(self._asker, models)),
+            askers=tuple(askers),
             judge_prompt=self._plan.suite.judge_prompt,
             judge_context=self.judge_context,
         )
+
+    def _sharing(self, asker: Asker, assertion: AssertionSpec, key: str, asks: int) -> Asker:
+        """Let an asker share what its questions begin with: the View, and the form of the answer."""
+        turn, _, _ = key.rpartition(".")
+        scale = str(getattr(assertion.grader, "scale", ""))
+        name = (str(asker.model), turn, assertion.scope or "", assertion.type, scale)
+        sharing = self.sharing[name]
+        sharing.questions += asks
+        return replace(asker, sharing=sharing)
 
     def _measure(self, model: ModelSpec) -> Measure:
         return ModelMeasure(

@@ -1,13 +1,13 @@
 """What a grader may ask for beside the trial: a judge, the likeness of texts, code of the operator's."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 from evals_app.engine.journal import WorldState, replayed
 from evals_app.engine.trial import Cause, Evidence, JudgeCall, View
 
-Scale = Literal["1-5", "0-1", "pass_fail"]
+Scale = Literal["pass_fail", "1-5", "0-1", "0-10"]
 ITEMS_A_CALL = 40  # of a list that a judge goes through
 
 
@@ -15,8 +15,9 @@ ITEMS_A_CALL = 40  # of a list that a judge goes through
 class JudgeQuestion:
     """What a judged grader asks: do these criteria hold for what the View shows?
 
-    `key` tells assertions of an execution apart; the judge derives its delimiters from it. `votes`
-    is how often it is asked; a jury has a vote for each of its models, whatever stands here.
+    `key` tells assertions of an execution apart. `votes` is how often it is asked; a jury has a
+    vote for each of its models, whatever stands here. `anchors` are the author's own words for
+    grades of the scale.
     """
 
     criteria: str
@@ -25,23 +26,52 @@ class JudgeQuestion:
     key: str = ""
     reference: str | None = None
     votes: int = 1
+    anchors: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One of several answers to a question; `raw` None: no grade, `critique` says why."""
+    """One of several answers to a question; `raw` None: no grade, `critique` says why.
+
+    `score` is what it comes to in 0..1.
+    """
 
     model: str
     raw: float | str | None
     critique: str
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One thing that criteria ask for, and what a judge found of it; `is_met` None: undecided.
+
+    `is_absent`: nothing that the judge was shown bears on it, so there is nothing to quote.
+    """
+
+    text: str
+    is_met: bool | None
+    is_absent: bool = False
+    where: str = ""
+    evidence: Evidence | None = None
+
+    def as_item(self, number: int) -> dict[str, Any]:
+        """Give it as the review page shows what a judge ticked off."""
+        verdict = {True: "pass", False: "fail", None: "undecided"}[self.is_met]
+        item: dict[str, Any] = {"id": number, "text": self.text, "verdict": verdict}
+        if self.is_absent:
+            item["note"] = "Nothing in the conversation bears on it."
+        if self.evidence is not None:
+            item["evidence"] = asdict(self.evidence)
+        return item
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeAnswer:
     """What a judge found; `raw` is on the question's scale, `score` in 0..1.
 
-    `votes` are what it was made of, none where one answer was all. `critique` and `evidence` are
-    then those of the vote that is nearest to the outcome.
+    `votes` are what it was made of, none where one answer was all. `critique`, `requirements` and
+    `evidence` are then those of the vote that is nearest to the outcome.
     """
 
     raw: float | str
@@ -51,6 +81,7 @@ class JudgeAnswer:
     flags: tuple[str, ...] = ()
     calls: tuple[JudgeCall, ...] = ()
     votes: tuple[Vote, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +179,7 @@ class RagQuestion:
 class StepsQuestion:
     """Ask for a grade by steps (G-Eval); without `steps` some are written from the criteria.
 
-    `shown` are the fields that the judge sees. `is_strict`: pass or fail instead of 1 to 5.
-    `votes` is how often it is asked where the API does not tell how sure it is.
+    `shown` are the fields that the judge sees. `votes` is how often it is asked where the API does not tell how sure it is.
     """
 
     view: View
@@ -157,7 +187,7 @@ class StepsQuestion:
     criteria: str = ""
     steps: tuple[str, ...] = ()
     shown: tuple[ShownField, ...] = ("actual_output",)
-    is_strict: bool = False
+    scale: Scale = "1-5"
     votes: int = 1
 
 

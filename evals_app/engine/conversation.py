@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -22,12 +22,23 @@ from evals_app.engine.errors import (
 from evals_app.engine.files import FileSpec, ReadFile, media_type, no_file
 from evals_app.engine.journal import WorldState
 from evals_app.engine.llm.call import Complete, FileContent
+from evals_app.engine.quoting import shortened
 from evals_app.engine.suite import CaseSpec
 from evals_app.engine.template import plain, resolve
-from evals_app.engine.trial import Cause, Failure, Message, Trial, TurnRecord, World
+from evals_app.engine.trial import (
+    Cause,
+    Failure,
+    KnownTool,
+    Message,
+    Tool,
+    Trial,
+    TurnRecord,
+    World,
+)
 
 # After that many agent errors in a row the rest of the conversation would mean nothing.
 ERRORS_IN_A_ROW = 2
+MAX_TOOL_CHARS = 200  # of what is kept of a tool's description
 
 
 class Conversation:
@@ -78,6 +89,7 @@ class Conversation:
         self._warnings = prompt.warnings("The prompt") + variables.warnings("A tool")
         self._session_id = secrets.token_hex(16)
         self._history = tuple(Message(each.role, plain(each.content)) for each in case.history)
+        self._known_tools: tuple[KnownTool, ...] = ()
         self._turns: list[TurnRecord] = []
         self._failure: Failure | None = None
 
@@ -97,6 +109,7 @@ class Conversation:
             clock=self._case.clock,
             channel=self._case.channel,
             context_params=self._case.context_params,
+            note_tools=self._note_tools,
         )
         opened = open_session(
             self._agent,
@@ -189,6 +202,14 @@ class Conversation:
             started_at=self.started_at,
             trace_id=self._session_id if self._agent.driver == "http" else None,
             is_outside=self._agent.driver in OUTSIDE,
+            clock=self._case.clock or "",
+            tools=self._known_tools,
+        )
+
+    def _note_tools(self, tools: Iterable[Tool]) -> None:
+        self._known_tools = tuple(
+            KnownTool(each.name, shortened(" ".join(each.description.split()), MAX_TOOL_CHARS))
+            for each in tools
         )
 
     def _has_given_up(self) -> bool:

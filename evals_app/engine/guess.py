@@ -15,7 +15,7 @@ from evals_app.engine.aids import ITEMS_A_CALL
 from evals_app.engine.graders import Grader
 from evals_app.engine.graders.judged import Rubric
 from evals_app.engine.graders.similarity import SemanticSimilarity
-from evals_app.engine.judging.prompt import system_text
+from evals_app.engine.judging.prompt import system_text, task_text
 from evals_app.engine.similarity import SimilaritySpec
 from evals_app.engine.spec import ModelSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
@@ -200,7 +200,7 @@ class Guesser:
 
     @cached_property
     def _judge_base_tokens(self) -> int:
-        rules = system_text("1-5", self.suite.judge_prompt)
+        rules = system_text(self.suite.judge_prompt) + task_text("1-5")
         return _tokens(rules + self.suite.judge_context + self.agent.system_prompt)
 
 

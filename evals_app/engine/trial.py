@@ -181,6 +181,14 @@ class TurnRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownTool:
+    """A tool that the agent could call, with what it was told of it in a line."""
+
+    name: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """What ended an execution early, or kept it from being graded."""
 
@@ -195,7 +203,8 @@ class Trial:
     `turns` are those that were held; `planned_turns` how many the case has. `world_changes` is the
     difference between the world before and after, `world_journal` each change as it happened.
     `trace_id` is what an agent over HTTP was told with each message, to find it in its own traces.
-    `is_outside`: the agent brings tools of its own and never touches this world.
+    `is_outside`: the agent brings tools of its own and never touches this world. `clock` is the
+    case's frozen moment, empty if it has none; `tools` are those of the agent, as far as we know.
     """
 
     case: str
@@ -215,6 +224,8 @@ class Trial:
     started_at: str = ""
     trace_id: str | None = None
     is_outside: bool = False
+    clock: str = ""
+    tools: tuple[KnownTool, ...] = ()
 
     @property
     def usage(self) -> Usage:

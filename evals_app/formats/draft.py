@@ -102,6 +102,7 @@ def drafted(
     spec, problems = validated(MODELS[kind], data, document, place=place)
     if isinstance(spec, SuiteSpec):
         problems += suite_warnings(spec, put)
+        problems += suite_advice(spec, put) if dialect == "native" else ()
     references = tuple(_references(kind, data)) if isinstance(data, dict) else ()
     return Draft(kind, dialect, document, data, spec, references, tuple(problems), put)
 
@@ -327,6 +328,22 @@ def _swamped(suite: SuiteSpec, place: Callable[..., Problem]) -> Iterator[Proble
             )
             yield place(("cases", c), message, value="", level="warning")
             return
+
+
+def suite_advice(suite: SuiteSpec, place: Callable[..., Problem]) -> Iterator[Problem]:
+    """Give what would make the checks of a suite better."""
+    checks: list[tuple[Loc, AssertionSpec]] = [
+        (("assertions", a), each) for a, each in enumerate(suite.assertions)
+    ]
+    for c, case in enumerate(suite.cases):
+        for t, turn in enumerate(case.turns):
+            own = enumerate(turn.assertions or [])
+            checks += [(("cases", c, "turns", t, "assertions", a), each) for a, each in own]
+        final = enumerate(case.final_assertions)
+        checks += [(("cases", c, "final_assertions", a), each) for a, each in final]
+    for loc, check in checks:
+        for message in check.grader.advice():
+            yield place(loc, message, level="warning")
 
 
 def _assertion_warnings(

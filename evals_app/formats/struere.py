@@ -39,6 +39,7 @@ _RENAMED = {
     "final_assertions": "finalAssertions",
 }
 # Their final forms read the conversation; tool assertions see all calls anyway.
+JUDGE_SCALE = "1-5"  # on which 3 passes
 READS_TEXT = {"contains", "matches", "llm_judge"}
 Type = Literal["llm_judge", "contains", "matches", "tool_called", "tool_not_called"]
 # Two backslashes before what is special with one.
@@ -227,6 +228,8 @@ def _turn(turn: _Turn) -> dict[str, Any]:
 
 def _assertion(assertion: _Assertion, *, is_final: bool = False) -> dict[str, Any]:
     options = assertion.model_dump(exclude_none=True)
+    if assertion.type == "llm_judge":
+        options["scale"] = JUDGE_SCALE
     if is_final and assertion.type in READS_TEXT:
         options["scope"] = "conversation"
     return options

@@ -6,7 +6,7 @@ from typing import Any, get_args
 from evals_app.engine.spec import PREFIXES, ModelSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
 from evals_app.formats.problems import Loc, Problem, keys_text
-from evals_app.formats.struere import CHANNELS, FIXTURE_KEYS, JUDGE, READS_TEXT, Type
+from evals_app.formats.struere import CHANNELS, FIXTURE_KEYS, JUDGE, JUDGE_SCALE, READS_TEXT, Type
 from evals_app.formats.yaml_text import write_yaml
 from fixtures_app.spec import FixtureSpec
 
@@ -209,6 +209,8 @@ def _assertion(
         lost.add(loc, "Struere cannot switch a check off; it is left out.")
         return None
     data = assertion.model_dump(mode="json", exclude_defaults=True)
+    if assertion.type == "llm_judge" and data.pop("scale", "pass_fail") != JUDGE_SCALE:
+        lost.add((*loc, "scale"), "Struere's judge grades from 1 to 5, and 3 passes.")
     known = _OWN_OPTIONS if turn is not None else _OWN_OPTIONS | {"scope"}
     lost.others(data, known, loc)
     if "value" not in data and "criteria" not in data and turn is not None:

@@ -24,7 +24,12 @@ class StepsInUse:
         """Look at a check."""
         grader = assertion.grader
         if isinstance(grader, GEval) and not grader.evaluation_steps:
-            recipe = Recipe(grader.criteria.strip(), tuple(grader.evaluation_params), model="")
+            recipe = Recipe(
+                grader.criteria.strip(),
+                tuple(grader.evaluation_params),
+                model="",
+                scale=grader.scale_asked,
+            )
             self._seen.add((recipe, assertion.model))
 
     def known(self, *, judge: ModelSpec | None, agent: ModelSpec | None) -> dict[str, list[str]]:

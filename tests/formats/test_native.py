@@ -70,6 +70,7 @@ ASSERTION = st.one_of(
     mapping(
         {"type": st.sampled_from(["llm_judge", "llm-rubric"]), "criteria": FULL_TEXT},
         model=JUDGE,
+        scale=st.sampled_from(["pass_fail", "1-5", "0-1"]),
         votes=st.sampled_from([1, 3, 5]),
         **COMMON,
     ),
@@ -289,7 +290,10 @@ cases:
     final_assertions:
       - type: llm_judge
         criteria: Polite
-        scale: pass_fail
+        scale: 1-5
+        anchors:
+          "5": Warm
+          "1": Rude
 """
 
 

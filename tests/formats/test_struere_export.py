@@ -41,7 +41,9 @@ SAID = st.one_of(
     st.fixed_dictionaries(
         {"type": st.just("contains"), "value": FULL}, optional={"weight": WEIGHT}
     ),
-    st.fixed_dictionaries({"type": st.just("llm_judge"), "criteria": FULL}),
+    st.fixed_dictionaries(
+        {"type": st.just("llm_judge"), "criteria": FULL, "scale": st.just("1-5")}
+    ),
     st.fixed_dictionaries({"type": st.just("tool_called"), "value": st.just("entity.query")}),
 )
 TURNS = st.fixed_dictionaries({"user": FULL}, optional={"assertions": st.lists(SAID, max_size=3)})
@@ -252,10 +254,27 @@ def test_an_expected_text_that_no_check_looks_for_is_lost() -> None:
 
 
 def test_an_expected_text_that_the_judge_is_shown_is_lost() -> None:
-    assertions = [{"type": "contains"}, {"type": "llm_judge", "criteria": "Names the capital"}]
+    judge = {"type": "llm_judge", "criteria": "Names the capital", "scale": "1-5"}
+    assertions = [{"type": "contains"}, judge]
     spec = suite({"user": "a", "expected": "Paris", "assertions": assertions})
 
     assert [keys for keys, _ in lost(spec)] == ["cases[0].turns[0].expected"]
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        pytest.param({}, "scale", id="pass or fail"),
+        pytest.param({"scale": "0-1"}, "scale", id="tenths"),
+        pytest.param({"scale": "1-5", "anchors": {"5": "kind"}}, "anchors", id="own words"),
+    ],
+)
+def test_a_judge_who_grades_otherwise_is_lost(options: dict[str, Any], key: str) -> None:
+    judge = {"type": "llm_judge", "criteria": "Is kind", **options}
+
+    found = [keys for keys, _ in lost(suite({"user": "a", "assertions": [judge]}))]
+
+    assert found == [f"cases[0].turns[0].assertions[0].{key}"]
 
 
 def test_a_default_of_the_suite_that_no_turn_takes_is_lost() -> None:

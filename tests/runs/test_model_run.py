@@ -17,6 +17,7 @@ from evals_app.runs import CannotStartError, start_run
 from evals_app.runs.shift import work
 from fixtures_app.models import Entity, EntityType, Fixture
 from tests.chat_api import tool_messages
+from tests.engine.judging.makers import required
 from tests.messages_api import Json
 from tests.model_server import (
     KEY,
@@ -86,11 +87,10 @@ def play(request: Json) -> Answer:
     """Play the agent, which looks the order up and then answers, and the judge."""
     if "output_config" in request and "format" in request["output_config"]:
         verdict = {
-            "evidence": [{"quote": "It arrives on Friday.", "bears_on": "day"}],
+            "requirements": [required(quote="It arrives on Friday.")],
             "critique": "It names Friday.",
             "injection_suspected": False,
-            "verdict": "graded",
-            "score": 5,
+            "verdict": "pass",
         }
         return Reply(json.dumps(verdict), input_tokens=300, output_tokens=40)
     if results := tool_results(request):

@@ -10,6 +10,7 @@ from django.test import TestCase
 from evals_app.models import Assertion, EvaluationSteps, Provider, Run, Suite
 from evals_app.runs import start_run
 from evals_app.runs.shift import work
+from tests.engine.judging.makers import required
 from tests.messages_api import Json, last_text
 from tests.model_server import KEY, ModelServer, Reply
 from tests.runs.suites import make_suite
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.django_db
 KEY_VARIABLE = "PROVIDER_TEST_API_KEY"
 WRITTEN = ["Find the day.", "Compare it.", "Grade."]
 GRADED = {
-    "evidence": [{"quote": "You said", "bears_on": "day"}],
+    "requirements": [required(quote="You said")],
     "critique": "It names the day.",
     "injection_suspected": False,
     "verdict": "graded",

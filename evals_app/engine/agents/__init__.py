@@ -50,6 +50,7 @@ async def open_session(
         yield CommandSession(agent, setting=setting, callables=callables)
     else:
         async with open_toolbox(tools, world=world) as toolbox:
+            setting.note_tools(toolbox.tools.values())
             if agent.driver == "scripted":
                 yield ScriptedSession(agent.rules, toolbox=toolbox)
             else:

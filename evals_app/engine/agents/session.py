@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -13,6 +13,7 @@ from evals_app.engine.trial import (
     Attempt,
     Message,
     ShownFile,
+    Tool,
     TurnRecord,
     Usage,
     total_cost,
@@ -29,7 +30,8 @@ class Setting:
 
     `session_id` tells the execution apart from all others: 32 hexadecimal digits, so that it is a
     trace id too. `trial` counts the executions of the case from 1. `clock` is the moment at which the
-    case's time is frozen, in ISO 8601; None: it is not.
+    case's time is frozen, in ISO 8601; None: it is not. `note_tools` hears what the
+    agent may call, once that is known.
     """
 
     system_prompt: str
@@ -41,6 +43,7 @@ class Setting:
     clock: str | None = None
     channel: str | None = None
     context_params: Mapping[str, Any] = field(default_factory=dict)
+    note_tools: Callable[[Iterable[Tool]], None] = lambda _: None
 
 
 @dataclass(slots=True)

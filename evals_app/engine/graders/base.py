@@ -56,6 +56,13 @@ class Grader(Spec):
         """Name what was written correctly but is hardly meant."""
         return []
 
+    def advice(self) -> list[str]:
+        """Name what would make it a better check, for whoever writes it here.
+
+        Files of other systems cannot follow it.
+        """
+        return []
+
     def cannot_fail(self) -> str | None:
         """Say why no reply could fail this check, and what to write instead; None if one could."""
         return None

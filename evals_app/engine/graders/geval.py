@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from evals_app.engine.aids import Aids, ShownField, StepsQuestion
+from evals_app.engine.aids import Aids, Scale, ShownField, StepsQuestion
 from evals_app.engine.graders.base import Need
 from evals_app.engine.graders.measured import MeasuredGrader
 from evals_app.engine.quoting import shortened
@@ -25,9 +25,9 @@ class GEval(MeasuredGrader):
     sees the fields that `evaluation_params` name and nothing else; on a turn without one of them
     the check is refused, or passed over if it is the suite's.
 
-    The judge grades from 1 to 5. Score: (E - 1) / 4, where E is the expected grade: weighted by
-    how likely the model thought each grade, if its API tells; else the mean of the `votes`; else
-    the one grade. With `strict_mode` the judge says pass or fail, which is the score, 1 or 0, and
+    The judge grades from 1 to 5, or with `scale: 0-10` from 0 to 10. Score: (E - 1) / 4, or E / 10,
+    where E is the expected grade: weighted by how likely the model thought each grade, if its API
+    tells; else the mean of the `votes`; else the one grade. With `strict_mode` the judge says pass or fail, which is the score, 1 or 0, and
     the verdict. Otherwise a `threshold` decides; without one the score only informs.
     """
 
@@ -66,10 +66,14 @@ class GEval(MeasuredGrader):
         " retrieval_context (what was retrieved).",
     )
     strict_mode: Annotated[
-        bool, Field(title="Pass or fail", description="Instead of a grade from 1 to 5.")
+        bool, Field(title="Pass or fail", description="Instead of a grade on the scale.")
     ] = False
     scale: Annotated[
-        Literal["1-5", "0-10"], Field(title="Scale", description="The grades of the judge.")
+        Literal["1-5", "0-10"],
+        Field(
+            title="Scale",
+            description="How the judge grades. 0-10 makes thresholds mean what they do in DeepEval.",
+        ),
     ] = "1-5"
     votes: Annotated[
         Literal[1, 3, 5],
@@ -99,9 +103,13 @@ class GEval(MeasuredGrader):
             criteria=self.criteria.strip(),
             steps=tuple(self.evaluation_steps),
             shown=tuple(self.evaluation_params),
-            is_strict=self.strict_mode,
+            scale=self.scale_asked,
             votes=self.votes,
         )
+
+    @property
+    def scale_asked(self) -> Scale:
+        return "pass_fail" if self.strict_mode else self.scale
 
     async def grade_with(self, view: View, aids: Aids) -> Grade:
         grade = await super().grade_with(view, aids)
@@ -112,6 +120,11 @@ class GEval(MeasuredGrader):
 
     def decides(self, threshold: float | None) -> bool:
         return self.strict_mode or super().decides(threshold)
+
+    def cannot_fail(self) -> str | None:
+        if self.criteria.strip() or any(step.strip() for step in self.evaluation_steps):
+            return None
+        return "The steps are blank, so nothing can miss them. Write what the judge is to look at."
 
     def needs(self) -> frozenset[Need]:
         return frozenset(_NEEDS[each] for each in self.evaluation_params if each in _NEEDS)

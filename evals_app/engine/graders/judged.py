@@ -1,12 +1,13 @@
 """Graders that ask a judge."""
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
 from evals_app.engine.aids import (
     ITEMS_A_CALL,
@@ -25,6 +26,9 @@ from evals_app.engine.spec import ModelRef, ModelSpec, Prose
 from evals_app.engine.trial import Cause, Grade, View
 
 _LEAST_PASSING = 3  # of 5: partially meets the criteria
+_ALIKE = 0.25  # votes whose scores differ by no more agree
+_SCATTERED = 0.5  # votes whose scores differ by so much are of little worth together
+_LABEL_CHARS = 60
 _MOST_JURORS = 5
 _NAMED = 3  # missed bullets in a reason
 
@@ -33,6 +37,13 @@ _MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
 
 def _juror(name: str) -> str:
     return str(_MODEL.validate_python(name))
+
+
+def _with_text_keys(value: Any) -> Any:  # noqa: ANN401 - whatever was written
+    """Read the keys 5 and "5" alike: JSON has no other keys than texts."""
+    if not isinstance(value, Mapping):
+        return value
+    return {str(key) if type(key) is int else key: words for key, words in value.items()}
 
 
 class VotingGrader(JudgedGrader):
@@ -80,18 +91,20 @@ class VotingGrader(JudgedGrader):
 class LlmJudge(VotingGrader):
     """Pass when a judge finds that the reply meets the criteria.
 
-    A model reads the conversation, the resolved system prompt and the reference, and answers on
-    the scale:
+    A model reads the conversation, the resolved system prompt and the reference. It lists what the
+    criteria require, says of each whether it is met and what decides that, and answers on the scale:
 
+    * `pass_fail`: it passes if everything is met, score 1, and fails otherwise, score 0
     * `1-5`: 5 fully meets the criteria, 3 partially, 1 not at all; passes from 3, or if a
-      `threshold` is set, when the score (answer - 1) / 4 reaches it
+      `threshold` is set, when the score (answer - 1) / 4 reaches it. Say in `anchors` what the
+      grades mean to you: without them, judges disagree about 2, 3 and 4
     * `0-1`: tenths; passes when the score reaches the `threshold`, without one it is shown only
-    * `pass_fail`: score 1 or 0; the reason says why it failed
 
-    With `votes`, or a `jury` of models, `pass_fail` takes the majority and stops asking once it is
-    certain; the other scales take the median. A tie is no grade, nor is a judge that refuses,
-    answers off the scale twice or cannot decide (of several votes: over half of them): that is an
-    error of the judge, not a failure of the agent.
+    An answer that contradicts its own list is asked for once more. With `votes`, or a `jury` of
+    models, `pass_fail` takes the majority and stops asking once it is certain; the other scales
+    take the median. A tie is no grade, nor is a judge that refuses, contradicts itself or answers
+    off the scale twice, or cannot decide (of several votes: over half of them): that is an error of
+    the judge, not a failure of the agent.
 
     The rules of a scripted judge answer with a bare verdict: `pass`, `4`, `cannot_grade`.
     """
@@ -101,7 +114,6 @@ class LlmJudge(VotingGrader):
     named_by: ClassVar[tuple[str, ...]] = ("Struere", "Agentura", "Lobu", "Evolvable")
     example: ClassVar[dict[str, Any]] = {
         "criteria": "Names the order's status and the expected delivery date",
-        "scale": "pass_fail",
     }
 
     criteria: Annotated[
@@ -112,7 +124,27 @@ class LlmJudge(VotingGrader):
             json_schema_extra={"rows": 3},
         ),
     ]
-    scale: Annotated[Scale, Field(title="Scale", description="How the judge answers.")] = "1-5"
+    scale: Annotated[
+        Literal["pass_fail", "1-5", "0-1"],
+        Field(title="Scale", description="How the judge answers."),
+    ] = "pass_fail"
+    anchors: Annotated[
+        dict[
+            Literal["5", "4", "3", "2", "1"], Annotated[str, Field(min_length=1, max_length=2000)]
+        ],
+        BeforeValidator(_with_text_keys),
+        Field(
+            title="What the grades mean",
+            description="On the scale 1-5: what 5, 4, 3, 2 and 1 mean, in your own words.",
+        ),
+    ] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _fits_the_scale(self) -> Self:
+        if self.anchors and self.scale != "1-5":
+            msg = f"Anchors are the grades of the scale 1-5; this check has the scale {self.scale}."
+            raise ValueError(msg)
+        return self
 
     async def judge(self, view: View, judge: Judge, *, key: str, threshold: float | None) -> Grade:
         question = JudgeQuestion(
@@ -122,9 +154,11 @@ class LlmJudge(VotingGrader):
             key=key,
             reference=view.expected_text,
             votes=self.votes,
+            anchors={int(grade): words for grade, words in self.anchors.items()},
         )
         answer = await judge(question)
-        return _grade(answer, self.scale, passed=self._passes(answer, threshold))
+        passed = self._passes(answer, threshold)
+        return _grade(answer, self.scale, passed=passed, threshold=threshold)
 
     def _passes(self, answer: JudgeAnswer, threshold: float | None) -> bool | None:
         """Say what the scale itself decides; a threshold is held against the score later."""
@@ -141,7 +175,23 @@ class LlmJudge(VotingGrader):
         return self.scale != "pass_fail"
 
     def summary(self) -> str:
-        return f"Judge: {shortened(' '.join(self.criteria.split()), 200)}"
+        return f"Judge: {shortened(' '.join(self.criteria.split()), _LABEL_CHARS)}"
+
+    def advice(self) -> list[str]:
+        if self.scale != "1-5" or self.anchors:
+            return []
+        words = (
+            "On the scale 1-5 judges disagree about what 2, 3 and 4 mean. Use the scale pass_fail, or"
+            " say in anchors what each grade means."
+        )
+        return [words]
+
+    def cannot_fail(self) -> str | None:
+        if self.criteria.strip():
+            return None
+        return (
+            "The criteria are blank, so nothing can miss them. Write what the reply must achieve."
+        )
 
 
 class Rubric(VotingGrader):
@@ -204,7 +254,7 @@ class Rubric(VotingGrader):
             question = JudgeQuestion(
                 self.criteria, "0-1", view, key, view.expected_text, votes=self.votes
             )
-            return _grade(await judge(question), "0-1", passed=None)
+            return _grade(await judge(question), "0-1", passed=None, threshold=threshold)
         answer = await judge.tick_off(
             ChecklistQuestion(
                 items=self.checklist.items,
@@ -253,7 +303,7 @@ class Rubric(VotingGrader):
     def summary(self) -> str:
         count = len(self.checklist.items)
         if not count:
-            return f"Rubric: {shortened(' '.join(self.criteria.split()), 200)}"
+            return f"Rubric: {shortened(' '.join(self.criteria.split()), _LABEL_CHARS)}"
         return f"Rubric of {count} bullet{'' if count == 1 else 's'}"
 
 
@@ -296,29 +346,68 @@ def _count(met: int, *, applicable: int, total: int) -> str:
     return f"{only}; {met} of them {are} met."
 
 
-def _named(ticks: Sequence[tuple[str, TickedItem]]) -> str:
-    """Quote some bullets with what the judge says of them."""
-    found = [
-        quoted(text.splitlines()[0]) + (f" ({shortened(tick.critique)})" if tick.critique else "")
-        for text, tick in ticks[:_NAMED]
-    ]
-    more = f" and {len(ticks) - _NAMED} more" if len(ticks) > _NAMED else ""
-    return f"{'; '.join(found)}{more}"
-
-
-def _grade(answer: JudgeAnswer, scale: Scale, *, passed: bool | None) -> Grade:
-    details: dict[str, Any] = {"raw": answer.raw, "scale": scale, "flags": list(answer.flags)}
-    reason = answer.critique or f"The judge answered {answer.raw} on the scale {scale}."
+def _grade(
+    answer: JudgeAnswer, scale: Scale, *, passed: bool | None, threshold: float | None
+) -> Grade:
+    flags = list(answer.flags)
+    details: dict[str, Any] = {"raw": answer.raw, "scale": scale, "flags": flags}
+    if answer.requirements:
+        listed = enumerate(answer.requirements, 1)
+        details["items"] = [each.as_item(number) for number, each in listed]
     if answer.votes:
         details["votes"] = [asdict(each) for each in answer.votes]
-        said = ", ".join("no grade" if each.raw is None else str(each.raw) for each in answer.votes)
-        reason = f"{len(answer.votes)} votes: {said}. {reason}"
+        details["agreement"] = _agreeing(answer) / len(answer.votes)
+        flags += ["scattered"] if _is_scattered(answer) else []
+    said = [_on_scale(answer, scale, threshold), _votes(answer), answer.critique]
     return Grade(
         min(1.0, max(0.0, answer.score)),
         passed,
-        reason,
+        " ".join(filter(None, said)) or f"The judge answered {answer.raw} on the scale {scale}.",
         cause=Cause.ASSERTION if passed is False else None,
         evidence=answer.evidence,
         details=details,
         calls=answer.calls,
     )
+
+
+def _on_scale(answer: JudgeAnswer, scale: Scale, threshold: float | None) -> str:
+    """Say what was given, and what is needed, as in: 3 of 5, needs 4."""
+    if isinstance(answer.raw, str):
+        return ""
+    if scale != "1-5":
+        needs = "" if threshold is None else f", needs {_number(threshold)}"
+        return f"{_number(answer.raw)} of 1{needs}."
+    least = float(_LEAST_PASSING) if threshold is None else 1 + 4 * threshold
+    # Where only whole grades are given, the next one is needed.
+    least = least if answer.votes else math.ceil(round(least, 6))
+    return f"{_number(answer.raw)} of 5, needs {_number(least)}."
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _votes(answer: JudgeAnswer) -> str:
+    """Say how far votes agree, as in: 2 of 3 votes agree (4, 5, 1)."""
+    if not answer.votes:
+        return ""
+    said = ", ".join("no grade" if each.raw is None else _raw(each.raw) for each in answer.votes)
+    agree = "agrees" if _agreeing(answer) == 1 else "agree"
+    return f"{_agreeing(answer)} of {len(answer.votes)} votes {agree} ({said})."
+
+
+def _raw(raw: float | str) -> str:
+    return raw if isinstance(raw, str) else _number(raw)
+
+
+def _agreeing(answer: JudgeAnswer) -> int:
+    """Count the votes that are near the outcome."""
+    scores = (each.score for each in answer.votes if each.score is not None)
+    return sum(abs(score - answer.score) <= _ALIKE for score in scores)
+
+
+def _is_scattered(answer: JudgeAnswer) -> bool:
+    """Whether the grades of votes lie far apart; of pass and fail the count of votes says all."""
+    scores = [each.score for each in answer.votes if each.score is not None]
+    is_graded = not isinstance(answer.raw, str)
+    return is_graded and bool(scores) and max(scores) - min(scores) >= _SCATTERED

@@ -5,6 +5,7 @@ from evals_app.engine.judging.claims import ClaimsKept
 from evals_app.engine.judging.family import kinship_warning
 from evals_app.engine.judging.judge import ModelJudge
 from evals_app.engine.judging.measure import ModelMeasure
+from evals_app.engine.judging.sharing import Sharing
 from evals_app.engine.judging.steps import Recipe, Steps
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "ModelJudge",
     "ModelMeasure",
     "Recipe",
+    "Sharing",
     "Steps",
     "kinship_warning",
 ]

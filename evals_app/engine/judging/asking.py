@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from evals_app.engine.errors import JudgeError, ProviderError
+from evals_app.engine.judging.sharing import Sharing
 from evals_app.engine.llm.call import (
     AssistantMessage,
     ChatMessage,
@@ -37,18 +38,32 @@ _SPREAD = 0.7  # votes that are all alike say no more than one
 class UnreadableError(ValueError):
     """A reply that is no answer; the message is sent back to the model."""
 
+    # What people read where the model does it again; of a script, the message says what to write.
+    twice = "The judge answered off its scale twice, so this says nothing about the agent."
+
+
+class ContradictionError(UnreadableError):
+    """An answer whose verdict does not follow from what it found."""
+
+    twice = "The judge contradicted itself twice, so this says nothing about the agent."
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A question ready to be sent; `nonce` is what its delimiters carry.
 
     `version` goes up with every change of the wording: answers of different versions do not compare.
+    `shared` counts the characters at the beginning of `user` that other questions about the same
+    execution begin with. `script` is what the rules of a scripted judge look at, if that is not all
+    of `user`.
     """
 
     system: str
     user: str
     nonce: str
     version: int
+    shared: int = 0
+    script: str = ""
 
     @property
     def text(self) -> str:
@@ -75,7 +90,7 @@ class Asker:
 
     `secret` is the run's; prompts derive their nonces from it. A script is asked like a model, but
     nothing is repaired: it would say the same again. `is_alone`: its answer is no vote among others,
-    so it had better be the same each time.
+    so it had better be the same each time. `sharing` knows the questions that begin alike.
     """
 
     complete: Complete
@@ -86,6 +101,7 @@ class Asker:
     effort: Effort | None = None
     timeout_s: float = 120.0
     patience_s: float = 600.0
+    sharing: Sharing | None = None
 
     async def ask(
         self,
@@ -114,7 +130,7 @@ class Asker:
             model=model.name,
             purpose=purpose,
             system=prompt.system,
-            messages=(UserMessage(prompt.user),),
+            messages=(UserMessage(self._question(prompt)),),
             schema=schema,
             max_output_tokens=model.max_tokens or max_output_tokens,
             timeout_s=self.timeout_s,
@@ -142,7 +158,7 @@ class Asker:
     ) -> tuple[T, ModelReply]:
         is_doubled = is_repaired = False
         while True:
-            reply = await self.complete(request)
+            reply = await self._complete(prompt, request)
             calls.append(self._kept(prompt, request, reply))
             if reply.stop == "refusal":
                 category = f" ({reply.refusal_category})" if reply.refusal_category else ""
@@ -165,16 +181,26 @@ class Asker:
                 return read(reply.text), reply
             except UnreadableError as exc:
                 problem = shortened(str(exc), _MAX_PROBLEM_CHARS)  # it may name an endless key
-                if is_repaired or self.is_scripted:
-                    raise JudgeError(f"The judge gave no usable verdict: {problem}") from exc
+                if self.is_scripted:
+                    raise JudgeError(problem) from exc
+                if is_repaired:
+                    raise JudgeError(exc.twice) from exc
                 is_repaired = True
                 messages = (*request.messages, *_repair(reply, problem))
                 request = replace(request, messages=messages)
 
+    def _question(self, prompt: Prompt) -> str:
+        return prompt.script if self.is_scripted and prompt.script else prompt.user
+
+    async def _complete(self, prompt: Prompt, request: ModelCall) -> ModelReply:
+        if self.sharing is None or self.is_scripted or not prompt.shared:
+            return await self.complete(request)
+        return await self.sharing.complete(request, shared=prompt.shared, complete=self.complete)
+
     def _kept(self, prompt: Prompt, request: ModelCall, reply: ModelReply) -> JudgeCall:
         """Keep a call for people who ask why."""
         repairs = [m.text for m in request.messages[1:] if isinstance(m, UserMessage)]
-        text = "\n\n".join([prompt.text, *repairs])
+        text = "\n\n".join([prompt.system, self._question(prompt), *repairs])
         return JudgeCall(
             purpose=request.purpose,
             provider=request.provider,

@@ -13,7 +13,8 @@ import re
 from evals_app.engine.folding import INVISIBLE
 
 NAMES = (
-    *("CRITERIA", "REFERENCE", "AGENT_SYSTEM_PROMPT", "TRANSCRIPT", "SUBMISSION"),
+    *("CRITERIA", "REFERENCE", "AGENT_SYSTEM_PROMPT", "TOOLS", "TODAY"),
+    *("TRANSCRIPT", "SUBMISSION"),
     *(
         "EARLIER",
         "QUESTION",
@@ -36,7 +37,7 @@ _LOOK_ALIKE = re.compile(
 
 
 def make_nonce(secret: bytes, *parts: str | int) -> str:
-    """Derive the delimiter of one question; nobody without the secret can tell it."""
+    """Derive a delimiter; nobody without the secret can tell it."""
     # JSON, so that ("a", "bc") and ("ab", "c") differ.
     message = json.dumps(parts).encode()
     return hmac.new(secret, message, hashlib.sha256).hexdigest()[:_NONCE_CHARS]

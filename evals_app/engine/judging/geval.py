@@ -1,4 +1,4 @@
-"""G-Eval: a grade from 1 to 5 by evaluation steps, weighted by how sure the judge is.
+"""G-Eval: a grade by evaluation steps, weighted by how sure the judge is.
 
 Source: Liu et al., G-Eval: NLG Evaluation using GPT-4 with Better Human Alignment (2023).
 """
@@ -15,6 +15,7 @@ from evals_app.engine.judging.composing import NO_CONTEXT
 from evals_app.engine.judging.dialogue import as_shown, dialogue
 from evals_app.engine.judging.evidence import check_quotes
 from evals_app.engine.judging.inquiry import Inquiry
+from evals_app.engine.judging.prompt import BY_REQUIREMENTS, FORM, GRADED, SCORE_KEY
 from evals_app.engine.judging.steps import FIELDS, Recipe, Steps
 from evals_app.engine.judging.transcript import MAX_TRANSCRIPT_CHARS, Piece, cut
 from evals_app.engine.judging.verdict import Verdict, read_scripted, read_verdict, verdict_schema
@@ -30,6 +31,7 @@ from evals_app.engine.judging.votes import (
 from evals_app.engine.judging.weighting import expected_grade, grade_probabilities
 from evals_app.engine.trial import JudgeCall
 
+_GRADES: dict[Scale, range] = {"1-5": range(1, 6), "0-10": range(11)}
 TOP_LOGPROBS = 20  # as many as APIs name
 _NOTHING = "(empty)"
 
@@ -39,29 +41,25 @@ one after the other.
 
 - Length, tone, formatting, confidence and claimed authority earn nothing unless {yardstick} ask for \
 them.
-- If what is shown does not decide it, the verdict is cannot_grade. Do not guess."""
+- Decide by what is shown, not by what you know about the subject yourself.
+- First list, as requirements, what {yardstick} ask for. For each, copy the passage that decides it, \
+letter by letter, two sentences at most, and name the block it stands in; if no passage bears on it, \
+set absent to true and leave quote and where empty. Say whether it is met: "yes", "no", or \
+"undecided" if what is shown does not decide it. Met only in part is "no"."""
 
 _SCALES: dict[Scale, str] = {
-    "1-5": """\
+    "1-5": f"""\
 The scale, as score: 5 fully meets them, 4 mostly, 3 partially, 2 mostly fails them, 1 completely \
-fails them. The verdict is "graded", or "cannot_grade"; then the score is ignored.""",
-    "pass_fail": """\
-The verdict is "pass" if all of them are met without exception, "fail" if not, or "cannot_grade".""",
+fails them. {GRADED}""",
+    "0-10": f"""\
+The scale, as score: a whole number from 0, does not meet them at all, to 10, fully meets them. \
+{GRADED}""",
+    "pass_fail": BY_REQUIREMENTS,
 }
-
-_FORM = """\
-Answer with one JSON object and nothing around it, its keys in this order:
-- evidence: a list of {"quote", "bears_on"}. Each quote is copied letter by letter from a block, at \
-most two sentences long; bears_on names the step in a few words.
-- critique: one or two plain sentences for a reader who does not program: what was asked, what was \
-found, why this verdict.
-- injection_suspected: true or false.
-- verdict: as above."""
-_SCORE_KEY = "\n- score: as above."
 
 
 async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: Steps) -> Measured:
-    """Grade by steps: the score is (E - 1) / 4, E the expected grade; strict, 1 or 0.
+    """Grade by steps: the score is E, the expected grade, moved to 0..1; strict, 1 or 0.
 
     E is weighted by the probabilities of the grades where the API tells them, else it is the mean of
     the votes, else the one grade.
@@ -71,10 +69,11 @@ async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: 
     """
     if "retrieval_context" in question.shown and question.view.retrieved() is None:
         return NO_CONTEXT
-    recipe = Recipe(question.criteria, question.shown, str(inquiry.asker.model))
+    model = str(inquiry.asker.model)
+    recipe = Recipe(question.criteria, question.shown, model, scale=question.scale)
     used = question.steps or await steps.of(recipe, inquiry)
     prompt, pieces = _prompt(question, used, inquiry)
-    grading = _Grading(prompt, "pass_fail" if question.is_strict else "1-5")
+    grading = _Grading(prompt, question.scale)
     ballots = await grading.hold(inquiry.asker, votes=question.votes)
     inquiry.calls += calls_of(ballots)
     verdict, how = grading.outcome(ballots, of=question.votes)
@@ -82,6 +81,7 @@ async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: 
         each.answer.injection_suspected for each in ballots if each.answer
     )
     evidence = check_quotes(verdict.quotes, pieces)
+    requirements = verdict.with_evidence(evidence)
     # What a user says, and what the case gives, may well speak of judges.
     seen = [piece.text for piece in pieces if piece.speaker == "CHUNKS"]
     details = {
@@ -91,7 +91,10 @@ async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: 
         "steps": list(used),
         "steps_from": "check" if question.steps else "criteria",
         "shown": list(question.shown),
-        "flags": inquiry.flags(question.view, seen=seen, evidence=evidence),
+        "flags": inquiry.flags(
+            question.view, seen=seen, evidence=evidence if verdict.wants_quotes else None
+        ),
+        "items": [each.as_item(number) for number, each in enumerate(requirements, 1)],
     }
     return Measured(
         score=verdict.score, reason=verdict.critique, evidence=evidence, details=details
@@ -130,11 +133,14 @@ class _Grading:
             schema=verdict_schema(self.scale),
             read=partial(read, scale=self.scale),
             purpose="G-Eval",
-            top_logprobs=TOP_LOGPROBS if self.scale == "1-5" else None,
+            top_logprobs=None if self.scale == "pass_fail" else TOP_LOGPROBS,
         )
-        if self.scale == "1-5" and self.probabilities is None:
+        if self.scale != "pass_fail" and self.probabilities is None:
             told = grade_probabilities(
-                asked.reply.text, asked.reply.logprobs, written=asked.answer.raw
+                asked.reply.text,
+                asked.reply.logprobs,
+                written=asked.answer.raw,
+                grades=_GRADES[self.scale],
             )
             self.probabilities = told or {}  # those asked side by side later change nothing
         return asked.answer, asked.calls
@@ -162,7 +168,8 @@ class _Grading:
         elif len(grades) > 1:
             how["deviation"] = stdev(grades)
         nearest = min(verdicts, key=lambda each: abs(float(each.raw) - expected))
-        return replace(nearest, raw=expected, score=(expected - 1) / 4), how
+        least, most = _GRADES[self.scale][0], _GRADES[self.scale][-1]
+        return replace(nearest, raw=expected, score=(expected - least) / (most - least)), how
 
 
 def _prompt(
@@ -174,12 +181,12 @@ def _prompt(
     criteria = inquiry.escaped(question.criteria)
     yardstick = "CRITERIA and STEPS" if criteria.strip() else "STEPS"
     seen = "; ".join(FIELDS[name] for name in FIELDS if name in question.shown)
-    form = _FORM if question.is_strict else _FORM + _SCORE_KEY
-    scale = _SCALES["pass_fail" if question.is_strict else "1-5"]
+    form = FORM.format(order=yardstick, language=yardstick)
+    rules = _RULES.format(yardstick=yardstick, fields=seen)
     prompt = inquiry.prompt(
         "geval",
-        rules="\n\n".join([_RULES.format(yardstick=yardstick, fields=seen), scale]),
-        form=form,
+        rules=f"{rules}\n\n{_SCALES[question.scale]}",
+        form=form if question.scale == "pass_fail" else form + SCORE_KEY,
         blocks={"CRITERIA": criteria, "STEPS": numbered} | fields,
     )
     replies = dialogue(question.view).replies

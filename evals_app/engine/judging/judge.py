@@ -67,7 +67,7 @@ class ModelJudge:
             self.askers,
             question.view,
             is_suspected=any(each.answer and each.answer.injection_suspected for each in ballots),
-            evidence=evidence,
+            evidence=evidence if verdict.wants_quotes else None,
         )
         return JudgeAnswer(
             raw=verdict.raw,
@@ -77,6 +77,7 @@ class ModelJudge:
             flags=flags,
             calls=calls_of(ballots),
             votes=votes,
+            requirements=verdict.with_evidence(evidence),
         )
 
     async def tick_off(self, question: ChecklistQuestion) -> ChecklistAnswer:

@@ -8,7 +8,7 @@ from typing import Annotated, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from evals_app.engine.aids import ShownField
+from evals_app.engine.aids import Scale, ShownField
 from evals_app.engine.judging.asking import UnreadableError
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.objects import checked, object_schema, read_object
@@ -29,10 +29,12 @@ FIELDS: dict[ShownField, str] = {
 
 _RULES = """\
 You write the steps by which a grader will grade answers of an AI agent against CRITERIA, on a scale \
-from 1 to 5. The grader sees {fields}, nothing else.
+{scale}. The grader sees {fields}, nothing else.
 
 Write 3 or 4 steps, each one sentence that says what to look at and what counts. Together they cover \
 CRITERIA and add nothing. The last one says how to come to a grade. Do not grade anything yourself."""
+
+_SCALES: dict[Scale, str] = {"1-5": "from 1 to 5", "0-10": "from 0 to 10"}
 
 _FORM = """\
 Answer with one JSON object and nothing around it, its keys in this order:
@@ -66,11 +68,14 @@ class Recipe:
     shown: tuple[ShownField, ...]
     model: str
     version: int = STEPS_VERSION
+    scale: Scale = "1-5"
 
     @property
     def key(self) -> str:
         """Give the SHA-256 by which they are known."""
         parts = [self.criteria, sorted(self.shown), self.model, self.version]
+        if self.scale == "0-10":  # before there was a choice, all were written for 1 to 5
+            parts.append(self.scale)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -119,7 +124,7 @@ async def write_steps(recipe: Recipe, inquiry: Inquiry) -> tuple[str, ...]:
     fields = "; ".join(FIELDS[name] for name in FIELDS if name in recipe.shown)
     prompt = inquiry.prompt(
         "evaluation_steps",
-        rules=_RULES.format(fields=fields),
+        rules=_RULES.format(fields=fields, scale=_SCALES.get(recipe.scale, _SCALES["1-5"])),
         form=_FORM,
         blocks={"CRITERIA": inquiry.escaped(recipe.criteria)},
         takes_advice=False,

@@ -1,66 +1,104 @@
 """What a judge model must answer, and how an answer is read.
 
 Every reply is validated, also where an API promises to keep to a schema. The keys stand in the order
-in which a model should think: evidence first, the verdict last.
+in which a model should think: what the criteria require comes first, the verdict last. Pass or fail
+follows from the requirements; a judge that then says something else has contradicted itself.
 """
 
-import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from evals_app.engine.aids import Scale
+from evals_app.engine.aids import Requirement, Scale
 from evals_app.engine.errors import JudgeError
-from evals_app.engine.judging.asking import UnreadableError
+from evals_app.engine.judging.asking import ContradictionError, UnreadableError
 from evals_app.engine.judging.objects import checked, last_object, object_schema, read_object
 from evals_app.engine.judging.transcript import cut
+from evals_app.engine.trial import Evidence
 
-_SCORES: dict[Scale, list[int]] = {"1-5": [1, 2, 3, 4, 5], "0-1": list(range(11)), "pass_fail": []}
-_VERDICTS: dict[Scale, list[str]] = {
-    "1-5": ["graded", "cannot_grade"],
-    "0-1": ["graded", "cannot_grade"],
-    "pass_fail": ["pass", "fail", "cannot_grade"],
+_SCORES: dict[Scale, list[int]] = {
+    "pass_fail": [],
+    "1-5": [1, 2, 3, 4, 5],
+    "0-1": list(range(11)),
+    "0-10": list(range(11)),
 }
-_MAX_QUOTES = 20
+_MET: dict[str, bool | None] = {"yes": True, "no": False, "undecided": None}
+_MOST_SHOWN = 20
 MAX_CHARS = 2000  # of a critique, or a quote: what a person reads
 SCRIPTED_CRITIQUE = "Scripted verdict."
+_SCRIPTED: dict[str, Any] = {
+    "requirements": [],
+    "critique": SCRIPTED_CRITIQUE,
+    "injection_suspected": False,
+}
+_SCRIPTED_REQUIREMENT = {"absent": False, "quote": "", "where": "", "met": "yes"}
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judge decided; `raw` is on the scale, `score` in 0..1."""
+    """What a judge decided; `raw` is on the scale, `score` in 0..1.
+
+    The evidence of `requirements` has not been looked up yet.
+    """
 
     raw: float | str
     score: float
     critique: str
-    quotes: tuple[tuple[str, str], ...] = ()
+    requirements: tuple[Requirement, ...] = ()
     injection_suspected: bool = False
 
+    @property
+    def quotes(self) -> tuple[tuple[str, str], ...]:
+        """Give each quote with what it bears on."""
+        return tuple(
+            (each.evidence.quote, each.text) for each in self.requirements if each.evidence
+        )
 
-class _Quote(BaseModel):
+    @property
+    def wants_quotes(self) -> bool:
+        """Whether there is anything that could be quoted."""
+        is_absent = [each.is_absent for each in self.requirements]
+        return not is_absent or not all(is_absent)
+
+    def with_evidence(self, evidence: Sequence[Evidence]) -> tuple[Requirement, ...]:
+        """Give the requirements with their quotes as they were looked up, in the order of `quotes`."""
+        left = iter(evidence)
+        return tuple(
+            replace(each, evidence=next(left)) if each.evidence else each
+            for each in self.requirements
+        )
+
+
+class _Requirement(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
+    requirement: str
+    absent: bool
     quote: str
-    bears_on: str
+    where: str
+    met: Literal["yes", "no", "undecided"]
 
 
 class _Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    evidence: list[_Quote]
+    requirements: list[_Requirement]
     critique: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
     injection_suspected: bool
 
 
-class _FivePoints(_Answer):
+class _Graded(_Answer):
     verdict: Literal["graded", "cannot_grade"]
+
+
+class _FivePoints(_Graded):
     score: Annotated[int, Field(ge=1, le=5)]
 
 
-class _Tenths(_Answer):
-    verdict: Literal["graded", "cannot_grade"]
+class _Tenths(_Graded):
     score: Annotated[int, Field(ge=0, le=10)]
 
 
@@ -68,22 +106,31 @@ class _PassFail(_Answer):
     verdict: Literal["pass", "fail", "cannot_grade"]
 
 
-_ANSWERS: dict[Scale, type[_FivePoints | _Tenths | _PassFail]] = {
+_AnyAnswer = _PassFail | _FivePoints | _Tenths
+_ANSWERS: dict[Scale, type[_AnyAnswer]] = {
+    "pass_fail": _PassFail,
     "1-5": _FivePoints,
     "0-1": _Tenths,
-    "pass_fail": _PassFail,
+    "0-10": _Tenths,
 }
 
 
 def verdict_schema(scale: Scale) -> dict[str, Any]:
     """Give the JSON Schema of an answer; a scale is an enum, since APIs do not enforce ranges."""
     text = {"type": "string"}
-    quote = object_schema({"quote": text, "bears_on": text})
+    requirement = {
+        "requirement": text,
+        "absent": {"type": "boolean"},
+        "quote": text,
+        "where": text,
+        "met": text | {"enum": list(_MET)},
+    }
+    words = ["pass", "fail"] if scale == "pass_fail" else ["graded"]
     properties: dict[str, Any] = {
-        "evidence": {"type": "array", "items": quote},
+        "requirements": {"type": "array", "items": object_schema(requirement)},
         "critique": text,
         "injection_suspected": {"type": "boolean"},
-        "verdict": text | {"enum": _VERDICTS[scale]},
+        "verdict": text | {"enum": [*words, "cannot_grade"]},
     }
     if _SCORES[scale]:
         properties["score"] = {"type": "integer", "enum": _SCORES[scale]}
@@ -94,24 +141,76 @@ def read_verdict(text: str, scale: Scale) -> Verdict:
     """Read a reply: the last balanced JSON object in it.
 
     Raises:
-        UnreadableError: there is none, or it is not of the schema.
+        UnreadableError: there is none, it is not of the schema, or it contradicts itself.
         JudgeError: it says that it cannot grade.
     """
     data = read_object(text)
-    if data.get("verdict") == "cannot_grade":
+    refuse_verdict_first(data, after="requirements")
+    answer = _checked(data, scale)
+    if not answer.requirements:
+        raise UnreadableError("requirements: list what the criteria require, at least one thing.")
+    if problem := _contradiction(answer, scale):
+        raise ContradictionError(problem)
+    return _verdict(answer, scale)
+
+
+def refuse_verdict_first(data: Mapping[str, Any], *, after: str) -> None:
+    """Refuse a verdict that is written before what it rests on: it was not reasoned, but guessed.
+
+    Raises:
+        UnreadableError: it is.
+    """
+    keys = list(data)
+    for key in ("verdict", "score"):
+        if key in keys and after in keys and keys.index(key) < keys.index(after):
+            raise UnreadableError(f"{key} stands before {after}. Write {after} first.")
+
+
+def _checked(data: Mapping[str, Any], scale: Scale) -> _AnyAnswer:
+    if data.get("verdict") == "cannot_grade" and _SCORES[scale]:
         # Its score is ignored, so it need not be on the scale.
-        data = data | {"score": _SCORES[scale][0]} if _SCORES[scale] else data
-    answer = checked(_ANSWERS[scale], data)
+        data = {**data, "score": _SCORES[scale][0]}
+    return checked(_ANSWERS[scale], dict(data))
+
+
+def _verdict(answer: _AnyAnswer, scale: Scale) -> Verdict:
     critique = cut(answer.critique, MAX_CHARS)
     if answer.verdict == "cannot_grade":
         raise JudgeError(f"The judge cannot grade this: {critique}")
     score = None if isinstance(answer, _PassFail) else answer.score
     raw, graded = _on_scale(scale, answer.verdict, score)
-    quotes = tuple(
-        (each.quote[:MAX_CHARS], each.bears_on[:MAX_CHARS])
-        for each in answer.evidence[:_MAX_QUOTES]
+    requirements = tuple(map(_requirement, answer.requirements[:_MOST_SHOWN]))
+    return Verdict(raw, graded, critique, requirements, answer.injection_suspected)
+
+
+def _contradiction(answer: _AnyAnswer, scale: Scale) -> str:
+    """Say how a verdict contradicts the requirements that it follows from; empty if it does not."""
+    met = {each.met for each in answer.requirements}
+    if isinstance(answer, _PassFail):
+        follows = "fail" if "no" in met else "cannot_grade" if "undecided" in met else "pass"
+        is_right = answer.verdict == follows
+        return "" if is_right else f"From its requirements follows {follows}, not {answer.verdict}."
+    if answer.verdict == "cannot_grade":
+        return "" if "undecided" in met else "No requirement is undecided, so it can be graded."
+    lowest, highest = _SCORES[scale][0], _SCORES[scale][-1]
+    if met == {"undecided"}:
+        return "All requirements are undecided, so there is nothing to grade."
+    if met == {"yes"} and answer.score == lowest:
+        return f"All requirements are met, and the score is the lowest, {lowest}."
+    if met == {"no"} and answer.score == highest:
+        return f"No requirement is met, and the score is the highest, {highest}."
+    return ""
+
+
+def _requirement(given: _Requirement) -> Requirement:
+    text, quote = given.requirement.strip()[:MAX_CHARS], given.quote[:MAX_CHARS]
+    return Requirement(
+        text=text,
+        is_met=_MET[given.met],
+        is_absent=given.absent,
+        where=given.where.strip()[:MAX_CHARS],
+        evidence=Evidence(quote, bears_on=text) if quote.strip() else None,
     )
-    return Verdict(raw, graded, critique, quotes, answer.injection_suspected)
 
 
 def read_scripted(text: str, scale: Scale) -> Verdict:
@@ -122,7 +221,8 @@ def read_scripted(text: str, scale: Scale) -> Verdict:
         JudgeError: it is `cannot_grade`.
     """
     bare = text.strip().strip("\"'`.").strip().lower()
-    if bare == "cannot_grade" or bare in _VERDICTS[scale][:-1]:
+    words = {"cannot_grade", "pass", "fail"} if scale == "pass_fail" else {"cannot_grade"}
+    if bare in words:
         data: dict[str, Any] | None = {"verdict": bare}
     elif re.fullmatch(r"[0-9]{1,2}", bare):
         data = {"score": int(bare)}
@@ -134,20 +234,39 @@ def read_scripted(text: str, scale: Scale) -> Verdict:
         data = {"verdict": "graded"} | data
     if isinstance(said := data.get("critique"), str) and said.strip():
         data = data | {"critique": f"{SCRIPTED_CRITIQUE[:-1]}: {said.strip()}"}
-    defaults = {"evidence": [], "critique": SCRIPTED_CRITIQUE, "injection_suspected": False}
-    evidence = data.get("evidence")
-    if isinstance(evidence, list):
-        bears_on = {"bears_on": ""}
-        defaults["evidence"] = [bears_on | e if isinstance(e, dict) else e for e in evidence]
-        data = {key: value for key, value in data.items() if key != "evidence"}
+    if "evidence" in data:
+        data = _with_requirements(data)
+    if isinstance(listed := data.get("requirements"), list):
+        filled = [_SCRIPTED_REQUIREMENT | e if isinstance(e, dict) else e for e in listed]
+        data = data | {"requirements": filled}
     try:
-        return read_verdict(json.dumps(defaults | data), scale)
+        answer = _checked(_SCRIPTED | data, scale)
     except UnreadableError:
         _refuse_scripted(text, scale)
+    return _verdict(answer, scale)
+
+
+def _with_requirements(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the reply of a script that only quotes, as scripts did before version 2 of the prompt."""
+    evidence = data["evidence"]
+    if not isinstance(evidence, list) or not all(isinstance(each, dict) for each in evidence):
+        return dict(data)  # refused as an unknown key
+    met = "no" if data.get("verdict") == "fail" else "yes"
+    listed = [
+        {"requirement": each.get("bears_on", ""), "quote": each.get("quote", ""), "met": met}
+        for each in evidence
+    ]
+    rest = {key: value for key, value in data.items() if key != "evidence"}
+    return {"requirements": listed, **rest}
 
 
 def _refuse_scripted(text: str, scale: Scale) -> NoReturn:
-    names = {"1-5": "1 to 5", "0-1": "tenths from 0 to 10", "pass_fail": "pass or fail"}
+    names: dict[Scale, str] = {
+        "pass_fail": "pass or fail",
+        "1-5": "1 to 5",
+        "0-1": "tenths from 0 to 10",
+        "0-10": "0 to 10",
+    }
     found = text.strip()[:80]
     raise UnreadableError(
         f"The scripted judge answered {found!r}; on the scale {scale} it answers {names[scale]},"
@@ -158,4 +277,6 @@ def _refuse_scripted(text: str, scale: Scale) -> NoReturn:
 def _on_scale(scale: Scale, verdict: str, score: int | None) -> tuple[float | str, float]:
     if score is None:
         return verdict, 1.0 if verdict == "pass" else 0.0
-    return (score, (score - 1) / 4) if scale == "1-5" else (score / 10, score / 10)
+    if scale == "1-5":
+        return score, (score - 1) / 4
+    return (score if scale == "0-10" else score / 10), score / 10

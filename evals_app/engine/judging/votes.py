@@ -93,7 +93,7 @@ def calls_of(ballots: Sequence[Ballot[T]]) -> tuple[JudgeCall, ...]:
 def votes_of(ballots: Sequence[Ballot[Verdict]]) -> tuple[Vote, ...]:
     """Give the votes for people."""
     return tuple(
-        Vote(each.model, each.answer.raw, each.answer.critique)
+        Vote(each.model, each.answer.raw, each.answer.critique, each.answer.score)
         if each.answer is not None
         else Vote(each.model, None, str(each.problem))
         for each in ballots

@@ -9,15 +9,14 @@ from collections.abc import Sequence
 
 from evals_app.engine.llm.call import TokenLogprob
 
-_GRADES = {str(grade): grade for grade in range(1, 6)}
 _LEAST_MASS = 0.5
 _SCORE_KEY = re.compile(r'"score"\s*:\s*')
 
 
 def grade_probabilities(
-    text: str, logprobs: Sequence[TokenLogprob], *, written: float | str
+    text: str, logprobs: Sequence[TokenLogprob], *, written: float | str, grades: range
 ) -> dict[int, float] | None:
-    """Give the probability of each grade 1 to 5 at the last `"score":`, unscaled.
+    """Give the probability of each of the grades at the last `"score":`, unscaled.
 
     None if it is not the grade that was `written`, if the tokens say nothing about that place, or
     if less than half of the mass is on grades.
@@ -29,10 +28,11 @@ def grade_probabilities(
     token = next((each for each in logprobs if _covers(each, place)), None)
     if token is None:
         return None
+    by_word = {str(grade): grade for grade in grades}
     found: dict[int, float] = {}
     # The token that was written need not be among those that are named beside it.
     for word, logprob in {token.token: token.logprob, **dict(token.top)}.items():
-        grade = _GRADES.get(word.strip())
+        grade = by_word.get(word.strip())
         if grade is not None:
             # In this order what is no number stays none, and nothing is made of it.
             found[grade] = found.get(grade, 0.0) + math.exp(min(logprob, 0.0))
@@ -44,6 +44,6 @@ def _covers(token: TokenLogprob, place: int) -> bool:
 
 
 def expected_grade(probabilities: dict[int, float]) -> float:
-    """Give sum(p * grade) / sum(p), from 1 to 5."""
+    """Give sum(p * grade) / sum(p)."""
     mass = sum(probabilities.values())
     return sum(p * grade for grade, p in probabilities.items()) / mass

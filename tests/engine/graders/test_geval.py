@@ -30,7 +30,7 @@ def test_the_judge_is_asked_as_the_options_say() -> None:
         criteria="Is kind",
         steps=("Look.",),
         shown=("actual_output", "input"),
-        is_strict=True,
+        scale="pass_fail",
         votes=3,
     )
     assert grader.asks() == 3

@@ -12,6 +12,7 @@ from evals_app.engine.aids import (
     Judge,
     JudgeAnswer,
     JudgeQuestion,
+    Requirement,
     Tick,
     TickedItem,
     Vote,
@@ -101,16 +102,19 @@ async def test_the_judge_is_asked_about_what_the_view_shows() -> None:
 
     await LlmJudge(criteria="Is polite").judge(view, judge, key="0/1", threshold=None)
 
-    assert judge.asked == [JudgeQuestion("Is polite", "1-5", view, key="0/1", reference="Hello")]
+    assert judge.asked == [
+        JudgeQuestion("Is polite", "pass_fail", view, key="0/1", reference="Hello")
+    ]
 
 
 async def test_what_the_judge_found_is_kept() -> None:
     evidence = (Evidence("Hi", turn=1, is_verified=True),)
     judge = FakeJudge(4, 0.75, evidence=evidence, flags=("injection",), calls=(CALL,))
 
-    grade = await LlmJudge(criteria="x").judge(view_of("Hi"), judge, key="k", threshold=None)
+    check = LlmJudge(criteria="x", scale="1-5")
+    grade = await check.judge(view_of("Hi"), judge, key="k", threshold=None)
 
-    assert grade.reason == "Because."
+    assert grade.reason == "4 of 5, needs 3. Because."
     assert grade.evidence == evidence
     assert grade.details == {"raw": 4, "scale": "1-5", "flags": ["injection"]}
     assert grade.calls == (CALL,)
@@ -126,24 +130,136 @@ async def test_a_judge_without_a_verdict_is_left_to_the_caller() -> None:
 
 
 async def test_votes_are_asked_for_and_told() -> None:
-    votes = (Vote("a/b", 4, "Fine."), Vote("a/b", None, "Refused."), Vote("a/b", 5, "Great."))
+    votes = (
+        Vote("a/b", 4, "Fine.", 0.75),
+        Vote("a/b", None, "Refused."),
+        Vote("a/b", 5, "Great.", 1.0),
+    )
     judge = FakeJudge(4.5, 0.875, votes=votes)
+    check = LlmJudge(criteria="x", scale="1-5", votes=3)
 
-    grade = await LlmJudge(criteria="x", votes=3).judge(view_of(), judge, key="k", threshold=None)
+    grade = await check.judge(view_of(), judge, key="k", threshold=None)
 
     assert judge.asked[0].votes == 3
-    assert grade.reason == "3 votes: 4, no grade, 5. Because."
-    assert grade.details["votes"] == [
-        {"model": "a/b", "raw": 4, "critique": "Fine."},
-        {"model": "a/b", "raw": None, "critique": "Refused."},
-        {"model": "a/b", "raw": 5, "critique": "Great."},
-    ]
+    assert grade.reason == "4.5 of 5, needs 3. 2 of 3 votes agree (4, no grade, 5). Because."
+    assert [each["raw"] for each in grade.details["votes"]] == [4, None, 5]
+    assert grade.details["agreement"] == pytest.approx(2 / 3)
+    assert "scattered" not in grade.details["flags"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "score", "scores", "flags"),
+    [
+        pytest.param(0.7, 0.7, (1.0, 0.0, 0.7), ["scattered"], id="far apart"),
+        pytest.param(0.7, 0.7, (0.8, 0.6, 0.7), [], id="near each other"),
+        pytest.param("pass", 1.0, (1.0, 0.0, 1.0), [], id="pass and fail are counted"),
+    ],
+)
+async def test_votes_that_lie_far_apart_are_flagged(
+    raw: float | str, score: float, scores: tuple[float, ...], flags: list[str]
+) -> None:
+    votes = tuple(Vote("a/b", each, "So.", each) for each in scores)
+    check = LlmJudge(criteria="x", scale="0-1", votes=3)
+
+    grade = await check.judge(
+        view_of(), FakeJudge(raw, score, votes=votes), key="k", threshold=None
+    )
+
+    assert grade.details["flags"] == flags
+
+
+@pytest.mark.parametrize(
+    ("scale", "raw", "score", "threshold", "begin"),
+    [
+        pytest.param("1-5", 3, 0.5, 0.75, "3 of 5, needs 4. Because.", id="by its threshold"),
+        pytest.param(
+            "1-5", 3, 0.5, 0.6, "3 of 5, needs 4. Because.", id="of whole grades the next"
+        ),
+        pytest.param("1-5", 2, 0.25, None, "2 of 5, needs 3. Because.", id="by the scale"),
+        pytest.param("0-1", 0.7, 0.7, 0.8, "0.7 of 1, needs 0.8. Because.", id="tenths"),
+        pytest.param("0-1", 0.7, 0.7, None, "0.7 of 1. Because.", id="nothing is needed"),
+        pytest.param("pass_fail", "fail", 0.0, None, "Because.", id="pass or fail"),
+    ],
+)
+async def test_a_reason_says_what_was_given_and_what_is_needed(
+    scale: str, raw: float | str, score: float, threshold: float | None, begin: str
+) -> None:
+    grade = await graded(FakeJudge(raw, score), {"scale": scale, "threshold": threshold})
+
+    assert grade.reason == begin
+
+
+def test_what_is_long_is_not_put_before_every_reason() -> None:
+    criteria = "Names the amount of the refund and says when it arrives. " * 9
+
+    assert len(LlmJudge(criteria=criteria).summary()) < 80
+    assert len(Rubric(criteria=criteria).summary()) < 80
+
+
+async def test_what_is_required_is_kept_for_the_review_page() -> None:
+    found = Requirement("Names the day", is_met=False, is_absent=True)
+
+    grade = await graded(FakeJudge("fail", 0.0, requirements=(found,)), {})
+
+    (item,) = grade.details["items"]
+    assert (item["text"], item["verdict"]) == ("Names the day", "fail")
+    assert item["note"]
+
+
+async def test_the_judge_is_told_what_the_author_means_by_a_grade() -> None:
+    judge = FakeJudge(4, 0.75)
+
+    await graded(judge, {"scale": "1-5", "anchors": {5: "kind", "1": "rude"}})
+
+    assert judge.asked[0].anchors == {5: "kind", 1: "rude"}
+
+
+@pytest.mark.parametrize(
+    ("options", "is_advised"),
+    [
+        pytest.param({}, False, id="pass or fail"),
+        pytest.param({"scale": "1-5"}, True, id="grades without a meaning"),
+        pytest.param({"scale": "1-5", "anchors": {"5": "kind"}}, False, id="with one"),
+        pytest.param({"scale": "0-1"}, False, id="tenths"),
+    ],
+)
+def test_grades_without_a_meaning_are_advised_against(
+    *, options: dict[str, Any], is_advised: bool
+) -> None:
+    check = LlmJudge.model_validate({"criteria": "x", **options})
+
+    assert bool(check.advice()) is is_advised
+    assert check.warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        pytest.param({"anchors": {5: "kind"}}, "1-5", id="another scale"),
+        pytest.param({"scale": "1-5", "anchors": {6: "too kind"}}, "anchors.6", id="no such grade"),
+        pytest.param({"scale": "1-5", "anchors": {5: ""}}, "anchors.5", id="no words"),
+        pytest.param({"scale": "1-5", "anchors": ["kind"]}, "anchors", id="a list"),
+        pytest.param({"scale": "0-10"}, "scale", id="a scale of others"),
+    ],
+)
+def test_anchors_fit_their_scale(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValidationError, match=says):
+        LlmJudge.model_validate({"criteria": "x", **options})
+
+
+@pytest.mark.parametrize(
+    ("criteria", "can_fail"),
+    [("Is polite", True), (" ", False), ("\n\t", False)],
+    ids=["some", "a space", "other blanks"],
+)
+def test_blank_criteria_cannot_fail(*, criteria: str, can_fail: bool) -> None:
+    assert (LlmJudge(criteria=criteria).cannot_fail() is None) is can_fail
 
 
 @pytest.mark.parametrize(
     ("kind", "options", "scale"),
     [
-        pytest.param("llm_judge", {}, "1-5", id="default"),
+        pytest.param("llm_judge", {}, "pass_fail", id="default"),
         pytest.param("llm-rubric", {}, "pass_fail", id="alias"),
         pytest.param("llm_rubric", {}, "pass_fail", id="alias with underscore"),
         pytest.param("llm-rubric", {"scale": "0-1"}, "0-1", id="what is written wins"),

@@ -45,12 +45,29 @@ def text_of(call: ModelCall) -> str:
     return "\n\n".join(each.text for each in call.messages if isinstance(each, UserMessage))
 
 
-def verdict(score: int | None = 4, **changes: Any) -> str:
+def required(
+    met: str = "yes", quote: str = "comes on Friday", text: str = "date", where: str = "turn 2"
+) -> dict[str, Any]:
+    """Write what a judge finds of a requirement; without a quote there is nothing to quote."""
+    return {
+        "requirement": text,
+        "absent": not quote,
+        "quote": quote,
+        "where": where if quote else "",
+        "met": met,
+    }
+
+
+def verdict(score: int | None = 4, *met: str, **changes: Any) -> str:
+    """Write a reply; what is required is `met` as the verdict says, unless it is given."""
+    word = changes.get("verdict", "graded")
+    usual = "undecided" if word == "cannot_grade" else "no" if word == "fail" else "yes"
+    usual = "no" if score == 1 and usual == "yes" else usual
     data = {
-        "evidence": [{"quote": "comes on Friday", "bears_on": "date"}],
+        "requirements": [required(each) for each in met or (usual,)],
         "critique": "Names the date.",
         "injection_suspected": False,
-        "verdict": "graded",
+        "verdict": word,
     }
     return json.dumps(data | ({} if score is None else {"score": score}) | changes)
 

@@ -152,7 +152,7 @@ async def test_cut_off_and_unreadable_are_each_forgiven_once() -> None:
 @pytest.mark.parametrize(
     ("replies", "says"),
     [
-        pytest.param([reply("a"), reply("b")], "no usable verdict: That is", id="unreadable twice"),
+        pytest.param([reply("a"), reply("b")], "off its scale twice", id="unreadable twice"),
         pytest.param([reply(stop="length")] * 2, "cut off twice, at 8,192", id="cut off twice"),
         pytest.param(
             [reply(stop="refusal", refusal_category="cyber")],
@@ -186,7 +186,7 @@ async def test_what_was_paid_before_the_provider_failed_is_kept() -> None:
 async def test_a_script_is_not_asked_to_repair_its_answer() -> None:
     model = FakeModel(reply("Four."))
 
-    with pytest.raises(JudgeError, match="no usable verdict") as failed:
+    with pytest.raises(JudgeError, match="no number") as failed:
         await ask(model, is_scripted=True)
 
     assert [call.is_scripted for call in failed.value.calls] == [True]

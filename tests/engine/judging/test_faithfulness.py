@@ -264,7 +264,7 @@ async def test_all_quotes_made_up_is_flagged() -> None:
 
 
 async def test_a_judge_that_answers_off_the_schema_twice_gives_no_score() -> None:
-    with pytest.raises(JudgeError, match="no usable verdict"):
+    with pytest.raises(JudgeError, match="twice"):
         await measured(CLAIMS, verdicts("true"), verdicts("true"))
 
 

@@ -11,6 +11,7 @@ from evals_app.engine.judging.geval import measure_by_steps
 from evals_app.engine.judging.steps import Recipe, Steps
 from evals_app.engine.llm.call import ModelReply, TokenLogprob
 from evals_app.engine.trial import Cause, View
+from tests.engine.judging.makers import required
 from tests.engine.judging.measuring import (
     PlayedModel,
     make_inquiry,
@@ -26,8 +27,10 @@ def graded(score: int | str = 4, **changes: Any) -> dict[str, Any]:
     verdict = (
         {"verdict": score} if isinstance(score, str) else {"verdict": "graded", "score": score}
     )
+    met = "undecided" if changes.get("verdict") == "cannot_grade" else "yes"
+    met = "no" if score in (1, "fail") and met == "yes" else met
     said = {
-        "evidence": [{"quote": "within 30 days", "bears_on": "days"}],
+        "requirements": [required(met, "within 30 days", "days")],
         "critique": f"It gets a {score}.",
         "injection_suspected": False,
     }
@@ -37,12 +40,12 @@ def graded(score: int | str = 4, **changes: Any) -> dict[str, Any]:
 def told(score: int, **probabilities: float) -> ModelReply:
     """Write a reply whose API tells how likely each grade was: `told(4, p4=0.6, p5=0.4)`."""
     text = json.dumps(graded(score))
-    place = text.rindex(str(score))
+    place = text.rindex(f": {score}}}") + 2
     top = tuple((word[1:], math.log(p)) for word, p in probabilities.items())
     tokens = (
         TokenLogprob(0, text[:place], 0.0),
         TokenLogprob(place, str(score), dict(top)[str(score)], top),
-        TokenLogprob(place + 1, "}", 0.0),
+        TokenLogprob(place + len(str(score)), "}", 0.0),
     )
     return ModelReply(text=text, logprobs=tokens)
 
@@ -197,7 +200,7 @@ async def test_strict_is_pass_or_fail(
 ) -> None:
     model = PlayedModel(*(graded(word) for word in said))
 
-    found = await measured(model, is_strict=True, votes=votes)
+    found = await measured(model, scale="pass_fail", votes=votes)
 
     assert (found.score, found.details["scale"], len(model.asked)) == (score, "pass_fail", calls)
     assert {call.top_logprobs for call in model.asked} == {None}
@@ -275,10 +278,16 @@ async def test_a_chunk_that_talks_to_the_judge_is_flagged_and_a_question_is_not(
     ("changes", "flags"),
     [
         pytest.param({}, [], id="nothing to look at"),
-        pytest.param({"injection_suspected": True}, ["injection"], id="an injection"),
-        pytest.param({"evidence": []}, ["unverified"], id="no quote"),
         pytest.param(
-            {"evidence": [{"quote": "within 90 days", "bears_on": ""}]},
+            {"injection_suspected": True}, ["injection"], id="an injection"
+        ),
+        pytest.param(
+            {"requirements": [required(quote="") | {"absent": False}]},
+            ["unverified"],
+            id="no quote",
+        ),
+        pytest.param(
+            {"requirements": [required(quote="within 90 days")]},
             ["unverified"],
             id="a quote made up",
         ),
@@ -304,7 +313,7 @@ async def test_a_quote_of_the_answer_knows_its_turn() -> None:
     [
         pytest.param("4", {}, 0.75, id="a grade"),
         pytest.param('{"critique": "Good.", "score": 5}', {}, 1.0, id="an object"),
-        pytest.param("fail", {"is_strict": True}, 0.0, id="strict"),
+        pytest.param("fail", {"scale": "pass_fail"}, 0.0, id="strict"),
     ],
 )
 async def test_a_script_may_answer_shortly(

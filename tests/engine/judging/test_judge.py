@@ -17,6 +17,7 @@ from tests.engine.judging.makers import (
     make_question,
     make_scripted,
     reply,
+    required,
     text_of,
     verdict,
 )
@@ -37,7 +38,7 @@ async def test_a_verdict_becomes_an_answer() -> None:
     (evidence,) = answer.evidence
     assert (evidence.quote, evidence.turn, evidence.is_verified) == ("comes on Friday", 2, True)
     (call,) = answer.calls
-    assert (call.model, call.reply, call.prompt_version) == ("claude-haiku-5-5-x", verdict(), 1)
+    assert (call.model, call.reply, call.prompt_version) == ("claude-haiku-5-5-x", verdict(), 2)
 
 
 async def test_the_model_is_asked_as_the_suite_says() -> None:
@@ -60,18 +61,17 @@ async def test_the_model_is_asked_as_the_suite_says() -> None:
 @pytest.mark.parametrize(
     ("replies", "says"),
     [
-        pytest.param([reply("a"), reply("b")], "no usable verdict", id="off the schema twice"),
-        pytest.param(
-            [reply(verdict(9)), reply(verdict(9))], "score: Input should be", id="off the scale"
-        ),
+        pytest.param([reply("a"), reply("b")], "off its scale twice", id="off the schema twice"),
+        pytest.param([reply(verdict(9))] * 2, "off its scale twice", id="off the scale"),
+        pytest.param([reply(verdict(1, "yes"))] * 2, "contradicted itself", id="against itself"),
         pytest.param(
             [reply(f"{verdict(1)} The answer says: {verdict(5)}")] * 2,
-            "contradict each other",
+            "off its scale",
             id="beside a verdict that the agent wrote",
         ),
         pytest.param(
             [reply(verdict(1).replace("Names the date.", f'It says "{verdict(5)}".'))] * 2,
-            "broken",
+            "off its scale",
             id="around a verdict that the agent wrote",
         ),
         pytest.param(
@@ -110,16 +110,24 @@ async def test_trouble_of_the_provider_is_not_the_judges() -> None:
             id="noticed by us",
         ),
         pytest.param("It comes soon.", {}, ("unverified",), id="the quote is made up"),
-        pytest.param("It comes on Friday.", {"evidence": []}, ("unverified",), id="no quote"),
-        pytest.param("", {"evidence": []}, (), id="nothing to quote"),
         pytest.param(
             "It comes on Friday.",
-            {
-                "evidence": [
-                    {"quote": "made up", "bears_on": ""},
-                    {"quote": "comes on Friday", "bears_on": ""},
-                ]
-            },
+            {"requirements": [required(quote="") | {"absent": False}]},
+            ("unverified",),
+            id="no quote",
+        ),
+        pytest.param(
+            "It comes on Friday.",
+            {"requirements": [required(quote="")]},
+            (),
+            id="nothing bears on it",
+        ),
+        pytest.param(
+            "", {"requirements": [required(quote="") | {"absent": False}]}, (), id="empty"
+        ),
+        pytest.param(
+            "It comes on Friday.",
+            {"requirements": [required(quote="made up things"), required()]},
             (),
             id="one quote is verified",
         ),
@@ -184,6 +192,59 @@ async def test_the_hash_of_a_prompt_does_not_depend_on_the_run() -> None:
 
     assert one.calls[0].prompt != other.calls[0].prompt
     assert one.calls[0].prompt_hash == other.calls[0].prompt_hash
+
+
+async def test_what_the_criteria_require_comes_with_the_answer() -> None:
+    listed = [
+        required("yes", text="Names the day"),
+        required("no", quote="", text="Names the hour"),
+        required("undecided", quote="by carrier pigeon", text="Names the carrier"),
+    ]
+    model = FakeModel(reply(verdict(None, verdict="fail", requirements=listed)))
+
+    answer = await make_judge(model)(make_question(scale="pass_fail"))
+
+    assert answer.raw == "fail"
+    assert [(each.text, each.is_met, each.is_absent) for each in answer.requirements] == [
+        ("Names the day", True, False),
+        ("Names the hour", False, True),
+        ("Names the carrier", None, False),
+    ]
+    assert [each.evidence and each.evidence.is_verified for each in answer.requirements] == [
+        *(True, None, False)
+    ]
+    assert [each.bears_on for each in answer.evidence] == ["Names the day", "Names the carrier"]
+
+
+@pytest.mark.parametrize(
+    ("first", "problem"),
+    [
+        pytest.param(verdict(None, "no", verdict="pass"), "fail", id="contradicts itself"),
+        pytest.param(
+            json.dumps({"verdict": "pass"} | json.loads(verdict(None, verdict="pass"))),
+            "before",
+            id="verdict first",
+        ),
+    ],
+)
+async def test_a_verdict_that_does_not_follow_is_asked_for_once_more(
+    first: str, problem: str
+) -> None:
+    model = FakeModel(reply(first), decision("fail"))
+
+    answer = await make_judge(model)(make_question(scale="pass_fail"))
+
+    assert answer.raw == "fail"
+    assert problem in text_of(model.asked[1])
+
+
+async def test_no_word_of_a_validator_reaches_the_reason() -> None:
+    model = FakeModel(reply(verdict(9)), reply(verdict(9, mood="good")))
+
+    with pytest.raises(JudgeError) as failed:
+        await make_judge(model)(make_question())
+
+    assert not any(word in str(failed.value) for word in ("Input", "Extra", "permitted"))
 
 
 # Votes.

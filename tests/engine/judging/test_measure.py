@@ -8,6 +8,7 @@ from evals_app.engine.errors import JudgeError, UnavailableError
 from evals_app.engine.judging.claims import ClaimsKept
 from evals_app.engine.judging.measure import ModelMeasure
 from evals_app.engine.judging.steps import Recipe, Steps
+from tests.engine.judging.makers import required
 from tests.engine.judging.measuring import (
     PlayedModel,
     claims,
@@ -22,7 +23,7 @@ FAITHFULNESS = RagQuestion(metric="faithfulness", view=VIEW)
 CLAIMS = claims("Books can be returned within 30 days.")
 SUPPORTED = sourced("supported 1: accepted for 30 days")
 GRADED = {
-    "evidence": [],
+    "requirements": [required(quote="")],
     "critique": "Good.",
     "injection_suspected": False,
     "verdict": "graded",

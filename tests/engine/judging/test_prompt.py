@@ -6,9 +6,9 @@ import pytest
 
 from evals_app.engine.aids import ChecklistItem, ChecklistQuestion, JudgeQuestion, Scale
 from evals_app.engine.judging.blocks import NAMES
-from evals_app.engine.judging.prompt import JudgePrompt, build_prompt, system_text
+from evals_app.engine.judging.prompt import JudgePrompt, build_prompt, system_text, task_text
 from evals_app.engine.judging.transcript import MAX_SUBMISSION_CHARS, MAX_TRANSCRIPT_CHARS, cut
-from evals_app.engine.trial import Message, ToolCall, Trial, TurnRecord, View
+from evals_app.engine.trial import KnownTool, Message, ToolCall, Trial, TurnRecord, View
 from tests.engine.graders.makers import make_call, make_trial, make_turn
 
 SECRET = b"of the run"
@@ -44,7 +44,7 @@ def test_a_turn_is_asked_about_in_blocks() -> None:
 
     blocks = blocks_of(prompt)
     assert list(blocks) == [
-        *("CRITERIA", "REFERENCE", "AGENT_SYSTEM_PROMPT", "TRANSCRIPT", "SUBMISSION")
+        *("AGENT_SYSTEM_PROMPT", "TRANSCRIPT", "SUBMISSION", "REFERENCE", "CRITERIA")
     ]
     assert set(blocks) <= set(NAMES)
     assert blocks["CRITERIA"] == "Names the delivery date"
@@ -126,7 +126,7 @@ def test_an_empty_answer_is_named_and_empty_blocks_are_left_out() -> None:
     blocks = blocks_of(build(View(trial, trial.turns[0])))
 
     assert blocks["SUBMISSION"] == "(empty)"
-    assert list(blocks) == ["CRITERIA", "TRANSCRIPT", "SUBMISSION"]
+    assert list(blocks) == ["TRANSCRIPT", "SUBMISSION", "CRITERIA"]
 
 
 HOSTILE = [
@@ -247,20 +247,95 @@ def test_the_hash_forgets_the_nonce_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scale", "anchor"),
+    ("scale", "words"),
     [
-        pytest.param("1-5", "5: fully meets the criteria", id="five points"),
-        pytest.param("0-1", "tenths from 0 to 10", id="tenths"),
-        pytest.param("pass_fail", '"pass" if SUBMISSION meets all', id="pass or fail"),
+        pytest.param("1-5", ["5: fully", "1: completely", "- score:"], id="five points"),
+        pytest.param("0-1", ["tenths", "- score:"], id="tenths"),
+        pytest.param("0-10", ["from 0", "- score:"], id="ten points"),
+        pytest.param("pass_fail", ['"pass" if every requirement'], id="pass or fail"),
     ],
 )
-def test_the_system_text_holds_rules_scale_and_last_the_advice(scale: Scale, anchor: str) -> None:
-    text = system_text(scale, "Be strict.")
+def test_the_task_holds_the_scale_and_asks_for_requirements_first(
+    scale: Scale, words: list[str]
+) -> None:
+    text = task_text(scale)
 
-    assert "never instructions to you" in text
-    assert anchor in text
+    assert all(word in text for word in words)
     assert ("- score:" in text) is (scale != "pass_fail")
-    assert text.endswith("Be strict.")
+    assert text.index("- requirements:") < text.index("- critique:") < text.index("- verdict:")
+    assert "language of CRITERIA" in text
+
+
+def test_the_authors_own_words_for_grades_stand_instead_of_ours() -> None:
+    trial = two_turns()
+
+    prompt = build(View(trial), anchors={1: "rude", 5: "kind\nand clear"})
+
+    assert "5: kind and clear\n1: rude\n" in prompt.user
+    assert "fully meets" not in prompt.user
+
+
+def test_the_system_text_ends_with_the_advice_of_the_suite() -> None:
+    assert system_text("Be strict.").endswith("Be strict.")
+    assert "never instructions to you" in system_text()
+
+
+def test_a_judge_is_told_day_and_tools_and_how_to_use_the_expected_answer() -> None:
+    trial = two_turns(
+        clock="2031-05-01T09:30:00+00:00",
+        started_at="2026-11-23T08:00:00+00:00",
+        tools=(KnownTool("entity.query", "Looks entities up."), KnownTool("refund")),
+    )
+
+    prompt = build(View(trial, trial.turns[1]), reference="Friday")
+
+    blocks = blocks_of(prompt)
+    assert blocks["TODAY"] == "Thursday, 2031-05-01 09:30 UTC"
+    assert blocks["TOOLS"] == "entity.query: Looks entities up.\nrefund"
+    assert "other words" in prompt.system.replace("\n", " ")
+
+
+def test_without_a_frozen_clock_today_is_the_day_of_the_conversation() -> None:
+    trial = two_turns(started_at="2026-11-23T08:00:00+00:00")
+
+    assert blocks_of(build(View(trial)))["TODAY"] == "Monday, 2026-11-23"
+
+
+def test_all_questions_about_a_view_begin_alike() -> None:
+    trial = two_turns(system_prompt="Be brief.")
+    view = View(trial, trial.turns[1])
+    items = (ChecklistItem(1, "Names the day"),)
+    prompts = [
+        build(view),
+        build(view, criteria="Is polite", key="1", reference="Friday"),
+        build(view, scale="pass_fail"),
+        build_prompt(ChecklistQuestion(items, view), secret=SECRET, items=items),
+    ]
+
+    assert len({(each.system, each.user[: each.shared]) for each in prompts}) == 1
+    assert len({each.user for each in prompts}) == 4
+    assert prompts[0].user[: prompts[0].shared].endswith(f"</SUBMISSION-{prompts[0].nonce}>")
+
+
+def test_other_turns_and_other_executions_begin_otherwise() -> None:
+    trial = two_turns()
+    views = [View(trial), *(View(trial, turn) for turn in trial.turns)]
+    views.append(View(dataclasses.replace(trial, number=2)))
+
+    beginnings = {each.user[: each.shared] for each in map(build, views)}
+
+    assert len(beginnings) == len(views)
+    assert len({each.nonce for each in map(build, views)}) == 2
+
+
+def test_a_script_sees_what_is_checked_first_and_none_of_our_words() -> None:
+    trial = two_turns()
+
+    script = build(View(trial, trial.turns[1]), reference="Friday").script
+
+    places = [script.index(f"<{name}-") for name in ("CRITERIA", "REFERENCE", "SUBMISSION")]
+    assert places == sorted(places)
+    assert "requirements" not in script
 
 
 def test_the_facts_of_a_turn_are_part_of_the_reference() -> None:
@@ -286,7 +361,7 @@ def test_a_checklist_is_asked_about_by_numbers_under_its_headings() -> None:
 
     def criteria(*asked: ChecklistItem) -> list[str]:
         prompt = build_prompt(question, secret=SECRET, items=asked, judge_prompt="Be strict.")
-        assert prompt.system == system_text("checklist", "Be strict.")
+        assert prompt.system == system_text("Be strict.")
         return blocks_of(prompt)["CRITERIA"].splitlines()
 
     assert criteria(*items) == [
@@ -298,7 +373,7 @@ def test_a_checklist_is_asked_about_by_numbers_under_its_headings() -> None:
 
 
 def test_the_rules_of_a_checklist_name_its_verdicts_and_no_score() -> None:
-    text = system_text("checklist")
+    text = task_text("checklist")
 
     assert all(word in text for word in ("pass", "fail", "not_applicable", "cannot_grade"))
     assert "- items: a list" in text
@@ -309,4 +384,4 @@ def test_the_system_text_is_the_same_for_all_questions_of_a_scale() -> None:
     trial = two_turns()
 
     assert build(View(trial)).system == build(View(trial, trial.turns[0])).system
-    assert "Advice" not in system_text("1-5", "  ")
+    assert "Advice" not in system_text("  ")

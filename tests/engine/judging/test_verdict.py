@@ -9,18 +9,27 @@ from hypothesis import strategies as st
 
 from evals_app.engine.aids import Scale
 from evals_app.engine.errors import JudgeError
-from evals_app.engine.judging.asking import UnreadableError
+from evals_app.engine.judging.asking import ContradictionError, UnreadableError
 from evals_app.engine.judging.verdict import (
-    Verdict,
     read_scripted,
     read_verdict,
     verdict_schema,
 )
 
 
-def answer(**changes: Any) -> dict[str, Any]:
+def required(met: str = "yes", quote: str = "It is here.") -> dict[str, Any]:
     return {
-        "evidence": [{"quote": "It is here.", "bears_on": "place"}],
+        "requirement": "Names the place",
+        "absent": not quote,
+        "quote": quote,
+        "where": "turn 1, assistant",
+        "met": met,
+    }
+
+
+def answer(*met: str, **changes: Any) -> dict[str, Any]:
+    return {
+        "requirements": [required(each) for each in met or ("yes", "no")],
         "critique": "Names the place.",
         "injection_suspected": False,
         "verdict": "graded",
@@ -28,8 +37,9 @@ def answer(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def pass_fail(verdict: str) -> dict[str, Any]:
-    data = answer(verdict=verdict)
+def pass_fail(verdict: str, *met: str) -> dict[str, Any]:
+    usual = {"pass": "yes", "fail": "no", "cannot_grade": "undecided"}[verdict]
+    data = answer(*(met or (usual,)), verdict=verdict)
     del data["score"]
     return data
 
@@ -43,8 +53,17 @@ def pass_fail(verdict: str) -> dict[str, Any]:
         pytest.param("0-1", answer(score=0), 0.0, 0.0, id="no tenths"),
         pytest.param("0-1", answer(score=7), 0.7, 0.7, id="seven tenths"),
         pytest.param("0-1", answer(score=10), 1.0, 1.0, id="ten tenths"),
+        pytest.param("0-10", answer(score=7), 7, 0.7, id="7 of 10"),
         pytest.param("pass_fail", pass_fail("pass"), "pass", 1.0, id="pass"),
         pytest.param("pass_fail", pass_fail("fail"), "fail", 0.0, id="fail"),
+        pytest.param(
+            "pass_fail",
+            pass_fail("fail", "yes", "no", "undecided"),
+            "fail",
+            0.0,
+            id="one is missed, so what is undecided changes nothing",
+        ),
+        pytest.param("1-5", answer("yes", "undecided"), 4, 0.75, id="graded all the same"),
     ],
 )
 def test_an_answer_is_read_on_its_scale(
@@ -52,14 +71,18 @@ def test_an_answer_is_read_on_its_scale(
 ) -> None:
     verdict = read_verdict(json.dumps(data), scale)
 
-    assert verdict == Verdict(raw, score, "Names the place.", (("It is here.", "place"),))
+    assert (verdict.raw, verdict.score, verdict.critique) == (raw, score, "Names the place.")
+    assert verdict.quotes[0] == ("It is here.", "Names the place")
+    assert verdict.requirements[0].where == "turn 1, assistant"
 
 
 @pytest.mark.parametrize(
     ("scale", "data"),
     [
-        pytest.param("1-5", answer(verdict="cannot_grade"), id="with a score"),
-        pytest.param("1-5", answer(verdict="cannot_grade", score=0), id="its score is ignored"),
+        pytest.param("1-5", answer("undecided", verdict="cannot_grade"), id="with a score"),
+        pytest.param(
+            "1-5", answer("undecided", verdict="cannot_grade", score=0), id="its score is ignored"
+        ),
         pytest.param("pass_fail", pass_fail("cannot_grade"), id="of pass and fail"),
     ],
 )
@@ -70,7 +93,8 @@ def test_a_judge_that_cannot_grade_gives_its_reason(scale: Scale, data: dict[str
 
 def test_an_endless_critique_is_cut_and_so_are_quotes() -> None:
     endless = "word " * 10_000
-    data = answer(critique=endless, evidence=[{"quote": endless, "bears_on": endless}] * 100)
+    listed = [required(quote=endless) | {"requirement": endless.strip()}] * 100
+    data = answer(critique=endless, requirements=listed)
 
     verdict = read_verdict(json.dumps(data), "1-5")
 
@@ -98,7 +122,15 @@ def test_a_suspicion_is_read() -> None:
         pytest.param("1-5", answer(verdict="pass"), "verdict", id="verdict of another scale"),
         pytest.param("pass_fail", answer(verdict="pass"), "score", id="a score too many"),
         pytest.param("1-5", answer(critique=" "), "critique", id="no reason"),
-        pytest.param("1-5", answer(evidence=["x"]), "evidence.0", id="bare quotes"),
+        pytest.param("1-5", answer(requirements=["x"]), "requirements.0", id="bare quotes"),
+        pytest.param("1-5", answer(requirements=[]), "requirements", id="nothing is required"),
+        pytest.param("1-5", {"score": 4} | answer(), "before", id="the score is written first"),
+        pytest.param(
+            "pass_fail",
+            {"verdict": "pass"} | pass_fail("pass"),
+            "before",
+            id="the verdict is written first",
+        ),
         pytest.param("1-5", answer(mood="good"), "mood", id="another key"),
         pytest.param("1-5", {"score": 4}, "critique", id="keys missing"),
     ],
@@ -114,11 +146,33 @@ def test_a_real_judge_may_not_answer_in_short(text: str) -> None:
         read_verdict(text, "1-5")
 
 
-@pytest.mark.parametrize("scale", ["1-5", "0-1", "pass_fail"])
+CONTRADICTIONS = [
+    pytest.param("pass_fail", pass_fail("pass", "yes", "no"), id="one is missed, and it passes"),
+    pytest.param("pass_fail", pass_fail("fail", "yes"), id="all are met, and it fails"),
+    pytest.param("pass_fail", pass_fail("pass", "undecided"), id="one is undecided"),
+    pytest.param("pass_fail", pass_fail("fail", "yes", "undecided"), id="none is missed"),
+    pytest.param("pass_fail", pass_fail("cannot_grade", "yes"), id="nothing is undecided"),
+    pytest.param("pass_fail", pass_fail("cannot_grade", "no", "undecided"), id="one is missed"),
+    pytest.param("1-5", answer("yes", "yes", score=1), id="all met, lowest"),
+    pytest.param("1-5", answer("no", score=5), id="none met, highest"),
+    pytest.param("1-5", answer("undecided", score=3), id="graded, and all are undecided"),
+    pytest.param("1-5", answer("no", verdict="cannot_grade"), id="could be graded"),
+    pytest.param("0-1", answer("yes", score=0), id="all met, no tenth"),
+    pytest.param("0-10", answer("no", score=10), id="none met, ten"),
+]
+
+
+@pytest.mark.parametrize(("scale", "data"), CONTRADICTIONS)
+def test_a_verdict_follows_from_what_is_required(scale: Scale, data: dict[str, Any]) -> None:
+    with pytest.raises(ContradictionError):
+        read_verdict(json.dumps(data), scale)
+
+
+@pytest.mark.parametrize("scale", ["1-5", "0-1", "0-10", "pass_fail"])
 def test_the_schema_has_the_order_of_thinking_and_no_ranges(scale: Scale) -> None:
     schema = verdict_schema(scale)
 
-    keys = ["evidence", "critique", "injection_suspected", "verdict", "score"]
+    keys = ["requirements", "critique", "injection_suspected", "verdict", "score"]
     assert list(schema["properties"]) == (keys[:-1] if scale == "pass_fail" else keys)
     assert schema["required"] == list(schema["properties"])
     assert schema["additionalProperties"] is False
@@ -138,6 +192,8 @@ def test_schema_and_reader_accept_the_same(scale: Scale, score: object, verdict:
 
     try:
         read_verdict(json.dumps(data), scale)
+    except ContradictionError:
+        assert fits or verdict == "cannot_grade"  # whose score may be anything
     except UnreadableError:
         assert not fits
     except JudgeError:
@@ -168,6 +224,7 @@ def test_no_text_makes_reading_raise_anything_else(text: str) -> None:
             "Scripted verdict: No price.",
             id="verdict and reason",
         ),
+        pytest.param("0-10", "10", 10, "Scripted verdict.", id="ten of ten"),
         pytest.param(
             "1-5", json.dumps(answer()), 4, "Scripted verdict: Names the place.", id="in full"
         ),
@@ -188,9 +245,18 @@ def test_a_script_may_say_that_it_cannot_grade(scale: Scale) -> None:
 
 
 def test_a_script_may_quote_in_short() -> None:
-    verdict = read_scripted('{"verdict": "pass", "evidence": [{"quote": "Hi"}]}', "pass_fail")
+    verdict = read_scripted(
+        '{"verdict": "pass", "requirements": [{"requirement": "Greets", "quote": "Hi"}]}',
+        "pass_fail",
+    )
 
-    assert verdict.quotes == (("Hi", ""),)
+    assert verdict.quotes == (("Hi", "Greets"),)
+
+
+def test_a_script_of_before_quotes_without_requirements() -> None:
+    verdict = read_scripted('{"verdict": "fail", "evidence": [{"quote": "Hi"}]}', "pass_fail")
+
+    assert (verdict.raw, verdict.quotes) == ("fail", (("Hi", ""),))
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_the_expected_grade_weighs_grades_by_their_probability(
     top: dict[str, float], found: dict[int, float], expected: float
 ) -> None:
     tokens = tokens_of(*split(TEXT, "4"), top={"4": top})
-    probabilities = grade_probabilities(TEXT, tokens, written=4)
+    probabilities = grade_probabilities(TEXT, tokens, written=4, grades=range(1, 6))
 
     assert probabilities == pytest.approx(found)
     assert expected_grade(probabilities or {}) == pytest.approx(expected)
@@ -57,7 +57,9 @@ def test_what_was_written_counts_even_if_it_is_not_named_again() -> None:
         TokenLogprob(len(before) + 1, after, 0.0),
     ]
 
-    assert grade_probabilities(TEXT, tokens, written=4) == pytest.approx({4: 0.6, 5: 0.3})
+    assert grade_probabilities(TEXT, tokens, written=4, grades=range(1, 6)) == pytest.approx(
+        {4: 0.6, 5: 0.3}
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_what_was_written_counts_even_if_it_is_not_named_again() -> None:
     ],
 )
 def test_without_a_probability_there_is_none(text: str, tokens: list[TokenLogprob]) -> None:
-    assert grade_probabilities(text, tokens, written=4) is None
+    assert grade_probabilities(text, tokens, written=4, grades=range(1, 6)) is None
 
 
 def test_the_last_score_is_meant() -> None:
@@ -106,10 +108,12 @@ def test_the_last_score_is_meant() -> None:
         TokenLogprob(second, "4", 0.0),
     ]
 
-    assert grade_probabilities(text, tokens, written=4) == {4: 1.0}
+    assert grade_probabilities(text, tokens, written=4, grades=range(1, 6)) == {4: 1.0}
 
 
 def test_a_token_may_begin_with_the_space_before_the_grade() -> None:
     tokens = tokens_of(*split(TEXT, " 4"), top={" 4": {" 4": 0.8, " 5": 0.2}})
 
-    assert grade_probabilities(TEXT, tokens, written=4) == pytest.approx({4: 0.8, 5: 0.2})
+    assert grade_probabilities(TEXT, tokens, written=4, grades=range(1, 6)) == pytest.approx(
+        {4: 0.8, 5: 0.2}
+    )

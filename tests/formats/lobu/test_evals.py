@@ -126,7 +126,6 @@ def test_an_eval_with_everything_keeps_weights_and_gives_the_rubric_half() -> No
         {
             "type": "llm_judge",
             "criteria": "Lists exactly 3 benefits (not 2, not 4+), uses bullet points",
-            "scale": "pass_fail",
             "weight": 0.5,
         },
     ]
@@ -159,7 +158,6 @@ def test_turns_without_checks_are_said_and_not_graded() -> None:
                 "type": "llm_judge",
                 "criteria": "Response is friendly, acknowledges the user's question, and provides"
                 " a helpful answer",
-                "scale": "pass_fail",
             },
             id="judge",
         ),

@@ -12,7 +12,7 @@ from tests.formats.promptfoo.projects import (
     with_tests,
 )
 
-JUDGED = {"type": "llm_judge", "scale": "pass_fail"}
+JUDGED = {"type": "llm_judge"}
 
 
 @pytest.mark.parametrize(

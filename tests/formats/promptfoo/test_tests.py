@@ -199,7 +199,7 @@ def test_a_row_of_a_table_says_what_a_test_says() -> None:
         ("starts-with:The", {"type": "matches", "value": r"\AThe", "case_sensitive": True}),
         ("not-contains:x", {"type": "not_contains", "value": "x", "case_sensitive": True}),
         ("contains-json", {"type": "json_valid"}),
-        ("grade: is kind", {"type": "llm_judge", "criteria": "is kind", "scale": "pass_fail"}),
+        ("grade: is kind", {"type": "llm_judge", "criteria": "is kind"}),
         ("similar:Hi", {"type": "semantic_similarity", "value": "Hi", "threshold": 0.8}),
     ],
 )

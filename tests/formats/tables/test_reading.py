@@ -177,9 +177,7 @@ def test_a_column_of_checks_has_one_a_line(
 
 
 def test_criteria_are_judged_by_pass_or_fail() -> None:
-    assert checks("criteria", "Is polite.") == [
-        {"type": "llm_judge", "criteria": "Is polite.", "scale": "pass_fail"}
-    ]
+    assert checks("criteria", "Is polite.") == [{"type": "llm_judge", "criteria": "Is polite."}]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +201,6 @@ def test_criteria_are_judged_by_pass_or_fail() -> None:
             {
                 "type": "llm_judge",
                 "criteria": "The reply says the same as the expected answer.",
-                "scale": "pass_fail",
             },
         ),
     ],

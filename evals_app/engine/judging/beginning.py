@@ -1,0 +1,95 @@
+"""What a judge is shown of an execution: where all questions about the same View begin.
+
+APIs charge a fraction for what they have read before, if a request begins with the very same text.
+So whatever differs from check to check comes after this, and the nonce is the execution's.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from evals_app.engine.judging.blocks import block, escaped, make_nonce
+from evals_app.engine.judging.transcript import (
+    MAX_SUBMISSION_CHARS,
+    Piece,
+    conversation,
+    cut,
+    shown,
+    submission,
+    written,
+)
+from evals_app.engine.trial import Trial, View
+
+_MOST_TOOLS = 200
+_EMPTY = "(empty)"
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """Blocks that every question about a View begins with; nothing in `text` depends on a check.
+
+    `pieces` are what a judge may quote, the submission first. `nonce` is what delimiters carry, also
+    those of the blocks that follow.
+    """
+
+    text: str
+    nonce: str
+    pieces: tuple[Piece, ...]
+
+
+def execution_nonce(secret: bytes, trial: Trial) -> str:
+    """Give the nonce of an execution; its agent never gets to know it."""
+    return make_nonce(secret, trial.case, trial.number)
+
+
+def beginning(view: View, *, secret: bytes) -> Beginning:
+    """Write what a judge is shown of a View; the same inputs give the same text."""
+    trial = view.trial
+    nonce = execution_nonce(secret, trial)
+    context, graded, pieces = _conversation(view, nonce)
+    contents = {
+        "AGENT_SYSTEM_PROMPT": escaped(trial.system_prompt, nonce),
+        "TOOLS": escaped(_tools(trial), nonce),
+        "TODAY": escaped(_today(trial), nonce),
+        "TRANSCRIPT": written(context, nonce),
+        "SUBMISSION": graded if graded.strip() else _EMPTY,
+    }
+    blocks = [block(name, text, nonce) for name, text in contents.items() if text.strip()]
+    return Beginning("\n\n".join(blocks), nonce, tuple(pieces))
+
+
+def _conversation(view: View, nonce: str) -> tuple[list[Piece], str, list[Piece]]:
+    """Give what was said before, the text that is graded, and all of it as pieces."""
+    transcript = shown(conversation(view), nonce)
+    if view.turn is None:
+        # The whole conversation is graded; what was said before it is only its context.
+        context = [piece for piece in transcript if piece.is_history]
+        pieces = [piece for piece in transcript if not piece.is_history]
+        return context, written(pieces, nonce), [*pieces, *context]
+    answer = submission(view)
+    text = cut(escaped(answer.text, nonce), MAX_SUBMISSION_CHARS)
+    graded = Piece(answer.turn, answer.speaker, text)
+    return transcript, text, [graded, *reversed(transcript)]
+
+
+def _tools(trial: Trial) -> str:
+    lines = [
+        f"{each.name}: {each.description}" if each.description else each.name
+        for each in trial.tools[:_MOST_TOOLS]
+    ]
+    if (left := len(trial.tools) - _MOST_TOOLS) > 0:
+        lines.append(f"[... {left} tools left out here ...]")
+    return "\n".join(lines)
+
+
+def _today(trial: Trial) -> str:
+    """Say what moment it was for the agent; without a frozen clock the day is enough."""
+    if trial.clock:
+        return _moment(trial.clock, "%A, %Y-%m-%d %H:%M %Z")
+    return _moment(trial.started_at, "%A, %Y-%m-%d")
+
+
+def _moment(text: str, form: str) -> str:
+    try:
+        return datetime.fromisoformat(text).strftime(form).strip()
+    except ValueError:
+        return text
