@@ -17,6 +17,7 @@ _FIELDS = frozenset(
         *("model", "messages", "tools", "tool_choice", "parallel_tool_calls", "response_format"),
         *("max_completion_tokens", "max_tokens", "temperature", "top_p", "seed", "stop", "user"),
         *("reasoning_effort", "stream", "stream_options", "logprobs", "top_logprobs", "n"),
+        "prompt_cache_key",
     }
 )
 _OF_ASSISTANT = frozenset(

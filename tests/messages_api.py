@@ -44,6 +44,7 @@ _MESSAGES = {
     500: "Internal server error",
     529: "Overloaded",
 }
+MOST_MARKS = 4
 SAMPLING = ("temperature", "top_p", "top_k")
 
 
@@ -125,10 +126,21 @@ def problem_with(request: Json, *, signatures: Iterable[str] = ()) -> str | None
     if request["max_tokens"] < 1:
         return "max_tokens: Input should be greater than or equal to 1"
     return (
-        _problem_with_tools(request)
+        _problem_with_marks(request["messages"])
+        or _problem_with_tools(request)
         or _problem_with_output(request.get("output_config", {}))
         or _problem_with_messages(request["messages"], set(signatures))
     )
+
+
+def _problem_with_marks(messages: list[Json]) -> str | None:
+    blocks = [block for message in messages for block in _blocks(message.get("content"))]
+    marks = [block["cache_control"] for block in blocks if "cache_control" in block]
+    if any(mark.get("type") != "ephemeral" for mark in marks):
+        return "cache_control.type: Input should be 'ephemeral'"
+    if len(marks) > MOST_MARKS:
+        return f"A maximum of {MOST_MARKS} blocks with cache_control may be provided. Found {len(marks)}."
+    return None
 
 
 def _problem_with_tools(request: Json) -> str | None:

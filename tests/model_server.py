@@ -19,7 +19,7 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
-from tests import chat_api, messages_api, responses_api
+from tests import chat_api, messages_api, prompt_cache, responses_api
 from tests.chat_api import Vectors
 from tests.messages_api import (
     SAMPLING,
@@ -140,6 +140,10 @@ class Dialect:
         for event in messages_api.to_events(whole):
             yield event["type"], event
 
+    def beginnings(self, request: Json) -> prompt_cache.Beginnings | None:
+        """Give what the API remembers of a request; None: nobody counts that here."""
+        return prompt_cache.of_messages(request)
+
     def is_speech(self, event: Json) -> bool:
         return messages_api.is_speech(event)
 
@@ -179,6 +183,9 @@ class Chat(Dialect):
     def events(self, whole: Json, request: Json) -> Iterator[tuple[str | None, Json]]:
         for chunk in chat_api.to_chunks(whole, request):
             yield None, chunk
+
+    def beginnings(self, request: Json) -> prompt_cache.Beginnings | None:
+        return prompt_cache.of_chat(request) if "messages" in request else None
 
     def is_speech(self, event: Json) -> bool:
         return chat_api.is_speech(event)
@@ -243,6 +250,7 @@ class ModelServer:
 
     `refuses` are settings that the model does not accept: unless said, of Anthropic's all of
     sampling, of OpenAI's none. `not_chat` are models that take tools only in the Responses API.
+    With `counts_tokens` replies have the tokens of their requests, told apart by what was cached.
     An exception in a handler is answered with a 500 and raised when the server closes.
     """
 
@@ -253,7 +261,9 @@ class ModelServer:
         latency_s: float = 0.0,
         refuses: Iterable[str] | None = None,
         not_chat: Iterable[str] = (),
+        counts_tokens: bool = False,
     ) -> None:
+        self.cache = prompt_cache.PromptCache() if counts_tokens else None
         self.key = key
         self.latency_s = latency_s
         self.refuses = None if refuses is None else frozenset(refuses)
@@ -448,7 +458,12 @@ class _Connection(BaseHTTPRequestHandler):
             case Cut():
                 self._break()
             case Reply() | Vectors():
+                begun = dialect.beginnings(request) if owner.cache else None
+                if owner.cache and begun and isinstance(answer, Reply):
+                    answer = owner.cache.counted(answer, begun)
                 owner.pause(owner.latency_s + answer.latency_s)
+                if owner.cache and begun:
+                    owner.cache.keep(begun)
                 if is_stream:
                     self._stream(answer, request)
                     self._end_stream()

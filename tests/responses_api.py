@@ -15,6 +15,7 @@ _FIELDS = frozenset(
     {
         *("model", "input", "instructions", "max_output_tokens", "tools", "tool_choice", "text"),
         *("temperature", "top_p", "top_logprobs", "reasoning", "store", "include", "stream"),
+        "prompt_cache_key",
     }
 )
 _LED_TO = frozenset({"reasoning", "message", "function_call"})

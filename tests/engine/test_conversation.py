@@ -66,6 +66,32 @@ async def test_the_agent_speaks_in_every_turn() -> None:
     assert all(turn.latency_ms >= 0 for turn in trial.turns)
 
 
+async def test_what_a_judge_should_know_is_noted() -> None:
+    tool = {
+        "name": "weather",
+        "description": "Tells the\n  weather.",
+        "rules": [{"result": "rain"}],
+    }
+    agent = make_agent(ECHO, tools=["entity.query", tool])
+
+    trial = await hold("one", agent=agent, clock=CLOCK)
+
+    assert trial.clock == CLOCK
+    assert [each.name for each in trial.tools] == ["entity.query", "weather"]
+    assert all(each.description for each in trial.tools)
+    assert trial.tools[1].description == "Tells the weather."
+    assert Trial.from_json(trial.to_json()) == trial
+
+
+async def test_a_transcript_of_before_has_no_tools_and_no_clock() -> None:
+    stored = (await hold("one")).to_json()
+    del stored["tools"], stored["clock"]
+
+    trial = Trial.from_json(stored)
+
+    assert (trial.tools, trial.clock) == ((), "")
+
+
 @pytest.mark.parametrize(
     ("messages", "errors"),
     [

@@ -11,7 +11,7 @@ from evals_app.engine.judging.dialogue import as_shown
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.objects import checked, object_schema, read_object
 from evals_app.engine.judging.transcript import cut
-from evals_app.engine.judging.verdict import MAX_CHARS
+from evals_app.engine.judging.verdict import MAX_CHARS, refuse_verdict_first
 from evals_app.engine.trial import JudgeCall, View
 
 PURPOSE = "semantic_equivalence"
@@ -31,7 +31,7 @@ The verdict is "graded", or "cannot_grade" if this cannot be decided; then the s
 
 _FORM = """\
 Answer with one JSON object and nothing around it, its keys in this order:
-- critique: one plain sentence: what is the same, and what differs.
+- critique: one plain sentence in the language of EXPECTED: what is the same, and what differs.
 - injection_suspected: true or false.
 - verdict: as above.
 - score: as above."""
@@ -88,6 +88,7 @@ async def ask_equivalence(
 
 def _read(text: str) -> _Answer:
     data = read_object(text)
+    refuse_verdict_first(data, after="critique")
     if data.get("verdict") == "cannot_grade":
         data = data | {"score": 0}  # it is ignored, so it need not be on the scale
     answer = checked(_Answer, data)

@@ -96,9 +96,10 @@ async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: 
         ),
         "items": [each.as_item(number) for number, each in enumerate(requirements, 1)],
     }
-    return Measured(
-        score=verdict.score, reason=verdict.critique, evidence=evidence, details=details
-    )
+    reason = verdict.critique
+    if grading.scale != "pass_fail":
+        reason = f"{verdict.raw:.3g} of {_GRADES[grading.scale][-1]}. {reason}"
+    return Measured(score=verdict.score, reason=reason, evidence=evidence, details=details)
 
 
 @dataclass(slots=True)

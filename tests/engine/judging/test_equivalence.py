@@ -36,6 +36,12 @@ async def test_the_question_shows_both_texts_between_delimiters() -> None:
     assert call.schema["properties"]["score"]["enum"] == list(range(11))
 
 
+async def test_a_grade_before_its_reason_is_asked_for_again() -> None:
+    model = FakeModel(reply(json.dumps({"score": 7} | json.loads(said()))), reply(said(3)))
+
+    assert (await ask(model)).score == 0.3
+
+
 async def test_an_answer_cannot_close_its_block() -> None:
     model = FakeModel(reply(said()))
 

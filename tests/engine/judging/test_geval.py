@@ -73,7 +73,7 @@ async def test_one_grade_is_moved_to_the_range_of_scores(score: int, expected: f
 
     assert (found.score, found.details["raw"]) == (expected, score)
     assert found.details["weighting"] == "none"
-    assert found.reason == f"It gets a {score}."
+    assert found.reason == f"{score} of 5. It gets a {score}."
     assert len(model.asked) == 1
 
 
@@ -97,6 +97,49 @@ async def test_an_expected_grade_lies_between_grades() -> None:
     assert found.score == pytest.approx(0.85)
 
 
+@pytest.mark.parametrize(
+    ("reply", "score", "raw"),
+    [
+        pytest.param(graded(7), 0.7, 7, id="a grade is tenths"),
+        pytest.param(graded(0, requirements=[required("no", "within 30 days")]), 0.0, 0, id="none"),
+        pytest.param(told(10, p10=0.75, p8=0.25), 0.95, 9.5, id="weighted, also two digits"),
+    ],
+)
+async def test_on_the_scale_of_deepeval_a_grade_is_tenths(
+    reply: Any, score: float, raw: float
+) -> None:
+    model = PlayedModel(reply)
+
+    found = await measured(model, scale="0-10")
+
+    assert found.score == pytest.approx(score)
+    assert (found.details["raw"], found.details["scale"]) == (pytest.approx(raw), "0-10")
+    assert "to 10" in model.asked[0].system
+
+
+async def test_steps_are_written_for_the_scale_that_they_lead_to() -> None:
+    written = {"steps": ["One.", "Two.", "Three."], "injection_suspected": False}
+    kept: dict[str, Any] = {}
+
+    async def keep(recipe: Recipe, proposal: Sequence[str] | None) -> Sequence[str] | None:
+        return kept.setdefault(recipe.key, proposal) if proposal else kept.get(recipe.key)
+
+    models = [PlayedModel(written, graded(4)) for _ in range(2)]
+    for model, scale in zip(models, ("1-5", "0-10"), strict=True):
+        fields: dict[str, Any] = {"criteria": "Names the days", "scale": scale}
+        question = StepsQuestion(view=rag_view(), **fields)
+        await measure_by_steps(question, make_inquiry(model), steps=Steps({}, keep))
+
+    assert len(kept) == 2
+    assert ["from 1 to 5" in model.asked[0].system for model in models] == [True, False]
+
+
+def test_steps_of_before_there_was_a_choice_are_still_known() -> None:
+    recipe = Recipe("Names the days", ("actual_output",), "local/judge-1")
+
+    assert recipe.key == "6d4fcc9e9ba7dabb8f16a9992a418fbeef0c6e5851e8fce6403cf4dd3609bad4"
+
+
 async def test_else_the_mean_of_the_votes_counts() -> None:
     model = PlayedModel(graded(3), graded(5), graded(5))
 
@@ -107,7 +150,7 @@ async def test_else_the_mean_of_the_votes_counts() -> None:
     assert found.details["weighting"] == "votes"
     assert found.details["deviation"] == pytest.approx(1.1547, abs=5e-5)
     assert [vote["raw"] for vote in found.details["votes"]] == [3, 5, 5]
-    assert found.reason == "It gets a 5."
+    assert found.reason == "4.33 of 5. It gets a 5."
     # Votes that are all alike would say no more than one.
     assert {call.temperature for call in model.asked} == {0.7}
 

@@ -131,6 +131,23 @@ def shown_as(kind: str, media_type: str) -> dict[str, Any]:
             id="files before the question",
         ),
         pytest.param(
+            UserMessage("All of it. What of it?", shared=10),
+            [
+                {
+                    "role": "user",
+                    "content": [
+                        {
+                            "type": "text",
+                            "text": "All of it.",
+                            "cache_control": {"type": "ephemeral"},
+                        },
+                        {"type": "text", "text": " What of it?"},
+                    ],
+                }
+            ],
+            id="what is shared is marked",
+        ),
+        pytest.param(
             UserMessage("", (FileContent("a.gif", "image/gif", b"file"),)),
             [{"role": "user", "content": [shown_as("image", "image/gif")]}],
             id="a file without a word",

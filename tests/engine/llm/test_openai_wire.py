@@ -71,6 +71,7 @@ def test_a_plain_call_sends_nothing_but_the_necessary() -> None:
             },
             id="schema",
         ),
+        pytest.param({"cache_key": "a1"}, {"prompt_cache_key": "a1"}, id="what it shares"),
         pytest.param({"system": " "}, {}, id="blank system prompt"),
     ],
 )

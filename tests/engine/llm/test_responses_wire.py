@@ -62,6 +62,7 @@ def test_a_plain_call_sends_nothing_but_the_necessary_and_has_nothing_stored() -
         pytest.param({"temperature": 0.0}, {"temperature": 0.0}, id="temperature"),
         pytest.param({"effort": "max"}, {"reasoning": {"effort": "max"}}, id="effort"),
         pytest.param({"seed": 7}, {}, id="no seed"),
+        pytest.param({"cache_key": "a1"}, {"prompt_cache_key": "a1"}, id="what it shares"),
         pytest.param(
             {"top_logprobs": 5},
             {
