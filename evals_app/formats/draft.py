@@ -1,5 +1,6 @@
 """What a reader makes of one file, before files are compared with each other."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -331,7 +332,7 @@ def _swamped(suite: SuiteSpec, place: Callable[..., Problem]) -> Iterator[Proble
 
 
 def suite_advice(suite: SuiteSpec, place: Callable[..., Problem]) -> Iterator[Problem]:
-    """Give what would make the checks of a suite better."""
+    """Give what would make the checks of a suite better, each once: at the first that it is about."""
     checks: list[tuple[Loc, AssertionSpec]] = [
         (("assertions", a), each) for a, each in enumerate(suite.assertions)
     ]
@@ -341,9 +342,13 @@ def suite_advice(suite: SuiteSpec, place: Callable[..., Problem]) -> Iterator[Pr
             checks += [(("cases", c, "turns", t, "assertions", a), each) for a, each in own]
         final = enumerate(case.final_assertions)
         checks += [(("cases", c, "final_assertions", a), each) for a, each in final]
+    about: dict[str, list[Loc]] = defaultdict(list)
     for loc, check in checks:
         for message in check.grader.advice():
-            yield place(loc, message, level="warning")
+            about[message].append(loc)
+    for message, places in about.items():
+        more = f" This is about {len(places)} checks of this suite." if len(places) > 1 else ""
+        yield place(places[0], f"{message}{more}", level="warning")
 
 
 def _assertion_warnings(

@@ -153,7 +153,8 @@ def test_every_example_survives_export_and_import() -> None:
     assert by_slug(again.suites) == by_slug(found.suites)
     assert by_slug(again.fixtures) == by_slug(found.fixtures)
     assert by_slug(again.entity_types) == by_slug(found.entity_types)
-    assert again.warnings == []
+    # Struere has no place to say what grades mean; here there is one.
+    assert [each for each in again.warnings if "anchors" not in each.message] == []
     for file, spec in zip(exported, specs, strict=True):
         kept = {**by_slug(again.agents), **by_slug(again.fixtures)}
         if file.path.endswith(".suite.yaml"):

@@ -438,6 +438,31 @@ def test_what_is_meant_is_not_warned_of(case: str) -> None:
     assert warnings_of(suite_with(case)) == []
 
 
+def judged_by(*scales: str) -> str:
+    checks = ", ".join(f"{{type: llm_judge, criteria: Is kind, scale: {each}}}" for each in scales)
+    return suite_with(f"    turns: [{{user: hi, assertions: [{checks}]}}]\n")
+
+
+@pytest.mark.parametrize(
+    ("scales", "count"),
+    [
+        pytest.param(["pass_fail", "0-1"], 0, id="no such scale"),
+        pytest.param(["pass_fail", "1-5"], 1, id="one"),
+        pytest.param(["1-5", "1-5"], 1, id="two are said at once"),
+    ],
+)
+def test_grades_that_nobody_explains_are_warned_of(scales: list[str], count: int) -> None:
+    found = warnings_of(judged_by(*scales))
+
+    assert [("anchors" in each, "pass_fail" in each) for each in found] == [(True, True)] * count
+
+
+def test_grades_that_somebody_explains_are_not() -> None:
+    explained = judged_by("1-5").replace("1-5", '1-5, anchors: {"5": Warm}')
+
+    assert warnings_of(explained) == []
+
+
 def test_an_unquoted_word_in_data_is_warned_of() -> None:
     content = (
         "name: A\nslug: a\nentity_types: [{slug: t, schema: {}}]\n"

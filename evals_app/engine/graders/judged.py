@@ -2,12 +2,12 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, Field, TypeAdapter, model_validator
 
 from evals_app.engine.aids import (
     ITEMS_A_CALL,
@@ -37,13 +37,6 @@ _MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
 
 def _juror(name: str) -> str:
     return str(_MODEL.validate_python(name))
-
-
-def _with_text_keys(value: Any) -> Any:  # noqa: ANN401 - whatever was written
-    """Read the keys 5 and "5" alike: JSON has no other keys than texts."""
-    if not isinstance(value, Mapping):
-        return value
-    return {str(key) if type(key) is int else key: words for key, words in value.items()}
 
 
 class VotingGrader(JudgedGrader):
@@ -132,7 +125,6 @@ class LlmJudge(VotingGrader):
         dict[
             Literal["5", "4", "3", "2", "1"], Annotated[str, Field(min_length=1, max_length=2000)]
         ],
-        BeforeValidator(_with_text_keys),
         Field(
             title="What the grades mean",
             description="On the scale 1-5: what 5, 4, 3, 2 and 1 mean, in your own words.",

@@ -209,7 +209,7 @@ async def test_what_is_required_is_kept_for_the_review_page() -> None:
 async def test_the_judge_is_told_what_the_author_means_by_a_grade() -> None:
     judge = FakeJudge(4, 0.75)
 
-    await graded(judge, {"scale": "1-5", "anchors": {5: "kind", "1": "rude"}})
+    await graded(judge, {"scale": "1-5", "anchors": {"5": "kind", "1": "rude"}})
 
     assert judge.asked[0].anchors == {5: "kind", 1: "rude"}
 
@@ -235,9 +235,11 @@ def test_grades_without_a_meaning_are_advised_against(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        pytest.param({"anchors": {5: "kind"}}, "1-5", id="another scale"),
-        pytest.param({"scale": "1-5", "anchors": {6: "too kind"}}, "anchors.6", id="no such grade"),
-        pytest.param({"scale": "1-5", "anchors": {5: ""}}, "anchors.5", id="no words"),
+        pytest.param({"anchors": {"5": "kind"}}, "1-5", id="another scale"),
+        pytest.param(
+            {"scale": "1-5", "anchors": {"6": "too kind"}}, "anchors.6", id="no such grade"
+        ),
+        pytest.param({"scale": "1-5", "anchors": {"5": ""}}, "anchors.5", id="no words"),
         pytest.param({"scale": "1-5", "anchors": ["kind"]}, "anchors", id="a list"),
         pytest.param({"scale": "0-10"}, "scale", id="a scale of others"),
     ],
