@@ -11,9 +11,8 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
-from evals_app.reports.similarity import SIMILARITY_COLUMNS, similarity_json
-
 from evals_app.reports.judges import with_flags_shown
+from evals_app.reports.similarity import SIMILARITY_COLUMNS, similarity_json
 
 SCHEMA_VERSION = 1
 

@@ -99,6 +99,68 @@ def test_a_value_of_nothing_but_spaces_is_saved_with_a_warning(admin_client: Cli
     assert said in page_of(admin_client, case).text
 
 
+def test_a_judge_says_pass_or_fail_unless_told_otherwise(admin_client: Client) -> None:
+    case = write_case()
+    page = page_of(admin_client, case)
+    page.check(CHECKS, "llm_judge", opt__criteria="Is kind")
+
+    saved = page.post()
+
+    assert saved.is_saved, saved.problems
+    grader: Any = checks_of(case)[-1].to_spec().grader
+    assert (grader.scale, grader.anchors) == ("pass_fail", {})
+    assert "anchors" not in page_of(admin_client, case).text
+
+
+@pytest.mark.parametrize(
+    ("typed", "anchors", "is_warned"),
+    [
+        pytest.param({}, {}, True, id="without"),
+        pytest.param(
+            {"opt__anchors-key": ["5", "1"], "opt__anchors-text": ["Warm", "Rude"]},
+            {"5": "Warm", "1": "Rude"},
+            False,
+            id="with",
+        ),
+    ],
+)
+def test_the_author_says_what_grades_mean(
+    admin_client: Client, *, typed: dict[str, list[str]], anchors: dict[str, str], is_warned: bool
+) -> None:
+    case = write_case()
+    page = page_of(admin_client, case)
+    page.check(CHECKS, "llm_judge", opt__criteria="Is kind", opt__scale="1-5", **typed)
+
+    saved = page.post()
+
+    assert saved.is_saved, saved.problems
+    assert checks_of(case)[-1].options.get("anchors", {}) == anchors
+    again = page_of(admin_client, case)
+    assert ("disagree" in again.text) is is_warned
+    assert again.post().is_saved
+    assert checks_of(case)[-1].options.get("anchors", {}) == anchors
+
+
+@pytest.mark.parametrize(
+    ("scale", "keys", "word"),
+    [
+        pytest.param("pass_fail", ["5"], "1-5", id="another scale"),
+        pytest.param("1-5", ["5", "5"], "already", id="a grade twice"),
+    ],
+)
+def test_what_grades_mean_fits_the_scale(
+    admin_client: Client, scale: str, keys: list[str], word: str
+) -> None:
+    texts: dict[str, Any] = {"opt__anchors-key": keys, "opt__anchors-text": ["Warm"] * len(keys)}
+
+    problems = refused_check(
+        admin_client, "llm_judge", opt__criteria="Is kind", opt__scale=scale, **texts
+    )
+
+    assert len(problems) == 1
+    assert word in problems[0]
+
+
 def test_an_expected_answer_of_nothing_but_spaces_is_saved_with_a_warning(
     admin_client: Client,
 ) -> None:

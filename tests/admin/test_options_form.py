@@ -6,7 +6,7 @@ from django import forms
 from django.http import QueryDict
 from pydantic import BaseModel, Field
 
-from evals_app.admin.lines import MatcherLines, RecordLines, TextLines
+from evals_app.admin.lines import ChosenTexts, MatcherLines, RecordLines, TextLines
 from evals_app.admin.options_form import (
     NumberOrText,
     OptionsForm,
@@ -61,6 +61,7 @@ class Everything(PlainGrader):
     either: list[str | Part] = Field(default_factory=list)
     numbers: list[int] = Field(default_factory=list)
     args: dict[str, Matcher] = Field(default_factory=dict)
+    words: dict[Literal["5", "1"], str] = Field(default_factory=dict)
     plain: dict[str, Any] = Field(default_factory=dict)
     nested: Nested | None = None
     anything: Any = None
@@ -87,6 +88,7 @@ class Everything(PlainGrader):
         ("either", RecordLines),
         ("numbers", JsonTextField),
         ("args", MatcherLines),
+        ("words", ChosenTexts),
         ("plain", JsonTextField),
         ("nested", JsonTextField),
         ("anything", JsonTextField),

@@ -338,6 +338,16 @@ def _count(met: int, *, applicable: int, total: int) -> str:
     return f"{only}; {met} of them {are} met."
 
 
+def _named(ticks: Sequence[tuple[str, TickedItem]]) -> str:
+    """Quote some bullets with what the judge says of them."""
+    found = [
+        quoted(text.splitlines()[0]) + (f" ({shortened(tick.critique)})" if tick.critique else "")
+        for text, tick in ticks[:_NAMED]
+    ]
+    more = f" and {len(ticks) - _NAMED} more" if len(ticks) > _NAMED else ""
+    return f"{'; '.join(found)}{more}"
+
+
 def _grade(
     answer: JudgeAnswer, scale: Scale, *, passed: bool | None, threshold: float | None
 ) -> Grade:

@@ -21,6 +21,7 @@ from evals_app.engine.trial import Trial, View
 
 _MOST_TOOLS = 200
 _EMPTY = "(empty)"
+_ABOUT = frozenset({"TOOLS", "TODAY"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,14 @@ class Beginning:
     """Blocks that every question about a View begins with; nothing in `text` depends on a check.
 
     `pieces` are what a judge may quote, the submission first. `nonce` is what delimiters carry, also
-    those of the blocks that follow.
+    those of the blocks that follow. `script` is what the rules of a scripted judge see of it: the
+    names of tools and the day would match rules that are about what was said.
     """
 
     text: str
     nonce: str
     pieces: tuple[Piece, ...]
+    script: str
 
 
 def execution_nonce(secret: bytes, trial: Trial) -> str:
@@ -53,8 +56,9 @@ def beginning(view: View, *, secret: bytes) -> Beginning:
         "TRANSCRIPT": written(context, nonce),
         "SUBMISSION": graded if graded.strip() else _EMPTY,
     }
-    blocks = [block(name, text, nonce) for name, text in contents.items() if text.strip()]
-    return Beginning("\n\n".join(blocks), nonce, tuple(pieces))
+    blocks = {n: block(n, text, nonce) for n, text in contents.items() if text.strip()}
+    said = (text for name, text in blocks.items() if name not in _ABOUT)
+    return Beginning("\n\n".join(blocks.values()), nonce, tuple(pieces), "\n\n".join(said))
 
 
 def _conversation(view: View, nonce: str) -> tuple[list[Piece], str, list[Piece]]:

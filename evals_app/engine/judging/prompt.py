@@ -190,7 +190,7 @@ def put_together(
         nonce=begun.nonce,
         version=PROMPT_VERSION,
         shared=len(begun.text),
-        script="\n\n".join([*reversed(own.values()), begun.text]),
+        script="\n\n".join([*reversed(own.values()), begun.script]),
         pieces=begun.pieces,
     )
 

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -168,6 +168,14 @@ class ModelCall:
     def files(self) -> tuple[FileContent, ...]:
         shown = (each.files for each in self.messages if isinstance(each, UserMessage))
         return tuple(file for files in shown for file in files)
+
+    def unmarked(self) -> "ModelCall":
+        """Give the same call without asking anybody to remember how it begins."""
+        messages = (
+            replace(each, shared=0) if isinstance(each, UserMessage) else each
+            for each in self.messages
+        )
+        return replace(self, messages=tuple(messages))
 
     @property
     def most_prompt_tokens(self) -> int:

@@ -115,6 +115,8 @@ class Models:
             ConfigurationError: no such provider.
         """
         provider = self._find(call.provider)
+        if not provider.prices.allow_caches(call.model):
+            call = call.unmarked()
         send = partial(self._send, provider, self._adapter(provider), call)
         return await self._persist(provider, call, send)
 

@@ -82,6 +82,13 @@ class Prices:
         """Give the prices that a model's calls are held against, alone and in batches."""
         return [*self._tiers(model, is_batch=False), *self._tiers(model, is_batch=True)]
 
+    def allow_caches(self, model: str) -> bool:
+        """Whether a call may be kept in a cache, and read from one, without its cost being unknown."""
+        return all(
+            tier.cache_read_usd is not None and tier.cache_write_5m_usd is not None
+            for tier in self._tiers(model, is_batch=False)
+        )
+
     def cost_usd(self, model: str, usage: Usage, *, is_batch: bool = False) -> Decimal | None:
         """Give what a call cost; None where a price or a count is not known."""
         if usage.prompt_tokens is None or usage.output is None:

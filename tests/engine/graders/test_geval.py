@@ -36,6 +36,25 @@ def test_the_judge_is_asked_as_the_options_say() -> None:
     assert grader.asks() == 3
 
 
+@pytest.mark.parametrize(
+    ("options", "scale"),
+    [
+        pytest.param({}, "1-5", id="the usual one"),
+        pytest.param({"scale": "0-10"}, "0-10", id="that of DeepEval"),
+        pytest.param({"scale": "0-10", "strict_mode": True}, "pass_fail", id="strict"),
+    ],
+)
+def test_the_scale_is_chosen(options: dict[str, Any], scale: str) -> None:
+    grader = GEval.model_validate({"criteria": "Is kind", **options})
+
+    assert grader.question(view_of("Hi"), key="k").scale == scale
+
+
+def test_steps_of_nothing_but_spaces_cannot_fail() -> None:
+    assert GEval(evaluation_steps=[" "]).cannot_fail()
+    assert GEval(evaluation_steps=["Look."]).cannot_fail() is None
+
+
 def test_only_the_answer_is_shown_unless_more_is_chosen() -> None:
     assert GEval(criteria="Is kind").question(view_of("Hi"), key="k").shown == ("actual_output",)
 

@@ -321,9 +321,7 @@ async def test_a_chunk_that_talks_to_the_judge_is_flagged_and_a_question_is_not(
     ("changes", "flags"),
     [
         pytest.param({}, [], id="nothing to look at"),
-        pytest.param(
-            {"injection_suspected": True}, ["injection"], id="an injection"
-        ),
+        pytest.param({"injection_suspected": True}, ["injection"], id="an injection"),
         pytest.param(
             {"requirements": [required(quote="") | {"absent": False}]},
             ["unverified"],

@@ -329,13 +329,15 @@ def test_other_turns_and_other_executions_begin_otherwise() -> None:
 
 
 def test_a_script_sees_what_is_checked_first_and_none_of_our_words() -> None:
-    trial = two_turns()
+    trial = two_turns(
+        tools=(KnownTool("refund", "Pays money back."),), clock="2031-05-01T09:30:00Z"
+    )
 
     script = build(View(trial, trial.turns[1]), reference="Friday").script
 
     places = [script.index(f"<{name}-") for name in ("CRITERIA", "REFERENCE", "SUBMISSION")]
     assert places == sorted(places)
-    assert "requirements" not in script
+    assert not any(word in script for word in ("requirements", "refund", "2031"))
 
 
 def test_the_facts_of_a_turn_are_part_of_the_reference() -> None:

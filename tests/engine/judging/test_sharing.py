@@ -46,7 +46,7 @@ async def judged(
     server: ModelServer,
     checks: Sequence[dict[str, Any]],
     *,
-    provider: dict[str, str],
+    provider: dict[str, Any],
     model: str,
     text: str = LONG,
 ) -> Outcome:
@@ -97,6 +97,19 @@ async def test_what_is_shared_is_marked_at_anthropic(server: ModelServer) -> Non
     assert [marks(body) for body in server.bodies] == [1] * 5
     assert firsts == [firsts[0]] * 5
     assert "Says when" not in firsts[0]["text"]
+
+
+async def test_nothing_is_marked_where_nobody_knows_what_a_cache_costs(
+    server: ModelServer,
+) -> None:
+    price = {"model": "claude-*", "valid_from": "2026-05-01", "input_usd": 1, "output_usd": 5}
+
+    outcome = await judged(
+        server, FIVE, provider={"prices": [price]}, model="anthropic/claude-haiku-5-5"
+    )
+
+    assert [marks(body) for body in server.bodies] == [0] * 5
+    assert all(call.cost_usd is not None for call in outcome.judge_calls)
 
 
 async def test_calls_that_begin_alike_have_a_name_in_common_at_openai(server: ModelServer) -> None:

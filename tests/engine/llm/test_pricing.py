@@ -64,6 +64,24 @@ def test_only_the_models_of_an_ollama_server_cost_nothing_unless_a_price_is_name
 
 
 @pytest.mark.parametrize(
+    ("prices", "allowed"),
+    [
+        pytest.param([make_price(**ALL)], True, id="all rates"),
+        pytest.param([], True, id="nothing is known anyway"),
+        pytest.param([make_price(cache_read_usd=0.1)], False, id="not what keeping costs"),
+        pytest.param([make_price(cache_write_5m_usd=1.25)], False, id="not what reading costs"),
+        pytest.param(
+            [make_price(**ALL), make_price(above_prompt_tokens=9)], False, id="not in every tier"
+        ),
+    ],
+)
+def test_no_cache_is_used_whose_cost_nobody_knows(
+    *, prices: list[PriceSpec], allowed: bool
+) -> None:
+    assert Prices(prices).allow_caches(MODEL) is allowed
+
+
+@pytest.mark.parametrize(
     ("usage", "prices"),
     [
         pytest.param(Usage(1, 1), [], id="no price"),
