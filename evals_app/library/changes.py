@@ -50,7 +50,7 @@ class Change:
     @property
     def replaced(self) -> str:
         """Say what would be lost: an edit, or what another file says; empty if nothing is."""
-        came = f"imported from {self.source}" if self.source else ""
+        came = f"imported from {self.source}, not from {self.path}" if self.source else ""
         return " and ".join(filter(None, (came, str(self.edit) if self.edit else "")))
 
     @property
