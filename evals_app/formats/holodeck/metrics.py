@@ -127,7 +127,14 @@ def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | No
     if shape is None:
         known = ", ".join(METRICS)
         hint = _instead(kind) or near(str(kind), METRICS)
-        source.say((*loc, "type"), f"Unknown type of metric.{hint} Known types: {known}.")
+        if hint or not isinstance(kind, str):
+            source.say((*loc, "type"), f"Unknown type of metric.{hint} Known types: {known}.")
+        else:
+            message = (
+                f"There are no metrics of the type {kind} here; this one is left out. Known types:"
+                f" {known}."
+            )
+            source.say((*loc, "type"), message, level="loss")
         return None
     key = _NAMED_BY.get(kind, "")
     name = written.get(key)

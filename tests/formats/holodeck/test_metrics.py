@@ -248,10 +248,17 @@ def test_likeness_is_measured_in_the_part_that_is_named(metric: str) -> None:
 
 
 def test_an_old_metric_that_has_no_equal_is_lost_and_the_others_are_read() -> None:
-    found = read(with_metrics("- {metric: retrieval, threshold: 3}\n- {metric: equality}\n"))
+    metrics = (
+        "- {metric: retrieval, threshold: 3}\n- {metric: equality}\n- {type: custom, name: x}\n"
+    )
+
+    found = read(with_metrics(metrics))
 
     assert [each.type for each in found.suites[0].spec.assertions] == ["exact_match"]
-    assert [each.keys for each in found.losses] == ["evaluations.metrics[0].metric"]
+    assert [each.keys for each in found.losses] == [
+        "evaluations.metrics[0].metric",
+        "evaluations.metrics[2].type",
+    ]
 
 
 def test_a_deprecated_metric_that_no_rag_metric_replaces_brings_criteria() -> None:
