@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from evals_app.engine.json_data.paths import parse_path
+
 Json = dict[str, Any]
 
 _STRING = r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\$]|\\.)*`"""
@@ -49,6 +51,7 @@ _TEXT = re.compile(_STRING)
 _PATTERN = re.compile(rf"/{_REGEX}/")
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\s\S]))")
 _SIGNS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
+_MOST_CHARS, _MOST_DEPTH = 2_000, 50
 _PIECE = 1_000  # the most that one repeat of a pattern counts
 _OPPOSITE = {
     "===": "!==",
@@ -85,6 +88,8 @@ def checks_of(code: str, values: Mapping[str, Any], *, inverse: bool) -> list[Js
     Raises:
         NotSayableError: none do.
     """
+    if len(code) > _MOST_CHARS:
+        raise NotSayableError
     condition = code.strip().removeprefix("return ").strip().removesuffix(";").strip()
     checks = _Reader(values).read(condition, negated=inverse)
     if not checks:
@@ -98,7 +103,10 @@ class _Reader:
 
     values: Mapping[str, Any]
 
-    def read(self, written: str, *, negated: bool) -> list[Json]:
+    def read(self, written: str, *, negated: bool, depth: int = 0) -> list[Json]:
+        if depth > _MOST_DEPTH:
+            raise NotSayableError
+        read = partial(self.read, depth=depth + 1)
         condition = _without_brackets(written.strip())
         either, both = (_split(condition, sign) for sign in ("||", "&&"))
         if len(either) > 1 and not negated:
@@ -107,9 +115,9 @@ class _Reader:
         if len(parts) > 1:
             if parts is both and negated:
                 raise NotSayableError  # one of several must not hold, whichever
-            return [check for each in parts for check in self.read(each, negated=negated)]
+            return [check for each in parts for check in read(each, negated=negated)]
         if condition.startswith("!") and not condition.startswith("!="):
-            return self.read(condition[1:], negated=not negated)
+            return read(condition[1:], negated=not negated)
         if _IS_ANY.fullmatch(condition) and not negated:
             return []
         return [self._atom(condition, negated=negated)]
@@ -169,6 +177,10 @@ class _Reader:
     def _at(self, found: re.Match[str], *, negated: bool) -> Json:
         """Say that a place of a JSON reply holds a value."""
         place = re.sub(r"\?\.", ".", found["place"]).removeprefix(".")
+        try:
+            parse_path(place)
+        except ValueError:
+            raise NotSayableError from None
         sign = _OPPOSITE[found["sign"]] if negated else found["sign"]
         value = self._literal(found["value"])
         if found["value"] == "undefined":
@@ -208,7 +220,10 @@ class _Reader:
             name = written.removeprefix("context.vars").lstrip(".")
             name = _unquoted(name[1:-1]) if name.startswith("[") else name
             return self.values.get(name)
-        return None if written == "undefined" else json.loads(written)
+        try:
+            return None if written == "undefined" else json.loads(written)
+        except ValueError:
+            raise NotSayableError from None  # 007
 
 
 def _counted(
@@ -278,7 +293,11 @@ def _unquoted(written: str) -> str:
             return chr(int(code, 16))
         return _SIGNS.get(found[3], "" if found[3] == "\n" else found[3])
 
-    return _ESCAPED.sub(character, written[1:-1])
+    text = _ESCAPED.sub(character, written[1:-1])
+    try:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")  # pairs become one
+    except UnicodeDecodeError:
+        raise NotSayableError from None
 
 
 def _without_brackets(condition: str) -> str:

@@ -1,9 +1,13 @@
 """Conditions in JavaScript that checks can say; the verdict is what counts."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from evals_app.engine.suite import AssertionSpec
 from evals_app.formats.promptfoo.javascript import NotSayableError, checks_of
@@ -114,6 +118,49 @@ def test_the_opposite_of_a_condition(code: str) -> None:
 def test_what_no_check_can_say_is_code(code: str) -> None:
     with pytest.raises(NotSayableError):
         checks_of(code, VARS, inverse=False)
+
+
+WORDS = st.sampled_from(
+    [
+        *"()[]!&|<>=.'\"`/\\ \n",
+        "output",
+        "JSON.parse(output)",
+        ".length",
+        ".includes(",
+        "context.vars",
+        ".trim()",
+        "&&",
+        "||",
+        "===",
+        "'a'",
+        "007",
+        "\\ud83d",
+        "return ",
+        "/a/.test(output)",
+        "1e999",
+    ]
+)
+
+
+@given(st.lists(WORDS, max_size=30).map("".join))
+def test_whatever_is_written_is_said_or_code(code: str) -> None:
+    with suppress(NotSayableError):
+        for check in checks_of(code, VARS, inverse=False):
+            with suppress(ValidationError):
+                AssertionSpec.model_validate(check)
+
+
+@pytest.mark.parametrize("code", ["!" * 500 + "output", "(" * 500 + "output" + ")" * 500])
+def test_deep_conditions_are_code(code: str) -> None:
+    with pytest.raises(NotSayableError):
+        checks_of(code, VARS, inverse=False)
+
+
+@pytest.mark.parametrize(
+    "code", [r"output.includes('\ud83d\ude00')", "!!output.includes('\U0001f600')"]
+)
+def test_signs_outside_of_the_first_plane_are_one(code: str) -> None:
+    assert holds(code, "\U0001f600")
 
 
 def test_an_assertion_is_imported_and_code_is_lost_alone() -> None:
