@@ -25,7 +25,7 @@ def load_examples(request: HttpRequest) -> HttpResponse:
     try:
         report = import_examples(Rights.of(request.user))
     except EditedError as error:
-        messages.error(request, f"The examples were not loaded, to keep what was edited. {error}")
+        messages.error(request, f"The examples were not loaded, to keep what is here. {error}")
         return redirect("admin:index")
     except FormatError as error:
         for problem in error.problems:
