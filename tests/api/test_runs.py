@@ -10,7 +10,7 @@ from evals_app.api import runs
 from evals_app.api.runs import _started_before
 from evals_app.api.shapes import ExecutionShape, RunDetailsShape, RunShape
 from evals_app.library import import_files
-from evals_app.models import Execution, Run
+from evals_app.models import Execution, Run, Suite
 from tests.api.clients import SUITE, make_client, start_talks
 from tests.library.written import AGENT, JUDGE
 from tests.makers import make_run, make_suite
@@ -138,6 +138,17 @@ def test_what_cannot_be_started_is_explained(
         *(f"{each['keys']}: {each['message']}" for each in problem["errors"]),
     ]
     assert any(expected in text for text in told), told
+    assert not Run.objects.exists()
+
+
+@pytest.mark.usefixtures("suite")
+def test_a_judged_suite_that_nobody_can_judge_is_refused(client: APIClient) -> None:
+    Suite.objects.update(rubric="- Polite", judge_model="")
+
+    response = start(client, {"suite": "talks"})
+
+    assert response.status_code == 422
+    assert "ANTHROPIC_API_KEY" in response.json()["detail"]
     assert not Run.objects.exists()
 
 

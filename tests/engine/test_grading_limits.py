@@ -172,7 +172,7 @@ def test_an_unknown_usage_is_said_to_be_unknown() -> None:
             make_turn(usage=Usage()),
             GradeStatus.UNGRADED,
             Cause.CASE,
-            "Cost: the agent reports no usage.",
+            "Cost: the agent reports no usage, and no cost of its own (estimated_cost_usd).",
             id="no usage",
         ),
         pytest.param(

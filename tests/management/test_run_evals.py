@@ -248,6 +248,17 @@ def test_a_number_that_cannot_be_gives_exit_code_2(child_environment: dict[str, 
     assert "Traceback" not in done.stderr
 
 
+def test_every_suite_that_cannot_start_is_named_at_once() -> None:
+    for slug in ("b", "c"):
+        make_suite(slug=slug, agent=make_agent(f"echo-{slug}"), rubric="- Polite")
+
+    with pytest.raises(CommandError, match=r"(?s)b: .+ANTHROPIC_API_KEY.+\nc: ") as caught:
+        call_command("run_evals", "b", "c")
+
+    assert caught.value.returncode == 2
+    assert not Run.objects.exists()
+
+
 @pytest.mark.parametrize(
     "text", ["0", "-1", "much", "NaN", "Infinity", "1000001", "0.0000000001", ""]
 )

@@ -165,3 +165,21 @@ def import_native(suite: dict[str, Any]) -> None:
 
 def json_bytes(value: Any) -> bytes:
     return json.dumps(value).encode()
+
+
+def test_speed_is_measured_where_the_agent_reports_no_cost() -> None:
+    with (
+        WebServer(lambda _: Sent.json({"output": "4"})) as server,
+        permitting(hosts=(server.host,)),
+    ):
+        import_project(SPEED, server.url, timeout_ms=5000)
+        run = hold()
+
+    gates = {gate["name"]: gate for gate in run.summary["gates"]}
+    assert run.verdict == "inconclusive"
+    assert gates["max_p95_ms"]["passed"] is True
+    assert gates["max_p95_ms"]["actual"] == run.summary["p95_ms"] > 0
+    assert gates["max_cost_per_call_usd"]["passed"] is None
+    assert "2 of 2" in gates["max_cost_per_call_usd"]["reason"]
+    assert {each.cause for each in run.executions.all()} == {"case"}
+    assert all("estimated_cost_usd" in each.reason for each in run.executions.all())

@@ -107,4 +107,5 @@ def unknown_usage(turns: Sequence[TurnRecord], label: str) -> Grade:
         # Nobody reports what a call cost that came to nothing; that is the agent's failure.
         reason = f"{label}: unknown. Turn {silent[0].index} failed: {silent[0].error}"
         return failed_by_agent(reason)
-    return Grade.ungraded(Cause.CASE, f"{label}: the agent reports no usage.")
+    more = ", and no cost of its own (estimated_cost_usd)" if label == "Cost" else ""
+    return Grade.ungraded(Cause.CASE, f"{label}: the agent reports no usage{more}.")
