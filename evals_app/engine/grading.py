@@ -343,7 +343,9 @@ def grade_limits(trial: Trial, limits: LimitsSpec) -> Sequence[GradedAssertion]:
 def _limit_grade(
     trial: Trial, name: str, *, actual: float | Decimal | None, limit: float | Decimal
 ) -> Grade:
-    if name == "max_time_ms" and (failed := unanswered_turn(trial.turns)) is not None:
+    failed = unanswered_turn(trial.turns)
+    is_unknown = name == "max_time_ms" or (name == "max_tool_calls" and actual is None)
+    if failed is not None and is_unknown:
         return failed
     if actual is None:
         if name == "max_tool_calls":

@@ -230,6 +230,15 @@ def test_a_limit_of_calls_is_not_kept_by_keeping_them_secret() -> None:
     assert (found.grade.status, found.grade.cause) == (GradeStatus.UNGRADED, Cause.CASE)
 
 
+def test_calls_of_a_turn_that_failed_are_unknown_because_the_agent_failed() -> None:
+    trial = make_trial(make_turn("", error="HTTP 500", reports_calls=False))
+
+    (found,) = limits_of(trial, max_tool_calls=3)
+
+    assert (found.grade.passed, found.grade.cause) == (False, Cause.AGENT)
+    assert found.grade.details["actual"] is None
+
+
 def test_a_turn_that_failed_at_once_was_not_fast() -> None:
     trial = make_trial(make_turn("", error="HTTP 500", latency_ms=3.0), make_turn(index=2))
 
