@@ -82,7 +82,7 @@ def test_a_tool_is_told_by_its_keys(written: Any, kind: type, names: tuple[str, 
         pytest.param(
             CANNED | {"parameters": {"type": "object", "properties": {"a": {"type": "txt"}}}},
             ("parameters",),
-            "properties.a.type: Not a valid JSON Schema: 'txt' is not valid",
+            "properties.a.type: Not a valid JSON Schema",
             id="no schema",
         ),
         pytest.param(

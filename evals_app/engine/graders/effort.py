@@ -11,6 +11,8 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.spec import MOST, Usd
 from evals_app.engine.trial import Cause, Grade, TurnRecord, View, total_cost
 
+_LONGEST_CONVERSATION_MS = 1_500_000  # what takes longer is given up
+
 
 class Latency(PlainGrader):
     """Pass when the agent answered in time.
@@ -38,6 +40,14 @@ class Latency(PlainGrader):
         if taken_ms <= self.max_ms:
             return Grade.hit(f"{reason} were allowed.", actual_ms=taken_ms)
         return Grade.miss(f"{reason} are allowed.", actual_ms=taken_ms)
+
+    def cannot_fail(self) -> str | None:
+        if self.max_ms < _LONGEST_CONVERSATION_MS:
+            return None
+        return (
+            f"No conversation takes longer than {_LONGEST_CONVERSATION_MS:,} ms, so every answer is in"
+            " time. Write a smaller limit."
+        )
 
     def summary(self) -> str:
         return f"Takes at most {self.max_ms:,} ms"

@@ -30,7 +30,7 @@ ResponsePath = Annotated[
         title="Place in a JSON reply",
         description=(
             "If the reply is JSON, only this part of it is read, for example answer or"
-            " items[0].price. Blank reads the whole reply."
+            " items[0].price. Leave blank to read the whole reply."
         ),
         json_schema_extra={"mono": True},
     ),

@@ -189,7 +189,7 @@ class JsonPath(_JsonGrader):
             title="Expected value",
             description=(
                 "A value, or one of {fuzzy: x}, {regex: p}, {any_of: [...]}, {contains: x},"
-                " {present: true|false}. Blank: anything, if only it is there."
+                " {present: true|false}. Leave blank for anything that is there."
             ),
         ),
     ] = _IS_THERE

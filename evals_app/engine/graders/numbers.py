@@ -49,11 +49,11 @@ class Numeric(PathGrader):
     Separators of thousands stand between groups of three digits: 1,234.56 and 1.234,56 and 1'234 and
     1 234 can only be read in one way. Others depend on `decimal`:
 
-    | | `point` | `comma` | `auto` |
-    |---|---|---|---|
-    | 1.234 | 1.234 | 1234 | 1.234; where 1234 would have passed, it is not graded |
-    | 1,234 | 1234 | 1.234 | 1234; where 1.234 would have passed, it is not graded |
-    | 3,5 | 3 and 5 | 3.5 | not graded, unless both ways of reading it pass or fail |
+    * `point`: 1,234 is over a thousand, 1.234 a little over one, and 3,5 are two numbers
+    * `comma`: 1.234 is over a thousand, 1,234 a little over one, and 3,5 is three and a half
+    * `auto`: as with `point`. Where it depends on the way of reading whether the reply passes, as for
+      3,5, it is not graded; 1,234 and 1.234 pass as with `point`, but never fail where they would
+      pass with `comma`
 
     What is not graded for this reason counts against the case, not against the agent.
     """

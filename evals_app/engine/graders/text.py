@@ -3,6 +3,7 @@
 import re
 import string
 import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -78,14 +79,21 @@ WholeWords = Annotated[
 
 
 def _found(
-    needle: str, reply: str, *, case_sensitive: bool = False, whole_words: bool = False
+    needle: str, replies: Iterable[str], *, case_sensitive: bool = False, whole_words: bool = False
 ) -> str | None:
-    """Return the piece of the reply that people read as the needle."""
-    wanted, text = (folded(each, case_sensitive=case_sensitive) for each in (needle, reply))
-    start = find_folded(wanted, text, whole_words=whole_words)
-    if start < 0:
-        return None
-    return as_written(reply, start, len(wanted), case_sensitive=case_sensitive)
+    """Return the first piece of these replies that people read as the needle."""
+    wanted = folded(needle, case_sensitive=case_sensitive)
+    for reply in replies:
+        text = folded(reply, case_sensitive=case_sensitive)
+        start = find_folded(wanted, text, whole_words=whole_words)
+        if start >= 0:
+            return as_written(reply, start, len(wanted), case_sensitive=case_sensitive)
+    return None
+
+
+def _replies(view: View) -> Sequence[str]:
+    """Return each reply by itself: nothing begins in one and ends in the next."""
+    return [turn.reply for turn in view.turns] if view.whole_text else [view.reply]
 
 
 def _is_invisible(text: str) -> bool:
@@ -146,22 +154,27 @@ class Contains(TextGrader):
         if problem := self.expected_problem(needle):
             return Grade.ungraded(Cause.CASE, problem)
         found = _found(
-            needle, reply, case_sensitive=self.case_sensitive, whole_words=self.whole_words
+            needle,
+            _replies(view),
+            case_sensitive=self.case_sensitive,
+            whole_words=self.whole_words,
         )
         if found is None:
             return Grade.miss(
-                f"The reply does not contain {quoted(needle)}{self._near(needle, reply)}"
+                f"The reply does not contain {quoted(needle)}{self._near(needle, view)}"
             )
         reason = f"The reply contains {quoted(needle)}."
         return Grade.hit(reason).but(evidence=seen_in_reply(view, found))
 
-    def _near(self, needle: str, reply: str) -> str:
+    def _near(self, needle: str, view: View) -> str:
         """Say what is there instead."""
-        anywhere = _found(needle, reply)
+        replies = _replies(view)
+        instead = says(view.reply, wanted=needle)
+        anywhere = _found(needle, replies)
         if anywhere is None:
-            return f"; {says(reply, wanted=needle)}."
-        if _found(needle, reply, case_sensitive=self.case_sensitive):
-            return f" as whole words, only as a part of others; {says(reply, wanted=needle)}."
+            return f"; {instead}."
+        if _found(needle, replies, case_sensitive=self.case_sensitive):
+            return f" as whole words, only as a part of others; {instead}."
         return f" in this case; it has {quoted(anywhere)}."
 
     def expected_problem(self, expected: str) -> str | None:
@@ -198,7 +211,10 @@ class NotContains(TextGrader):
         if problem := self.cannot_fail():
             return Grade.ungraded(Cause.CASE, problem)
         found = _found(
-            self.value, reply, case_sensitive=self.case_sensitive, whole_words=self.whole_words
+            self.value,
+            _replies(view),
+            case_sensitive=self.case_sensitive,
+            whole_words=self.whole_words,
         )
         if found is None:
             return Grade.hit(f"The reply does not contain {quoted(self.value)}.")

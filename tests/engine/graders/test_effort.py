@@ -44,6 +44,11 @@ def test_a_turn_or_the_whole_conversation_stays_in_time(
     assert (grade.passed, grade.score, grade.reason) == (passes, float(passes), reason)
 
 
+def test_a_limit_beyond_every_conversation_cannot_fail() -> None:
+    assert Latency(max_ms=1_500_000).cannot_fail()
+    assert Latency(max_ms=60_000).cannot_fail() is None
+
+
 def test_a_little_above_the_limit_does_not_read_like_it() -> None:
     grade = Latency(max_ms=100).grade(view_of(*turns("0", each_ms=100.2), turn=1))
 

@@ -177,6 +177,14 @@ def test_at_the_end_only_the_last_reply_is_read_unless_all_are_asked_for() -> No
     assert (last.passed, whole.passed) == (False, True)
 
 
+def test_a_text_does_not_begin_in_one_reply_and_end_in_the_next() -> None:
+    view = View(make_trial(make_turn("credit"), make_turn("card", index=2)), None, whole_text=True)
+
+    assert Contains(value="credit card").grade(view).passed is False
+    assert NotContains(value="credit card").grade(view).passed is True
+    assert NotContains(value="card").grade(view).evidence[0].turn == 2
+
+
 @pytest.mark.parametrize("grader", [Contains, NotContains, Matches, NotMatches, ExactMatch])
 def test_an_empty_value_is_refused(grader: type[PlainGrader]) -> None:
     with pytest.raises(ValidationError) as refused:
