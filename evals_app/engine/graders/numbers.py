@@ -270,7 +270,7 @@ class Numeric(PathGrader):
         found = self._expected(expected, self.decimal)
         if not isinstance(found, str):
             return None
-        return f"The expected text cannot be compared with. {found}"
+        return f"The expected text must be one number. {found}"
 
     def cannot_fail(self) -> str | None:
         if not covers_everything(self.absolute_tolerance, self.relative_tolerance):
