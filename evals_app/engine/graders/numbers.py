@@ -24,6 +24,7 @@ from evals_app.engine.trial import Cause, Grade, View
 
 _NUMBER_CHARS = 40
 _ROUNDING = 1e-6
+_UNCERTAIN = "It is not certain how decimals are written. Set decimal to comma or point."
 _SEPARATED = re.compile(r"[0-9][.,][0-9]")
 _FOR_SHOW = Context(prec=12, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
@@ -193,7 +194,8 @@ class Numeric(PathGrader):
             return grade
         if not (grade.passed or by_point or by_comma):
             return grade
-        return Grade.ungraded(Cause.CASE, self._uncertainty(reply, str(written)))
+        unclear = self._uncertainty(reply) or self._uncertainty(str(written))
+        return Grade.ungraded(Cause.CASE, unclear or _UNCERTAIN)
 
     def _passes(
         self, reply: str, written: float | str, view: View, decimal: DecimalSign
@@ -203,16 +205,15 @@ class Numeric(PathGrader):
             return False
         return self._compared(reply, expected, view, decimal).passed
 
-    def _uncertainty(self, *texts: str) -> str:
-        """Name the number in these texts that can be read in two ways, and both of them."""
-        for text in texts:
-            unclear = [
-                (each, others)
-                for each in self._all(text, "comma")
-                if (others := self._all(each.text, "point"))[:1] != [each]
-            ]
-            if unclear:
-                break
+    def _uncertainty(self, text: str) -> str:
+        """Name the number of a text that can be read in two ways, and both of them; empty if none."""
+        unclear = [
+            (each, others)
+            for each in self._all(text, "comma")
+            if (others := self._all(each.text, "point"))[:1] != [each]
+        ]
+        if not unclear:
+            return ""
         shown, others = unclear[-1 if self.extract == "last" else 0]
         by_point = " and ".join(_short(each.value) for each in others) or "not one number"
         return (
