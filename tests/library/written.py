@@ -179,7 +179,7 @@ PROJECT = [
         agent: shop
         cases:
           - name: asks
-            turns: [{user: Refund?, assertions: [{type: contains, value: way}]}]
+            turns: [{user: Refund?, assertions: [{type: contains, value: on its way}]}]
         """,
     ),
     written(
