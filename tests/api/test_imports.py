@@ -211,7 +211,7 @@ def test_warnings_are_answered(client: APIClient) -> None:
         pytest.param(
             {"files": [{"path": "a", "content": "", "name": ""}]}, "", "files[0].name", id="inner"
         ),
-        pytest.param({"files": [{"path": "a.pdf", "content": ""}]}, "", "no eval file", id="text"),
+        pytest.param({"files": [{"path": "a.pdf", "content": ""}]}, "", "an eval file", id="text"),
         pytest.param(IN_JSON, "?dry_run=yes", "dry_run is true or false", id="dry_run"),
         pytest.param(IN_JSON, "?dryrun=true", "Did you mean 'dry_run'?", id="unknown parameter"),
         pytest.param(IN_JSON, "?dialect=struer", "Did you mean 'struere'?", id="dialect"),

@@ -17,7 +17,8 @@ from evals_app.formats.chats import (
 from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import Around, Places, distinct_names, slug_of
 from evals_app.formats.openai_evals.criteria import Asked, model_of, read_criteria
-from evals_app.formats.openai_evals.items import Item, items_of
+from evals_app.formats.openai_evals.items import Item, Origin, items_of
+from evals_app.formats.openai_evals.lost import LostError, Missed
 from evals_app.formats.openai_evals.parts import Parts, parts_of
 from evals_app.formats.openai_evals.shapes import Eval, Run
 from evals_app.formats.openai_evals.spots import Spot
@@ -52,21 +53,36 @@ _NOTHING_ASKED = (
 )
 
 
-def read_hosted(readings: Sequence[Reading], around: Around) -> Iterator[Draft]:
+def read_hosted(readings: Sequence[Reading], around: Around, missed: Missed) -> Iterator[Draft]:
     """Read the evals, runs, results and items of all files together."""
     parts = parts_of(readings)
     found = [(spot, asked) for spot in parts.evals if (asked := spot.read(Eval))]
     runs = [(spot, run) for spot in parts.runs if (run := spot.read(Run))]
     slugs = distinct_names([_slug(spot, asked) for spot, asked in found])
+    missed += _without_eval(found, runs, parts)
+    if readings and not (parts.evals or parts.runs or parts.items or parts.outputs):
+        missed.append((Spot(readings[0]), "There is no eval in this file."))
     for (spot, asked), slug in zip(found, slugs, strict=True):
         mine = [(at, run) for at, run in runs if _belongs(at, run, spot, asked, len(found))]
-        yield from _Suite(spot, asked, slug_of(slug), mine, parts, around).drafts()
-    for at, run in runs:
-        if not any(_belongs(at, run, spot, asked, len(found)) for spot, asked in found):
-            at.say(_NO_EVAL.format(run.eval_id or "EVAL"))
+        suite = _Suite(spot, asked, slug_of(slug), mine, parts, around, is_alone=len(found) == 1)
+        try:
+            yield from suite.drafts()
+        except LostError as lost:
+            missed.append((suite.ran or spot, str(lost)))
+
+
+def _without_eval(
+    found: Sequence[tuple[Spot, Eval]], runs: Sequence[tuple[Spot, Run]], parts: Parts
+) -> Missed:
+    """Name runs and items whose eval is not here."""
+    missed = [
+        (at, _NO_EVAL.format(run.eval_id or "EVAL"))
+        for at, run in runs
+        if not any(_belongs(at, run, spot, asked, len(found)) for spot, asked in found)
+    ]
     if not parts.evals:
-        for spot in (parts.items or parts.outputs)[:1]:
-            spot.say(_NO_EVAL_OF_ITEMS)
+        missed += [(spot, _NO_EVAL_OF_ITEMS) for spot in (parts.items or parts.outputs)[:1]]
+    return missed
 
 
 def _slug(spot: Spot, asked: Eval) -> str:
@@ -92,19 +108,25 @@ class _Suite:
     runs: Sequence[tuple[Spot, Run]]
     parts: Parts
     around: Around
+    is_alone: bool
     ran: Spot | None = None
     run: Run | None = None
     templates: list[tuple[str, Template, Spot]] = field(default_factory=list)
 
     def drafts(self) -> Iterator[Draft]:
-        """Give the agent, if the run says which model, and the suite."""
+        """Give the agent, if the run says which model, and the suite.
+
+        Raises:
+            LostError: it has no items, or nothing is asked in them.
+        """
         self._choose_run()
         criteria = read_criteria(list(self.spot.at("testing_criteria").each()))
         self._read_templates()
-        items = items_of(self.asked, self.spot, self.run, self.ran, self.parts)
-        cases = [case for item in items if (case := self._case(item, criteria))]
-        if items and not cases:
-            self.spot.say("None of its items can be asked, so there is no suite.")
+        origin = Origin(self.asked, self.spot, self.run, self.ran, self.parts, self.is_alone)
+        cases = [case for item in items_of(origin) if (case := self._case(item, criteria))]
+        if not cases:
+            msg = "This eval has no items that can be asked, so there is no suite."
+            raise LostError(msg)
         if not criteria:
             self.spot.at("testing_criteria").say(_NO_CRITERIA, level="warning")
         name = (self.asked.name or self.slug)[:_NAME_CHARS]
@@ -116,8 +138,7 @@ class _Suite:
         tags = [f"{key}={value}"[:_NAME_CHARS] for key, value in metadata.items()]
         has_parameters = made is None or system == IN_PROMPTS
         written = Written(name, self.slug, agent, tags, cases, has_parameters=has_parameters)
-        if cases:
-            yield suite_draft(written, self.spot)
+        yield suite_draft(written, self.spot)
 
     def _choose_run(self) -> None:
         """Take the newest run; what older ones asked is left out."""

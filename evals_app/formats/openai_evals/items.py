@@ -1,11 +1,12 @@
 """The data of an eval: items that its runs hold, that were saved with results, or in a file beside."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evals_app.formats.chats import is_chat
 from evals_app.formats.json_lines import read_json_lines
+from evals_app.formats.openai_evals.lost import LostError
 from evals_app.formats.openai_evals.parts import Parts
 from evals_app.formats.openai_evals.shapes import Eval, Run
 from evals_app.formats.openai_evals.spots import Spot
@@ -29,25 +30,44 @@ class Item:
     messages: list[Json] | None = field(default=None, repr=False)
 
 
-def items_of(
-    asked: Eval, here: Spot, run: Run | None, ran: Spot | None, parts: Parts
-) -> list[Item]:
-    """Give the items of an eval, of the first place that has some; none, and reported."""
-    if run is not None and ran is not None:
-        content = ran.at("data_source", "source", "content")
-        if isinstance(content.value, list):
-            return list(_items(content.each()))
-    origin = ran or here
-    named = origin.at("data_source", "source", "id").value
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the items of an eval may be: in its run, its results, or in a file beside.
+
+    `is_alone`: no other eval is imported, so whatever items are there are its own.
+    """
+
+    asked: Eval
+    here: Spot
+    run: Run | None
+    ran: Spot | None
+    parts: Parts = field(repr=False)
+    is_alone: bool
+
+    @property
+    def spot(self) -> Spot:
+        return self.ran or self.here
+
+
+def items_of(origin: Origin) -> list[Item]:
+    """Give the items of an eval, of the first place that has some.
+
+    Raises:
+        LostError: there are none; the message says how to get them.
+    """
+    content = origin.spot.at("data_source", "source", "content")
+    if isinstance(content.value, list):
+        return list(_items(content.each()))
+    named = origin.spot.at("data_source", "source", "id").value
     file_id = named if isinstance(named, str) and named else None
     # The file is whole; of results somebody may have saved the first page alone.
-    has_file = file_id is not None and _files(origin, file_id)
-    if not has_file and (found := list(_outputs(asked, run, parts))):
+    if file_id and _files(origin.spot, file_id):
+        return list(_items(_beside(origin, file_id).each()))
+    if found := list(_outputs(origin)):
         return found
-    if not has_file and parts.items:
-        return list(_items(parts.items))
-    rows = _beside(origin, file_id)
-    return list(_items(rows.each())) if rows else []
+    if origin.is_alone and origin.parts.items:
+        return list(_items(origin.parts.items))
+    return list(_items(_beside(origin, file_id).each()))
 
 
 def _items(spots: Iterator[Spot] | list[Spot]) -> Iterator[Item]:
@@ -64,15 +84,16 @@ def _items(spots: Iterator[Spot] | list[Spot]) -> Iterator[Item]:
         yield Item(spot.at("item") if inner is not row else spot, inner)
 
 
-def _outputs(asked: Eval, run: Run | None, parts: Parts) -> Iterator[Item]:
+def _outputs(origin: Origin) -> Iterator[Item]:
     """Give the items of the results of a run; without a run those of the newest."""
+    own = origin.asked.id
     mine = [
         each
-        for each in parts.outputs
-        if asked.id is None or each.value.get("eval_id") in (None, asked.id)
+        for each in origin.parts.outputs
+        if own is None or each.value.get("eval_id") in (None, own)
     ]
-    wanted = run.id if run is not None else None
-    if run is None and mine:
+    wanted = origin.run.id if origin.run is not None else None
+    if origin.run is None and mine:
         wanted = max(mine, key=lambda each: _moment(each.value)).value.get("run_id")
     for each in mine:
         if wanted is not None and each.value.get("run_id") not in (None, wanted):
@@ -93,23 +114,24 @@ def _moment(value: Json) -> float:
     return at if isinstance(at, int | float) else 0
 
 
-def _beside(origin: Spot, file_id: str | None) -> Spot | None:
-    """Read the JSONL file of items beside an eval; None, and reported: there is none."""
-    reading = origin.reading
+def _beside(origin: Origin, file_id: str | None) -> Spot:
+    """Read the JSONL file of items beside an eval.
+
+    Raises:
+        LostError: there is none that is known to be its own.
+    """
+    reading = origin.spot.reading
     around = reading.around
-    paths = _files(origin)
-    chosen = (file_id and _files(origin, file_id)) or paths
+    paths = _files(origin.spot) if origin.is_alone else []
+    chosen = (file_id and _files(origin.spot, file_id)) or paths
     if len(chosen) != 1:
-        origin.say(_no_items(file_id, paths))
-        return None
+        raise LostError(_no_items(file_id, paths))
     content = around.content(reading.document, chosen[0])
     try:
         found = read_json_lines(reading.path(chosen[0]), content or b"")
     except FormatError as error:
         reading.problems += error.problems
-        return None
-    if not found.data:
-        origin.say(f"There is no item in {reading.path(chosen[0])}.")
+        found = replace(reading.document, data=[])
     return Spot(Reading(found, around, reading.problems))
 
 

@@ -66,17 +66,17 @@ def _value(found: re.Match[str], values: Json) -> str:
 
 
 def read_modelgraded(args: Spot) -> Graded | None:
-    """Read the prompt that an eval names; None, and reported: it cannot be read.
+    """Read the prompt that an eval names; None, and reported: there is something wrong in it.
 
     Raises:
-        LostError: it has no equal here.
+        LostError: it has no equal here, or is not here.
     """
     key = "modelgraded_spec" if args.at("modelgraded_spec").value else "modelgraded_spec_file"
     here = args.at(key)
     name = here.value
     if not isinstance(name, str) or not name:
-        args.say("A model-graded eval needs the name of its prompt: modelgraded_spec: closedqa.")
-        return None
+        msg = "It needs the name of its prompt, for example modelgraded_spec: closedqa."
+        raise LostError(msg, args)
     if args.at("multicomp_n").value not in (None, 1) or args.at("metaeval").value:
         raise LostError(_ONE_REPLY)
     spot = _file(here, name)
@@ -116,11 +116,11 @@ def _file(here: Spot, name: str) -> Spot | None:
         if content is not None:
             break
     else:
-        here.say(
+        msg = (
             f"There is no file {name}.yaml in the folder modelgraded beside the folder of this file. "
             "Name it too, import the folder that holds both (registry), or send both in one zip."
         )
-        return None
+        raise LostError(msg, here)
     try:
         document = read_yaml(reading.path(path), content)
     except FormatError as error:

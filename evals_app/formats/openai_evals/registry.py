@@ -1,8 +1,8 @@
 """The registry of the open-source framework: YAML that names classes and samples."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from evals_app.engine.suite import near
 from evals_app.formats.chats import is_chat, own_prompt, read_chat
@@ -11,50 +11,42 @@ from evals_app.formats.draft import Draft
 from evals_app.formats.foreign import Around, slug_of
 from evals_app.formats.json_lines import read_json_lines
 from evals_app.formats.openai_evals.classes import INCLUDES, Grading, grading_of
-from evals_app.formats.openai_evals.lost import LostError
+from evals_app.formats.openai_evals.lost import LostError, Missed
 from evals_app.formats.openai_evals.shapes import Alias, Entry
 from evals_app.formats.openai_evals.spots import Spot
 from evals_app.formats.openai_evals.suites import Case, Written, agent_problem, suite_draft
 from evals_app.formats.problems import FormatError, Loc
 from evals_app.formats.reading import Reading
 
+T = TypeVar("T")
+
 _DATA = ("../data/{}", "data/{}", "{}")  # where samples are, from the file that names them
 _NAME_CHARS = 200
 _POINTER = b"version https://git-lfs"
 
 
-def read_registry(reading: Reading, around: Around) -> Iterator[Draft]:
+def read_registry(reading: Reading, around: Around, missed: Missed) -> Iterator[Draft]:
     """Read the evals of a file: each name of one becomes a suite."""
     root = Spot(reading)
     entries = {name: root.at(name) for name in reading.document.data}
     evals = {name: spot for name, spot in entries.items() if "class" in _keys(spot)}
     named = {}
     for name, spot in entries.items():
-        if name in evals:
-            continue
-        alias = spot.read(Alias)
-        if alias is None:
-            continue
-        if alias.id not in evals:
-            spot.at("id").say(f"There is no {alias.id!r} in this file.{near(alias.id, evals)}")
-            continue
-        named[alias.id] = (name, alias)
-    before = len(reading.problems)
-    count = 0
+        alias = None if name in evals else spot.read(Alias)
+        if alias is not None and alias.id in evals:
+            named[alias.id] = (name, alias)
+        elif alias is not None:
+            message = f"There is no {alias.id!r} in this file.{near(alias.id, evals)}"
+            missed.append((spot.at("id"), message))
     for key, spot in evals.items():
         name, alias = named.get(key, (key, None))
         entry = spot.read(Entry)
         if entry is not None:
             description = entry.description or (alias.description if alias else "")
-            for draft in _suite(spot, entry, _named(name, around, description)):
-                count += 1
-                yield draft
-    if not count and reading.is_sound:
-        reasons = [each.message for each in reading.problems[before:][:3]]
-        root.say(" ".join(["There is no eval in this file that can be imported.", *reasons]))
+            yield from _suite(spot, entry, _named(name, around, description), missed)
 
 
-def read_samples(reading: Reading, around: Around) -> Iterator[Draft]:
+def read_samples(reading: Reading, around: Around, missed: Missed) -> Iterator[Draft]:
     """Read samples by themselves; nothing says how replies are compared, so it is usual here."""
     rows = Spot(reading)
     rows.say(
@@ -65,7 +57,10 @@ def read_samples(reading: Reading, around: Around) -> Iterator[Draft]:
     stem = reading.document.path.rpartition("/")[2].partition(".")[0]
     if stem == "samples":
         stem = around.folder(reading.document) or stem
-    yield from _drafted(rows, Spot(reading), INCLUDES, _named(stem, around))
+    try:
+        yield _drafted(rows, rows, INCLUDES, _named(stem, around))
+    except LostError as lost:
+        missed.append((rows, str(lost)))
 
 
 def _named(name: str, around: Around, description: str = "") -> Written:
@@ -77,35 +72,49 @@ def _keys(spot: Spot) -> set[str]:
     return set(spot.value) if isinstance(spot.value, dict) else set()
 
 
-def _suite(spot: Spot, entry: Entry, named: Written) -> Iterator[Draft]:
-    try:
-        grading = grading_of(spot, entry)
-    except LostError as lost:
-        spot.lose(f"The eval {named.name} is left out. {lost}")
-        return
-    rows = _samples(spot.at("args", "samples_jsonl"))
+def _suite(spot: Spot, entry: Entry, named: Written, missed: Missed) -> Iterator[Draft]:
+    before = len(missed)
+    grading = _tried(lambda: grading_of(spot, entry), spot, named, missed)
+    if grading is None and missed[before:] and missed[-1][0] is spot:
+        return  # it has no equal here, so nobody needs its samples
+    rows = _tried(lambda: _samples(spot.at("args", "samples_jsonl")), spot, named, missed)
     if grading is not None and rows is not None:
-        yield from _drafted(rows, spot, grading, named)
+        draft = _tried(lambda: _drafted(rows, spot, grading, named), spot, named, missed)
+        if draft is not None:
+            yield draft
+
+
+def _tried(read: Callable[[], T], spot: Spot, named: Written, missed: Missed) -> T | None:
+    """Read a part of an eval; None, and remembered: the eval is left out."""
+    try:
+        return read()
+    except LostError as lost:
+        missed.append((lost.spot or spot, f"The eval {named.name} is left out. {lost}"))
+        return None
 
 
 def _samples(spot: Spot) -> Spot | None:
-    """Read the samples that an eval names; None, and reported: they cannot be read."""
+    """Read the samples that an eval names; None, and reported: there is something wrong in them.
+
+    Raises:
+        LostError: they are not here.
+    """
     written = spot.value
     if not isinstance(written, str) or not written:
-        spot.say("An eval needs the path of its samples here, for example my-eval/samples.jsonl.")
-        return None
+        msg = "It needs the path of its samples here, for example my-eval/samples.jsonl."
+        raise LostError(msg, spot)
     reading = spot.reading
     found = content_of(reading, _DATA, written)
     if found is None:
-        spot.say(
+        msg = (
             f"There is no file {written} in the folder data beside the folder of this file. Name it "
             "too, import the folder that holds both (registry), or send both in one zip."
         )
-        return None
+        raise LostError(msg, spot)
     path, content = found
     if content.startswith(_POINTER):
-        spot.say(f"{path} is only a pointer of Git LFS. Fetch the file itself: git lfs pull.")
-        return None
+        msg = f"{path} is only a pointer of Git LFS. Fetch the file itself: git lfs pull."
+        raise LostError(msg, spot)
     try:
         document = read_json_lines(path, content)
     except FormatError as error:
@@ -124,16 +133,21 @@ def content_of(reading: Reading, places: Sequence[str], name: str) -> tuple[str,
     return None
 
 
-def _drafted(rows: Spot, spot: Spot, grading: Grading, named: Written) -> Iterator[Draft]:
+def _drafted(rows: Spot, spot: Spot, grading: Grading, named: Written) -> Draft:
+    """Make the suite of some samples.
+
+    Raises:
+        LostError: nothing is asked in them.
+    """
     cases = [case for row in rows.each() if (case := _case(row, grading))]
     if not cases:
-        spot.say("None of its samples can be asked, so there is no suite.")
-        return
+        msg = "None of its samples can be asked."
+        raise LostError(msg)
     if not named.agent:
         spot.reading.problems.append(agent_problem(spot))
     elif any(case.chat.system for case in cases):
         spot.lose(own_prompt(named.agent))
-    yield suite_draft(replace(named, cases=cases), spot)
+    return suite_draft(replace(named, cases=cases), spot)
 
 
 def _case(row: Spot, grading: Grading) -> Case | None:

@@ -279,10 +279,41 @@ def test_a_run_without_its_eval_is_refused() -> None:
     assert "evals/eval_1" in problem.message
 
 
+def test_an_empty_page_alone_is_refused() -> None:
+    assert len(errors({"object": "list", "data": []})) == 1
+    assert read({"object": "list", "data": []}, an_eval(), a_run()).losses == []
+
+
 def test_items_without_an_eval_are_refused() -> None:
     (problem,) = errors([{"item": {"ticket": "a"}}])
 
     assert (problem.keys, "the eval is not here" in problem.message) == ("[0]", True)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param([an_eval(id="eval_2", name="Never run")], id="an eval without a run"),
+        pytest.param([an_eval(id="eval_2", name="x"), a_run(eval_id="eval_2", source={"type": "logs"})],
+                     id="logs that nobody saved"),
+        pytest.param([a_run(eval_id="eval_9")], id="a run of an eval that is gone"),
+    ],
+)  # fmt: skip
+def test_an_eval_that_is_not_whole_does_not_keep_others_back(others: list[Json]) -> None:
+    # The file beside belongs to nobody here, or to the first.
+    found = read(an_eval(), a_run(), *others, beside={"file-1.jsonl": ROWS})
+
+    assert [each.spec.slug for each in found.suites] == ["tickets"]
+    assert len(found.losses) == 1
+
+
+def test_an_eval_without_any_items_is_refused() -> None:
+    run = a_run()
+    run["data_source"]["source"]["content"] = []
+
+    (problem,) = errors(an_eval(), run)
+
+    assert "items" in problem.message
 
 
 def test_an_eval_whose_run_names_no_model_asks_for_an_agent() -> None:

@@ -178,6 +178,30 @@ def test_a_registry_of_which_nothing_is_left_is_refused_with_the_reason() -> Non
     assert "my.own:Thing" in problem.message
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(("sums/samples", "sums/gone"), id="samples"),
+        pytest.param(("class: evals", "class: my.own:Thing  # "), id="class"),
+        pytest.param(("id: sums.dev.v0", "id: gone"), id="name"),
+    ],
+)
+def test_an_eval_that_is_not_whole_does_not_keep_others_back(change: tuple[str, str]) -> None:
+    beside = {"registry/data/sums/samples.jsonl": SAMPLES.encode()}
+    other = MATCH.replace("sums:", "other:").replace("sums.dev", "other.dev")
+    files = {"a": MATCH.replace("sums:", "more:").replace(*change), "b": other}
+
+    found = read_files(
+        [SourceFile(f"registry/evals/{name}.yaml", text.encode()) for name, text in files.items()],
+        known=KNOWN,
+        find=beside.get,
+        agent="desk",
+    )
+
+    assert "other" in {each.spec.slug for each in found.suites}
+    assert "registry/evals/a.yaml" in {each.path for each in found.losses}
+
+
 def test_files_that_are_named_and_not_here_are_missed() -> None:
     missing = errors(GRADED.replace("sums/samples", "sums/others"))
 
@@ -187,10 +211,12 @@ def test_files_that_are_named_and_not_here_are_missed() -> None:
     ]
 
 
-def test_an_alias_of_nothing_is_refused_with_the_nearest_name() -> None:
-    (problem,) = errors(MATCH.replace("id: sums.dev.v0", "id: sums.dev.v1"))
+def test_an_alias_of_nothing_is_lost_with_the_nearest_name() -> None:
+    found = read(MATCH.replace("id: sums.dev.v0", "id: sums.dev.v1"))
 
-    assert (problem.keys, "'sums.dev.v0'" in problem.message) == ("sums.id", True)
+    lost = {each.keys: each.message for each in found.losses}
+    assert "'sums.dev.v0'" in lost["sums.id"]
+    assert [each.spec.slug for each in found.suites] == ["sums-dev-v0"]
 
 
 def test_a_pointer_of_git_lfs_is_no_file_of_samples() -> None:
