@@ -94,7 +94,7 @@ def _add(said: list[Json], role: str, text: str, remarks: dict[str, None]) -> No
 
 
 def content_text(content: Any) -> tuple[str, bool]:  # noqa: ANN401 - JSON
-    """Give the text of a message's content, and whether that is all of it."""
+    """Return the text of a message's content, and whether that is all of it."""
     if content is None:
         return "", True
     if isinstance(content, str):

@@ -73,7 +73,7 @@ def is_eval_file(path: str) -> bool:
 
 
 def eval_files(paths: Iterable[str]) -> list[str]:
-    """Choose the files to import among those of a folder: if none is an eval file, its tables."""
+    """Return the files to import among those of a folder: if none is an eval file, its tables."""
     found = list(paths)
     return list(filter(is_eval_file, found)) or list(filter(is_table, found))
 

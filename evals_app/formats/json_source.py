@@ -38,13 +38,13 @@ class _Marks:
     _root: Node | None = None
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Give line and column of a value, or of what holds it."""
+        """Return line and column of a value, or of what holds it."""
         if self._root is None:
             self._root = _tree(self.text)
         return self._root.place(loc, at_key=at_key)
 
     def raw(self, loc: Loc) -> str | None:
-        """Give nothing: there are no plain scalars in JSON."""
+        """Return nothing: there are no plain scalars in JSON."""
         return None
 
 

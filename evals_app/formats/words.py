@@ -31,7 +31,7 @@ def plain(word: str) -> str:
 
 
 def rows_place(data: Any) -> Loc | None:  # noqa: ANN401 - JSON
-    """Give the place of the rows of a data set: the data itself, or its one list of such rows."""
+    """Return the place of the rows of a data set: the data itself, or its one list of such rows."""
     if isinstance(data, list):
         return () if _ask_something(data) else None
     if not isinstance(data, dict):
@@ -50,6 +50,6 @@ def _ask_something(rows: list[Any]) -> bool:
 
 
 def record_in(row: Any) -> Any:  # noqa: ANN401 - JSON
-    """Give the record that a row is; items of OpenAI Evals are wrapped: `{"item": {...}}`."""
+    """Return the record that a row is; items of OpenAI Evals are wrapped: `{"item": {...}}`."""
     is_wrapped = isinstance(row, dict) and isinstance(row.get("item"), dict)
     return row["item"] if is_wrapped else row

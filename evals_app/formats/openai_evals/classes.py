@@ -40,7 +40,7 @@ class Grading:
 
 
 def _ideals(row: Json) -> list[str]:
-    """Give the ideal answers of a sample.
+    """Return the ideal answers of a sample.
 
     Raises:
         LostError: there is none.
@@ -99,7 +99,7 @@ INCLUDES = Grading(_includes(is_sensitive=False))
 
 
 def grading_of(spot: Spot, entry: Entry) -> Grading | None:
-    """Give how an eval grades; None, and reported: what it names cannot be read.
+    """Return how an eval grades; None, and reported: what it names cannot be read.
 
     Raises:
         LostError: it has no equal here.

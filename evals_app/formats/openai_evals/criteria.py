@@ -74,7 +74,7 @@ class Asked:
     expects: bool = False
 
     def check(self, item: Spot, data: Any) -> Json | None:  # noqa: ANN401 - JSON
-        """Give the check for an item; None, and reported: it has none there."""
+        """Return the check for an item; None, and reported: it has none there."""
         missing = ", ".join(f"{{{{{each}}}}}" for each in self.template.missing(data))
         try:
             check = self.make(data)
@@ -141,7 +141,7 @@ def _asked(criterion: Criterion, spot: Spot, name: str) -> Asked:
 
 
 def _sides(written: StringCheck | TextSimilarity, *, swaps: bool) -> tuple[Variable, Template]:
-    """Give the part of the reply that is compared, and the text that it is compared with.
+    """Return the part of the reply that is compared, and the text that it is compared with.
 
     Raises:
         LostError: nothing of the reply is, or the reply in the midst of another text.
@@ -275,7 +275,7 @@ def _judge(criterion: Asking) -> Json:
 
 
 def model_of(name: str | None, sampling: Sampling | None) -> Any:  # noqa: ANN401 - name or mapping
-    """Give a model in our words: one without a provider is OpenAI's."""
+    """Return a model in our words: one without a provider is OpenAI's."""
     if name is None:
         return None
     found = _PROVIDER.fullmatch(name)

@@ -36,7 +36,7 @@ _TOOLS = (
     f"Calls of these are recorded and fail: {_NO_ANSWER} Write answers into the agent, as rules."
 )
 _NO_EVAL = (
-    "The eval of this run is not here, so nothing says what is checked. Save it too (GET /v1/evals/{}) "
+    "The eval of this run is not here, so its criteria are unknown. Save it too (GET /v1/evals/{}) "
     "and import both together."
 )
 _NO_EVAL_OF_ITEMS = (
@@ -48,8 +48,8 @@ _NO_CRITERIA = (
     "before you run them."
 )
 _NOTHING_ASKED = (
-    "Nothing in this item is what the user says. Name it in a run's input_messages, or call it `input` "
-    "or `question`. The item is left out."
+    "This item has no message from the user. Name one in the run's input_messages, or call its field "
+    "`input` or `question`. The item is left out."
 )
 
 
@@ -114,7 +114,7 @@ class _Suite:
     templates: list[tuple[str, Template, Spot]] = field(default_factory=list)
 
     def drafts(self) -> Iterator[Draft]:
-        """Give the agent, if the run says which model, and the suite.
+        """Return the agent, if the run says which model, and the suite.
 
         Raises:
             LostError: it has no items, or nothing is asked in them.
@@ -184,7 +184,7 @@ class _Suite:
         )
 
     def _chat(self, item: Item) -> tuple[Chat | None, Spot]:
-        """Give what is asked for an item, and where that is written."""
+        """Return what is asked for an item, and where that is written."""
         messages = self.run.data_source.input_messages if self.run else None
         if self.templates:
             for name in dict.fromkeys(
@@ -211,14 +211,14 @@ class _Suite:
         return None, item.spot
 
     def _system(self, cases: Sequence[Case]) -> str:
-        """Give the system prompt for all cases; if they differ, each brings its own as a parameter."""
+        """Return the system prompt for all cases; if they differ, each brings its own as a parameter."""
         texts = {case.chat.system for case in cases}
         if len(texts) == 1:
             return with_backslashes(texts.pop())
         return IN_PROMPTS if texts else ""
 
     def _agent(self, name: str, system: str) -> tuple[str, Draft | None]:
-        """Give the slug of the agent that is asked, and the agent itself if it is made here."""
+        """Return the slug of the agent that is asked, and the agent itself if it is made here."""
         source = self.run.data_source if self.run else None
         model = (source.model if source else None) or (self.run.model if self.run else None)
         named = self.around.agent

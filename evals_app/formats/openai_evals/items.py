@@ -23,7 +23,7 @@ _NO_ITEM = "An item is a mapping of names to values."
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A row of data; `messages` are those that were sent for it, where a result tells them."""
+    """A row of data; `messages` are those that were sent for it, if a saved result has them."""
 
     spot: Spot
     data: Json = field(repr=False)
@@ -50,7 +50,7 @@ class Origin:
 
 
 def items_of(origin: Origin) -> list[Item]:
-    """Give the items of an eval, of the first place that has some.
+    """Return the items of an eval, of the first place that has some.
 
     Raises:
         LostError: there are none; the message says how to get them.
@@ -85,7 +85,7 @@ def _items(spots: Iterator[Spot] | list[Spot]) -> Iterator[Item]:
 
 
 def _outputs(origin: Origin) -> Iterator[Item]:
-    """Give the items of the results of a run; without a run those of the newest."""
+    """Return the items of the results of a run; without a run those of the newest."""
     own = origin.asked.id
     mine = [
         each
@@ -136,7 +136,7 @@ def _beside(origin: Origin, file_id: str | None) -> Spot:
 
 
 def _files(origin: Spot, name: str = "") -> list[str]:
-    """Give the JSONL files beside a file whose names begin so."""
+    """Return the JSONL files beside a file whose names begin so."""
     beside = origin.reading.around.attached.paths_beside(origin.document.path, "*.jsonl")
     return [path for path in beside if path.startswith(name)]
 

@@ -37,7 +37,7 @@ class Graded:
     renamings: Json = field(repr=False)
 
     def check(self, row: Json) -> Json:
-        """Give the check for a sample."""
+        """Return the check for a sample."""
         values = {self.renamings.get(key, key): value for key, value in row.items()}
         values = {**values, **self.args, self.completion: "[the reply]"}
         how = (
@@ -103,7 +103,7 @@ def read_modelgraded(args: Spot) -> Graded | None:
 
 
 def _original(renamings: Any, name: str) -> str:  # noqa: ANN401 - JSON
-    """Give the key that samples have for a name of the prompt."""
+    """Return the key that samples have for a name of the prompt."""
     written = renamings if isinstance(renamings, dict) else {}
     return next((key for key, value in written.items() if value == name), name)
 
@@ -145,7 +145,7 @@ def _choices(spec: Modelgraded) -> tuple[str, ...]:
 
 
 def _passing(spec: Modelgraded, choices: tuple[str, ...], name: str, spot: Spot) -> tuple[str, ...]:
-    """Give the choices that mean a good reply: those of the highest score."""
+    """Return the choices that mean a good reply: those of the highest score."""
     scores = spec.choice_scores
     if isinstance(scores, str):
         scores = {each: float(each) for each in choices if each.isdecimal()}

@@ -57,7 +57,7 @@ def _tell_cut_off(readings: Sequence[Reading]) -> None:
 
 
 def _objects(spot: Spot) -> Iterator[Spot]:
-    """Give each object of a file: alone, in a list, or in a page of a list."""
+    """Return each object of a file: alone, in a list, or in a page of a list."""
     value = spot.value
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         spot = spot.at("data")

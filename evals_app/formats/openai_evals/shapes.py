@@ -58,7 +58,7 @@ class Sampling(Part):
     tools: list[Any] | None = None
 
     def settings(self) -> dict[str, Any]:
-        """Give the settings in our words."""
+        """Return the settings in our words."""
         most = self.max_completion_tokens or self.max_completions_tokens or self.max_tokens
         found = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": most}
         return {key: value for key, value in found.items() if value is not None}

@@ -34,11 +34,11 @@ class Spot:
         return data
 
     def at(self, *steps: str | int) -> "Spot":
-        """Give a place in it."""
+        """Return a place in it."""
         return Spot(self.reading, (*self.loc, *steps))
 
     def each(self) -> Iterator["Spot"]:
-        """Give the entries of a list."""
+        """Return the entries of a list."""
         value = self.value
         for n in range(len(value) if isinstance(value, list) else 0):
             yield self.at(n)

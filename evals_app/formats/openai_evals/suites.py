@@ -13,7 +13,7 @@ from evals_app.formats.problems import Loc, NoAgent
 
 Json = dict[str, Any]
 
-_NO_AGENT = "Nothing here says which agent is tested. Name it with --agent."
+_NO_AGENT = "No agent is named. Name the one to test with --agent."
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _expected(case: Case) -> str | None:
 
 
 def _checks(case: Case, expected: str | None) -> list[tuple[Json, Spot]]:
-    """Give the checks of a case; those of its expected answer do not repeat it."""
+    """Return the checks of a case; those of its expected answer do not repeat it."""
     return [
         (_without_value(check) if expects and check["value"] == expected else check, at)
         for check, at, expects in case.checks
@@ -117,7 +117,7 @@ def _without_value(check: Json) -> Json:
 
 
 def _graded(own: Sequence[tuple[Json, Spot]], *, is_graded: bool) -> Json:
-    """Give the checks of a turn beside those of the suite, if that has any."""
+    """Return the checks of a turn beside those of the suite, if that has any."""
     if own or not is_graded:
         return {"assertions": [check for check, _ in own], "inherit": bool(own) and is_graded}
     return {}

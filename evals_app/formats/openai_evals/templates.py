@@ -58,7 +58,7 @@ class Template:
         return [each.written for each in own if value_at(item, each.path) is None]
 
     def fill(self, item: Any, reply: Callable[[Variable], str]) -> str:  # noqa: ANN401 - JSON
-        """Give the text for an item; `reply` says what stands for parts of the reply."""
+        """Return the text for an item; `reply` says what stands for parts of the reply."""
         return "".join(
             each
             if isinstance(each, str)
@@ -70,13 +70,13 @@ class Template:
 
 
 def path_of(written: str) -> tuple[str, ...] | None:
-    """Give the path in an item that `item.messages` means; None: it means none."""
+    """Return the path in an item that `item.messages` means; None: it means none."""
     variable = _variable(written.strip().removeprefix("{{").removesuffix("}}").strip())
     return variable.path if variable and variable.space == "item" else None
 
 
 def value_at(data: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - JSON
-    """Give what is at a path; None if nothing is."""
+    """Return what is at a path; None if nothing is."""
     for step in path:
         if isinstance(data, dict):
             data = data.get(step)

@@ -37,7 +37,7 @@ class Records(Table):
     overlooks = True
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Give line and column."""
+        """Return line and column."""
         return self.source.place(self._written(loc), at_key=at_key)
 
     def problem(
@@ -61,7 +61,7 @@ class Records(Table):
         return f"line {line}, {written[-1]}" if written else "this file"
 
     def _written(self, loc: Loc) -> Loc:
-        """Give the place in the file: of a cell, else of its record, else of the records."""
+        """Return the place in the file: of a cell, else of its record, else of the records."""
         if found := self.origins.get(loc[1:3]):
             return found
         row = loc[1] if len(loc) > 1 else 0
@@ -208,7 +208,7 @@ def _one_of(texts: Sequence[str]) -> list[Json]:
 
 
 def _name_apart(records: Sequence[_Record]) -> None:
-    """Give every record a name of its own: in a table the same name would join them."""
+    """Return every record a name of its own: in a table the same name would join them."""
     headers = [header for record in records for header in record if plain(header) in NAME]
     if not headers:
         return
