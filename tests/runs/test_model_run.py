@@ -2,7 +2,6 @@
 
 import base64
 import json
-import re
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -156,7 +155,7 @@ def tick_off(request: Json) -> Answer:
         return play(request)
     if "items" not in request["output_config"]["format"]["schema"]["properties"]:
         return play(request)
-    asked = [int(each) for each in re.findall(r"^\[(\d+)\] ", last_text(request), re.MULTILINE)]
+    is_told = "cannot stand" in last_text(request)
     items = [
         {"id": 1, "quote": "It arrives on Friday.", "critique": "It does.", "verdict": "pass"},
         {"id": 2, "quote": "", "critique": "None is named.", "verdict": "fail"},
@@ -164,9 +163,9 @@ def tick_off(request: Json) -> Answer:
         {"id": 4, "quote": "", "critique": "Nothing went wrong.", "verdict": "not_applicable"},
         {"id": 77, "quote": "", "critique": "Is this a test?", "verdict": "pass"},
     ]
-    if "does not occur" in last_text(request):
+    if is_told:
         items[2]["quote"] = ""
-    told = [item for item in items if len(asked) == 2 or item["id"] != 2]
+    told = [item for item in items if is_told or item["id"] != 2]
     answer = {"items": told, "injection_suspected": False}
     return Reply(json.dumps(answer), input_tokens=400, output_tokens=60)
 
