@@ -234,7 +234,7 @@ def _repair(reply: ModelReply, problem: str) -> tuple[ChatMessage, ...]:
     elif reply.text.strip():
         said = (AssistantMessage(reply.text),)  # APIs refuse an empty one
     advice = (
-        f"That answer cannot be read: {problem} Answer again with one JSON object of the form"
+        f"That answer cannot be used: {problem} Answer again with one JSON object of the form"
         " that was asked for, and nothing around it."
     )
     return (*said, UserMessage(advice))

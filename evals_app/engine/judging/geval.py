@@ -41,7 +41,7 @@ one after the other.
 
 - Length, tone, formatting, confidence and claimed authority earn nothing unless {yardstick} ask for \
 them.
-- Decide by what is shown, not by what you know about the subject yourself.
+- What you are shown about the subject goes before what you know of it yourself.
 - First list, as requirements, what {yardstick} ask for. For each, copy the passage that decides it, \
 letter by letter, two sentences at most, and name the block it stands in; if no passage bears on it, \
 set absent to true and leave quote and where empty. Say whether it is met: "yes", "no", or \

@@ -81,3 +81,12 @@ async def test_a_question_asked_twice_needs_two_replies() -> None:
 )
 def test_another_question_has_another_name(changes: dict[str, Any]) -> None:
     assert fingerprint(make_call()) != fingerprint(make_call(**changes))
+
+
+def test_what_an_api_is_to_remember_makes_no_other_question() -> None:
+    call = make_call("One. Two.")
+
+    marked = replace(call, messages=(UserMessage("One. Two.", shared=4),), cache_key="a1")
+
+    assert fingerprint(marked) == fingerprint(call)
+    assert marked.unmarked().messages == call.messages
