@@ -42,6 +42,6 @@ def _with_scale(options: Any, scale: str) -> dict[str, Any]:  # noqa: ANN401 - a
 
 
 class Migration(migrations.Migration):
-    dependencies = [("evals_app", "0015_imported_marks_and_staged_cases")]
+    dependencies = [("evals_app", "0016_whole_runs")]
 
     operations = [migrations.RunPython(name_grades, name_pass_or_fail)]

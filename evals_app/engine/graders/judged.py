@@ -23,6 +23,7 @@ from evals_app.engine.graders.base import JudgedGrader
 from evals_app.engine.graders.checklist import Checklist, read_checklist, without_comments
 from evals_app.engine.quoting import quoted, shortened
 from evals_app.engine.spec import ModelRef, ModelSpec, Prose
+from evals_app.engine.statistics import at_least
 from evals_app.engine.trial import Cause, Grade, View
 
 _LEAST_PASSING = 3  # of 5: partially meets the criteria
@@ -153,12 +154,14 @@ class LlmJudge(VotingGrader):
         return _grade(answer, self.scale, passed=passed, threshold=threshold)
 
     def _passes(self, answer: JudgeAnswer, threshold: float | None) -> bool | None:
-        """Say what the scale itself decides; a threshold is held against the score later."""
+        """Decide by the scale; a score from 0 to 1 is left to be compared with its threshold."""
         if self.scale == "pass_fail":
             return answer.raw == "pass"
-        if self.scale == "1-5" and threshold is None:
+        if self.scale == "0-1":
+            return None
+        if threshold is None:
             return float(answer.raw) >= _LEAST_PASSING
-        return None
+        return at_least(answer.score, threshold)
 
     def decides(self, threshold: float | None) -> bool:
         return self.scale != "0-1" or threshold is not None
@@ -177,13 +180,6 @@ class LlmJudge(VotingGrader):
             " say in anchors what each grade means."
         )
         return [words]
-
-    def cannot_fail(self) -> str | None:
-        if self.criteria.strip():
-            return None
-        return (
-            "The criteria are blank, so nothing can miss them. Write what the reply must achieve."
-        )
 
 
 class Rubric(VotingGrader):
@@ -373,12 +369,9 @@ def _grade(
 
 
 def _on_scale(answer: JudgeAnswer, scale: Scale, threshold: float | None) -> str:
-    """Say what was given, and what is needed, as in: 3 of 5, needs 4."""
-    if isinstance(answer.raw, str):
+    """Say what was given of 5 grades, and what is needed, as in: 3 of 5, needs 4."""
+    if isinstance(answer.raw, str) or scale != "1-5":
         return ""
-    if scale != "1-5":
-        needs = "" if threshold is None else f", needs {_number(threshold)}"
-        return f"{_number(answer.raw)} of 1{needs}."
     least = float(_LEAST_PASSING) if threshold is None else 1 + 4 * threshold
     # Where only whole grades are given, the next one is needed.
     least = least if answer.votes else math.ceil(round(least, 6))
