@@ -1,6 +1,6 @@
 """Executions in the admin: the list, and the page on which people read what an agent did."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -42,6 +42,7 @@ from evals_app.admin.transcripts import (
     turn_lines,
     world_lines,
 )
+from evals_app.engine.trial import Trial
 from evals_app.models import Case, Execution, GradeResult, Run, Transcript
 from evals_app.reports.similarity import DIFFERENTLY, is_measured_differently
 
@@ -315,7 +316,7 @@ def _review(execution: Execution) -> dict[str, Any]:
         "limits": limit_lines(execution, grades),
         "summary": _summary(execution),
         "failure_reason": execution.summary.get("response_criteria_failure_reason"),
-        "numbers": _numbers(execution, scale=scale),
+        "numbers": _numbers(execution, trial, scale=scale),
         "world": world_lines(trial.world_changes if trial else {}),
         "journal": json_text(list(trial.world_journal)) if trial and trial.world_journal else "",
         "context_params": json_text(trial.context_params) if trial and trial.context_params else "",
@@ -334,12 +335,13 @@ def _summary(execution: Execution) -> list[tuple[str, SafeString]]:
     return [(label, badge(states[key])) for key, label in SUMMARY_LABELS.items()]
 
 
-def _numbers(execution: Execution, *, scale: str) -> list[tuple[str, str]]:
+def _numbers(execution: Execution, trial: Trial | None, *, scale: str) -> list[tuple[str, str]]:
+    usages = [turn.usage for turn in trial.turns] if trial else []
     return [
         ("Score", score_text(execution.score, scale=scale)),
         ("Agent's time", duration(execution.time_ms)),
-        ("Prompt tokens", count(execution.prompt_tokens)),
-        ("Response tokens", count(execution.response_tokens)),
+        ("Prompt tokens", _known(execution.prompt_tokens, [u.prompt_tokens for u in usages])),
+        ("Response tokens", _known(execution.response_tokens, [u.response_tokens for u in usages])),
         ("Tool calls", count(execution.tool_calls)),
         (
             "Judge tokens",
@@ -347,6 +349,12 @@ def _numbers(execution: Execution, *, scale: str) -> list[tuple[str, str]]:
         ),
         *costs(execution.cost_usd, execution.judge_cost_usd),
     ]
+
+
+def _known(total: int | None, parts: Sequence[int | None]) -> str:
+    """Write a sum; of one that is unknown, what is known of its parts."""
+    least = sum(part or 0 for part in parts)
+    return f"at least {count(least)}" if total is None and least else count(total)
 
 
 def _call_tokens(call: dict[str, Any]) -> str:

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -6,7 +7,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from evals_app.engine.trial import Cause, JudgeCall, ToolCall
+from evals_app.engine.trial import Cause, JudgeCall, ToolCall, Usage
 from evals_app.models import Case, Execution, Run, Transcript
 from tests.makers import (
     failed_trial,
@@ -39,6 +40,17 @@ def client_who_may(*codenames: str) -> Client:
 
 
 # The list
+
+
+def test_of_unknown_tokens_it_is_said_how_many_are_known(admin_client: Client) -> None:
+    trial = make_trial(turns=2)
+    silent = replace(trial.turns[1], usage=Usage())
+    trial = trial.but(turns=(trial.turns[0], silent))
+    execution = make_execution(make_run(["passed"]), trial=trial, prompt_tokens=None)
+
+    text = read(admin_client, execution)
+
+    assert "at least 120" in text
 
 
 @pytest.mark.parametrize(
