@@ -68,10 +68,10 @@ def no_judge(
     usable = [each for each in keyed if each.slug not in missing.values()]
     problem = (
         f"Suite {suite} has a check that a model must judge ({check!r}), and there is none: the suite"
-        f" names no judge model, and {site}, the judge of this site, has no key."
+        f" names no judge model, and {site}, the judge of this site, cannot be asked."
     )
     if not usable:
-        return f"{problem} No provider has one: set {_listed(missing)} in the environment."
+        return f"{problem} No provider has a key: set {_listed(missing)} in the environment."
     models = ", ".join(f"{each.provider} ({each.slug}/{_example(each)})" for each in usable)
     return (
         f"{problem} Choose a model of a provider with a key as the suite's judge model, or for the"
