@@ -64,7 +64,10 @@ def test_functions_grade_turns_and_whole_conversations(operator_code: OperatorCo
 
     work()
 
-    assert grades(run) == [("ok", 0.5, True, "hello, 0"), ("ok", 0.5, True, "said, None")]
+    assert grades(run) == [
+        ("ok", 0.5, True, "0.50, needs 0.50: hello, 0"),
+        ("ok", 0.5, True, "0.50, needs 0.50: said, None"),
+    ]
     run.refresh_from_db()
     assert run.verdict == "passed"
 
