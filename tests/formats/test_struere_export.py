@@ -36,17 +36,18 @@ def lost(spec: SuiteSpec) -> list[tuple[str, str]]:
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 FULL = TEXT.filter(bool)
+PROSE = TEXT.filter(str.strip)
 WEIGHT = st.integers(0, 9)
 SAID = st.one_of(
     st.fixed_dictionaries(
-        {"type": st.just("contains"), "value": FULL}, optional={"weight": WEIGHT}
+        {"type": st.just("contains"), "value": PROSE}, optional={"weight": WEIGHT}
     ),
     st.fixed_dictionaries(
-        {"type": st.just("llm_judge"), "criteria": FULL, "scale": st.just("1-5")}
+        {"type": st.just("llm_judge"), "criteria": PROSE, "scale": st.just("1-5")}
     ),
     st.fixed_dictionaries({"type": st.just("tool_called"), "value": st.just("entity.query")}),
 )
-TURNS = st.fixed_dictionaries({"user": FULL}, optional={"assertions": st.lists(SAID, max_size=3)})
+TURNS = st.fixed_dictionaries({"user": PROSE}, optional={"assertions": st.lists(SAID, max_size=3)})
 CASES: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {"name": FULL, "turns": st.lists(TURNS, min_size=1, max_size=3)},
     optional={

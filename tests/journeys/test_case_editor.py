@@ -275,7 +275,7 @@ def test_enter_in_a_row_never_saves_and_adds_a_line_in_a_list(page: Page, open_c
 
     row.get_by_label("Tool", exact=True).first.fill("entity.query")
     page.keyboard.press("Enter")
-    page.keyboard.type("entity.get")
+    page.keyboard.type("entity.query")
     row.get_by_text("More", exact=True).click()
     row.get_by_label("Label").fill("In order")
     page.keyboard.press("Enter")
@@ -284,7 +284,7 @@ def test_enter_in_a_row_never_saves_and_adds_a_line_in_a_list(page: Page, open_c
     expect(row.locator(".ts-block")).to_have_count(2)
     save_and_stay(page)
     check = Assertion.objects.get(type="tool_calls")
-    assert check.options == {"tools": ["entity.query", "entity.get"]}
+    assert check.options == {"tools": ["entity.query", "entity.query"]}
 
 
 def test_a_case_is_written_by_keyboard_alone(page: Page, open_case: Any) -> None:

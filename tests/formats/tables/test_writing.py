@@ -270,7 +270,10 @@ SCALAR = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | TRICKY
 CHECK = st.one_of(
     st.builds(lambda value: {"type": "contains", "value": value}, TRICKY),
     st.builds(lambda value: {"type": "tool_called", "value": value}, TRICKY.filter(str.strip)),
-    st.builds(lambda value: {"type": "llm_judge", "criteria": value, "scale": "pass_fail"}, TRICKY),
+    st.builds(
+        lambda value: {"type": "llm_judge", "criteria": value, "scale": "pass_fail"},
+        TRICKY.filter(str.strip),
+    ),
     st.builds(lambda level: {"type": "rouge", "threshold": level}, st.floats(0, 1)),
     st.just({"type": "exact_match"}),
 )
