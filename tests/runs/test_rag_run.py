@@ -114,6 +114,18 @@ def test_a_judge_that_makes_quotes_up_supports_nothing(server: ModelServer) -> N
     assert "accepted for 90 days” does not occur" in strict.calls[-1]["prompt"]
 
 
+def test_an_answer_that_claims_nothing_is_an_error_that_says_so(server: ModelServer) -> None:
+    server.answers(lambda _: Reply(json.dumps({"claims": [], "injection_suspected": False})))
+    run = make_run()
+
+    strict, _ = grades_of(run)
+
+    execution = run.executions.get()
+    assert strict.status == "not_applicable"
+    assert (execution.verdict, execution.cause) == ("errored", "case")
+    assert "no factual claim" in execution.reason
+
+
 def test_a_judge_that_gives_no_verdicts_makes_the_execution_errored(server: ModelServer) -> None:
     def play(request: Json) -> Answer:
         if last_text(request).startswith("TASK: claims"):
