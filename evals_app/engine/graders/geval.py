@@ -25,7 +25,7 @@ class GEval(MeasuredGrader):
     sees the fields that `evaluation_params` name and nothing else; on a turn without one of them
     the check is refused, or passed over if it is the suite's.
 
-    The judge grades from 1 to 5, or with `scale: 0-10` from 0 to 10. Score: (E - 1) / 4, or E / 10,
+    The judge grades from 1 to 5, or with the `scale` 0-10 from 0 to 10. Score: (E - 1) / 4, or E / 10,
     where E is the expected grade: weighted by how likely the model thought each grade, if its API
     tells; else the mean of the `votes`; else the one grade. With `strict_mode` the judge says pass or fail, which is the score, 1 or 0, and
     the verdict. Otherwise a `threshold` decides; without one the score only informs.

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, Field, TypeAdapter, WithJsonSchema, model_validator
 
 from evals_app.engine.aids import (
     ITEMS_A_CALL,
@@ -30,6 +30,13 @@ _LEAST_PASSING = 3  # of 5: partially meets the criteria
 _ALIKE = 0.25  # votes whose scores differ by no more agree
 _SCATTERED = 0.5  # votes whose scores differ by so much are of little worth together
 _LABEL_CHARS = 60
+# Keys of a dict are said in a way that OpenAPI 3.0 does not know.
+_ANCHOR = {"type": "string", "minLength": 1, "maxLength": 2000}
+_ANCHORS = {
+    "type": "object",
+    "properties": dict.fromkeys("54321", _ANCHOR),
+    "additionalProperties": False,
+}
 _MOST_JURORS = 5
 _NAMED = 3  # missed bullets in a reason
 
@@ -126,6 +133,7 @@ class LlmJudge(VotingGrader):
         dict[
             Literal["5", "4", "3", "2", "1"], Annotated[str, Field(min_length=1, max_length=2000)]
         ],
+        WithJsonSchema(_ANCHORS),
         Field(
             title="What the grades mean",
             description="On the scale 1-5: what 5, 4, 3, 2 and 1 mean, in your own words.",
