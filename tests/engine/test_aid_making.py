@@ -13,7 +13,7 @@ from evals_app.engine.suite import CaseSpec
 from evals_app.engine.trial import Cause, GradeStatus, Verdict
 from tests.chat_api import Vectors
 from tests.engine.desks import ECHO, cases_of, make_plan
-from tests.engine.judging.makers import verdict
+from tests.engine.judging.makers import required, verdict
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
 from tests.engine.makers import (
     make_agent,
@@ -212,7 +212,8 @@ async def test_a_model_judges_through_the_provider(
     model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    model_server.answers(lambda _: Reply(verdict(None, verdict="fail")))
+    nothing = [required("no", quote="")]
+    model_server.answers(lambda _: Reply(verdict(None, verdict="fail", requirements=nothing)))
     plan = judged(
         "nice",
         judge=ModelSpec(provider="anthropic", name="claude-haiku-5-5"),

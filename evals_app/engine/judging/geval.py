@@ -5,7 +5,6 @@ Source: Liu et al., G-Eval: NLG Evaluation using GPT-4 with Better Human Alignme
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from statistics import fmean, stdev
 from typing import Any
 
@@ -13,7 +12,7 @@ from evals_app.engine.aids import Measured, Scale, ShownField, StepsQuestion
 from evals_app.engine.judging.asking import Asker, Prompt
 from evals_app.engine.judging.composing import NO_CONTEXT
 from evals_app.engine.judging.dialogue import as_shown, dialogue
-from evals_app.engine.judging.evidence import check_quotes
+from evals_app.engine.judging.evidence import Shown, refuse_made_up
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.prompt import BY_REQUIREMENTS, FORM, GRADED, SCORE_KEY
 from evals_app.engine.judging.steps import FIELDS, Recipe, Steps
@@ -73,14 +72,15 @@ async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: 
     recipe = Recipe(question.criteria, question.shown, model, scale=question.scale)
     used = question.steps or await steps.of(recipe, inquiry)
     prompt, pieces = _prompt(question, used, inquiry)
-    grading = _Grading(prompt, question.scale)
+    shown = Shown(pieces)
+    grading = _Grading(prompt, question.scale, shown)
     ballots = await grading.hold(inquiry.asker, votes=question.votes)
     inquiry.calls += calls_of(ballots)
     verdict, how = grading.outcome(ballots, of=question.votes)
     inquiry.injection_suspected |= any(
         each.answer.injection_suspected for each in ballots if each.answer
     )
-    evidence = check_quotes(verdict.quotes, pieces)
+    evidence = tuple(shown.look_up(*quote) for quote in verdict.quotes)
     requirements = verdict.with_evidence(evidence)
     # What a user says, and what the case gives, may well speak of judges.
     seen = [piece.text for piece in pieces if piece.speaker == "CHUNKS"]
@@ -112,6 +112,7 @@ class _Grading:
 
     prompt: Prompt
     scale: Scale
+    shown: Shown
     probabilities: dict[int, float] | None = None
 
     async def hold(self, asker: Asker, *, votes: int) -> list[Ballot[Verdict]]:
@@ -128,11 +129,18 @@ class _Grading:
         return await poll([voter] * votes, self._ask, next_round=next_round)
 
     async def _ask(self, asker: Asker) -> tuple[Verdict, tuple[JudgeCall, ...]]:
-        read = read_scripted if asker.is_scripted else read_verdict
+        read_words = read_scripted if asker.is_scripted else read_verdict
+
+        def read(text: str) -> Verdict:
+            verdict = read_words(text, scale=self.scale)
+            # Steps may compare the answer with any block, so whose words they are does not matter.
+            refuse_made_up((), (self.shown.look_up(*quote) for quote in verdict.quotes))
+            return verdict
+
         asked = await asker.ask(
             self.prompt,
             schema=verdict_schema(self.scale),
-            read=partial(read, scale=self.scale),
+            read=read,
             purpose="G-Eval",
             top_logprobs=None if self.scale == "pass_fail" else TOP_LOGPROBS,
         )

@@ -15,7 +15,7 @@ from evals_app.engine.aids import (
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import Asker
 from evals_app.engine.judging.checklist import tick_off
-from evals_app.engine.judging.evidence import check_quotes
+from evals_app.engine.judging.evidence import Shown, refuse_made_up
 from evals_app.engine.judging.flags import flags_of
 from evals_app.engine.judging.prompt import JudgePrompt, build_prompt
 from evals_app.engine.judging.verdict import Verdict, read_scripted, read_verdict, verdict_schema
@@ -50,10 +50,11 @@ class ModelJudge:
 
     async def __call__(self, question: JudgeQuestion) -> JudgeAnswer:
         prompt = self._prompt(question)
+        shown = Shown(prompt.pieces)
         voters = self._voters(question.votes)
         ballots = await poll(
             voters,
-            partial(_verdict, prompt=prompt, scale=question.scale),
+            partial(_verdict, prompt=prompt, scale=question.scale, shown=shown),
             next_round=until_decided if question.scale == "pass_fail" else all_at_once,
         )
         votes = votes_of(ballots) if len(voters) > 1 else ()
@@ -62,7 +63,7 @@ class ModelJudge:
         except JudgeError as exc:
             exc.details |= {"votes": [asdict(each) for each in votes]} if votes else {}
             raise
-        evidence = check_quotes(verdict.quotes, prompt.pieces)
+        evidence = tuple(shown.look_up(*quote) for quote in verdict.quotes)
         flags = flags_of(
             self.askers,
             question.view,
@@ -103,9 +104,18 @@ class ModelJudge:
 
 
 async def _verdict(
-    asker: Asker, *, prompt: JudgePrompt, scale: Scale
+    asker: Asker, *, prompt: JudgePrompt, scale: Scale, shown: Shown
 ) -> tuple[Verdict, tuple[JudgeCall, ...]]:
-    read = read_scripted if asker.is_scripted else read_verdict
-    schema = verdict_schema(scale)
-    asked = await asker.ask(prompt, schema=schema, read=partial(read, scale=scale))
+    read_words = read_scripted if asker.is_scripted else read_verdict
+
+    def read(text: str) -> Verdict:
+        verdict = read_words(text, scale=scale)
+        found = verdict.with_evidence([shown.look_up(*quote) for quote in verdict.quotes])
+        refuse_made_up(
+            [each.evidence for each in found if each.evidence and each.is_met],
+            [each.evidence for each in found if each.evidence and each.is_met is False],
+        )
+        return verdict
+
+    asked = await asker.ask(prompt, schema=verdict_schema(scale), read=read)
     return asked.answer, asked.calls

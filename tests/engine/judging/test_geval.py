@@ -327,11 +327,6 @@ async def test_a_chunk_that_talks_to_the_judge_is_flagged_and_a_question_is_not(
             ["unverified"],
             id="no quote",
         ),
-        pytest.param(
-            {"requirements": [required(quote="within 90 days")]},
-            ["unverified"],
-            id="a quote made up",
-        ),
     ],
 )
 async def test_what_a_person_should_look_at_is_flagged(
@@ -341,6 +336,17 @@ async def test_what_a_person_should_look_at_is_flagged(
 
     assert found.details["flags"] == flags
     assert found.score == 0.75
+
+
+async def test_a_grade_that_rests_on_a_made_up_quote_is_asked_for_again() -> None:
+    made_up = graded(requirements=[required(quote="within 90 days")])
+    model = PlayedModel(made_up, graded())
+
+    found = await measured(model)
+
+    assert (found.score, found.details["flags"]) == (0.75, [])
+    with pytest.raises(JudgeError, match="twice quoted"):
+        await measured(PlayedModel(made_up, made_up))
 
 
 async def test_a_quote_of_the_answer_knows_its_turn() -> None:

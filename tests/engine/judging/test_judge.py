@@ -3,10 +3,12 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.aids import Scale
+from evals_app.engine.aids import JudgeQuestion, Scale
 from evals_app.engine.errors import JudgeError, UnavailableError
 from evals_app.engine.llm.call import ModelReply
 from evals_app.engine.spec import ModelSpec
+from evals_app.engine.trial import View
+from tests.engine.graders.makers import make_trial, make_turn
 from tests.engine.judging.makers import (
     MODEL,
     OTHER,
@@ -109,7 +111,6 @@ async def test_trouble_of_the_provider_is_not_the_judges() -> None:
             ("injection",),
             id="noticed by us",
         ),
-        pytest.param("It comes soon.", {}, ("unverified",), id="the quote is made up"),
         pytest.param(
             "It comes on Friday.",
             {"requirements": [required(quote="") | {"absent": False}]},
@@ -124,12 +125,6 @@ async def test_trouble_of_the_provider_is_not_the_judges() -> None:
         ),
         pytest.param(
             "", {"requirements": [required(quote="") | {"absent": False}]}, (), id="empty"
-        ),
-        pytest.param(
-            "It comes on Friday.",
-            {"requirements": [required(quote="made up things"), required()]},
-            (),
-            id="one quote is verified",
         ),
     ],
 )
@@ -214,6 +209,38 @@ async def test_what_the_criteria_require_comes_with_the_answer() -> None:
         *(True, None, False)
     ]
     assert [each.bears_on for each in answer.evidence] == ["Names the day", "Names the carrier"]
+
+
+@pytest.mark.parametrize(
+    ("met", "quote", "is_fair"),
+    [
+        pytest.param("yes", "It comes on Friday", True, id="the agent's words"),
+        pytest.param("yes", "It comes on Monday", False, id="nobody's words"),
+        pytest.param("yes", "When does it come", False, id="the user's words"),
+        pytest.param("no", "When does it come", True, id="missed: what the user asked for"),
+        pytest.param("no", "It comes on Monday", False, id="missed: nobody's words"),
+    ],
+)
+async def test_a_verdict_that_rests_on_a_made_up_quote_is_asked_for_again_and_then_no_grade(
+    met: str, quote: str, *, is_fair: bool
+) -> None:
+    trial = make_trial(make_turn("It comes on Friday.", user="When does it come?"))
+    question = JudgeQuestion("Names the day", "pass_fail", View(trial, trial.turns[0]), key="0")
+    said = verdict(
+        None, verdict="pass" if met == "yes" else "fail", requirements=[required(met, quote)]
+    )
+    model = FakeModel(answer=lambda _: reply(said))
+
+    if is_fair:
+        assert (await make_judge(model)(question)).flags == (
+            () if met == "yes" else ("unverified",)
+        )
+        return
+    with pytest.raises(JudgeError, match="twice quoted"):
+        await make_judge(model)(question)
+
+    assert len(model.asked) == 2
+    assert f"“{quote}”" in text_of(model.asked[1])
 
 
 @pytest.mark.parametrize(
