@@ -208,7 +208,7 @@ class Rubric(VotingGrader):
     majority, and each vote but the first sees the bullets in another order.
 
     Markdown without bullets, or whose bullets say what scores from 0 to 1 mean, is judged as a
-    whole, in tenths from 0 to 1.
+    whole, in tenths from 0 to 1, or 0.25 and 0.75 if the bullets name them.
 
     The rules of a scripted judge answer with one word for all bullets (`pass`, `fail`,
     `not_applicable`, `cannot_grade`), or by their numbers: `{"1": "pass", "2": "fail"}`.

@@ -82,8 +82,8 @@ _SCALES: dict[Scale | Literal["checklist"], str] = {
 {GRADED}""",
     "0-1": f"""\
 4. Grade SUBMISSION as a whole, as score: whole tenths from 0 to 10. 10 means fully met, 5 half met, \
-0 not met at all. If CRITERIA define scores between 0 and 1 of their own, give ten times such a score; \
-then what they say of the highest score is what they require.
+0 not met at all. If CRITERIA define scores between 0 and 1 of their own, give ten times such a score, \
+for 0.25 and 0.75 that is 2.5 and 7.5; then what they say of the highest score is what they require.
 {GRADED}""",
     "0-10": f"""\
 4. Grade SUBMISSION as a whole, as score: a whole number from 0, not met at all, to 10, fully met.

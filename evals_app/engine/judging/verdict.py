@@ -5,12 +5,13 @@ in which a model should think: what the criteria require comes first, the verdic
 follows from the requirements; a judge that then says something else has contradicted itself.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from evals_app.engine.aids import Requirement, Scale
 from evals_app.engine.errors import JudgeError
@@ -19,10 +20,12 @@ from evals_app.engine.judging.objects import checked, last_object, object_schema
 from evals_app.engine.judging.transcript import cut
 from evals_app.engine.trial import Evidence
 
-_SCORES: dict[Scale, list[int]] = {
+# Criteria that say what 0.25 and 0.75 mean can be graded by them.
+_TENTHS: list[float] = [0, 1, 2, 2.5, 3, 4, 5, 6, 7, 7.5, 8, 9, 10]
+_SCORES: dict[Scale, list[float]] = {
     "pass_fail": [],
     "1-5": [1, 2, 3, 4, 5],
-    "0-1": list(range(11)),
+    "0-1": _TENTHS,
     "0-10": list(range(11)),
 }
 _MET: dict[str, bool | None] = {"yes": True, "no": False, "undecided": None}
@@ -98,20 +101,31 @@ class _FivePoints(_Graded):
     score: Annotated[int, Field(ge=1, le=5)]
 
 
-class _Tenths(_Graded):
+class _TenPoints(_Graded):
     score: Annotated[int, Field(ge=0, le=10)]
+
+
+def _known(score: float) -> float:
+    if score not in _TENTHS:
+        msg = f"The score is one of {', '.join(map(str, _TENTHS))}."
+        raise ValueError(msg)
+    return score
+
+
+class _Tenths(_Graded):
+    score: Annotated[float, AfterValidator(_known)]
 
 
 class _PassFail(_Answer):
     verdict: Literal["pass", "fail", "cannot_grade"]
 
 
-_AnyAnswer = _PassFail | _FivePoints | _Tenths
+_AnyAnswer = _PassFail | _FivePoints | _TenPoints | _Tenths
 _ANSWERS: dict[Scale, type[_AnyAnswer]] = {
     "pass_fail": _PassFail,
     "1-5": _FivePoints,
     "0-1": _Tenths,
-    "0-10": _Tenths,
+    "0-10": _TenPoints,
 }
 
 
@@ -133,7 +147,8 @@ def verdict_schema(scale: Scale) -> dict[str, Any]:
         "verdict": text | {"enum": [*words, "cannot_grade"]},
     }
     if _SCORES[scale]:
-        properties["score"] = {"type": "integer", "enum": _SCORES[scale]}
+        kind = "number" if scale == "0-1" else "integer"
+        properties["score"] = {"type": kind, "enum": _SCORES[scale]}
     return object_schema(properties)
 
 
@@ -224,8 +239,8 @@ def read_scripted(text: str, scale: Scale) -> Verdict:
     words = {"cannot_grade", "pass", "fail"} if scale == "pass_fail" else {"cannot_grade"}
     if bare in words:
         data: dict[str, Any] | None = {"verdict": bare}
-    elif re.fullmatch(r"[0-9]{1,2}", bare):
-        data = {"score": int(bare)}
+    elif re.fullmatch(r"[0-9]{1,2}(\.5)?", bare):
+        data = {"score": json.loads(bare)}
     else:
         data = last_object(text)
     if data is None:
@@ -274,7 +289,7 @@ def _refuse_scripted(text: str, scale: Scale) -> NoReturn:
     )
 
 
-def _on_scale(scale: Scale, verdict: str, score: int | None) -> tuple[float | str, float]:
+def _on_scale(scale: Scale, verdict: str, score: float | None) -> tuple[float | str, float]:
     if score is None:
         return verdict, 1.0 if verdict == "pass" else 0.0
     if scale == "1-5":
