@@ -105,12 +105,19 @@ def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
     return [
         ("Score", score_text(run.score, scale=scale)),
         ("Cases passed", percent(summary.get("pass_rate"))),
+        *_each_k_of_all(summary),
         ("Latency of a turn, median", duration(summary.get("median_ms"))),
         ("Latency of a turn, p95", duration(summary.get("p95_ms"))),
         *sums(_totals(run), summary.get(AT_LEAST, {})),
         *_ceiling(run),
         ("Duration", between(run.started_at, run.finished_at)),
     ]
+
+
+def _each_k_of_all(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = {"One of k trials passes (pass@k)": "pass_at_k", "All k pass (pass^k)": "pass_hat_k"}
+    values = {label: _each_k(summary.get(name, ())) for label, name in rows.items()}
+    return [(label, value) for label, value in values.items() if value]
 
 
 def _totals(run: Run) -> dict[str, Any]:

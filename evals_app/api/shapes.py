@@ -224,6 +224,8 @@ class RunDetailsShape(RunShape):
     pass_rate = _number()
     median_ms = _number()
     p95_ms = _number()
+    pass_at_k = serializers.ListField(child=serializers.FloatField())
+    pass_hat_k = serializers.ListField(child=serializers.FloatField())
     cases = CaseResultShape(many=True)
     gates = GateShape(many=True)
     notes = serializers.ListField(

@@ -241,7 +241,8 @@ class CaseSummary:
 class RunSummary:
     """What a run says in the end, besides what it says of each case.
 
-    `notes` are sentences to be read beside the verdict.
+    `pass_at_k` and `pass_hat_k` are means over the cases, for k up to the fewest trials that a case
+    has. `notes` are sentences to be read beside the verdict.
     """
 
     verdict: RunVerdict
@@ -251,6 +252,8 @@ class RunSummary:
     p95_ms: float | None
     gates: tuple[GateResult, ...]
     notes: tuple[str, ...] = ()
+    pass_at_k: tuple[float, ...] = ()
+    pass_hat_k: tuple[float, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -277,6 +280,25 @@ def summarise_run(
     return sums.end(suite, notes)
 
 
+class _MeansByK:
+    """Means over cases of a value for each k from 1, up to the k that every case has."""
+
+    def __init__(self) -> None:
+        self._sums: list[float] | None = None
+        self._cases = 0
+
+    def add(self, values: Sequence[float]) -> None:
+        """Take a case; one of which nothing is known does not count."""
+        if values:
+            self._cases += 1
+            known = self._sums or [0.0] * len(values)
+            self._sums = [total + value for total, value in zip(known, values, strict=False)]
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        return tuple(total / self._cases for total in self._sums or ())
+
+
 class _Sums:
     """What has been summed up of a run so far."""
 
@@ -286,6 +308,7 @@ class _Sums:
         self._decided = self._passed = self._held = 0
         self._has_cases = self._has_failed = self._has_open = False
         self._agent, self._everybody = Spending(), Spending()
+        self._pass_at_k, self._pass_hat_k = _MeansByK(), _MeansByK()
 
     def add(self, case: CaseSummary, trials: Sequence[Fact]) -> None:
         self._has_cases = True
@@ -295,6 +318,8 @@ class _Sums:
         self._passed += case.verdict is Verdict.PASSED
         self._has_failed |= case.verdict is Verdict.FAILED
         self._held += case.passed
+        self._pass_at_k.add(case.pass_at_k)
+        self._pass_hat_k.add(case.pass_hat_k)
         for fact in trials:
             self._has_open |= fact.verdict in {None, Verdict.ERRORED}
             if fact.verdict is None:
@@ -336,6 +361,8 @@ class _Sums:
             p95_ms=self._times.percentile(P95),
             gates=gates,
             notes=(*notes, NONE_PASSED) if is_dead and not is_failed else tuple(notes),
+            pass_at_k=self._pass_at_k.means,
+            pass_hat_k=self._pass_hat_k.means,
         )
 
 

@@ -189,6 +189,8 @@ def run_details_json(summary: Row, cases: Iterable[Json]) -> Json:
         "pass_rate": summary.get("pass_rate"),
         "median_ms": summary.get("median_ms"),
         "p95_ms": summary.get("p95_ms"),
+        "pass_at_k": list(summary.get("pass_at_k", ())),
+        "pass_hat_k": list(summary.get("pass_hat_k", ())),
         "cases": cases,
         "gates": [
             gate | {"reason": gate.get("reason") or None} for gate in summary.get("gates", ())

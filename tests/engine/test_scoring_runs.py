@@ -98,6 +98,15 @@ def test_of_a_case_that_was_never_graded_nothing_is_known() -> None:
 # A run
 
 
+def test_what_k_trials_would_do_is_the_mean_of_the_cases_as_far_as_all_have_trials() -> None:
+    trials = [*facts("PPF"), *facts("PP", case="b"), *facts("EE", case="c")]
+
+    found = summarise_run(trials, suite=make_suite())
+
+    assert found.pass_at_k == pytest.approx((5 / 6, 1.0))
+    assert found.pass_hat_k == pytest.approx((5 / 6, 2 / 3))
+
+
 @pytest.mark.parametrize(
     ("cases", "suite", "verdict"),
     [

@@ -198,6 +198,8 @@ def test_cases_and_gates_come_with_the_summary() -> None:
         "pass_rate": None,
         "median_ms": None,
         "p95_ms": None,
+        "pass_at_k": [],
+        "pass_hat_k": [],
         "cases": [],
         "gates": [],
         "notes": [],
