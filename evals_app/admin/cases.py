@@ -397,7 +397,7 @@ class CaseAdmin(ChecksEditor):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Case]:
         rows: QuerySet[Case] = super().get_queryset(request)
-        return rows.annotate(turn_count=Count("turns"))
+        return rows.select_related("suite__agent").annotate(turn_count=Count("turns"))
 
     @display(description="Turns", ordering="turn_count")
     def turn_count(self, case: Any) -> int:  # noqa: ANN401 - annotated in get_queryset

@@ -28,7 +28,7 @@ from evals_app.engine.permits import FROZEN
 from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
 from evals_app.formats.problems import Loc
 from evals_app.library.columns import assertion_columns
-from evals_app.library.inventories import inventory_for
+from evals_app.library.inventories import inventory_for, names_offered
 from evals_app.models import Assertion, Case, Suite
 from evals_app.models.agents import model_reference
 from fixtures_app.admin.editor import Editor
@@ -481,10 +481,4 @@ class ChecksEditor(Editor):
 
     def offered(self, suite: Suite) -> dict[str, Any]:
         """Return the names that inputs of tools and chunks offer."""
-        known = inventory_for(suite.agent, suite.fixtures.all())
-        return {
-            "offered": {
-                "tools": sorted(known.tools or ()),
-                "chunks": sorted(known.chunks or ())[:_MOST_OFFERED],
-            }
-        }
+        return {"offered": names_offered(suite, most=_MOST_OFFERED)}

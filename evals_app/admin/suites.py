@@ -298,6 +298,7 @@ class SuiteAdmin(Archiving, ChecksEditor):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Suite]:
         rows: QuerySet[Suite] = super().get_queryset(request)
+        rows = rows.select_related("agent")
         return with_last_runs(rows.annotate(case_count=Count("cases")))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:

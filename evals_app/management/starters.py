@@ -63,7 +63,7 @@ cases:
         assertions: []
       - user: What is my name?
         assertions:
-          - {{type: contains, value: Ada}}
+          - {{type: contains, value: Ada, whole_words: true}}
           # Was a tool called, with these arguments among others?
           # - {{type: tool_called, value: entity.query, args: {{type: example-order}}}}
     # Checks of the whole conversation, at its end. A judge is a model, so it needs a key.

@@ -292,7 +292,7 @@ def test_the_page_asks_the_same_however_many_turns_it_has(
     case = big_case()
     page_of(admin_client, case)
 
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(10):
         page_of(admin_client, case)
 
 

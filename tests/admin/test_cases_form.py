@@ -88,15 +88,14 @@ def test_what_a_file_says_survives_a_save_to_the_last_sign(
     assert LogEntry.objects.get().get_change_message() == "No fields changed."
 
 
-def test_a_value_of_nothing_but_spaces_is_saved_with_a_warning(admin_client: Client) -> None:
+def test_a_value_of_nothing_but_spaces_is_refused_at_its_field(admin_client: Client) -> None:
     case = write_case()
 
-    page_of(admin_client, case).post(**{f"{CHECKS}-0-opt-value": "  "})
+    answer = page_of(admin_client, case).post(**{f"{CHECKS}-0-opt-value": "  "})
 
     (check,) = checks_of(case)
-    assert check.options == {"value": "  "}
-    said = "Turn 1, check 1: “Text to look for” is nothing but spaces."
-    assert said in page_of(admin_client, case).text
+    assert check.options == {"value": "shipped"}
+    assert len(answer.problems) == 1
 
 
 def test_a_judge_says_pass_or_fail_unless_told_otherwise(admin_client: Client) -> None:

@@ -43,8 +43,7 @@ def suite_page(client: Client, suite: Suite) -> PageForm:
         pytest.param(
             "tool_not_called",
             {"opt__value": "entity.qery"},
-            "tool",
-            "entity.query",
+            ("tool", "entity.query"),
             id="not called",
         ),
         pytest.param(

@@ -239,17 +239,17 @@ def test_errors_are_listed_as_links_and_nothing_typed_is_lost(page: Page, open_c
     second.get_by_label("User message").fill("Second")
     second.get_by_role("button", name="Move turn up").click()
     row = add_check(turns(page).first, "Reply matches a pattern")
-    row.get_by_label("Pattern").fill("order (")
+    row.get_by_role("textbox", name="Pattern", exact=True).fill("order (")
 
     save(page)
 
     problem = page.locator("a[data-problem]")
     expect(problem).to_have_count(1)
     expect(problem).to_contain_text("Turn 1, check 1, pattern: ")
-    expect(page.get_by_label("Pattern")).to_be_focused()
+    expect(page.get_by_role("textbox", name="Pattern", exact=True)).to_be_focused()
     assert order(page) == ["Second", "Where is my order?"]
     expect(page.get_by_text("Needs fixing").first).to_be_visible()
-    page.get_by_label("Pattern").fill("order [0-9]+")
+    page.get_by_role("textbox", name="Pattern", exact=True).fill("order [0-9]+")
     save(page)
     assert Turn.objects.order_by("position").first().user == "Second"  # type: ignore[union-attr]
 

@@ -47,7 +47,7 @@ JUDGE = {
     "agent": "Mild judge",
     "slug": "mild-judge",
     "driver": "scripted",
-    "rules": [{"when": "polite", "reply": '{"critique": "No harsh word.", "score": 5}'}],
+    "rules": [{"when": "polite", "reply": '{"critique": "No harsh word.", "verdict": "pass"}'}],
 }
 
 

@@ -11,10 +11,11 @@ from pytest_django.live_server_helper import LiveServer
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.library import save_agent, save_fixture, save_suite
-from evals_app.models import Assertion, Case, Execution, GradeResult, Run
+from evals_app.models import Assertion, Case, Execution, GradeResult, Run, Suite
 from evals_app.runs import start_run
 from evals_app.runs.shift import work
 from fixtures_app.library import save_entity_types
+from fixtures_app.models import Fixture
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 from tests.authored import a_case, write_case
 from tests.elsewhere import elsewhere
@@ -46,6 +47,16 @@ ORDERS = {
     "slug": "orders",
     "entities": [{"ref": "order-1", "type": "order", "data": {"state": "paid"}}],
 }
+
+
+def write_things(*refs: str, suite: Suite) -> None:
+    """Write a fixture with these entities, and give it to the suite."""
+    save_entity_types([EntityTypeSpec.model_validate({"slug": "thing", "schema": {}})])
+    entities = [{"ref": ref, "type": "thing", "data": {}} for ref in refs]
+    save_fixture(
+        FixtureSpec.model_validate({"name": "Things", "slug": "things", "entities": entities})
+    )
+    suite.fixtures.set(Fixture.objects.filter(slug="things"))
 
 
 def write_shop(message: str) -> None:
@@ -89,6 +100,7 @@ def test_what_must_change_is_written_by_keyboard(
     page: Page, live_server: LiveServer, admin_user: User
 ) -> None:
     case = write_case()
+    save_entity_types([EntityTypeSpec.model_validate({"slug": "refund", "schema": {}})])
     sign_in(page, live_server, admin_user)
     page.goto(live_server.url + reverse("admin:evals_app_case_change", args=[case.pk]))
 
@@ -126,6 +138,7 @@ def test_removing_what_must_change_leaves_the_rest(
 ) -> None:
     lines = [{"id": "a", "data": {"x": 1}}, {"id": "b", "data": {"y": 2, "z": 3}}, {"id": "c"}]
     case = write_case(final_assertions=[{"type": "world_changes", "updated": lines}])
+    write_things("a", "b", "c", suite=case.suite)
     sign_in(page, live_server, admin_user)
     page.goto(live_server.url + reverse("admin:evals_app_case_change", args=[case.pk]))
     final_check(page).locator("summary").first.click()

@@ -75,7 +75,10 @@ def test_what_came_of_cases_reads_as_before() -> None:
     assert CaseResult.objects.count() == 4
     assert [run_details(run.pk) for run in runs] == before
     assert [sorted(run.summary) for run in Run.objects.order_by("pk")] == [
-        ["gates", "median_ms", "p95_ms", "pass_rate", "score", "verdict"]
+        [
+            *("gates", "median_ms", "notes", "p95_ms", "pass_at_k", "pass_hat_k", "pass_rate"),
+            *("score", "verdict"),
+        ]
     ] * 2
 
 

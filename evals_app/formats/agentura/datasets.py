@@ -68,23 +68,9 @@ def read_dataset(
     return Dataset(document, conversations, rows.is_sound), list(_losses_once(rows.problems))
 
 
-def row_problems(dataset: Dataset, kind: str, *, scorer: str) -> Iterator[Problem]:
+def row_problems(dataset: Dataset, kind: str) -> Iterator[Problem]:
     """Name what a suite of this type needs and rows do not have, and what it does not look at."""
     yield from _losses_once(_row_problems(dataset, kind))
-    if kind == "golden_dataset" and scorer == "exact_match":
-        yield from _never_right(dataset)
-
-
-def _never_right(dataset: Dataset) -> Iterator[Problem]:
-    """Warn of expected texts that no reply can be: an agent that says nothing has failed."""
-    for each in dataset.conversations:
-        for part in each.exchanges:
-            if part.is_scored and part.expected is not None and not part.expected.strip():
-                message = (
-                    "The expected text is empty, and an empty reply fails its turn, so this can"
-                    " never pass."
-                )
-                yield dataset.document.problem(part.expected_loc, message, level="warning")
 
 
 def _row_problems(dataset: Dataset, kind: str) -> Iterator[Problem]:

@@ -234,8 +234,7 @@ class _Project:
         dataset = self.datasets[path]
         if dataset is None:
             return None
-        scorer = self.document.value((*loc, "scorer"))
-        found = list(row_problems(dataset, kind, scorer=scorer or "exact_match"))
+        found = list(row_problems(dataset, kind))
         self.reading.problems += found
         has_errors = any(each.level == "error" for each in found)
         return dataset if dataset.is_sound and not has_errors else None

@@ -167,7 +167,8 @@ async def test_questions_about_a_short_conversation_wait_for_nobody(server: Mode
 
     def answer(_: Json) -> Reply:
         all_there.wait()
-        return Reply(verdict(None, verdict="pass"))
+        met = required(quote="left our house")
+        return Reply(verdict(None, verdict="pass", requirements=[met]))
 
     server.answers(answer)
 

@@ -125,7 +125,7 @@ input_outputs: {input: completion}
 def test_a_prompt_with_choices_is_criteria_of_a_judge(text: str) -> None:
     (first,), (second,) = checks(GRADED, files={"modelgraded/quality.yaml": text})
 
-    assert (first["type"], first["scale"]) == ("llm_judge", "pass_fail")
+    assert (first["type"], first.get("scale")) == ("llm_judge", None)  # pass or fail is usual
     assert first["criteria"].startswith("Task: system: Add.\nuser: 2+2\nAnswer: [the reply]\n")
     assert "Criterion: Is it kind? Write {} around it." in second["criteria"]
     assert "pass for Y" in second["criteria"]
