@@ -256,7 +256,9 @@ def _rules(entry: Entry, rubric: str) -> dict[str, Any]:
     least = entry.least_score
     checks: list[dict[str, Any]] = []
     gates: dict[str, Any] = {} if least is None else {"min_score": least}
-    more: dict[str, Any] = {} if least is None else {"pass_threshold": least}
+    more: dict[str, Any] = (
+        {"pass_rule": "all"} if least is None else {"pass_rule": "score", "pass_threshold": least}
+    )
     match entry:
         case Golden():
             threshold = {"threshold": least} if entry.scorer in _GRADUAL else {}
@@ -272,8 +274,7 @@ def _rules(entry: Entry, rubric: str) -> dict[str, Any]:
             if entry.max_cost_per_call_usd is not None:
                 checks.append({"type": "cost", "max_usd": entry.max_cost_per_call_usd})
                 gates["max_cost_per_call_usd"] = entry.max_cost_per_call_usd
-    rules = {"pass_rule": "score", "run_rule": "gates", "gates": gates, "assertions": checks}
-    return rules | more
+    return {"run_rule": "gates", "gates": gates, "assertions": checks} | more
 
 
 def _turn(entry: Entry, conversation: Conversation, exchange: Exchange) -> dict[str, Any]:

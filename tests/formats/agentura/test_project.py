@@ -103,7 +103,13 @@ def test_performance_checks_every_question_and_the_whole_run() -> None:
 def test_performance_without_a_threshold_has_the_gates_of_time_and_cost_alone() -> None:
     config = SPEED.replace("  threshold: 0.8\n", "").replace("max_p95_ms", "latency_threshold_ms")
 
-    assert written(config)["gates"] == {"max_p95_ms": 3000, "max_cost_per_call_usd": 0.01}
+    found = suite(config)
+
+    assert found.model_dump(exclude_none=True)["gates"] == {
+        "max_p95_ms": 3000,
+        "max_cost_per_call_usd": 0.01,
+    }
+    assert not found.passes_by_score  # nobody wrote a score, so none is needed
 
 
 def test_entries_may_share_a_dataset_and_each_becomes_a_suite() -> None:
