@@ -70,7 +70,7 @@ def read_dataset(
 
 def row_problems(dataset: Dataset, kind: str) -> Iterator[Problem]:
     """Name what a suite of this type needs and rows do not have, and what it does not look at."""
-    yield from _losses_once(_row_problems(dataset, kind))
+    return _losses_once(_row_problems(dataset, kind))
 
 
 def _row_problems(dataset: Dataset, kind: str) -> Iterator[Problem]:
