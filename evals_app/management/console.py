@@ -57,6 +57,7 @@ def watch(
             if now - shown_at >= REFRESH_S or stop():
                 shown_at = now
                 current = _reload(runs)
+                _stop_what_is_late(current)
                 for run in current:
                     rate = rate_of(run.done - done_before[run.pk], now - began_at)
                     state = ", ".join(filter(None, [counts_of(run), rate, cost_of(run)]))
@@ -67,6 +68,13 @@ def watch(
                     return current
             tick()
             time.sleep(TICK_S / 2)
+
+
+def _stop_what_is_late(runs: Sequence[Run]) -> None:
+    # Workers look at deadlines too, but seldom.
+    for run in runs:
+        if run.is_open and not run.stop_reason and run.deadline_at:
+            run.pass_deadline()
 
 
 def _reload(runs: Sequence[Run]) -> list[Run]:
@@ -123,10 +131,11 @@ def print_result(run: Run, *, console: Console, site: str) -> None:
         None, [run.covers and f"Not the whole suite: {run.covers}.", run.stand_in_note]
     ):
         console.print(f"  {_plain(note)}", highlight=False, soft_wrap=True)
-    if run.stop_reason == Run.StopReason.BUDGET and run.max_cost_usd is not None:
+    is_cut_short = run.cancelled + run.not_run > 0
+    if is_cut_short and run.stop_reason == Run.StopReason.BUDGET and run.max_cost_usd is not None:
         text = _how_to_go_on(run, run.max_cost_usd, site=site)
         console.print(text, highlight=False, soft_wrap=True)
-    if run.stop_reason == Run.StopReason.DEADLINE:
+    if is_cut_short and run.stop_reason == Run.StopReason.DEADLINE:
         text = f"  It ran out of time (--timeout). To go on: manage.py run_evals --resume {run.pk}"
         console.print(text, highlight=False, soft_wrap=True)
     for note in run.summary.get("notes", []):

@@ -13,6 +13,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from evals_app.management.console import console_on, print_result
 from evals_app.models import Assertion, Case, Execution, Run, Suite, Worker
 from evals_app.runs import cancel_run, start_run
 from tests.makers import make_run
@@ -479,6 +480,28 @@ def test_a_deadline_gives_exit_code_3(child_environment: dict[str, str]) -> None
     assert (run.stop_reason, run.passed, run.not_run) == ("deadline", 1, 1)
     assert "out of time" in done.stdout
     assert f"--resume {run.pk}" in done.stdout
+
+
+def test_a_deadline_is_kept_to_the_second(child_environment: dict[str, str]) -> None:
+    rules = [{"when": ".", "reply": "hello", "delay_ms": 1000}]
+    make_suite(cases=6, agent=make_agent("late", rules=rules), concurrency=1)
+
+    done = run_evals(child_environment, "greetings", "--timeout", 2)
+
+    assert done.returncode == 3, done.stdout
+    run = Run.objects.get()
+    assert run.stop_reason == "deadline"
+    assert run.not_run >= 2, (run.passed, run.not_run)
+
+
+def test_a_run_that_held_all_in_time_is_not_said_to_have_run_out_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = make_run(["passed", "passed"], stop_reason="deadline")
+
+    print_result(run, console=console_on(sys.stdout, plain=True), site="")
+
+    assert "--resume" not in capsys.readouterr().out
 
 
 def test_without_names_archived_suites_are_not_run() -> None:
