@@ -123,7 +123,7 @@ def pattern_problem(pattern: str) -> str | None:
     except re2.error as exc:
         found = exc.args[0]
         found = found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
-        return f"The pattern cannot be used ({found}).{_alternative(found)}"
+        return f"The pattern cannot be used.{_alternative(found) or f' What is wrong: {found}.'}"
     return None
 
 

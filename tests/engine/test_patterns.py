@@ -55,6 +55,7 @@ def test_what_is_not_supported_is_refused_with_what_to_write_instead(
 
     assert problem is not None
     assert advice in problem
+    assert "perl" not in problem
 
 
 @pytest.mark.parametrize(
