@@ -24,6 +24,12 @@ _PLAIN = str.maketrans(
         "\u2026": "...",
     }
 )
+# All that is done to ASCII.
+_ASCII = {code: "" for code in range(128) if INVISIBLE.match(chr(code))} | {
+    code: sign
+    for code, sign in (_PLAIN | _LINE_ENDS).items()
+    if code < 128  # noqa: PLR2004 - ASCII
+}
 
 
 def folded(text: str, *, case_sensitive: bool = False) -> str:
@@ -33,6 +39,9 @@ def folded(text: str, *, case_sensitive: bool = False) -> str:
     keyboard; NFKC makes one of full-width, composed and other variants of a letter; white space
     is trimmed, and inside collapsed to single blanks.
     """
+    if text.isascii():  # most are, and this is four times as fast
+        plain = text.translate(_ASCII)
+        return " ".join((plain if case_sensitive else plain.lower()).split())
     plain = INVISIBLE.sub("", text.translate(_LINE_ENDS)).translate(_PLAIN)
     plain = unicodedata.normalize("NFKC", plain).translate(_PLAIN)
     if not case_sensitive:
@@ -79,6 +88,8 @@ def _is_mark(character: str) -> bool:
 
 def as_written(text: str, start: int, length: int, *, case_sensitive: bool = False) -> str:
     """Return the piece of a text of which `folded` makes these characters."""
+    if text.isascii() and len(folded(text)) == len(text):
+        return text[start : start + length]
 
     def folded_length(end: int) -> int:
         return len(folded(text[: _letter_end(text, end)], case_sensitive=case_sensitive))

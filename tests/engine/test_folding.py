@@ -58,3 +58,9 @@ def test_a_piece_as_written_reads_as_what_was_looked_for(text: str, data: st.Dat
 
     assert piece in text
     assert seen[start : start + length].strip() in folded(piece)
+
+
+def test_ascii_is_folded_as_all_texts_are() -> None:
+    ascii_text = "".join(map(chr, range(128)))
+
+    assert folded(f"{ascii_text}\u00e9") == folded(ascii_text) + "\u00e9"
