@@ -178,7 +178,7 @@ def refuse_verdict_first(data: Mapping[str, Any], *, after: str) -> None:
     keys = list(data)
     for key in ("verdict", "score"):
         if key in keys and after in keys and keys.index(key) < keys.index(after):
-            raise UnreadableError(f"{key} stands before {after}. Write {after} first.")
+            raise UnreadableError(f"{key} comes before {after}. Write {after} first.")
 
 
 def _checked(data: Mapping[str, Any], scale: Scale) -> _AnyAnswer:
