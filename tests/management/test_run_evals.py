@@ -150,7 +150,7 @@ def test_suites_without_cases_do_not_stop_the_others(child_environment: dict[str
 
     assert done.returncode == 0, done.stderr
     assert Run.objects.get().suite_slug == "one"
-    assert "empty" in done.stderr
+    assert "without cases: empty" in done.stderr
 
 
 def test_a_forecast_covers_what_matches(capsys: pytest.CaptureFixture[str]) -> None:

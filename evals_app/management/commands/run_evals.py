@@ -168,7 +168,9 @@ class Command(BaseCommand):
         choice = choose(options)
         if choice.skipped:
             slugs = ", ".join(suite.slug for suite in choice.skipped)
-            self.stderr.write(f"Skipped, because no case matches: {slugs}")
+            is_part = options["case"] or options["case_exact"] or options["tag"]
+            why = "no case matches" if is_part else "without cases"
+            self.stderr.write(f"Skipped, {why}: {slugs}")
         return choice
 
     def _write(self, document: Callable[[], Any], options: dict[str, Any]) -> None:
