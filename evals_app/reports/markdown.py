@@ -85,7 +85,7 @@ def _outcome(run: Mapping[str, Any]) -> list[str]:
         lines.append(f"> Not the whole suite: {escaped(run['covers'])}.")
     if run.get("stand_in_note"):
         lines.append(f"> {escaped(run['stand_in_note'])}")
-    if run["stop_reason"]:
+    if run["stop_reason"] and counts["cancelled"] + counts["not_run"]:
         lines.append(f"> Stopped early: {_STOPPED[run['stop_reason']]}.")
     return lines
 

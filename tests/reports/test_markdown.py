@@ -132,6 +132,11 @@ def test_scores_stand_on_the_scale_of_the_suite() -> None:
     assert "1.0 of 5" in text
 
 
+def stopped(why: str) -> dict[str, Any]:
+    counts = {"total": 2, "passed": 1, "failed": 0, "errored": 0, "cancelled": 0, "not_run": 1}
+    return {"stop_reason": why, "counts": counts}
+
+
 @pytest.mark.parametrize(
     ("changes", "note"),
     [
@@ -140,9 +145,10 @@ def test_scores_stand_on_the_scale_of_the_suite() -> None:
         pytest.param(
             {"judge": "a/b, scripted/mild"}, "> A judge follows a script", id="one of two"
         ),
-        pytest.param({"stop_reason": "cancelled"}, "> Stopped early: cancelled", id="cancelled"),
-        pytest.param({"stop_reason": "deadline"}, "> Stopped early: out of time", id="deadline"),
-        pytest.param({"stop_reason": "budget"}, "> Stopped early: its ceiling", id="budget"),
+        pytest.param(stopped("cancelled"), "> Stopped early: cancelled", id="cancelled"),
+        pytest.param(stopped("deadline"), "> Stopped early: out of time", id="deadline"),
+        pytest.param(stopped("budget"), "> Stopped early: its ceiling", id="budget"),
+        pytest.param({"stop_reason": "deadline"}, "", id="out of time, with nothing left"),
         pytest.param({}, "", id="nothing to note"),
     ],
 )
