@@ -20,6 +20,7 @@ from evals_app.engine.errors import (
     ToolError,
 )
 from evals_app.engine.files import FileSpec, ReadFile, media_type, no_file
+from evals_app.engine.folding import folded
 from evals_app.engine.journal import WorldState
 from evals_app.engine.llm.call import Complete, FileContent
 from evals_app.engine.quoting import shortened
@@ -150,7 +151,7 @@ class Conversation:
             async with asyncio.timeout(exchange.timeout_s) as timer:
                 with exchange.timed(timer):
                     await session.respond(exchange)
-            error = None if exchange.reply.strip() else "The agent said nothing."
+            error = None if folded(exchange.reply) else "The agent said nothing."
         except AgentError as exc:
             error = str(exc)
         except TimeoutError:

@@ -30,24 +30,68 @@ _ASCII = {code: "" for code in range(128) if INVISIBLE.match(chr(code))} | {
     for code, sign in (_PLAIN | _LINE_ENDS).items()
     if code < 128  # noqa: PLR2004 - ASCII
 }
+# Letters of other scripts that look like Latin ones. In a word of both scripts they stand for them.
+_CYRILLIC = (
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501"
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0408\u0405"
+)
+_GREEK = (
+    "\u03bf\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
+)
+_LOOKS_LATIN = str.maketrans(_CYRILLIC + _GREEK, "aeopcyxijshdABEKMHOPCTYXIJSoABEZHIKMNOPTYX")
+_LOOKALIKE = re.compile(f"[{_CYRILLIC}{_GREEK}]")
+_LATIN = re.compile("[A-Za-z]")
+_WORD = re.compile(r"\w+")
+# Markdown around words of a line, such as **30** days.
+_EMPHASIS = re.compile(
+    r"(?<![\w*_`~\\])(\*{1,3}|_{1,3}|~~|`)(?=\S)((?:[^*_`~\n]|(?<=\w)_(?=\w)){1,300})(?<=\S)\1"
+    r"(?![\w*_`~])"
+)
+_MOST_NESTED = 3
 
 
 def folded(text: str, *, case_sensitive: bool = False) -> str:
     """Return the text as people see it, for comparing: two texts that look alike become equal.
 
     Invisible characters are removed; quotation marks, dashes and the ellipsis become those of a
-    keyboard; NFKC makes one of full-width, composed and other variants of a letter; white space
-    is trimmed, and inside collapsed to single blanks.
+    keyboard; NFKC makes one of full-width, composed and other variants of a letter; a letter of
+    another script counts as the Latin one that it looks like, inside a Latin word; white space is
+    trimmed, and inside collapsed to single blanks.
     """
-    if text.isascii():  # most are, and this is four times as fast
-        plain = text.translate(_ASCII)
-        return " ".join((plain if case_sensitive else plain.lower()).split())
-    plain = INVISIBLE.sub("", text.translate(_LINE_ENDS)).translate(_PLAIN)
-    plain = unicodedata.normalize("NFKC", plain).translate(_PLAIN)
+    seen = plain(text)
     if not case_sensitive:
         # casefold, not lower: German "STRASSE" must match "straße". Folding may take letters apart.
-        plain = unicodedata.normalize("NFKC", plain.casefold())
-    return " ".join(plain.split())
+        seen = unicodedata.normalize("NFKC", seen.casefold())
+    return " ".join(seen.split())
+
+
+def plain(text: str) -> str:
+    """Return the text in the signs of a keyboard, laid out as it was.
+
+    A letter of another script that looks like a Latin one becomes it inside a Latin word.
+    """
+    if text.isascii():  # most are, and this is four times as fast
+        return text.translate(_ASCII)
+    seen = visible(text).translate(_PLAIN)
+    seen = unicodedata.normalize("NFKC", seen).translate(_PLAIN)
+    return _WORD.sub(_in_latin, seen) if _LOOKALIKE.search(seen) else seen
+
+
+def visible(text: str) -> str:
+    """Return the text without what nobody sees."""
+    return INVISIBLE.sub("", text.translate(_LINE_ENDS))
+
+
+def _in_latin(word: re.Match[str]) -> str:
+    is_mixed = _LATIN.search(word[0]) and _LOOKALIKE.search(word[0])
+    return word[0].translate(_LOOKS_LATIN) if is_mixed else word[0]
+
+
+def without_emphasis(text: str) -> str:
+    """Return the text without the Markdown that makes words bold, italic or code."""
+    for _ in range(_MOST_NESTED):
+        text = _EMPHASIS.sub(r"\2", text)
+    return text
 
 
 def find_folded(needle: str, text: str, *, whole_words: bool = False) -> int:

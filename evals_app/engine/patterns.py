@@ -168,13 +168,19 @@ def fits(pattern: str, text: str) -> bool:
     return _KEPT.get(pattern, case_sensitive=True).fullmatch(readable) is not None
 
 
-# Texts that have nothing in common: what matches all of them matches everything. The longest is
-# longer than any repeat goes.
-_ANYTHING = ("", *string.printable, "\ue000", "\ue000 \n" * 5_000)
+# Texts that have nothing in common: what matches all of them matches every reply. An empty one, or
+# one of spaces, is none. The longest is longer than any repeat goes.
+_ANYTHING = (
+    *string.digits,
+    *string.ascii_letters,
+    *string.punctuation,
+    "\ue000",
+    "\ue000 \n" * 5_000,
+)
 
 
 def matches_everything(pattern: str, *, case_sensitive: bool) -> bool:
-    """Say whether a search finds the pattern in every text, as `(refund)?` and `yes|` are."""
+    """Say whether a search finds the pattern in every reply, as `(refund)?`, `yes|` and `.+` are."""
     return all(
         search(pattern, text, case_sensitive=case_sensitive) is not None for text in _ANYTHING
     )

@@ -123,7 +123,7 @@ async def test_a_turn_has_its_time() -> None:
     assert (second.reply, second.error) == ("You said: still there?", None)
 
 
-@pytest.mark.parametrize("reply", ["", "   ", "\n\t", "{{result.1.nothing}}"])
+@pytest.mark.parametrize("reply", ["", "   ", "\n\t", " \u200b\ufeff ", "{{result.1.nothing}}"])
 async def test_an_agent_that_says_nothing_has_failed(reply: str) -> None:
     trial = await hold("hello", agent=make_agent({"reply": reply}))
 

@@ -24,6 +24,8 @@ from evals_app.engine.folding import as_written, folded
         pytest.param("STRASSE", "stra\u00dfe", id="capitals of \u00df"),
         pytest.param("\u2764\ufe0f", "\u2764", id="a variation selector"),
         pytest.param("  30 days ", "30 days", id="spaces around"),
+        pytest.param("\u0441ard", "card", id="a Cyrillic letter in a Latin word"),
+        pytest.param("\u039fK", "OK", id="a Greek letter in a Latin word"),
     ],
 )
 def test_texts_that_look_alike_become_equal(written: str, seen: str) -> None:
@@ -36,6 +38,7 @@ def test_texts_that_look_alike_become_equal(written: str, seen: str) -> None:
         pytest.param("30 days", "30days", id="a space more"),
         pytest.param("refund", "refunds", id="a letter more"),
         pytest.param("resume", "r\u00e9sum\u00e9", id="an accent"),
+        pytest.param("\u0441\u043e\u0440", "cop", id="a word of another script"),
         pytest.param("-5", "5", id="a sign"),
         pytest.param("1.5", "1,5", id="another separator"),
     ],

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from evals_app.engine.folding import as_written, find_folded, folded
+from evals_app.engine.folding import as_written, find_folded, folded, plain, without_emphasis
 from evals_app.engine.graders.base import TextGrader, seen_in_reply
 from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
 from evals_app.engine.graders.unlike import hidden_difference
@@ -81,13 +81,17 @@ WholeWords = Annotated[
 def _found(
     needle: str, replies: Iterable[str], *, case_sensitive: bool = False, whole_words: bool = False
 ) -> str | None:
-    """Return the first piece of these replies that people read as the needle."""
+    """Return the first piece of these replies that people read as the needle.
+
+    Markdown around words is looked at first, and then left out: people see **30** days without it.
+    """
     wanted = folded(needle, case_sensitive=case_sensitive)
     for reply in replies:
-        text = folded(reply, case_sensitive=case_sensitive)
-        start = find_folded(wanted, text, whole_words=whole_words)
-        if start >= 0:
-            return as_written(reply, start, len(wanted), case_sensitive=case_sensitive)
+        for shown in dict.fromkeys([reply, without_emphasis(reply)]):
+            text = folded(shown, case_sensitive=case_sensitive)
+            start = find_folded(wanted, text, whole_words=whole_words)
+            if start >= 0:
+                return as_written(shown, start, len(wanted), case_sensitive=case_sensitive)
     return None
 
 
@@ -130,7 +134,8 @@ class Contains(TextGrader):
     Score 1 or 0. Both are compared as people see them: invisible characters are left out; all kinds
     of quotation marks, apostrophes, dashes and spaces are one; line breaks are spaces, several
     spaces are one, and those around the text are ignored; letters compare equal however they are
-    encoded.
+    encoded. “30 days” is also in “**30** days”: Markdown that makes words bold, italic or code does
+    not keep them apart.
     """
 
     label: ClassVar[str] = "Reply contains text"
@@ -256,21 +261,27 @@ class Matches(TextGrader):
     def grade_reply(self, reply: str, view: View) -> Grade:
         found = search(self.value, reply, case_sensitive=self.case_sensitive)
         if found is None:
-            if self.means:
-                return Grade.miss(f"Not in the reply: {self.means}; {says(reply)}.")
             reason = f"Nothing in the reply matches the pattern {self.value}; {says(reply)}."
-            return Grade.miss(reason)
+            if self.means:
+                reason = f"Not in the reply: {self.means}; {says(reply)}."
+            return Grade.miss(f"{reason}{self._near(reply)}")
         reason = f"The reply matches the pattern {self.value}: {quoted(found)}."
         if self.means:
             reason = f"The reply has {quoted(found)}, as expected: {self.means}."
         return Grade.hit(reason, found=found).but(evidence=seen_in_reply(view, found))
 
+    def _near(self, reply: str) -> str:
+        near = search(self.value, plain(reply), case_sensitive=self.case_sensitive)
+        if near is None:
+            return ""
+        return f" {quoted(near)} would match, but the reply writes it with special spaces or signs."
+
     def cannot_fail(self) -> str | None:
         if not matches_everything(self.value, case_sensitive=self.case_sensitive):
             return None
         return (
-            f"Every text matches {self.value}, even an empty one. Take out what may be left out,"
-            " such as a ? or * behind everything, or an | with nothing beside it."
+            f"Every reply matches {self.value}. Write what only a right reply has, and take out what may"
+            " be left out, such as a ? or * behind everything, or an | with nothing beside it."
         )
 
     def summary(self) -> str:
@@ -286,7 +297,9 @@ class Matches(TextGrader):
 class NotMatches(TextGrader):
     """Pass when the pattern matches nowhere in the reply.
 
-    Score 1 or 0. The pattern is of the same kind as that of `matches`.
+    Score 1 or 0. The pattern is of the same kind as that of `matches`. The reply is searched as it is
+    written, and once more in the signs of a keyboard: a typographic apostrophe, an unbreakable space
+    or an invisible character hides nothing.
     """
 
     label: ClassVar[str] = "Reply does not match a pattern"
@@ -297,7 +310,7 @@ class NotMatches(TextGrader):
     means: Means = None
 
     def grade_reply(self, reply: str, view: View) -> Grade:
-        found = search(self.value, reply, case_sensitive=self.case_sensitive)
+        found = self._search(reply)
         if found is None:
             if self.means:
                 return Grade.hit(f"Not in the reply, as expected: {self.means}.")
@@ -308,6 +321,13 @@ class NotMatches(TextGrader):
         if self.means:
             reason = f"The reply has {quoted(found)}, which must not occur: {self.means}."
         return Grade.miss(reason, found=found).but(evidence=seen_in_reply(view, found))
+
+    def _search(self, reply: str) -> str | None:
+        for text in dict.fromkeys([reply, plain(reply)]):
+            found = search(self.value, text, case_sensitive=self.case_sensitive)
+            if found is not None:
+                return found
+        return None
 
     def cannot_fail(self) -> str | None:
         if not matches_nothing(self.value, case_sensitive=self.case_sensitive):
@@ -320,9 +340,7 @@ class NotMatches(TextGrader):
     def warnings(self) -> list[str]:
         warnings = pattern_warnings(self.value)
         if matches_everything(self.value, case_sensitive=self.case_sensitive):
-            message = (
-                f"Every text matches {self.value}, even an empty one, so this check always fails."
-            )
+            message = f"Every reply matches {self.value}, so this check always fails."
             warnings.append(message)
         return warnings
 

@@ -35,6 +35,11 @@ DECOMPOSED_CAFE = "cafe\u0301"
         pytest.param({"value": "42", "whole_words": True}, "It is 42.", True, id="full stop"),
         pytest.param({"value": "été", "whole_words": True}, "répété", False, id="whole, accents"),
         pytest.param({"value": "!", "whole_words": True}, "Hi!there", True, id="signs are whole"),
+        pytest.param({"value": "30 days"}, "within **30** days", True, id="bold"),
+        pytest.param({"value": "30 days"}, "_within `30` days_", True, id="italics and code"),
+        pytest.param({"value": "2*3"}, "2*3*4", True, id="asterisks that mean something"),
+        pytest.param({"value": "234"}, "2*3*4", False, id="no emphasis inside a word"),
+        pytest.param({"value": "credit"}, "\u0441r\u0435dit", True, id="letters that look alike"),
         pytest.param({"value": "refund"}, "Your money is on its way.", False, id="absent"),
         pytest.param({"value": "refund"}, "", False, id="empty reply"),
         pytest.param(
@@ -224,6 +229,29 @@ def test_matches_and_its_opposite_never_agree(
     opposite = NotMatches.model_validate(options).grade(view_of(reply))
 
     assert (grade.passed, opposite.passed) == (passes, not passes)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reply"),
+    [
+        pytest.param("can't", "We can\u2019t.", id="typographic apostrophe"),
+        pytest.param(r"credit\s+card", "a credit\u00a0card", id="unbreakable"),
+        pytest.param("password", "pass\u200bword", id="zero-width"),
+        pytest.param("e-mail", "by e\u2011mail", id="unbreakable hyphen"),
+        pytest.param("password", "p\u0430ssw\u043erd", id="letters of another script"),
+    ],
+)
+def test_typography_hides_nothing_from_a_pattern_that_must_not_occur(
+    pattern: str, reply: str
+) -> None:
+    assert NotMatches(value=pattern).grade(view_of(reply)).passed is False
+
+
+def test_a_pattern_that_only_typography_keeps_from_matching_says_so() -> None:
+    grade = Matches(value=r"\d+ days").grade(view_of("in 30\u202fdays"))
+
+    assert grade.passed is False
+    assert "spaces" in grade.reason
 
 
 def test_a_match_is_shown_with_what_matched() -> None:
@@ -429,7 +457,9 @@ def test_an_empty_text_that_no_reply_can_match_is_the_fault_of_the_case() -> Non
         pytest.param("^$", False, False, id="an empty reply"),
         pytest.param("^(refund)?$", False, False, id="a word or nothing"),
         pytest.param("^.{0,1000}$", False, False, id="a short reply"),
-        pytest.param(r"\S", False, False, id="anything at all"),
+        pytest.param(r"\S", True, False, id="anything at all"),
+        pytest.param(".+", True, False, id="any sign"),
+        pytest.param(r"\w|\W", True, False, id="this or anything else"),
         pytest.param(r"[^\s\S]", False, True, id="no character"),
         pytest.param("$a", False, True, id="behind the end"),
     ],
