@@ -1,6 +1,7 @@
 """Exact numbers: read from text, and compared within a tolerance without any rounding."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from decimal import (
     MAX_EMAX,
@@ -14,6 +15,8 @@ from decimal import (
 )
 from functools import lru_cache
 from typing import Literal
+
+from evals_app.engine.folding import visible
 
 ZERO = Decimal(0)
 
@@ -33,9 +36,14 @@ _GROUPED_BY_GAPS = re.compile(
 _GROUPED_BOTH_WAYS = re.compile(
     r"[1-9][0-9]{0,2}(?:(?:,[0-9]{3})+\.[0-9]+|(?:\.[0-9]{3})+,[0-9]+|(?:,[0-9]{3}){2,}|(?:\.[0-9]{3}){2,})"
 )
+# As in India: 1,00,000 and 12,34,567.50.
+_GROUPED_BY_LAKHS = re.compile(r"[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?")
 _ONE_GROUP = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
+_GROUPED = (_GROUPED_BY_GAPS, _GROUPED_BOTH_WAYS, _GROUPED_BY_LAKHS)
 _ONE_SIGN = re.compile(r"[0-9]+([.,])[0-9]+")
 _ADDRESS = re.compile(r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}")
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")
+_OTHER_SIGNS = str.maketrans("\uff0e\u066b\uff0c\u066c\uff05\u066a\uff0d\uff0b", "..,,%%-+")
 _CODE = re.compile(r"0[0-9]{2,}")
 
 
@@ -51,6 +59,18 @@ class Digits:
     is_certain: bool = True
 
 
+def in_plain_digits(text: str) -> str:
+    """Return the text with the digits and signs of a keyboard in place of those of other scripts.
+
+    Superscripts stay: 10\u00b2 is not 102.
+    """
+    return _OTHER_DIGIT.sub(_digit, visible(text).translate(_OTHER_SIGNS))
+
+
+def _digit(found: re.Match[str]) -> str:
+    return str(unicodedata.decimal(found[0]))
+
+
 def is_code(text: str) -> bool:
     """Say whether digits begin like those of a code, which nobody counts with: 007, 01234."""
     return _CODE.match(text.strip()) is not None
@@ -62,7 +82,7 @@ def read_digits(text: str, *, decimal: DecimalSign) -> Digits | None:
         return None
     if text.isdecimal() and text.isascii():
         return Digits(text)
-    if _GROUPED_BY_GAPS.fullmatch(text) or _GROUPED_BOTH_WAYS.fullmatch(text):
+    if any(form.fullmatch(text) for form in _GROUPED):
         return _ungrouped(text)
     sign = _ONE_SIGN.fullmatch(text)
     if sign is None:

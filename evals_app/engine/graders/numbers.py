@@ -10,6 +10,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from evals_app.engine.decimals import (
     DecimalSign,
     covers_everything,
+    in_plain_digits,
     is_code,
     is_within,
     read_amount,
@@ -26,6 +27,7 @@ _NUMBER_CHARS = 40
 _ROUNDING = 1e-6
 _UNCERTAIN = "It is not certain how decimals are written. Set decimal to comma or point."
 _SEPARATED = re.compile(r"[0-9][.,][0-9]")
+_MANY_TIMES = 10
 _FOR_SHOW = Context(prec=12, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
 
@@ -168,6 +170,7 @@ class Numeric(PathGrader):
 
     def _all(self, text: str, decimal: DecimalSign) -> list[FoundNumber]:
         """Return every number of a text: with `whole` the text itself or nothing."""
+        text = in_plain_digits(text)
         if self.extract != "whole":
             return list(find_numbers(text, percent=self.accept_percent, decimal=decimal))
         found = read_amount(
@@ -184,7 +187,7 @@ class Numeric(PathGrader):
         if isinstance(expected, str):
             return Grade.ungraded(Cause.CASE, self.expected_problem(str(written)) or expected)
         grade = self._compared(reply, expected, view, self.decimal)
-        if self.decimal != "auto" or not _SEPARATED.search(f"{reply}\n{written}"):
+        if self.decimal != "auto" or not _SEPARATED.search(in_plain_digits(f"{reply}\n{written}")):
             return grade
         # Where it depends on how decimals are written whether it passes, nobody knows.
         by_point, by_comma = (
@@ -247,7 +250,12 @@ class Numeric(PathGrader):
         """Return the numbers that may serve, or else the problem."""
         found = self._all(reply, decimal)
         if self.extract == "whole":
-            return found, "" if found else f"the reply is not just a number; {says(reply)}."
+            return (
+                found,
+                ""
+                if found
+                else f"the reply is not just a number; {says(reply)}.{self._grouped(reply)}",
+            )
         if not found:
             return [], f"the reply has no number; {says(reply)}."
         if self.extract == "only" and len(found) > 1:
@@ -257,6 +265,13 @@ class Numeric(PathGrader):
             # Of equal ones the first: a reply may repeat a number a hundred thousand times.
             return list({each.value: each for each in reversed(found)}.values())[::-1], ""
         return found[-1:], ""
+
+    def _grouped(self, reply: str) -> str:
+        """Say how a reply could be read that is a number but for its separators."""
+        text = in_plain_digits(reply)
+        if not read_amount(text, decimal=self.decimal, percent=self.accept_percent):
+            return ""
+        return " Set accept_thousands_separators if it may have separators."
 
     def _allowed(self) -> str:
         """Name the tolerances that were chosen; the default one only forgives rounding."""
@@ -281,10 +296,23 @@ class Numeric(PathGrader):
     def warnings(self) -> list[str]:
         share = self.relative_tolerance
         if share < 1:
-            return []
+            return self._wide()
         message = (
             f"A relative tolerance of {share:g} allows {share * 100:g} % of the expected number."
             f" For {share:g} % write {share / 100:g}."
+        )
+        return [message]
+
+    def _wide(self) -> list[str]:
+        """Warn of a difference that is many times the number itself."""
+        expected = None if self.value is None else self._expected(self.value, self.decimal)
+        if not isinstance(expected, Decimal) or not expected or self.cannot_fail():
+            return []
+        if Decimal(repr(self.absolute_tolerance)) < _MANY_TIMES * abs(expected):
+            return []
+        message = (
+            f"A difference of {self.absolute_tolerance:g} is allowed, which is many times"
+            f" {_short(expected)}: nearly every number passes."
         )
         return [message]
 

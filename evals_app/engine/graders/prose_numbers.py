@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from evals_app.engine.decimals import GAPS, DecimalSign, Digits, read_digits, read_number, shifted
 
-_MINUS = "-\u2212"
+_MINUS = "-\u2212\u2013"
 _SIGNS = _MINUS + "+"
 # Groups of three digits with gaps between them, such as 1 234,5; else digits with signs in between,
 # which are read afterwards. Neither begins in the middle of a row of numbers.
@@ -54,6 +54,8 @@ _WORD_MAGNITUDE = re.compile(
 # Behind a number, a bracket or a single letter it takes away: 10 minus 5, x minus 5.
 _MINUS_WORD = re.compile(r"(?:^|(?<=[^\w-]))minus[ \u00a0]+$", re.IGNORECASE)
 _OPERAND = re.compile(r"(?:[0-9)\]%]|(?:^|\W)[A-Za-z])\s*$")
+# Before a hyphen: the beginning of a range, such as 10%-12% or 10 €-12 €.
+_FROM = re.compile("[0-9][ \u00a0\u202f]?[%\u2030\u00b0$\u00a3\u00a5\u20a0-\u20cf]$")
 _CURRENCY_CODE = re.compile(r"[ \u00a0\u202f]?(?:USD|EUR|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|PLN)\)")
 
 
@@ -176,6 +178,7 @@ def _sign(text: str, start: int) -> tuple[bool | None, bool, int]:
             is_negative is None
             and before in _SIGNS
             and not text[max(0, start - 2) : start - 1].isalnum()
+            and not _FROM.search(text[max(0, start - 4) : start - 1])
         ):
             is_negative = before in _MINUS
         else:

@@ -30,7 +30,7 @@ from tests.engine.graders.makers import view_of
         pytest.param({"value": 5}, "", False, id="empty"),
         pytest.param({"value": 5}, "inf", False, id="infinity"),
         pytest.param({"value": 5}, "nan", False, id="not a number"),
-        pytest.param({"value": 5}, "\u0665", False, id="digits of another script"),
+        pytest.param({"value": 5}, "\u0665", True, id="digits of another script"),
         pytest.param({"value": 1234}, "1,234", False, id="separators invalidate"),
         pytest.param({"value": 1234}, "1_234", False, id="underscores invalidate"),
         pytest.param(
@@ -148,6 +148,9 @@ def found(text: str, *, percent: bool = False, decimal: DecimalSign = "auto") ->
         pytest.param("5kg and 7MB and 10ms", ["5", "7", "10"], id="other units"),
         pytest.param("2024-01-05 at 10:30", ["2024", "1", "5", "10", "30"], id="date and time"),
         pytest.param("up 3.5%", ["3.5"], id="percent is not asked for"),
+        pytest.param("10%-12%, 10 \u20ac\u201312 \u20ac", ["10", "12"] * 2, id="ranges with units"),
+        pytest.param("\u20135 and -$5", ["-5", "-5"], id="an en dash as minus"),
+        pytest.param("\u20b91,00,000 or 12,34,567.5", ["100000", "1234567.5"], id="lakhs"),
         pytest.param("none at all", [], id="no number"),
         pytest.param("", [], id="empty"),
     ],
@@ -322,13 +325,34 @@ def test_a_stored_value_that_would_be_refused_today_is_read_and_not_graded() -> 
 
 
 @pytest.mark.parametrize(
+    ("reply", "number"),
+    [
+        pytest.param("It is \uff11\uff0c\uff12\uff13\uff14.", "1234", id="full-width"),
+        pytest.param("\u0663\u066b\u0665", "3.5", id="Arabic"),
+        pytest.param("It is 1\u200b234.", "1234", id="a zero-width space inside"),
+        pytest.param("10\u00b2", "10", id="a superscript is no digit"),
+    ],
+)
+def test_digits_of_all_scripts_are_read(reply: str, number: str) -> None:
+    assert Numeric(value=number, extract="last").grade(view_of(reply)).passed
+
+
+def test_a_reply_that_has_separators_names_the_setting() -> None:
+    grade = Numeric(value=1234).grade(view_of("1,234"))
+
+    assert grade.passed is False
+    assert "accept_thousands_separators" in grade.reason
+
+
+@pytest.mark.parametrize(
     ("tolerance", "cannot_fail", "warns"),
     [
         pytest.param({"absolute_tolerance": 1e300}, True, False, id="any difference"),
         pytest.param({"relative_tolerance": 1e6}, True, True, id="any share"),
         pytest.param({"relative_tolerance": 5}, False, True, id="500 %"),
         pytest.param({"relative_tolerance": 0.05}, False, False, id="5 %"),
-        pytest.param({"absolute_tolerance": 1000}, False, False, id="a difference"),
+        pytest.param({"absolute_tolerance": 1000}, False, True, id="many times the number"),
+        pytest.param({"absolute_tolerance": 5}, False, False, id="a difference"),
     ],
 )
 def test_a_tolerance_that_covers_everything_cannot_fail(
