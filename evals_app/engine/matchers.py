@@ -24,6 +24,7 @@ MATCHER_KEYS = ("fuzzy", "regex", "any_of", "contains", "present")
 _MAX_DEPTH = 50
 _MAX_SHOWN = 120
 _CANDIDATES = 200  # difflib is slow, and suggestions are not worth more
+_LARGE = 1e16  # written with an exponent
 _FUZZY_TOLERANCE = Decimal("1e-9")
 # In texts they mean nothing, unless they stand in a number: 1,5 is not 15.
 _IGNORED_BY_FUZZY = re.compile(r"(?<![0-9])[,_]|[,_](?![0-9])|(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))")
@@ -235,6 +236,8 @@ def _texts(value: Any) -> list[str]:  # noqa: ANN401 - any JSON
     """Return how a value may be written; nothing where it cannot be."""
     if isinstance(value, bool) or value is None:
         return [json_text(value), str(value)]  # as in JSON; older files have True and None
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGE:
+        return [str(value), str(int(value))]  # to JSON 10.0 and 10 are one number
     try:
         return [str(value)]
     except (ValueError, RecursionError):

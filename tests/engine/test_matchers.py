@@ -111,6 +111,8 @@ def nested(depth: int) -> list[Any]:
         pytest.param({"contains": {"a": 1}}, [{"a": 1}], True, id="list has the mapping"),
         pytest.param({"contains": "42"}, {"id": 42}, True, id="text form of a mapping"),
         pytest.param({"contains": "x"}, ABSENT, False, id="contains absent"),
+        pytest.param({"regex": "10"}, 10.0, True, id="a whole number of JSON"),
+        pytest.param({"regex": r"10\.0"}, 10.0, True, id="a whole number with decimals"),
         pytest.param({"present": True}, None, True, id="present, though null"),
         pytest.param({"present": True}, ABSENT, False, id="not present"),
         pytest.param({"present": False}, ABSENT, True, id="absent as wanted"),
