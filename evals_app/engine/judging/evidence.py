@@ -27,6 +27,12 @@ from evals_app.engine.quoting import quoted
 from evals_app.engine.trial import Evidence
 
 _ELISION = re.compile(r"\[\s*(?:\.{2,}|\u2026)\s*\]|\(\s*(?:\.{2,}|\u2026)\s*\)|\.{3,}|\u2026")
+# Who is quoted, as a judge may write it in front: "Assistant: ...", "[turn 2, assistant] ...".
+_LABEL = re.compile(
+    r"\s*(?:\[[^\]\n]{0,80}\b(?:assistant|user|tool (?:call|result|error) [\w.-]+)\]"
+    r"|(?:assistant|user|agent|tool (?:call|result|error)(?: [\w.-]+)?)\s*:)\s*(?=\S)",
+    re.IGNORECASE,
+)
 _MOST_CHARS = 4000  # of a quote
 _SHORT_CHARS = 200
 _MOST_TRIES = 200  # places at which the parts of a quote may begin in a piece
@@ -69,6 +75,8 @@ class Shown:
     def look_up(self, quote: str, bears_on: str = "") -> Evidence:
         """Return the quote as evidence: verified, with turn and speaker, if it stands there."""
         found = self._find(quote[:_MOST_CHARS])
+        if found is None and (label := _LABEL.match(quote)):
+            found = self._find(quote[label.end() :][:_MOST_CHARS])
         if found is None:
             return Evidence(quote, bears_on=bears_on)
         return Evidence(quote, found.piece.turn, bears_on, is_verified=True, speaker=found.speaker)
