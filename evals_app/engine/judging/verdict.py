@@ -11,7 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+)
 
 from evals_app.engine.aids import Requirement, Scale
 from evals_app.engine.errors import JudgeError
@@ -29,6 +36,7 @@ _SCORES: dict[Scale, list[float]] = {
     "0-10": list(range(11)),
 }
 _MET: dict[str, bool | None] = {"yes": True, "no": False, "undecided": None}
+_LITTLE = 0.25  # of the best score: what meets everything does not get less
 _MOST_SHOWN = 20
 MAX_CHARS = 2000  # of a critique, or a quote: what a person reads
 SCRIPTED_CRITIQUE = "Scripted verdict."
@@ -75,6 +83,13 @@ class Verdict:
         )
 
 
+def _in_lower_case(said: Any) -> Any:  # noqa: ANN401 - whatever was answered
+    return said.strip().lower() if isinstance(said, str) else said
+
+
+_Spoken = BeforeValidator(_in_lower_case)
+
+
 class _Requirement(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -82,7 +97,7 @@ class _Requirement(BaseModel):
     absent: bool
     quote: str
     where: str
-    met: Literal["yes", "no", "undecided"]
+    met: Annotated[Literal["yes", "no", "undecided"], _Spoken]
 
 
 class _Answer(BaseModel):
@@ -94,7 +109,7 @@ class _Answer(BaseModel):
 
 
 class _Graded(_Answer):
-    verdict: Literal["graded", "cannot_grade"]
+    verdict: Annotated[Literal["graded", "cannot_grade"], _Spoken]
 
 
 class _FivePoints(_Graded):
@@ -117,7 +132,7 @@ class _Tenths(_Graded):
 
 
 class _PassFail(_Answer):
-    verdict: Literal["pass", "fail", "cannot_grade"]
+    verdict: Annotated[Literal["pass", "fail", "cannot_grade"], _Spoken]
 
 
 _AnyAnswer = _PassFail | _FivePoints | _TenPoints | _Tenths
@@ -164,6 +179,8 @@ def read_verdict(text: str, scale: Scale) -> Verdict:
     answer = _checked(data, scale)
     if not answer.requirements:
         raise UnreadableError("requirements: list what the criteria require, at least one thing.")
+    if not all(each.requirement.strip() for each in answer.requirements):
+        raise UnreadableError("requirements: one of them is empty. Say in each what is required.")
     if problem := _contradiction(answer, scale):
         raise ContradictionError(problem)
     return _verdict(answer, scale)
@@ -207,13 +224,13 @@ def _contradiction(answer: _AnyAnswer, scale: Scale) -> str:
         return "" if is_right else f"From its requirements follows {follows}, not {answer.verdict}."
     if answer.verdict == "cannot_grade":
         return "" if "undecided" in met else "No requirement is undecided, so it can be graded."
-    lowest, highest = _SCORES[scale][0], _SCORES[scale][-1]
     if met == {"undecided"}:
         return "All requirements are undecided, so there is nothing to grade."
-    if met == {"yes"} and answer.score == lowest:
-        return f"All requirements are met, and the score is the lowest, {lowest}."
-    if met == {"no"} and answer.score == highest:
-        return f"No requirement is met, and the score is the highest, {highest}."
+    _, share = _on_scale(scale, answer.verdict, answer.score)
+    if met == {"yes"} and share < _LITTLE:
+        return f"All requirements are met, and the score is only {answer.score:g}."
+    if met == {"no"} and share > 1 - _LITTLE:
+        return f"No requirement is met, and the score is as high as {answer.score:g}."
     return ""
 
 

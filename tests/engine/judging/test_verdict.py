@@ -163,6 +163,8 @@ CONTRADICTIONS = [
     pytest.param("1-5", answer("no", verdict="cannot_grade"), id="could be graded"),
     pytest.param("0-1", answer("yes", score=0), id="all met, no tenth"),
     pytest.param("0-10", answer("no", score=10), id="none met, ten"),
+    pytest.param("0-10", answer("no", "no", score=9), id="none met, nine"),
+    pytest.param("0-1", answer("yes", score=2), id="all met, two tenths"),
 ]
 
 
@@ -170,6 +172,25 @@ CONTRADICTIONS = [
 def test_a_verdict_follows_from_what_is_required(scale: Scale, data: dict[str, Any]) -> None:
     with pytest.raises(ContradictionError):
         read_verdict(json.dumps(data), scale)
+
+
+def test_what_is_partly_met_may_have_a_score_between() -> None:
+    assert read_verdict(json.dumps(answer("no", score=4)), "1-5").raw == 4
+    assert read_verdict(json.dumps(answer("yes", score=3)), "0-10").raw == 3
+
+
+def test_a_requirement_of_no_words_decides_nothing() -> None:
+    data = pass_fail("pass", "yes")
+    data["requirements"][0]["requirement"] = " "
+
+    with pytest.raises(UnreadableError):
+        read_verdict(json.dumps(data), "pass_fail")
+
+
+def test_capitals_do_not_make_a_verdict_unreadable() -> None:
+    text = json.dumps(pass_fail("pass", "Yes") | {"verdict": "Pass"})
+
+    assert read_verdict(text, "pass_fail").raw == "pass"
 
 
 @pytest.mark.parametrize("scale", ["1-5", "0-1", "0-10", "pass_fail"])
