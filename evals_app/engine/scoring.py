@@ -29,6 +29,8 @@ from evals_app.engine.trial import (
 
 RunVerdict = Literal["passed", "failed", "inconclusive"]
 
+_NOT_GRADED = frozenset({GradeStatus.UNGRADED, GradeStatus.ERROR})
+
 NONE_PASSED = "No conversation passed, and such a run never passes."
 ONLY_EFFORT = "This suite measures only speed and cost, not what the agent says."
 
@@ -82,7 +84,7 @@ def _causes(
     causes = [(Cause.AGENT, turn.error) for turn in trial.turns if turn.error]
     for each in graded:
         grade = each.grade
-        if grade.status in {GradeStatus.UNGRADED, GradeStatus.ERROR}:
+        if grade.status in _NOT_GRADED:
             # Where scores decide, a score that is missing would have.
             if each.decides or (suite.scores_decide and each.weight > 0):
                 cause = Cause.ASSERTION if each.fail_on_error else grade.cause or Cause.HARNESS
@@ -109,7 +111,7 @@ def _score_missed(graded: Sequence[GradedAssertion], threshold: float) -> str:
 
 
 def _at_best(each: GradedAssertion) -> GradedAssertion:
-    if each.grade.status not in {GradeStatus.UNGRADED, GradeStatus.ERROR}:
+    if each.fail_on_error or each.grade.status not in _NOT_GRADED:
         return each
     return replace(each, grade=each.grade.but(score=1.0))
 
@@ -146,9 +148,15 @@ def execution_score(graded: Sequence[GradedAssertion]) -> float | None:
     return (1 - rubric.weight) * checks + rubric.weight * rubric.grade.score
 
 
+def _score_of(each: GradedAssertion) -> float | None:
+    """Return the score of a check; one that shall fail where it cannot be graded has then missed."""
+    is_failed = each.fail_on_error and each.grade.status in _NOT_GRADED
+    return 0.0 if is_failed else each.grade.score
+
+
 def _weighted_score(graded: Sequence[GradedAssertion]) -> float | None:
     """Return the weighted mean of all grades that have a score, None if none has."""
-    scored = [(g.grade.score, g.weight) for g in graded if g.grade.score is not None and g.weight]
+    scored = [(score, g.weight) for g in graded if (score := _score_of(g)) is not None and g.weight]
     weight = math.fsum(weight for _, weight in scored)
     return math.fsum(score * weight for score, weight in scored) / weight if weight else None
 
@@ -179,7 +187,7 @@ def execution_summary(
 
 def _held(each: GradedAssertion) -> bool | None:
     # What was set but could not be graded did not pass.
-    if each.grade.status in {GradeStatus.UNGRADED, GradeStatus.ERROR}:
+    if each.grade.status in _NOT_GRADED:
         return False
     return each.grade.passed
 

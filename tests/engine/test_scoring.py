@@ -534,3 +534,10 @@ def test_where_no_check_applied_the_reason_is_theirs() -> None:
     assert (found.verdict, found.cause) == (Verdict.ERRORED, Cause.CASE)
     assert "Faithful: It claims nothing." in found.reason
     assert "Other" not in found.reason
+
+
+def test_a_check_that_shall_fail_where_it_cannot_be_graded_has_no_score() -> None:
+    checks = [HIT, graded(UNGRADED, fail_on_error=True)]
+
+    assert execution_score(checks) == 0.5
+    assert decision(*checks).score == 0.5
