@@ -1,7 +1,6 @@
 """Exact numbers: read from text, and compared within a tolerance without any rounding."""
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from decimal import (
     MAX_EMAX,
@@ -15,8 +14,6 @@ from decimal import (
 )
 from functools import lru_cache
 from typing import Literal
-
-from evals_app.engine.folding import visible
 
 ZERO = Decimal(0)
 
@@ -42,8 +39,6 @@ _ONE_GROUP = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}")
 _GROUPED = (_GROUPED_BY_GAPS, _GROUPED_BOTH_WAYS, _GROUPED_BY_LAKHS)
 _ONE_SIGN = re.compile(r"[0-9]+([.,])[0-9]+")
 _ADDRESS = re.compile(r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}")
-_OTHER_DIGIT = re.compile(r"[^\D0-9]")
-_OTHER_SIGNS = str.maketrans("\uff0e\u066b\uff0c\u066c\uff05\u066a\uff0d\uff0b", "..,,%%-+")
 _CODE = re.compile(r"0[0-9]{2,}")
 
 
@@ -57,18 +52,6 @@ class Digits:
     plain: str
     is_grouped: bool = False
     is_certain: bool = True
-
-
-def in_plain_digits(text: str) -> str:
-    """Return the text with the digits and signs of a keyboard in place of those of other scripts.
-
-    Superscripts stay: 10\u00b2 is not 102.
-    """
-    return _OTHER_DIGIT.sub(_digit, visible(text).translate(_OTHER_SIGNS))
-
-
-def _digit(found: re.Match[str]) -> str:
-    return str(unicodedata.decimal(found[0]))
 
 
 def is_code(text: str) -> bool:

@@ -42,6 +42,8 @@ _LOOKS_LATIN = str.maketrans(_CYRILLIC + _GREEK, "aeopcyxijshdABEKMHOPCTYXIJSoAB
 _LOOKALIKE = re.compile(f"[{_CYRILLIC}{_GREEK}]")
 _LATIN = re.compile("[A-Za-z]")
 _WORD = re.compile(r"\w+")
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")
+_OTHER_SIGNS = str.maketrans("\uff0e\u066b\uff0c\u066c\uff05\u066a\uff0d\uff0b", "..,,%%-+")
 # Markdown around words of a line, such as **30** days.
 _EMPHASIS = re.compile(
     r"(?<![\w*_`~\\])(\*{1,3}|_{1,3}|~~|`)(?=\S)((?:[^*_`~\n]|(?<=\w)_(?=\w)){1,300})(?<=\S)\1"
@@ -80,6 +82,18 @@ def plain(text: str) -> str:
 def visible(text: str) -> str:
     """Return the text without what nobody sees."""
     return INVISIBLE.sub("", text.translate(_LINE_ENDS))
+
+
+def in_plain_digits(text: str) -> str:
+    """Return the text with the digits and signs of a keyboard in place of those of other scripts.
+
+    Superscripts stay: 10\u00b2 is not 102.
+    """
+    return _OTHER_DIGIT.sub(_digit, visible(text).translate(_OTHER_SIGNS))
+
+
+def _digit(found: re.Match[str]) -> str:
+    return str(unicodedata.decimal(found[0]))
 
 
 def _in_latin(word: re.Match[str]) -> str:

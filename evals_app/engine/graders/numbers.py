@@ -10,12 +10,12 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from evals_app.engine.decimals import (
     DecimalSign,
     covers_everything,
-    in_plain_digits,
     is_code,
     is_within,
     read_amount,
     read_number,
 )
+from evals_app.engine.folding import in_plain_digits
 from evals_app.engine.graders.base import seen_in_reply
 from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
 from evals_app.engine.graders.prose_numbers import FoundNumber, find_numbers
