@@ -47,10 +47,10 @@ class Numeric(PathGrader):
     choices read running text: signs and the word minus, currency signs, 1.2e3, 5k and 5 million, and
     an amount of money in brackets, such as ($1,200), as negative. Digits behind a letter (v2), 1.2.3
     and codes such as 007 or 01234 are not numbers. The expected number is read in the same way as
-    the reply; other words may stand around it unless `extract` is `whole`.
+    the reply; other words may stand around it unless `extract` is `whole`. Digits of all scripts count.
 
     Separators of thousands stand between groups of three digits: 1,234.56 and 1.234,56 and 1'234 and
-    1 234 can only be read in one way. Others depend on `decimal`:
+    1 234 and 1,00,000 can only be read in one way. Others depend on `decimal`:
 
     * `point`: 1,234 is over a thousand, 1.234 a little over one, and 3,5 are two numbers
     * `comma`: 1.234 is over a thousand, 1,234 a little over one, and 3,5 is three and a half
