@@ -19,7 +19,7 @@ class Named:
     """A name in a check, and the keys of the check under which it is written.
 
     `is_part`: any name that has this text in it will do. `is_passed`: it is what an agent passes to
-    a tool, and agents may pass anything.
+    a tool, and agents may pass anything. `is_old`: it is there at the start, so no agent creates it.
     """
 
     thing: Thing
@@ -27,6 +27,7 @@ class Named:
     loc: tuple[str | int, ...]
     is_part: bool = False
     is_passed: bool = False
+    is_old: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,9 @@ class Inventory:
             return any(named.name in each for each in known)
         if named.name in known:
             return True
-        created = _CREATED.fullmatch(named.name) if named.thing == "entity" else None
+        if named.thing != "entity" or named.is_old:
+            return False
+        created = _CREATED.fullmatch(named.name)
         return created is not None and (self.types is None or created[1] in self.types)
 
     def _missing(self, named: Named) -> str:

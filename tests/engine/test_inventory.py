@@ -21,6 +21,10 @@ SHOP = Inventory.of(
         pytest.param(Named("chunk", "terms", ()), False, id="no chunk"),
         pytest.param(Named("entity", "order-1042", ()), True, id="entity"),
         pytest.param(Named("entity", "order-7", ()), True, id="one that an agent creates"),
+        pytest.param(
+            Named("entity", "order-7", (), is_old=True), False, id="one that should be there"
+        ),
+        pytest.param(Named("entity", "order-1042", (), is_old=True), True, id="one that is there"),
         pytest.param(Named("entity", "sub-order-7", ()), True, id="of a type with a hyphen"),
         pytest.param(Named("entity", "customer-7", ()), False, id="of no type"),
         pytest.param(Named("entity", "order", ()), False, id="no number"),

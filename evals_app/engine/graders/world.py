@@ -214,7 +214,9 @@ class WorldChanges(PlainGrader):
         for kind, wanted in self._expected().items():
             for n, each in enumerate(wanted):
                 for name in each.mentions():
-                    yield replace(name, loc=(kind, n, *name.loc))
+                    # What was created and then changed or deleted is no such change.
+                    is_old = kind in {"updated", "deleted"}
+                    yield replace(name, loc=(kind, n, *name.loc), is_old=is_old)
 
     def warnings(self) -> list[str]:
         found = [
