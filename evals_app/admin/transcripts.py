@@ -1,6 +1,7 @@
 """A transcript for the review page: what was said, with each grade under what it judges."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,6 +30,9 @@ from evals_app.models import Execution, GradeResult, Transcript
 
 OPEN_TURNS = 20  # a longer conversation opens folded
 LONG_EXPECTED = 400  # characters; a longer expected answer is folded
+# How a reason begins that the engine put its score in front of, which has two places or more.
+_ROUNDED = 0.0051
+_COMPARED = re.compile(r"(\d\.\d+)(?:, needs \d+\.\d+)?: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +150,7 @@ def _turn_line(
             number=number,
             was_held=False,
             user="",
-            opening="This turn was not held.",
+            opening="This turn did not run.",
             messages=(),
             expected=None,
             error="",
@@ -219,11 +223,7 @@ def _call_line(call: ToolCall) -> CallLine:
 def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
     """Give a grade to show."""
     state = grade_state(grade)
-    facts = []
-    if grade.score is not None:
-        facts.append(f"score {score_text(grade.score, scale=scale)}")
-    if grade.threshold is not None:
-        facts.append(f"needs {score_text(grade.threshold, scale=scale)}")
+    facts, reason = _compared(grade, scale=scale)
     if grade.weight == 0:
         facts.append("shown only, weight 0")
     elif "share" in grade.details:
@@ -236,7 +236,7 @@ def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
         id=grade.pk,
         badge=badge(state),
         label=grade.label,
-        reason=grade.reason,
+        reason=reason,
         facts=(*facts, *judged.facts),
         # Where each item has its own, they would stand there twice.
         evidence=()
@@ -247,6 +247,25 @@ def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
         needs_attention=state in {"failed", "ungraded", "error"},
         judgement=judged,
     )
+
+
+def _compared(grade: GradeResult, *, scale: str) -> tuple[list[str], str]:
+    """Return score and needed score in the suite's scale, and the reason without them.
+
+    Where both would look alike though one is below the other, only the reason has them, in full.
+    """
+    score, needed = (score_text(each, scale=scale) for each in (grade.score, grade.threshold))
+    begins = _COMPARED.match(grade.reason)
+    if begins and (grade.score is None or abs(float(begins[1]) - grade.score) > _ROUNDED):
+        begins = None  # another number
+    if begins and score == needed and grade.passed is False:
+        return [], grade.reason
+    facts = []
+    if grade.score is not None:
+        facts.append(f"score {score}")
+    if grade.threshold is not None:
+        facts.append(f"needs {needed}")
+    return facts, grade.reason[begins.end() :] if begins else grade.reason
 
 
 def grade_state(grade: GradeResult) -> str:

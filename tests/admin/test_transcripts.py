@@ -54,6 +54,60 @@ def test_a_grade_says_how_it_counts(columns: dict[str, Any], facts: list[str]) -
     assert [fact.replace("\u00a0", " ") for fact in line.facts] == facts
 
 
+@pytest.mark.parametrize(
+    ("scale", "columns", "facts", "reason"),
+    [
+        pytest.param(
+            "0-1",
+            {"score": 1 / 3, "threshold": 0.8, "passed": False, "reason": "0.33, needs 0.80: One."},
+            ["score 0.33", "needs 0.80"],
+            "One.",
+            id="compared",
+        ),
+        pytest.param(
+            "1-5",
+            {"score": 0.5, "threshold": 0.75, "passed": False, "reason": "0.50, needs 0.75: One."},
+            ["score 3.0 of 5", "needs 4.0 of 5"],
+            "One.",
+            id="on the suite's scale only",
+        ),
+        pytest.param(
+            "0-1",
+            {"score": 0.25, "passed": None, "reason": "0.25: One."},
+            ["score 0.25"],
+            "One.",
+            id="only measured",
+        ),
+        pytest.param(
+            "0-1",
+            {
+                "score": 0.7996,
+                "threshold": 0.8,
+                "passed": False,
+                "reason": "0.7996, needs 0.8000: One.",
+            },
+            [],
+            "0.7996, needs 0.8000: One.",
+            id="so close that two places hide it",
+        ),
+        pytest.param(
+            "0-1",
+            {"score": 0.0, "passed": False, "reason": "2.50: the price."},
+            ["score 0.00"],
+            "2.50: the price.",
+            id="a number of the check's own",
+        ),
+    ],
+)
+def test_a_score_is_beside_a_check_or_in_its_reason_but_not_in_both(
+    scale: str, columns: dict[str, Any], facts: list[str], reason: str
+) -> None:
+    line = grade_line(make_grade(**columns), scale=scale)
+
+    assert [fact.replace("\u00a0", " ") for fact in line.facts] == facts
+    assert line.reason == reason
+
+
 def test_each_grade_stands_under_the_turn_that_it_judges() -> None:
     grades = [make_grade(2, label="second"), make_grade(1, label="first"), make_grade(None)]
 
