@@ -50,12 +50,12 @@ class RunForm(BaseDialogForm):
     cases = TagsField(
         label="Only cases named",
         widget=UnfoldAdminTextInputWidget(),
-        help_text="Parts of names, separated by commas. Blank: all cases.",
+        help_text="Parts of names, separated by commas. Leave blank to run all cases.",
     )
     tags = TagsField(
         label="Only cases tagged",
         widget=UnfoldAdminTextInputWidget(),
-        help_text="Tags, separated by commas. Blank: whatever the tag.",
+        help_text="Tags, separated by commas. Leave blank to run cases with any tag.",
     )
     trials = forms.IntegerField(
         required=False,
@@ -63,11 +63,11 @@ class RunForm(BaseDialogForm):
         max_value=100,
         label="Trials of each case",
         widget=UnfoldAdminIntegerFieldWidget(),
-        help_text="Blank: as the suite and its cases say.",
+        help_text="Leave blank to use what the suite and its cases set.",
     )
     max_cost_usd = CeilingField(
         required=False,
-        help_text="The run stops before it would cost more, and can go on later. Blank: no limit.",
+        help_text="The run stops before it would cost more, and can go on later. Leave blank for no limit.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -103,7 +103,7 @@ def size_sentence(suite: Suite, data: Any) -> str:  # noqa: ANN401 - what was po
     try:
         found = forecast(suite, **form.cleaned_data)
     except CannotStartError as error:
-        return f"It cannot start like this. {' '.join(error.problems)}"
+        return f"The run cannot start. {' '.join(error.problems)}"
     return in_words(found, max_cost_usd=form.cleaned_data["max_cost_usd"])
 
 

@@ -261,7 +261,7 @@ def test_an_agent_that_said_nothing_is_reported_with_the_cause(admin_client: Cli
     assert "The agent said nothing." in text
     assert "The model provider was not available: <span" in text
     assert message in text
-    assert "Turn 1 was not held." in text
+    assert "Turn 1 did not run" in text
     assert "Could not be graded" in text
 
 
@@ -269,7 +269,7 @@ def test_an_agent_that_said_nothing_is_reported_with_the_cause(admin_client: Cli
     ("state", "expected"),
     [
         pytest.param("cancelled", "The run was cancelled while", id="cancelled"),
-        pytest.param("not_run", "This conversation was not held", id="not run"),
+        pytest.param("not_run", "did not run", id="not run"),
     ],
 )
 def test_what_was_not_finished_reads_well(admin_client: Client, state: str, expected: str) -> None:

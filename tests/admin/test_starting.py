@@ -82,7 +82,7 @@ def test_why_it_cannot_start_is_told_before_it_is_tried(
 
     said = sentence(admin_client, suite)
 
-    assert said.startswith("It cannot start like this. Agent clerk uses local/<b>claude</b>: ")
+    assert said.startswith("The run cannot start. Agent clerk uses local/<b>claude</b>: ")
     assert "PROVIDER_LOCAL_KEY is not set" in said
 
 
