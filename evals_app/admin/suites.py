@@ -91,13 +91,13 @@ class SuiteForm(VersionedForm):
         required=False,
         widget=UnfoldAdminDecimalFieldWidget(),
         help_text="0.01: the agent's calls for a turn cost one cent or less, on average over all "
-        "turns. Blank: not asked.",
+        "turns. Leave blank for no limit.",
     )
     max_cost_usd = UsdInput(
         label="The run costs at most (USD)",
         required=False,
         widget=UnfoldAdminDecimalFieldWidget(),
-        help_text="5: agent and judge cost five dollars or less, together. Blank: not asked. It "
+        help_text="5: agent and judge cost five dollars or less, together. Leave blank for no limit. It "
         "judges a run that has ended; a ceiling that stops one is set when it starts.",
     )
 
@@ -149,7 +149,7 @@ class SuiteForm(VersionedForm):
             "pass_threshold": "Score to reach",
             "run_rule": "A run passes when",
             "score_scale": "Show scores from",
-            "concurrency": "Conversations at once",
+            "concurrency": "Parallel conversations",
             "judge_prompt": "Advice to the judge",
             "judge_context": "Facts for the judge",
             "rubric": "Rubric",
@@ -160,12 +160,12 @@ class SuiteForm(VersionedForm):
         }
         help_texts = {
             "slug": "Its name in files, on the command line and in REST. Past runs keep the old one.",
-            "agent": "Who holds the conversations.",
+            "agent": "The agent under test.",
             "fixtures": "The data that each conversation gets its own copy of.",
-            "min_pass_rate": "0.9: nine of ten trials of a case must pass.",
-            "min_score": "0.8: the mean score of the run is 0.8 or more. Blank: not asked.",
-            "gate_pass_rate": "0.9: at least 90 % of the cases pass. Blank: not asked.",
-            "max_p95_ms": "3000: of 100 replies, 95 come within 3 seconds. Blank: not asked.",
+            "min_pass_rate": "For example, 0.9 means nine out of ten trials must pass.",
+            "min_score": "0.8: the mean score of the run is 0.8 or more. Leave blank for no limit.",
+            "gate_pass_rate": "0.9: at least 90 % of the cases pass. Leave blank for no limit.",
+            "max_p95_ms": "3000: of 100 replies, 95 come within 3 seconds. Leave blank for no limit.",
         }
 
     def clean(self) -> dict[str, Any]:
@@ -470,7 +470,7 @@ class SuiteAdmin(Archiving, ChecksEditor):
         permissions=["run"],
         dialog={
             "title": "Run this suite?",
-            "description": "Its saved cases are held with its agent. Models may cost money.",
+            "description": "Runs the saved cases with the agent. Calls to models may cost money.",
             "form_submit_text": "Run",
             "form_class": RunForm,
         },
