@@ -23,7 +23,7 @@ from evals_app.admin.presentation import (
     score_text,
     verdict_state,
 )
-from evals_app.engine.grading import LIMIT_LABELS
+from evals_app.engine.grading import LIMIT_LABELS, SUSPICION
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import ShownFile, ToolCall, Trial, TurnRecord
 from evals_app.models import Execution, GradeResult, Transcript
@@ -236,7 +236,8 @@ def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
         id=grade.pk,
         badge=badge(state),
         label=grade.label,
-        reason=reason,
+        # Where it is suspicious, a warning below says so.
+        reason=reason.removesuffix(f" {SUSPICION}") if judged.warnings else reason,
         facts=(*facts, *judged.facts),
         # Where each item has its own, they would stand there twice.
         evidence=()

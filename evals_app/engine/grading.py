@@ -253,6 +253,9 @@ def _settled(grade: Grade, threshold: float | None) -> Grade:
     return graded.but(reason=reason)
 
 
+SUSPICION = "The conversation may contain text meant for the judge: read it before you trust this."
+
+
 def _with_suspicion(grade: Grade) -> Grade:
     """Say that a favourable grade may have been talked into."""
     if (
@@ -261,8 +264,7 @@ def _with_suspicion(grade: Grade) -> Grade:
         or grade.passed is False
     ):
         return grade
-    words = "The conversation may contain text meant for the judge: read it before you trust this."
-    return grade.but(reason=f"{grade.reason} {words}")
+    return grade.but(reason=f"{grade.reason} {SUSPICION}")
 
 
 def _with_threshold(grade: Grade, threshold: float | None) -> Grade:

@@ -13,6 +13,7 @@ from evals_app.admin.transcripts import (
     turn_lines,
     world_lines,
 )
+from evals_app.engine.grading import SUSPICION
 from evals_app.engine.trial import Attempt, ToolCall, TurnRecord, Usage
 from evals_app.models import Execution
 from tests.makers import make_grade, make_trial
@@ -106,6 +107,16 @@ def test_a_score_is_beside_a_check_or_in_its_reason_but_not_in_both(
 
     assert [fact.replace("\u00a0", " ") for fact in line.facts] == facts
     assert line.reason == reason
+
+
+def test_a_suspicion_is_a_warning_and_not_in_the_reason_too() -> None:
+    grade = make_grade(
+        family="judged", reason=f"Fine. {SUSPICION}", details={"flags": ["injection"]}
+    )
+
+    line = grade_line(grade, scale="0-1")
+
+    assert (line.reason, len(line.judgement.warnings)) == ("Fine.", 1)
 
 
 def test_each_grade_stands_under_the_turn_that_it_judges() -> None:
