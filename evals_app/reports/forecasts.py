@@ -14,7 +14,7 @@ def in_words(found: Forecast, *, max_cost_usd: Decimal | None = None) -> str:
     """Say what a run would take, and whether it may reach the most it may cost."""
     if not found.conversations:
         return "No conversation: no case fits."
-    sentences = [f"Holds {_counted(found.conversations, 'conversation')}.", _likely(found)]
+    sentences = [f"Runs {_counted(found.conversations, 'conversation')}.", _likely(found)]
     if found.unpriced:
         named = " and ".join(found.unpriced)
         sentences.append(f"What that costs is unknown: there is no price for {named}.")
@@ -32,7 +32,11 @@ def basis(found: Forecast) -> str:
         return "from the text of the cases; a guess"
     who = "script" if found.is_scripted else "agent" if found.is_outside else "model"
     text = f"from {_counted(found.earlier_runs, 'earlier run')} of this suite with this {who}"
-    return f"{text}, {_counted(found.new_cases, 'case')} being new" if found.new_cases else text
+    return (
+        f"{text}, {_counted(found.new_cases, 'case')} without a result yet"
+        if found.new_cases
+        else text
+    )
 
 
 def forecast_json(found: Forecast) -> dict[str, Any]:

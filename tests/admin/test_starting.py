@@ -41,14 +41,14 @@ def start(client: Client, suite: Suite, **chosen: Any) -> Any:
 def test_the_dialog_says_what_a_run_would_take(admin_client: Client, suite: Suite) -> None:
     said = sentence(admin_client, suite, trials="2")
 
-    assert said.startswith("Holds 4 conversations. About 4 model calls, 1,000 tokens, $0.00")
+    assert said.startswith("Runs 4 conversations. About 4 model calls, 1,000 tokens, $0.00")
     assert said.endswith("(from the text of the cases; a guess).")
 
 
 def test_a_script_costs_nothing(admin_client: Client) -> None:
     said = sentence(admin_client, write_suite([a_case()]))
 
-    assert said.startswith("Holds 1 conversation. No model is called, nothing is paid;")
+    assert said.startswith("Runs 1 conversation. No model is called, nothing is paid;")
 
 
 def test_a_limit_below_the_forecast_is_mentioned(admin_client: Client, suite: Suite) -> None:

@@ -343,9 +343,9 @@ def test_a_part_of_a_suite_is_run(admin_client: Client) -> None:
 @pytest.mark.parametrize(
     ("chosen", "sentence"),
     [
-        pytest.param({}, "Holds 6 conversations.", id="all"),
-        pytest.param({"cases": "order"}, "Holds 4 conversations.", id="named"),
-        pytest.param({"tags": "x", "trials": "1"}, "Holds 1 conversation.", id="tagged, one trial"),
+        pytest.param({}, "Runs 6 conversations.", id="all"),
+        pytest.param({"cases": "order"}, "Runs 4 conversations.", id="named"),
+        pytest.param({"tags": "x", "trials": "1"}, "Runs 1 conversation.", id="tagged, one trial"),
         pytest.param({"cases": "none"}, "No conversation: no case fits", id="none"),
         pytest.param({"trials": "many"}, "Trials: a whole number from 1 to 100.", id="no number"),
         pytest.param({"trials": "0"}, "Trials: a whole number from 1 to 100.", id="zero"),

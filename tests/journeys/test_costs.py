@@ -43,11 +43,11 @@ def test_the_dialog_foresees_what_a_run_costs_and_takes_a_ceiling(
     opener.press("Enter")
     dialog = page.get_by_role("dialog")
     ceiling = dialog.get_by_label("Stop at a cost of (USD)")
-    expect(dialog).to_contain_text("Holds 2 conversations. About 2 model calls")
+    expect(dialog).to_contain_text("Runs 2 conversations. About 2 model calls")
     expect(dialog).to_contain_text("(from the text of the cases; a guess)")
 
     dialog.get_by_label("Trials of each case").fill("3")
-    expect(dialog).to_contain_text("Holds 6 conversations. About 6 model calls")
+    expect(dialog).to_contain_text("Runs 6 conversations. About 6 model calls")
     ceiling.fill("0.0001")
     expect(dialog).to_contain_text("stop before the end, at $0.0001.")
     ceiling.fill("-1")

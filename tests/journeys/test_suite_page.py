@@ -25,13 +25,13 @@ def suite_page(page: Page, live_server: LiveServer, admin_user: User) -> Page:
 def test_the_dialog_counts_while_one_chooses_and_starts_the_run(suite_page: Page) -> None:
     suite_page.get_by_role("link", name="Run", exact=True).click()
     dialog = suite_page.get_by_role("dialog")
-    expect(dialog).to_contain_text("Holds 6 conversations.")
+    expect(dialog).to_contain_text("Runs 6 conversations.")
     expect(dialog.get_by_label("Only cases named")).to_be_focused()
 
     suite_page.keyboard.type("order")
-    expect(dialog).to_contain_text("Holds 4 conversations.")
+    expect(dialog).to_contain_text("Runs 4 conversations.")
     dialog.get_by_label("Trials of each case").fill("1")
-    expect(dialog).to_contain_text("Holds 2 conversations.")
+    expect(dialog).to_contain_text("Runs 2 conversations.")
     dialog.get_by_role("button", name="Run").click()
 
     suite_page.wait_for_url("**/evals_app/run/**")

@@ -306,7 +306,7 @@ def test_a_forecast_is_printed_and_nothing_starts() -> None:
 
     out = said_by("run_evals", "greetings", "--forecast", "--trials", "2")
 
-    assert out.startswith("Holds 4 conversations. No model is called, nothing is paid; takes")
+    assert out.startswith("Runs 4 conversations. No model is called, nothing is paid; takes")
     assert not Run.objects.exists()
 
 
@@ -339,8 +339,8 @@ def test_a_run_begins_with_its_forecast(child_environment: dict[str, str]) -> No
     for_people = run_evals(child_environment)
     for_programs = run_evals(child_environment, "--ci")
 
-    assert for_people.stdout.startswith("Holds 1 conversation. ")
-    assert for_programs.stderr.startswith("Holds 1 conversation. ")
+    assert for_people.stdout.startswith("Runs 1 conversation. ")
+    assert for_programs.stderr.startswith("Runs 1 conversation. ")
     assert "from 1 earlier run of this suite with this script" in for_programs.stderr
     assert json.loads(for_programs.stdout)["run"]["verdict"] == "passed"
 

@@ -31,7 +31,7 @@ SCRIPT = {"agent_calls": 0, "judge_calls": 0, "is_scripted": True, "cost_usd": (
 
 def test_a_forecast_is_two_sentences() -> None:
     assert in_words(make_forecast()) == (
-        "Holds 24 conversations. About 72 model calls, 24 of them by the judge, 81,000 tokens,"
+        "Runs 24 conversations. About 72 model calls, 24 of them by the judge, 81,000 tokens,"
         " $0.12 to $0.48, 65 seconds to 3 minutes (from 3 earlier runs of this suite with this"
         " model)."
     )
@@ -40,7 +40,7 @@ def test_a_forecast_is_two_sentences() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        pytest.param({"conversations": 1}, "Holds 1 conversation. ", id="one"),
+        pytest.param({"conversations": 1}, "Runs 1 conversation. ", id="one"),
         pytest.param({"conversations": 0}, "No conversation: no case fits.", id="none"),
         pytest.param({"judge_calls": 0}, "About 48 model calls, 81,000 tokens", id="no judge"),
         pytest.param({"agent_calls": 0}, "About 24 model calls, 81,000 tokens", id="judge alone"),
@@ -124,7 +124,7 @@ def test_a_limit_that_may_be_reached_is_mentioned(limit: Decimal | None, said: s
         ),
         pytest.param(
             {"new_cases": 2},
-            "from 3 earlier runs of this suite with this model, 2 cases being new",
+            "from 3 earlier runs of this suite with this model, 2 cases without a result yet",
             id="new cases",
         ),
         pytest.param({"earlier_runs": 0}, "from the text of the cases; a guess", id="a guess"),

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
+from textwrap import shorten
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, TypeAdapter, WithJsonSchema, model_validator
@@ -178,7 +179,7 @@ class LlmJudge(VotingGrader):
         return self.scale != "pass_fail"
 
     def summary(self) -> str:
-        return f"Judge: {shortened(' '.join(self.criteria.split()), _LABEL_CHARS)}"
+        return f"Judge: {shorten(self.criteria, _LABEL_CHARS, placeholder=' …')}"
 
     def advice(self) -> list[str]:
         if self.scale != "1-5" or self.anchors:
@@ -299,7 +300,7 @@ class Rubric(VotingGrader):
     def summary(self) -> str:
         count = len(self.checklist.items)
         if not count:
-            return f"Rubric: {shortened(' '.join(self.criteria.split()), _LABEL_CHARS)}"
+            return f"Rubric: {shorten(self.criteria, _LABEL_CHARS, placeholder=' …')}"
         return f"Rubric of {count} bullet{'' if count == 1 else 's'}"
 
 

@@ -285,7 +285,11 @@ def _with_requirements(data: Mapping[str, Any]) -> dict[str, Any]:
         return dict(data)  # refused as an unknown key
     met = "no" if data.get("verdict") == "fail" else "yes"
     listed = [
-        {"requirement": each.get("bears_on", ""), "quote": each.get("quote", ""), "met": met}
+        {
+            "requirement": each.get("bears_on") or "The criteria",
+            "quote": each.get("quote", ""),
+            "met": met,
+        }
         for each in evidence
     ]
     rest = {key: value for key, value in data.items() if key != "evidence"}

@@ -282,7 +282,7 @@ def test_a_script_may_quote_in_short() -> None:
 def test_a_script_of_before_quotes_without_requirements() -> None:
     verdict = read_scripted('{"verdict": "fail", "evidence": [{"quote": "Hi"}]}', "pass_fail")
 
-    assert (verdict.raw, verdict.quotes) == ("fail", (("Hi", ""),))
+    assert (verdict.raw, verdict.quotes) == ("fail", (("Hi", "The criteria"),))
 
 
 @pytest.mark.parametrize(
