@@ -120,7 +120,7 @@ def _hardly_meant(text: str | None, *, whole_words: bool) -> list[str]:
         longer = "words" if any(map(str.isalpha, letters)) else "numbers"
         message = (
             f"{quoted(text)} also counts inside longer {longer}. Set whole_words to count it only"
-            " where it stands alone."
+            " as a whole word."
         )
         return [message]
     if text.strip(" ") != text:

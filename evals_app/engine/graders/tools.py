@@ -63,7 +63,7 @@ class _OneCall(PlainGrader):
         bool,
         Field(
             title="Only calls without an error",
-            description="Otherwise any call counts. A result that holds an error is no success.",
+            description="Otherwise any call counts. A result with an error does not count.",
         ),
     ] = False
     output: Annotated[

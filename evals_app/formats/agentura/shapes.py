@@ -185,7 +185,7 @@ class Config(Foreign):
         " example json_path or tool_not_called. Left out.",
         "consensus": "Agents do not vote here: make an agent that asks several models, and import"
         " that. Left out.",
-        "drift": "No run is held against a reference run here; the trend of a suite shows its last"
+        "drift": "Runs are not compared with a reference run; the trend of a suite shows its last"
         " ones. Left out.",
     }
 
