@@ -24,7 +24,7 @@ ENDED = {
     Run.StopReason.BUDGET: "Stopped at its ceiling",
 }
 GOING_ON = (
-    "What was not held is held now, under what was frozen at the start. Results stay, and no call"
+    "Runs the remaining conversations with what was frozen at the start. Results stay, and no call"
     " that was paid for is made again."
 )
 
@@ -43,7 +43,7 @@ def cost_line(run: Run) -> str:
 def _unsettled(run: Run) -> str:
     if not run.unsettled_usd:
         return ""
-    return f" Calls of lost workers may have cost up to {usd_text(run.unsettled_usd)}."
+    return f" Workers that were lost may have spent up to {usd_text(run.unsettled_usd)} more."
 
 
 def stopped_line(run: Run) -> str:
@@ -52,8 +52,8 @@ def stopped_line(run: Run) -> str:
         return ""
     if run.stop_reason == Run.StopReason.CANCELLED:
         return (
-            "This run was cancelled by a person. What had ended by then counts; the rest was not"
-            " held."
+            "This run was cancelled by a person. What had ended by then counts; the rest did not"
+            " run."
         )
     if run.stop_reason == Run.StopReason.DEADLINE:
         return f"This run ran out of time. {_left(run)}"
@@ -65,8 +65,7 @@ def stopped_line(run: Run) -> str:
 
 
 def _left(run: Run) -> str:
-    verb = "was" if run.not_run == 1 else "were"
-    return f"{plural(run.not_run, 'conversation')} {verb} not held."
+    return f"{plural(run.not_run, 'conversation')} did not run."
 
 
 def was_cut_short(run: Run) -> bool:

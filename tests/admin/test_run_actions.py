@@ -202,8 +202,8 @@ def test_a_run_at_its_ceiling_says_why_and_offers_to_go_on(admin_client: Client)
     text = admin_client.get(page_of(run)).content.decode()
 
     assert "Stopped at its ceiling: spent $4.97 of $5.00" in text
-    assert "Calls of lost workers may have cost up to $0.02." in text
-    assert "2 conversations were not held." in text
+    assert "may have spent up to $0.02 more" in text
+    assert "2 conversations did not run." in text
     assert "Go on with 2 conversations" in text
     assert url(run, "resume") in text
 

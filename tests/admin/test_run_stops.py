@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
         ),
         pytest.param(
             {"spent_usd": "1.25", "unsettled_usd": "0.25"},
-            "Spent so far: $1.25. Calls of lost workers may have cost up to $0.25.",
+            "Spent so far: $1.25. Workers that were lost may have spent up to $0.25 more.",
             id="lost",
         ),
     ],
@@ -40,12 +40,12 @@ def test_what_was_spent_so_far(money: dict[str, str], expected: str) -> None:
         pytest.param(["passed"], "", "", id="complete"),
         pytest.param(["passed", "cancelled"], "cancelled", "cancelled by a person", id="cancelled"),
         pytest.param(
-            ["passed", "not_run"], "deadline", "1 conversation was not held.", id="out of time"
+            ["passed", "not_run"], "deadline", "1 conversation did not run.", id="out of time"
         ),
         pytest.param(
             ["passed", "not_run", "not_run"],
             "budget",
-            "2 conversations were not held.",
+            "2 conversations did not run.",
             id="out of budget",
         ),
     ],

@@ -70,8 +70,8 @@ class Command(BaseCommand):
         parser.add_argument("--tag", action="append", default=[], help="A tag of case or suite.")
         parser.add_argument("--agent", default="", help="Slug of the agent to test instead.")
         parser.add_argument("--model", default="", help="provider/model to use instead.")
-        parser.add_argument("--trials", type=whole(most=100), help="How often each case is held.")
-        parser.add_argument("--concurrency", type=whole(most=1000), help="Conversations at once.")
+        parser.add_argument("--trials", type=whole(most=100), help="How often to run each case.")
+        parser.add_argument("--concurrency", type=whole(most=1000), help="Parallel conversations.")
         parser.add_argument("--timeout", type=seconds, help="Seconds after which runs are stopped.")
         parser.add_argument(
             "--max-cost", type=usd, metavar="USD", help="Each run stops before it would cost more."
