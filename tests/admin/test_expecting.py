@@ -119,7 +119,7 @@ def test_an_edit_since_is_mentioned(admin_client: Client) -> None:
     execution = held(case)
     Case.objects.update(description="Changed.")
 
-    assert "edited after this conversation was held" in said(admin_client, dialog_of(execution))
+    assert "edited after this conversation" in said(admin_client, dialog_of(execution))
 
 
 def test_a_case_that_is_gone_is_mentioned_and_offers_nothing(admin_client: Client) -> None:
