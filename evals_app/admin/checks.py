@@ -63,8 +63,8 @@ class CheckForm(RowForm):
         max_value=1,
         label="Pass at or above",
         widget=NumberInput,
-        help_text="A score above 0, at most 1. Blank: this kind of check decides by itself; one that only "
-        "measures shows its score and decides nothing.",
+        help_text="A score above 0, at most 1. Leave blank to use the check's own verdict; a check that only "
+        "measures then shows its score and decides nothing.",
     )
 
     class Meta:

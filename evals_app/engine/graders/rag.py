@@ -53,7 +53,7 @@ class Faithfulness(RagGrader):
 
     A judge lists the factual claims of the answer, then looks each up in the retrieved chunks:
     supported, contradicted, or not mentioned. To be supported or contradicted takes a quote that
-    stands in the chunk that the judge names; if there is none when it is asked again, the claim is
+    is in the chunk that the judge names; if there is none when it is asked again, the claim is
     undecided. Score: supported claims / claims, or with `mode: no_contradiction` 1 - contradicted
     claims / claims, which is how DeepEval counts; the details have both.
 
@@ -163,7 +163,7 @@ class ContextualRecall(ExpectingRagGrader):
     """Pass when enough of the expected answer stands in what was retrieved.
 
     A judge looks each sentence of the expected answer up in the chunks. It is attributable if the
-    judge's quote stands in the chunk that it names; if it does not when it is asked again, the
+    judge's quote is in the chunk that it names; if it does not when it is asked again, the
     sentence is undecided, which counts as it does in `faithfulness`. Score: attributable sentences
     / sentences. If the search found nothing the score is 0. The turn must have an expected answer.
     Without a `threshold` the score only informs.
