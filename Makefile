@@ -1,4 +1,4 @@
-# Four targets: demo, serve, test, lint. Python 3.11 or newer and make are all they need.
+# demo, serve, test, quick, lint, messages. Python 3.11 or newer and make are all they need.
 #
 #   make demo SERVE=0          fill the demo and run it once, without the web server
 #   make test ARGS="-k name"   only some tests
@@ -11,10 +11,11 @@ INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --require-ha
 
 # Tests that touch the database run on SQLite and, where a server answers, on PostgreSQL too.
 BOTH := tests/models tests/runs tests/api tests/library
+QUICK := tests/engine tests/formats tests/reports tests/fixtures_app tests/test_architecture.py tests/test_messages.py
 SIDE_BY_SIDE := -m pytest --numprocesses auto --dist worksteal
 POSTGRESQL := postgresql://postgres@127.0.0.1:5432/postgres
 
-.PHONY: demo serve test lint
+.PHONY: demo serve test quick lint messages
 
 demo: .venv/.runtime
 	$(MANAGE) migrate --verbosity 0
@@ -42,6 +43,14 @@ ifeq ($(strip $(ARGS)$(TOUCHSTONE_TEST_DATABASE_URL)),)
 		echo "a password at 127.0.0.1:5432. TOUCHSTONE_TEST_DATABASE_URL names another server."; \
 	fi
 endif
+
+# Most of the tests in under two minutes: without servers, browsers, killed processes and figures.
+quick: .venv/.tests
+	$(PY) $(SIDE_BY_SIDE) $(QUICK)
+
+# The golden file of everything that people read; look at its difference before you commit.
+messages: .venv/.tests
+	$(PY) -m tests.messages > tests/messages.txt
 
 lint: .venv/.tests
 	$(PY) -m ruff check

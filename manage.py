@@ -23,7 +23,7 @@ DATABASE_FAULTS = (InterfaceError, OperationalError, ProgrammingError)
 class Utility(ManagementUtility):
     """Django's own, which exits with 1 for a command that does not exist."""
 
-    def fetch_command(self, subcommand: str) -> Any:  # noqa: ANN401 - as Django has it
+    def fetch_command(self, subcommand: str) -> Any:
         _ = settings.INSTALLED_APPS  # or what is wrong with the settings would pass for the command
         known = get_commands()
         if subcommand not in known:

@@ -33,7 +33,7 @@ def main(locks: list[str]) -> int:
 
 
 def _asked(locks: list[str]) -> tuple[list[dict[str, Any]], str]:
-    """Give what is known of each package; if of none, what pip-audit complained of last."""
+    """Return what is known of each package; if of none, what pip-audit complained of last."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "found.json"
         command = [sys.executable, "-m", "pip_audit", "--disable-pip", "--require-hashes"]

@@ -42,12 +42,12 @@ _SIGNS = ("",) * 9 + (",", ".", "?")
 
 
 def short_pairs(count: int) -> list[tuple[str, str]]:
-    """Give the reference pairs over and over."""
+    """Return the reference pairs over and over."""
     return [(each.reply, each.expected) for each in islice(cycle(REFERENCES), count)]
 
 
 def long_pairs(count: int, *, words: int = 60, seed: int = 1) -> list[tuple[str, str]]:
-    """Give different pairs of so many words, two thirds of which are the same."""
+    """Return different pairs of so many words, two thirds of which are the same."""
     random, stems = Random(seed), _STEMS.split()
 
     def word() -> str:
@@ -67,7 +67,7 @@ def long_pairs(count: int, *, words: int = 60, seed: int = 1) -> list[tuple[str,
 
 
 def plain_graders(only: Sequence[str] = ()) -> Iterator[tuple[str, PlainGrader]]:
-    """Give the checks that ask nobody, by name; those that can read the expected text do."""
+    """Return the checks that ask nobody, by name; those that can read the expected text do."""
     for kind, grader_class in GRADERS.items():
         if issubclass(grader_class, PlainGrader) and (not only or kind in only):
             options = dict(grader_class.example)

@@ -53,7 +53,7 @@ AGENT = AgentSpec.model_validate(
 
 
 def suite(slug: str, *, cases: int, changed: int = 0) -> SuiteSpec:
-    """Give a suite as people write them: limits, four checks a case; some cases changed."""
+    """Return a suite as people write them: limits, four checks a case; some cases changed."""
     return SuiteSpec.model_validate(
         {
             "suite": f"Suite {slug}",
@@ -120,7 +120,7 @@ def _measured(
 
 @contextmanager
 def _peak_of(folder: Path) -> Iterator[dict[str, float]]:
-    """Give how far the memory of this process grows meanwhile, for each MB of files in a folder."""
+    """Return how far the memory of this process grows meanwhile, for each MB of files in a folder."""
     found: dict[str, float] = {}
     status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     if not reset.exists():

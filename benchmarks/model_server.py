@@ -191,8 +191,8 @@ class Connection(asyncio.Protocol):
 # What a model would say.
 
 
-def fitting(schema: Json) -> Any:  # noqa: ANN401 - any JSON
-    """Give a value that fits a JSON Schema; of numbers the last choice, the best on a scale."""
+def fitting(schema: Json) -> Any:
+    """Return a value that fits a JSON Schema; of numbers the last choice, the best on a scale."""
     if choices := schema.get("enum"):
         return choices[-1] if isinstance(choices[-1], int) else choices[0]
     match schema.get("type"):
@@ -219,7 +219,7 @@ def _reply(
     return Reply(said[: len(said) // 2] if is_truncated else said, is_truncated=is_truncated)
 
 
-def _text_of(content: Any) -> str:  # noqa: ANN401 - a text or blocks
+def _text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     return " ".join(block["text"] for block in content or () if block.get("type") == "text")
@@ -239,15 +239,15 @@ class Wording(ABC):
 
     @abstractmethod
     def message(self, reply: Reply, model: str, number: int) -> Json:
-        """Give the body of a reply."""
+        """Return the body of a reply."""
 
     @abstractmethod
     def events(self, message: Json, request: Json) -> list[bytes]:
-        """Give the events of a streamed reply."""
+        """Return the events of a streamed reply."""
 
     @abstractmethod
     def error(self, status: int) -> Json:
-        """Give the body of an error."""
+        """Return the body of an error."""
 
 
 class Messages(Wording):

@@ -56,7 +56,7 @@ class Queries:
     slowest_ms: float = 0.0
     slowest: str = ""
 
-    def __call__(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:  # noqa: ANN401
+    def __call__(self, execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
         began = time.perf_counter()
         try:
             return execute(sql, *rest)
@@ -126,7 +126,7 @@ def _ask(client: Client, address: str) -> None:
 
 
 def admin_pages(user: User, rng: random.Random) -> Iterator[Page]:
-    """Give the pages that people open."""
+    """Return the pages that people open."""
     yield Page("dashboard", [reverse("admin:index")])
     runs = reverse("admin:evals_app_run_changelist")
     yield Page("runs", [runs])
@@ -172,7 +172,7 @@ def _execution_lists(user: User, rng: random.Random) -> Iterator[Page]:
 def _filtered(
     title: str, model: type[models.Model], user: User, rng: random.Random
 ) -> Iterator[Page]:
-    """Give the list under each choice of each filter that it offers, and under two at once."""
+    """Return the list under each choice of each filter that it offers, and under two at once."""
     url = reverse(f"admin:evals_app_{model._meta.model_name}_changelist")  # noqa: SLF001
     choices = _choices(model, user)
     for name, queries in choices.items():
@@ -186,7 +186,7 @@ def _filtered(
 
 
 def _choices(model: type[models.Model], user: User) -> dict[str, list[str]]:
-    """Give the filters that a list offers, with what each adds to the address."""
+    """Return the filters that a list offers, with what each adds to the address."""
     request = RequestFactory().get("/")
     request.user = user
     changelist = admin.site.get_model_admin(model).get_changelist_instance(request)
@@ -218,7 +218,7 @@ def _reviews(rng: random.Random) -> Iterator[Page]:
 
 
 def rest_pages(rng: random.Random) -> Iterator[Page]:
-    """Give what programs read; cursors are followed from answer to answer."""
+    """Return what programs read; cursors are followed from answer to answer."""
     runs = reverse("api:runs")
     yield Page("REST runs", [runs, f"{runs}?page_size=200"])
     yield Page("REST runs, filtered", [f"{runs}?{each}" for each in _run_filters(rng)])

@@ -79,7 +79,7 @@ class PeakMemory:
         self._thread.start()
 
     def stop(self) -> float:
-        """Give the peak in MB."""
+        """Return the peak in MB."""
         self._stopped.set()
         self._thread.join()
         return self._peak_mb
@@ -100,12 +100,12 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_s(root: int) -> float:
-    """Give the CPU seconds that a living tree has used, ended descendants included."""
+    """Return the CPU seconds that a living tree has used, ended descendants included."""
     return sum(sum(map(int, _stat(pid)[_CPU])) for pid in tree(root)) / _TICKS
 
 
 def pss_mb(pid: int) -> float:
-    """Give the memory of a process, shared pages divided among those who share them."""
+    """Return the memory of a process, shared pages divided among those who share them."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except OSError:

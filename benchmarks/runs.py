@@ -209,11 +209,11 @@ class Result:
     rounds: list[dict[str, Measured]]
 
     def of(self, way: str, figure: Callable[[Measured], float]) -> float:
-        """Give the median of a figure."""
+        """Return the median of a figure."""
         return median(figure(each[way]) for each in self.rounds)
 
     def ratio(self, way: str, figure: Callable[[Measured], float]) -> float:
-        """Give the median of what a figure is to the bare loop's of the same round."""
+        """Return the median of what a figure is to the bare loop's of the same round."""
         return median(figure(each[way]) / figure(each[BARE]) for each in self.rounds)
 
 

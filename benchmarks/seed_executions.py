@@ -298,8 +298,8 @@ class _Writer:
             "cause": cause,
             "reason": REASONS[cause] if cause else "",
             "score": None if verdict is Verdict.ERRORED else 1.0 if is_passed else 0.5,
-            "prompt_tokens": prompt,
-            "response_tokens": response,
+            "agent_prompt_tokens": prompt,
+            "agent_response_tokens": response,
             "judge_prompt_tokens": 0,
             "judge_response_tokens": 0,
             "time_ms": time_ms,
@@ -327,8 +327,8 @@ _NOTHING: Row = {
     "cause": "",
     "reason": "",
     "score": None,
-    "prompt_tokens": None,
-    "response_tokens": None,
+    "agent_prompt_tokens": None,
+    "agent_response_tokens": None,
     "judge_prompt_tokens": None,
     "judge_response_tokens": None,
     "time_ms": None,
@@ -386,8 +386,8 @@ def _run_columns(
         "verdict": summary.verdict,
         "score": summary.score,
         "summary": summary.to_json(),
-        "agent_prompt_tokens": sum(row["prompt_tokens"] or 0 for row in rows),
-        "agent_response_tokens": sum(row["response_tokens"] or 0 for row in rows),
+        "agent_prompt_tokens": sum(row["agent_prompt_tokens"] or 0 for row in rows),
+        "agent_response_tokens": sum(row["agent_response_tokens"] or 0 for row in rows),
         "judge_prompt_tokens": 0,
         "judge_response_tokens": 0,
         "finished_at": max(row["finished_at"] or plan.at for row in rows),
@@ -395,7 +395,7 @@ def _run_columns(
 
 
 def _grades(execution: Row) -> Iterator[Row]:
-    """Give two checks of the text and a judged one."""
+    """Return two checks of the text and a judged one."""
     has_missed = execution["cause"] == "assertion"
     for position, (kind, family) in enumerate(
         (("contains", "text"), ("not_contains", "text"), ("llm-rubric", "judged"))

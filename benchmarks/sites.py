@@ -109,12 +109,12 @@ def _new_site(
 
 
 def clean_environment() -> dict[str, str]:
-    """Give the environment without anything that sites read: neither the operator's data nor keys."""
+    """Return the environment without anything that sites read: neither the operator's data nor keys."""
     return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
 
 
 def command(*arguments: str) -> Sequence[str]:
-    """Give the command line of a command of manage.py."""
+    """Return the command line of a command of manage.py."""
     return [sys.executable, "manage.py", *arguments]
 
 

@@ -40,7 +40,7 @@ def files(*, cases: int, writers: int) -> dict[str, str]:
     rules = [{"reply": "You said: {{input}}", "delay_ms": DELAY_MS}]
     agent = {"agent": "Echo", "slug": "echo", "driver": "scripted", "rules": rules}
     assertion = {"type": "contains", "value": "hello"}
-    held = [
+    written = [
         {"name": f"case {number}", "turns": [{"user": "hello", "assertions": [assertion]}]}
         for number in range(1, cases + 1)
     ]
@@ -48,7 +48,7 @@ def files(*, cases: int, writers: int) -> dict[str, str]:
     sizes = dict.fromkeys(suites(), cases) | dict.fromkeys(map(writer, range(writers)), 1)
     for slug, size in sizes.items():
         suite: dict[str, Any] = {"suite": slug, "slug": slug, "agent": "echo", "concurrency": 16}
-        suite["cases"] = held[:size]
+        suite["cases"] = written[:size]
         found[f"{slug}.suite.yaml"] = json.dumps(suite)
     return found
 
@@ -89,7 +89,7 @@ def write(*, name: str, transactions: int, deferred: bool) -> dict[str, Any]:
 
 
 def _steps(name: str) -> Sequence[Callable[[], None]]:
-    """Give transactions that read first and write then, in the order in which a person does them."""
+    """Return transactions that read first and write then, in the order in which a person does them."""
     from evals_app.models import (  # noqa: PLC0415 - Django is not set up earlier
         Assertion,
         Case,

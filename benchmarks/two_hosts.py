@@ -289,7 +289,7 @@ class Rows:
     def close(self) -> None:
         self._connection.close()
 
-    def one(self, query: str, *values: object) -> Any:  # noqa: ANN401 - whatever the column holds
+    def one(self, query: str, *values: object) -> Any:
         row = self._connection.execute(query.encode(), values).fetchone()
         return row[0] if row else None
 
@@ -403,7 +403,7 @@ def _act(
 
 
 def silent_for(most_s: float, address: str) -> str:
-    """Give the address of a database with which both ends bear so much silence of each other."""
+    """Return the address of a database with which both ends bear so much silence of each other."""
     limits = {
         "idle_in_transaction_session_timeout": int(most_s * 1000),
         "tcp_keepalives_idle": max(1, int(most_s / 2)),

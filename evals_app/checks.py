@@ -1,13 +1,13 @@
 """System checks: settings under which runs could be lost are refused before anything starts.
 
-The order that must hold: a shift and the last execution in it end before the queue's timeout, that
+The required order: a shift and the last execution in it end before the queue's timeout, that
 lies before the queue's retry. Otherwise django-q2 kills processes that still work, or hands a
 ticket out a second time. Where each number comes from:
 
 * `timeout` 90,000: an alarm of the queue, a backstop that is never reached (a shift takes nothing new
   after a day, one execution takes at most 1500 s).
 * `retry` 100,000: counted from the moment a ticket is pulled into memory.
-* `max_attempts` 1 and `ack_failures`: the rows say what is to be done again, never the queue.
+* `max_attempts` 1 and `ack_failures`: the rows decide what is repeated, never the queue.
 * a lease outlives a heartbeat, which falls on a pulse, and the longest wait for a locked SQLite
   database.
 """
@@ -23,6 +23,9 @@ from django.core.checks import CheckMessage, Error, Warning, register  # noqa: A
 
 from evals_app.engine.graders.measures.wordnet import WordNet
 from evals_app.engine.permits import is_ours
+
+# What our commands check before they start. All checks would load the pages, which takes a second.
+FOR_COMMANDS = ["runs", "keys", "environment"]
 
 REQUIRED = {
     "max_attempts": 1,
@@ -40,20 +43,20 @@ def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # 
     timeout, retry = queue["timeout"], queue["retry"]
     if not own < timeout:
         yield Error(
-            f"The queue's timeout ({timeout} s) must lie above EVALS_SHIFT_S + EVALS_EXECUTION_S "
+            f"The queue's timeout ({timeout} s) must be above EVALS_SHIFT_S + EVALS_EXECUTION_S "
             f"({own:g} s), or drainers are killed at work.",
             id="evals_app.E001",
         )
     if not retry > timeout:
         yield Error(
-            f"The queue's retry ({retry} s) must lie above its timeout ({timeout} s), "
+            f"The queue's retry ({retry} s) must be above its timeout ({timeout} s), "
             "or a ticket is handed out again while it is worked on.",
             id="evals_app.E002",
         )
     for name, value in REQUIRED.items():
         if queue.get(name) != value:
             yield Error(
-                f"Q_CLUSTER[{name!r}] must be {value!r}: the rows say what is to be done again.",
+                f"Q_CLUSTER[{name!r}] must be {value!r}: the rows decide what is repeated.",
                 id="evals_app.E004",
             )
     busy = settings.DATABASES["default"].get("OPTIONS", {}).get("timeout", 0)
@@ -61,9 +64,9 @@ def queue_settings(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # 
     if not renewal < settings.EVALS_LEASE_S:
         waits = f" and TOUCHSTONE_SQLITE_TIMEOUT_S ({busy:g} s)" if busy else ""
         yield Error(
-            f"EVALS_LEASE_S ({settings.EVALS_LEASE_S:g} s) must lie above the sum of "
+            f"EVALS_LEASE_S ({settings.EVALS_LEASE_S:g} s) must be above the sum of "
             f"EVALS_HEARTBEAT_S ({settings.EVALS_HEARTBEAT_S:g} s), EVALS_PULSE_S "
-            f"({settings.EVALS_PULSE_S:g} s){waits}, or drainers that work are given up for dead.",
+            f"({settings.EVALS_PULSE_S:g} s){waits}, or drainers at work are considered dead.",
             id="evals_app.E005",
         )
 
@@ -125,11 +128,11 @@ def private_database(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  
 
 @register("security")
 def trusted_proxies(app_configs: object, **_: Any) -> Iterable[CheckMessage]:  # noqa: ARG001
-    """Warn where a proxy ends TLS and everybody behind it would count as one address."""
+    """Warn where a proxy ends TLS and all users behind it would count as one address."""
     if settings.SECURE_PROXY_SSL_HEADER and not settings.REST_FRAMEWORK["NUM_PROXIES"]:
         yield Warning(
             "TOUCHSTONE_HTTPS is set, so a proxy passes requests on, and TOUCHSTONE_PROXIES is 0: "
-            "everybody counts as one address, and whoever fails to sign in locks the others out.",
+            "all users count as one address, and failed sign-ins of one lock out the others.",
             hint="Set TOUCHSTONE_PROXIES to the number of your proxies; each must add to "
             "X-Forwarded-For where a request came from.",
             id="evals_app.W003",
@@ -141,7 +144,7 @@ def unknown_variables(app_configs: object, **_: Any) -> Iterable[CheckMessage]: 
     """Warn of variables of the environment that do nothing, because they are misspelt."""
     for name, near in settings.UNKNOWN_VARIABLES.items():
         yield Warning(
-            f"The environment variable {name} does nothing: there is no such setting.",
+            f"The environment variable {name} has no effect: there is no such setting.",
             hint=f"Did you mean {near}?" if near else "docs/operations.md lists all of them.",
             id="evals_app.W005",
         )

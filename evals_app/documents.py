@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from evals_app.models import CaseResult, Execution, GradeResult, Run, Transcript
+from evals_app.reports.answers import Json, Row
 from evals_app.reports.run_json import (
     CASE_COLUMNS,
     EXECUTION_COLUMNS,
@@ -18,14 +19,11 @@ from evals_app.reports.run_json import (
     MEASURED_COLUMNS,
     RUN_COLUMNS,
     RUN_SUMMARY,
-    Json,
-    Row,
     case_json,
     document,
     documents,
     execution_json,
     run_details_json,
-    run_json,
 )
 
 # Executions read at once; a transcript may have 200,000 characters.
@@ -34,41 +32,41 @@ CASES_AT_ONCE = 2000
 
 
 def run_rows() -> QuerySet[Run, dict[str, Any]]:
-    """Give runs as `run_json` takes them, without their summaries."""
+    """Return runs as `run_json` takes them, without their summaries."""
     rows: QuerySet[Run, dict[str, Any]] = Run.objects.values(*RUN_COLUMNS)
     return rows
 
 
 def execution_rows() -> QuerySet[Execution, dict[str, Any]]:
-    """Give executions as `execution_row_json` takes them."""
+    """Return executions as `execution_row_json` takes them."""
     rows: QuerySet[Execution, dict[str, Any]] = Execution.objects.values(*EXECUTION_COLUMNS)
     return rows
 
 
 def run_details(run_id: int) -> Json | None:
-    """Give a run with its cases and gates; None if there is none."""
+    """Return a run with its cases and gates; None if it does not exist."""
     row = Run.objects.values(*RUN_COLUMNS, RUN_SUMMARY).filter(pk=run_id).first()
     if row is None:
         return None
-    return run_json(row) | run_details_json(row[RUN_SUMMARY], list(case_results(run_id)))
+    return run_details_json(row, list(case_results(run_id)))
 
 
 def case_results(run_id: int) -> Iterator[Json]:
-    """Give what came of each case of a run that has ended."""
+    """Return the result of each case of a run that has ended."""
     rows = CaseResult.objects.filter(run=run_id).order_by("position").values(*CASE_COLUMNS)
     return map(case_json, rows.iterator(chunk_size=CASES_AT_ONCE))
 
 
 def execution_details(execution_id: int) -> Json | None:
-    """Give everything about an execution; None if there is none."""
+    """Return everything about an execution; None if it does not exist."""
     rows = Execution.objects.values(*EXECUTION_COLUMNS, *MEASURED_COLUMNS)
     return next(_whole(rows.filter(pk=execution_id)), None)
 
 
 def run_document(run: Run) -> Json:
-    """Give the whole result of a run: `{"schema_version", "run", "executions"}`.
+    """Return the whole result of a run: `{"schema_version", "run", "executions"}`.
 
-    Its cases and executions are read as they are written.
+    Its cases and executions are read while they are written.
     """
     row = Run.objects.values(*RUN_COLUMNS, RUN_SUMMARY).get(pk=run.pk)
     return document(row, cases=case_results(run.pk), executions=_executions_of(run))
@@ -98,8 +96,8 @@ def _whole(rows: Iterable[Row]) -> Iterator[Json]:
 
 
 def _grades(execution_ids: Sequence[int]) -> defaultdict[int, list[Row]]:
-    found: defaultdict[int, list[Row]] = defaultdict(list)
+    grades: defaultdict[int, list[Row]] = defaultdict(list)
     rows = GradeResult.objects.filter(execution__in=execution_ids).values(*GRADE_COLUMNS)
     for row in rows.order_by("pk"):
-        found[row["execution_id"]].append(row)
-    return found
+        grades[row["execution_id"]].append(row)
+    return grades

@@ -12,5 +12,5 @@ def drain(**_: Any) -> dict[str, int]:  # tickets of other versions carry more
 
 
 def prune_transcripts(**_: Any) -> dict[str, int]:
-    """Remove what was said in runs that are older than the settings say."""
+    """Remove the transcripts of runs that are older than the settings allow."""
     return prune_as_scheduled()

@@ -2,7 +2,7 @@
 
 Each process of the web server counts for itself, in its memory: a count in the database would make
 every read a write, and one in files loses what two requests write at once. So a limit is one of each
-process; it keeps one caller from taking the site away from the others, and is no quota.
+process; it keeps one caller from taking the site away from the others, and is not a quota.
 """
 
 import math
@@ -22,10 +22,10 @@ class Rate(SimpleRateThrottle):
     cache = caches["throttles"]
     scope: str
 
-    def get_rate(self) -> Any:  # noqa: ANN401 - a text or None
+    def get_rate(self) -> Any:
         return api_settings.DEFAULT_THROTTLE_RATES[self.scope]
 
-    def allow_request(self, request: Any, view: Any) -> bool:  # noqa: ANN401 - of Django or of REST framework
+    def allow_request(self, request: Any, view: Any) -> bool:
         with _LOCK:  # it reads, and then writes
             return super().allow_request(request, view)
 
@@ -44,7 +44,7 @@ class Uploads(Rate):
 
     scope = "uploads"
 
-    def get_cache_key(self, request: Any, view: Any) -> str | None:  # noqa: ANN401 - see above
+    def get_cache_key(self, request: Any, view: Any) -> str | None:
         return self.counted_as(request.user.pk) if request.user.is_authenticated else None
 
 

@@ -1,4 +1,4 @@
-"""The first page: how each suite stands, what is going on, and what needs somebody.
+"""The first page: the result of every suite, running work, and what needs attention.
 
 Every part is a fixed number of queries, however many suites and runs there are.
 """
@@ -13,26 +13,26 @@ from django.db.models import F, Window
 from django.db.models.functions import RowNumber
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from evals_app.admin.examples import may_load_examples
-from evals_app.admin.presentation import badge, percent, run_badges, scripted_badge
+from evals_app.admin.presentation import badge, run_badges, scripted_badge
 from evals_app.admin.standing import standing_text
-from evals_app.engine.spec import ModelRef, ModelSpec
+from evals_app.engine.spec import ModelSpec, read_model
 from evals_app.models import Agent, Execution, Provider, Run, Suite
 from evals_app.reports.coverage import COVERAGE_COLUMNS
+from evals_app.reports.figures import percent
 from evals_app.reports.similarity import DIFFERENTLY, is_measured_differently
-from evals_app.runs import live_workers
 from evals_app.runs.standing import rated, standing, with_last_runs
+from evals_app.runs.workers import live_workers
 
 MOST_SUITES = 100
 MOST_OPEN_RUNS = 10
 MOST_FAILURES = 10
 TREND_RUNS = 10
-TREND_SUITES = 5  # more lines than that cannot be told apart
+TREND_SUITES = 5  # more lines cannot be distinguished
 
-_MODEL = TypeAdapter(ModelRef)
-# On white and on Unfold's dark ground each has at least 3:1; the dashes tell them apart as well.
+# All have a contrast of 3:1 or more on white and on Unfold's dark ground; dashes also differ.
 _LINES: tuple[tuple[str, list[int]], ...] = (
     ("#a855f7", []),
     ("#0d8a72", [6, 4]),
@@ -44,7 +44,7 @@ _LINES: tuple[tuple[str, list[int]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """How a suite did in one of its runs."""
+    """The result of a suite in one of its runs."""
 
     run_id: int
     rate: float | None
@@ -56,7 +56,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class SuiteLine:
-    """A suite with its latest runs, the newest last."""
+    """A suite with its most recent runs, the newest last."""
 
     id: int
     name: str
@@ -70,14 +70,14 @@ class SuiteLine:
 
     @property
     def change(self) -> str:
-        """The last pass rate against the one before, in points of a hundred."""
+        """The last pass rate compared with the previous one, in percentage points."""
         rates = [point.rate for point in self.points[-2:]]
         if len(rates) < 2:  # noqa: PLR2004 - a pair
             return "first run"
         if self.differs(self.points[-2]):
             return DIFFERENTLY
         if rates[0] is None or rates[1] is None:
-            return ""  # nothing was decided: there is nothing to compare
+            return ""  # without a verdict there is nothing to compare
         points = round(100 * (rates[1] - rates[0]), 1)
         if not points:
             return "same as before"
@@ -92,16 +92,16 @@ class SuiteLine:
         return self.change.endswith("up")
 
     def differs(self, point: Point) -> bool:
-        """Whether texts were compared there in another way than in the last run."""
+        """Whether that run compared texts in another way than the last one."""
         return is_measured_differently(point.similarity, self.points[-1].similarity)
 
     def padded(self, places: int) -> tuple[Point | None, ...]:
-        """Give as many places as the trend has, the oldest first."""
+        """Return a place for each run of the trend, the oldest first."""
         return (None,) * (places - len(self.points)) + self.points
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Add what the first page shows, as far as this person may see it."""
+    """Add what the first page shows, limited to what the person may see."""
     user = request.user
     sees_runs = user.has_perm("evals_app.view_run")
     sees_suites = user.has_perm("evals_app.view_suite")
@@ -155,7 +155,7 @@ def _suites() -> list[SuiteLine]:
     ]
 
 
-def _point(run: Any) -> Point:  # noqa: ANN401 - annotated
+def _point(run: Any) -> Point:
     return Point(
         run_id=run.pk,
         rate=run.pass_rate,
@@ -179,8 +179,8 @@ def _open_runs() -> list[dict[str, Any]]:
 
 
 def _failures() -> list[dict[str, Any]]:
-    found: list[Execution] = []
-    # One verdict at a time: each is a range of an index, both at once would be a sort of all.
+    failures: list[Execution] = []
+    # One verdict at a time is a range of an index; both at once would sort all rows.
     for verdict in ("failed", "errored"):
         rows = Execution.objects.filter(verdict=verdict, run__is_tryout=False)
         rows = rows.select_related("run").only(
@@ -194,8 +194,8 @@ def _failures() -> list[dict[str, Any]]:
             *(f"run__{column}" for column in ("suite_name", "is_scripted", "judge")),
             *(f"run__{column}" for column in COVERAGE_COLUMNS),
         )
-        found += rows.order_by("-pk")[:MOST_FAILURES]
-    newest = sorted(found, key=lambda row: -row.pk)[:MOST_FAILURES]
+        failures += rows.order_by("-pk")[:MOST_FAILURES]
+    newest = sorted(failures, key=lambda row: -row.pk)[:MOST_FAILURES]
     return [
         {
             "execution": row,
@@ -207,7 +207,7 @@ def _failures() -> list[dict[str, Any]]:
 
 
 def _keyless() -> list[dict[str, str]]:
-    """Find providers that an agent uses and whose key is not set in this process."""
+    """Return providers that an agent uses but whose key is not set in this process."""
     names = Agent.objects.exclude(model="").values_list("model", flat=True).distinct()
     used = {model.provider for name in names if (model := _model(name))}
     return [
@@ -219,16 +219,16 @@ def _keyless() -> list[dict[str, str]]:
 
 def _model(name: str) -> ModelSpec | None:
     try:
-        return _MODEL.validate_python(name)
+        return read_model(name)
     except ValidationError:
-        return None  # the agent's own page says what is wrong with it
+        return None  # the agent's own page reports it
 
 
 # The trend: lines, and the same numbers as a table
 
 
 def _trend(suites: Sequence[SuiteLine]) -> list[SuiteLine]:
-    """Choose the suites that ran last and more than once."""
+    """Return the suites that ran most recently and more than once."""
     several = [line for line in suites if len(line.points) > 1]
     several.sort(key=lambda line: -line.points[-1].run_id)
     return several[:TREND_SUITES]

@@ -1,6 +1,5 @@
-"""Read settings from environment variables; a bad value is refused with its name."""
+"""Reads settings from environment variables; an error names the variable."""
 
-import difflib
 import json
 import math
 import os
@@ -13,23 +12,25 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from fixtures_app.ground.words import nearest
+
 YES = ("1", "true", "yes", "on")
 NO = ("0", "false", "no", "off")
-LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 SCHEMES = ("sqlite", "postgres", "postgresql")
 REDIS_SCHEMES = ("redis", "rediss", "unix")
 
 # Variables that begin like those of this site, and must be one of them.
 _OURS = ("TOUCHSTONE_", "EVALS_")
-# Those that are read only under some settings, or that the site itself sets for programs and tests.
+# Variables that are read only under some settings, or that are set for programs and tests.
 _ELSEWHERE = {
     *("TOUCHSTONE_SQLITE_TIMEOUT_S", "TOUCHSTONE_TEST_DATABASE_URL", "TOUCHSTONE_SESSION_ID"),
     *("TOUCHSTONE_CASE", "TOUCHSTONE_CHANNEL", "TOUCHSTONE_CONTEXT_PARAMS"),
 }
-_asked: set[str] = set()  # the variables that were read so far
+_read: set[str] = set()  # the variables read so far
 
-# A deferred transaction that reads and then writes is refused at once while another one holds the
-# lock: SQLite's busy timeout does not apply to it. IMMEDIATE takes the lock first, so it waits.
+# While another transaction has the lock, a deferred one that reads and then writes fails at once:
+# SQLite's busy timeout does not apply to it. IMMEDIATE takes the lock first, so it waits.
 SQLITE_OPTIONS = {
     "transaction_mode": "IMMEDIATE",
     "init_command": (
@@ -37,11 +38,10 @@ SQLITE_OPTIONS = {
     ),
 }
 
-# A machine that is cut off answers nothing, and TCP alone waits for it up to two hours. Both ends
-# give up after 30 s, before a lease (45 s) ends: the client on a silent server, and the server on
-# a transaction whose client is silent, because its row locks would hold up everybody else. The
-# server's own limits of TCP are for a client that vanished in the middle of a message: to the server
-# such a transaction is not idle.
+# TCP alone waits up to two hours for a machine that is cut off. Both ends give up after 30 s, before
+# a lease (45 s) ends: the client on a silent server, and the server on a transaction whose client
+# is silent, because its row locks block everyone else. The server's TCP limits are for a client that
+# vanished in the middle of a message: for the server such a transaction is not idle.
 POSTGRESQL_OPTIONS: dict[str, Any] = {
     "connect_timeout": 10,
     "keepalives_idle": 15,
@@ -54,59 +54,63 @@ POSTGRESQL_OPTIONS: dict[str, Any] = {
 
 
 def text(name: str, default: str) -> str:
-    """Return the variable without surrounding blanks; set but empty counts as not set."""
-    _asked.add(name)
+    """Return the variable without surrounding spaces; an empty one counts as not set."""
+    _read.add(name)
     return os.environ.get(name, "").strip() or default
 
 
 def unknown() -> dict[str, str]:
-    """Return the variables that look like ours and are not, each with the nearest that is one."""
-    known = sorted(_asked | _ELSEWHERE)
+    """Return the variables that look like ours but are unknown, with the nearest known one."""
+    known = sorted(_read | _ELSEWHERE)
     return {
-        name: next(iter(difflib.get_close_matches(name, known, n=1)), "")
+        name: nearest(name, known)
         for name in sorted(os.environ)
         if name.startswith(_OURS) and name not in known
     }
 
 
+def word(name: str, known: Sequence[str], default: str = "") -> str:
+    """Return one of some words in lower case; if not set, the default or else the first."""
+    value = text(name, default or known[0]).lower()
+    if value not in known:
+        raise ImproperlyConfigured(f"{name} is {value!r}; expected one of {', '.join(known)}.")
+    return value
+
+
 def flag(name: str, *, default: bool = False) -> bool:
     """Return a yes-or-no variable."""
-    value = text(name, YES[0] if default else NO[0]).lower()
-    if value not in YES + NO:
-        msg = f"{name} is {value!r}; expected one of {', '.join(YES)} or {', '.join(NO)}."
-        raise ImproperlyConfigured(msg)
-    return value in YES
+    return word(name, YES + NO, YES[0] if default else NO[0]) in YES
 
 
 def names(name: str, default: Sequence[str] = ()) -> list[str]:
-    """Return a variable that holds a list separated by commas."""
+    """Return the items of a comma-separated list."""
     return [part.strip() for part in text(name, ",".join(default)).split(",") if part.strip()]
 
 
 def mapping(name: str) -> dict[str, str]:
-    """Return a variable that holds a JSON object of texts; not set is an empty one."""
-    written = text(name, "{}")
+    """Return a JSON object whose values are strings; an empty one if not set."""
     try:
-        value = json.loads(written)
+        value = json.loads(text(name, "{}"))
     except ValueError:
         value = None
-    if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
-        msg = f'{name} is not a JSON object of texts; expected for example {{"name": "value"}}.'
-        raise ImproperlyConfigured(msg)
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        raise ImproperlyConfigured(
+            f'{name} is not a JSON object of strings; expected for example {{"name": "value"}}.'
+        )
     return value
 
 
 def folder(name: str, default: str, *, relative_to: Path) -> Path:
-    """Return a folder of this user alone, which is made if it is missing."""
+    """Return a folder that only this user can access; create it if it is missing."""
     path = relative_to / text(name, default)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        msg = f"{name} is {str(path)!r}, and this folder cannot be made: {error.strerror}."
-        raise ImproperlyConfigured(msg) from error
+        raise ImproperlyConfigured(
+            f"{name} is {str(path)!r}, but this folder cannot be created: {error.strerror}."
+        ) from error
     if not os.access(path, os.W_OK | os.X_OK):
-        msg = f"{name} is {str(path)!r}, and nothing can be written to this folder."
-        raise ImproperlyConfigured(msg)
+        raise ImproperlyConfigured(f"{name} is {str(path)!r}, but this folder is not writable.")
     return path
 
 
@@ -118,8 +122,9 @@ def seconds(name: str, default: float) -> float:
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number > 0):
-        msg = f"{name} is {value!r}; expected a number of seconds above 0, such as {default:g}."
-        raise ImproperlyConfigured(msg)
+        raise ImproperlyConfigured(
+            f"{name} is {value!r}; expected a number of seconds above 0, such as {default:g}."
+        )
     return number
 
 
@@ -127,33 +132,21 @@ def count(name: str, default: int, *, least: int = 1) -> int:
     """Return a whole number, at least 1 unless `least` says otherwise."""
     value = text(name, str(default))
     if not (value.isascii() and value.isdigit() and int(value) >= least):
-        msg = f"{name} is {value!r}; expected a whole number from {least} on, such as {default}."
-        raise ImproperlyConfigured(msg)
+        raise ImproperlyConfigured(
+            f"{name} is {value!r}; expected a whole number of at least {least}, such as {default}."
+        )
     return int(value)
 
 
 def rate(name: str, default: int, period: str) -> str | None:
-    """Return how often in a period something may happen, as REST framework writes it; 0: no limit."""
+    """Return a rate limit as REST framework writes it; None for 0, which means no limit."""
     number = count(name, default, least=0)
     return f"{number}/{period}" if number else None
 
 
-def word(name: str, known: Sequence[str]) -> str:
-    """Return one of some words; the first unless another one is set."""
-    value = text(name, known[0]).lower()
-    if value not in known:
-        msg = f"{name} is {value!r}; expected one of {', '.join(known)}."
-        raise ImproperlyConfigured(msg)
-    return value
-
-
 def log_level(name: str, default: str) -> str:
     """Return the name of a logging level, in upper case."""
-    value = text(name, default).upper()
-    if value not in LOG_LEVELS:
-        msg = f"{name} is {value!r}; expected one of {', '.join(LOG_LEVELS)}."
-        raise ImproperlyConfigured(msg)
-    return value
+    return word(name, LOG_LEVELS, default.lower()).upper()
 
 
 def database(name: str, *, default: Path, relative_to: Path) -> dict[str, Any]:
@@ -161,38 +154,42 @@ def database(name: str, *, default: Path, relative_to: Path) -> dict[str, Any]:
 
     `sqlite:///file` is a path below `relative_to`, `sqlite:////file` an absolute one, and
     `postgresql://user:password@host:port/name?sslmode=require` a server. User, password and name
-    are percent-encoded where they hold special characters; what follows the question mark is
-    handed to psycopg and wins over our own options. Messages never repeat the address, because it
-    may hold a password.
+    are percent-encoded if they contain special characters; what follows the question mark goes to
+    psycopg and overrides our own options. Messages never repeat the address, because it may
+    contain a password.
     """
     address = text(name, "")
     if not address:
         return _sqlite_file(default)
-    try:
-        parts = urlsplit(address)
-        port = parts.port
-    except ValueError as error:
-        # Not the reason itself: Python's message quotes the part that it could not read.
-        msg = f"{name} cannot be read as an address: its host or port is malformed."
-        raise ImproperlyConfigured(msg) from error
+    parts = _parts(name, address)
     if parts.scheme == "sqlite":
         return _sqlite(name, parts, relative_to)
     if parts.scheme in {"postgres", "postgresql"}:
-        return _postgresql(name, parts, port)
-    near = difflib.get_close_matches(parts.scheme, SCHEMES, n=1)
-    hint = f" Did you mean {near[0]}://?" if near else ""
+        return _postgresql(name, parts)
+    meant = nearest(parts.scheme, SCHEMES)
+    hint = f" Did you mean {meant}://?" if meant else ""
     found = f"the unknown scheme {parts.scheme!r}" if parts.scheme else "no scheme"
     known = ", ".join(f"{scheme}://" for scheme in SCHEMES)
-    msg = f"{name} has {found}; expected one of {known}.{hint}"
-    raise ImproperlyConfigured(msg)
+    raise ImproperlyConfigured(f"{name} has {found}; expected one of {known}.{hint}")
+
+
+def _parts(name: str, address: str) -> SplitResult:
+    try:
+        parts = urlsplit(address)
+        _ = parts.port  # is read only now
+    except ValueError as error:
+        # Without Python's message, which quotes the part that it could not read.
+        raise ImproperlyConfigured(f"{name} has a malformed host or port.") from error
+    return parts
 
 
 def _sqlite(name: str, parts: SplitResult, relative_to: Path) -> dict[str, Any]:
     path = unquote(parts.path).removeprefix("/")
     if parts.netloc or not path or path == ":memory:" or parts.query:
         # Several processes share the database, so it has to be a file.
-        msg = f"{name} names no file; expected sqlite:///file or sqlite:////absolute/file."
-        raise ImproperlyConfigured(msg)
+        raise ImproperlyConfigured(
+            f"{name} has no file name; expected sqlite:///file or sqlite:////absolute/file."
+        )
     return _sqlite_file(relative_to / path)
 
 
@@ -204,18 +201,19 @@ def _sqlite_file(path: Path) -> dict[str, Any]:
     }
 
 
-def _postgresql(name: str, parts: SplitResult, port: int | None) -> dict[str, Any]:
+def _postgresql(name: str, parts: SplitResult) -> dict[str, Any]:
     database_name = unquote(parts.path).removeprefix("/")
     if not database_name:
-        msg = f"{name} names no database; expected postgresql://user:password@host:port/name."
-        raise ImproperlyConfigured(msg)
+        raise ImproperlyConfigured(
+            f"{name} has no database name; expected postgresql://user:password@host:port/name."
+        )
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": database_name,
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
-        "PORT": "" if port is None else str(port),
+        "PORT": str(parts.port or ""),
         "OPTIONS": POSTGRESQL_OPTIONS | dict(parse_qsl(parts.query, keep_blank_values=True)),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
@@ -223,28 +221,24 @@ def _postgresql(name: str, parts: SplitResult, port: int | None) -> dict[str, An
 
 
 def redis_address(name: str) -> str:
-    """Return the address of a Redis server, or an empty text; messages never repeat it."""
+    """Return the address of a Redis server, empty if not set; messages never repeat it."""
     address = text(name, "")
     if not address:
         return ""
-    scheme = address.partition("://")[0]
-    if scheme not in REDIS_SCHEMES:
-        known = ", ".join(f"{each}://" for each in REDIS_SCHEMES)
-        msg = f"{name} is no address of a Redis server; expected one that begins with {known}."
-        raise ImproperlyConfigured(msg)
-    try:
-        _ = urlsplit(address).port
-    except ValueError as error:
-        msg = f"{name} cannot be read as an address: its host or port is malformed."
-        raise ImproperlyConfigured(msg) from error
+    if address.partition("://")[0] not in REDIS_SCHEMES:
+        known = ", ".join(f"{scheme}://" for scheme in REDIS_SCHEMES)
+        raise ImproperlyConfigured(
+            f"{name} is not a valid Redis address; expected one that begins with {known}."
+        )
+    _parts(name, address)
     return address
 
 
 def secret_key(name: str, *, kept_in: Path) -> str:
-    """Return the variable, or else the key in a file that the first process makes.
+    """Return the variable, or else the key in a file that the first process creates.
 
     Raises:
-        ImproperlyConfigured: the file is there but empty.
+        ImproperlyConfigured: the file exists but is empty.
     """
     if given := text(name, ""):
         return given
@@ -252,14 +246,15 @@ def secret_key(name: str, *, kept_in: Path) -> str:
         _keep_new_key(kept_in)
     key = kept_in.read_text(encoding="ascii").strip()
     if not key:
-        msg = f"{kept_in} is empty; remove it to get a new key, or set {name}."
-        raise ImproperlyConfigured(msg)
+        raise ImproperlyConfigured(
+            f"{kept_in} is empty; remove it to get a new key, or set {name}."
+        )
     return key
 
 
 def _keep_new_key(path: Path) -> None:
-    # Web and workers may start at the same moment. A hard link appears whole or not at all and
-    # never replaces a file, so whoever comes second reads the key of the first.
+    # Web and workers may start at the same moment. A hard link is made completely or not at all
+    # and never replaces a file, so the second process reads the key of the first.
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # mode 600
     try:
         with os.fdopen(handle, "w", encoding="ascii") as file:

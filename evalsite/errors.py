@@ -1,4 +1,4 @@
-"""What a request is answered that could not be carried out: JSON below /api/, a page elsewhere."""
+"""Answers to requests that failed: JSON below /api/, a page elsewhere."""
 
 import sys
 from http import HTTPStatus
@@ -13,16 +13,16 @@ from evalsite.logs import is_away
 RETRY_AFTER_S = 10
 API = "/api/"
 
-_BUSY = "Somebody else is saving a lot right now."
+_BUSY = "Someone else is saving a lot of data right now."
 _SILENT = "The database does not answer."
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 503 while the database is away, 500 for a mistake of ours."""
+    """Answer 503 while the database is unavailable, 500 for an internal error."""
     error = sys.exc_info()[1]
     if not is_away(error):
         if _is_api(request):
-            return _problem(500, "Something went wrong on the server; its log says what.")
+            return _problem(500, "An internal error occurred. The server log has the details.")
         return defaults.server_error(request)
     reason = _BUSY if "locked" in str(error) else _SILENT
     if _is_api(request):
@@ -39,16 +39,16 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 400: the address of the site or the request itself is not one that is served."""
+    """Answer 400: the Host is not one of this site, or the request is malformed."""
     if _is_api(request):
-        return _problem(400, "The request cannot be read, or its Host is not one of this site's.")
+        return _problem(400, "The request cannot be read, or its Host is not a name of this site.")
     return defaults.bad_request(request, exception)
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 403."""
     if _is_api(request):
-        return _problem(403, "This is not permitted.")
+        return _problem(403, "You do not have permission for this.")
     return defaults.permission_denied(request, exception)
 
 

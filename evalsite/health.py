@@ -1,4 +1,4 @@
-"""What load balancers and supervisors ask: does the process answer, and can it serve people."""
+"""Probes for load balancers and supervisors: is the process alive, can it serve people."""
 
 from collections.abc import Iterator
 
@@ -8,26 +8,26 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from evals_app.runs import live_workers
+from evals_app.runs.workers import live_workers
 
-NO_WORKER = "No worker is alive: runs wait until one is. Start one: python manage.py worker"
+NO_WORKER = "No worker is alive, so runs wait. Start one: python manage.py worker"
 
 
 @require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
-    """Say that this process answers; it asks nobody else, not even the database."""
+    """Answer that this process is alive, without using the database."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
 @require_safe
 @never_cache
 def readyz(_request: HttpRequest) -> JsonResponse:
-    """Say whether this process can serve people; missing workers are named, but stop nobody."""
+    """Answer whether this process can serve people; missing workers are only a warning."""
     try:
         problems = list(_missing_migrations())
         warnings = [] if problems or live_workers().exists() else [NO_WORKER]
     except Error:
-        # Not the reason itself: it may name the server and its user.
+        # Without the reason, which may contain the server and its user.
         problems, warnings = ["The database does not answer."], []
     body = {"ready": not problems, "problems": problems, "warnings": warnings}
     return JsonResponse(body, status=503 if problems else 200)

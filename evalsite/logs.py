@@ -1,4 +1,4 @@
-"""What the log says of a database that is away."""
+"""Log lines for an unavailable database."""
 
 import logging
 
@@ -8,12 +8,12 @@ from django.db import InterfaceError, OperationalError
 def is_away(error: BaseException | None) -> bool:
     """Whether the database was locked or did not answer, so that trying again may help."""
     is_its_own = isinstance(error, OperationalError | InterfaceError)
-    # To SQLite a table that was never made is an operational error too.
+    # For SQLite a missing table is an operational error too.
     return is_its_own and not str(error).startswith("no such")
 
 
 class OneLine(logging.Filter):
-    """Say in one line that the database is away: where in the code it was missed is no news."""
+    """Shorten the error of an unavailable database to one line: a traceback does not help."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None

@@ -1,6 +1,7 @@
-"""What the site is doing, for Prometheus; all of it from rows, so that every process says the same.
+"""What the site is doing, for Prometheus; all of it from rows, so every process reports the same.
 
-Source of the format: https://prometheus.io/docs/instrumenting/exposition_formats/
+Source of the format: https://prometheus.io/docs/instrumenting/exposition_formats/. Not written with
+prometheus_client: where that is installed django-q2 imports it, and every command pays 0.1 s for it.
 """
 
 from collections import Counter
@@ -21,14 +22,14 @@ from rest_framework.request import Request
 from evals_app.api.auth import KEYWORD, TokenAuthentication
 from evals_app.api.throttles import Callers, Strangers
 from evals_app.models import Execution, Lease, ProviderState, Run, Tally
-from evals_app.runs import live_workers
 from evals_app.runs.health import running_rows, stuck_among
+from evals_app.runs.workers import live_workers
 
 
 @require_safe
 @never_cache
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer Prometheus what the site is doing, if the settings switch it on."""
+    """Return the metrics for Prometheus, if the settings switch them on."""
     if not settings.METRICS:
         raise Http404
     refusal = _refusal(request)
@@ -39,7 +40,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:
-    """Say why somebody may not read the metrics: any token may whose user may see runs."""
+    """Return why the metrics are refused: a token's user must be allowed to see runs."""
     asked = Request(request, authenticators=[TokenAuthentication()])
     reason = f"Send the header Authorization: {KEYWORD} TOKEN."
     try:
@@ -67,7 +68,7 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass
 class Metric:
-    """Numbers of one name, told apart by labels."""
+    """Numbers of one name, by their labels."""
 
     name: str
     help: str
@@ -101,7 +102,7 @@ def _metrics() -> list[Metric]:
         _open_runs(runs),
         _executions(runs),
         _oldest_queued(open_runs),
-        Metric("touchstone_runs_stuck", "Open runs of which something is stuck.").add(
+        Metric("touchstone_runs_stuck", "Open runs with something stuck.").add(
             len(stuck_among(open_runs))
         ),
         _leases(),
@@ -131,7 +132,7 @@ def _open_runs(runs: Sequence[Row]) -> Metric:
 def _executions(runs: Sequence[Row]) -> Metric:
     metric = Metric("touchstone_executions", "Executions of open runs, by state.")
     running = running_rows().count()
-    # Two looks at what moves meanwhile: a little below 0 would be as wrong as a little above.
+    # Rows change between the two queries, so the difference could be slightly below 0.
     metric.add(max(0, sum(run["not_run"] for run in runs) - running), state="queued")
     metric.add(running, state="running")
     for state in _COUNTERS:
@@ -146,40 +147,40 @@ def _oldest_queued(open_runs: QuerySet[Run]) -> Metric:
     age = (timezone.now() - since).total_seconds() if since else 0.0
     return Metric(
         "touchstone_oldest_queued_seconds",
-        "For how long the oldest queued execution has waited, from the start of its run.",
+        "How long the oldest queued execution has waited, since its run was started.",
     ).add(round(max(0.0, age), 3))
 
 
 def _leases() -> Metric:
     live = Q(until__gt=Now())
-    found = Lease.objects.aggregate(held=Count("pk", filter=live), ended=Count("pk", filter=~live))
+    counts = Lease.objects.aggregate(live=Count("pk", filter=live), ended=Count("pk", filter=~live))
     return (
-        Metric("touchstone_leases", "Shares of runs that processes hold, or held till they died.")
-        .add(found["held"], state="held")
-        .add(found["ended"], state="ended")
+        Metric("touchstone_leases", "Leases on shares of runs, by state.")
+        .add(counts["live"], state="live")
+        .add(counts["ended"], state="ended")
     )
 
 
 TALLIES = {
-    Tally.LEASES_REAPED: "Shares of runs that were taken back from dead processes.",
-    Tally.RESULTS_REFUSED: "Results that came after their share had been taken back.",
+    Tally.LEASES_REAPED: "Leases taken back from dead processes.",
+    Tally.RESULTS_REFUSED: "Results refused because their lease had been taken back.",
 }
 
 
 def _tallies() -> list[Metric]:
-    found = dict(Tally.objects.values_list("name", "count"))
+    counts = dict(Tally.objects.values_list("name", "count"))
     return [
-        Metric(f"touchstone_{name}_total", text, "counter").add(found.get(name, 0))
+        Metric(f"touchstone_{name}_total", text, "counter").add(counts.get(name, 0))
         for name, text in TALLIES.items()
     ]
 
 
 def _workers() -> list[Metric]:
-    found = live_workers().aggregate(commands=Count("pk"), processes=Sum("processes"))
+    counts = live_workers().aggregate(commands=Count("pk"), processes=Sum("processes"))
     return [
-        Metric("touchstone_workers", "Worker commands that are alive.").add(found["commands"]),
+        Metric("touchstone_workers", "Worker commands that are alive.").add(counts["commands"]),
         Metric("touchstone_worker_processes", "Processes of the workers that are alive.").add(
-            found["processes"] or 0
+            counts["processes"] or 0
         ),
     ]
 
@@ -187,7 +188,7 @@ def _workers() -> list[Metric]:
 def _blocked_providers() -> Metric:
     metric = Metric(
         "touchstone_provider_blocked_seconds",
-        "For how long a provider still wants to be left alone; only those that do.",
+        "How long a provider will go on rate-limiting us; only providers that do.",
     )
     blocked = ProviderState.objects.filter(blocked_until__gt=Now()).order_by("slug")
     for slug, until in blocked.values_list("slug", "blocked_until"):
@@ -198,7 +199,9 @@ def _blocked_providers() -> Metric:
 
 def _spend(runs: Sequence[Row]) -> list[Metric]:
     spent = Metric("touchstone_run_spent_usd", "What an open run has spent.")
-    ceiling = Metric("touchstone_run_max_cost_usd", "The ceiling of an open run that has one.")
+    ceiling = Metric(
+        "touchstone_run_max_cost_usd", "The cost ceiling of an open run, if it has one."
+    )
     for run in runs:
         labels = {"run": str(run["pk"]), "suite": run["suite_slug"]}
         spent.add(float(run["spent_usd"]), **labels)

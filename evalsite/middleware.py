@@ -1,4 +1,4 @@
-"""Headers that every response carries, and probes that anybody may ask."""
+"""Headers of every response, and probes that anyone may call."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from evalsite.health import healthz, readyz
 
 # Alpine, which Unfold is built on, compiles the expressions in its attributes and so needs
-# 'unsafe-eval'; a template must never put text of an agent or a user into one of them.
+# 'unsafe-eval'; a template must never put text of an agent or a user into one.
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'; "
     "script-src 'self' 'unsafe-eval'; "
@@ -21,20 +21,20 @@ CONTENT_SECURITY_POLICY = (
 
 
 class ContentSecurityPolicy:
-    """Let pages load and send nothing but what comes from this site."""
+    """Let pages load from this site only, and send data only to it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer the request; a view that sets a policy of its own keeps it."""
+        """Answer the request; a policy that a view sets itself is kept."""
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)
         return response
 
 
 class Probes:
-    """Answer the probes before anybody asks for the site's name: load balancers call by number."""
+    """Answer the probes before the Host is checked: load balancers call by IP address."""
 
     _views = {"/healthz": healthz, "/readyz": readyz}
 

@@ -1,4 +1,4 @@
-"""Settings of the site: safe as they stand, changed by environment variables alone.
+"""Settings of the site: safe by default, changed only by environment variables.
 
 A new variable is read through `environment`, so that a bad value is refused with its name.
 """
@@ -35,10 +35,10 @@ if environment.flag("TOUCHSTONE_HTTPS"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 365 * 24 * 3600
     SECURE_SSL_REDIRECT = True
-    # Asked by machines beside this one, past the proxy.
+    # Called by neighbouring machines, without the proxy.
     SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$", "^metrics$"]
     # HSTS for all names below this one, and in the lists of browsers, would bind other sites too:
-    # who owns the domain lets the proxy send that.
+    # the owner of the domain configures that in the proxy.
     SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "unfold",  # before django.contrib.admin, whose templates it replaces
     "unfold.contrib.filters",
     "unfold.contrib.forms",
+    "django.forms",  # its templates, for the renderer below
     # Found and registered by evalsite/urls.py: workers and commands need no pages.
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
@@ -98,6 +99,7 @@ TEMPLATES = [
         },
     },
 ]
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"  # finds our widgets in templates/
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "/admin/"
 AUTHENTICATION_BACKENDS = [
@@ -144,14 +146,14 @@ if IS_SQLITE:  # how long a transaction waits for another one to end
         "TOUCHSTONE_SQLITE_TIMEOUT_S", 30
     )
 
-# Files, not memory: web and workers are different processes, and django-q2's statistics pass
-# through the cache.
+# Files, not memory: web and workers are different processes that share the statistics of django-q2
+# in the cache.
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
         "LOCATION": DATA_DIR / "cache",
     },
-    # Counted by each process for itself: see evals_app/throttles.py.
+    # Every process counts for itself: see evals_app/throttles.py.
     "throttles": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "LOCATION": "throttles",
@@ -164,8 +166,8 @@ STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)  # WhiteNoise warns about a directory that is missing
 WHITENOISE_USE_FINDERS = True  # straight from the packages: no collectstatic before the first start
 
-# Queue. A task only wakes a process, so it is tried once and may be lost: leases bring the work
-# back. EVALS_SHIFT_S + EVALS_EXECUTION_S < timeout < retry, or processes would be cut short.
+# Queue. A task only wakes a process, so it is tried once and may be lost: leases return
+# the work. EVALS_SHIFT_S + EVALS_EXECUTION_S < timeout < retry, or processes would be stopped early.
 
 WORKERS = environment.count(
     "TOUCHSTONE_WORKERS", 3 if IS_SQLITE else max(3, (os.cpu_count() or 1) + 1)
@@ -173,7 +175,7 @@ WORKERS = environment.count(
 Q_CLUSTER: dict[str, Any] = {
     "name": "touchstone",
     "workers": WORKERS,
-    "queue_limit": 1,  # a ticket that waits in memory wakes nobody on another machine
+    "queue_limit": 1,  # a ticket that waits in memory wakes no process on another machine
     "timeout": 90_000,
     "retry": 100_000,
     "max_attempts": 1,
@@ -200,12 +202,12 @@ EVALS_SHIFT_S = environment.seconds("EVALS_SHIFT_S", 24 * 3600)
 EVALS_EXECUTION_S = environment.seconds("EVALS_EXECUTION_S", 1500)
 EVALS_PULSE_S = environment.seconds("EVALS_PULSE_S", 1.0)
 EVALS_MAX_EXECUTIONS = environment.count("EVALS_MAX_EXECUTIONS", 100_000)  # of one run
-# 0: what was said is kept for ever.
+# 0: transcripts are kept forever.
 EVALS_KEEP_TRANSCRIPTS_DAYS = environment.count("EVALS_KEEP_TRANSCRIPTS_DAYS", 0, least=0)
 METRICS = environment.flag("TOUCHSTONE_METRICS")  # /metrics, for holders of a token
 EVALS_MEMORY_MB = environment.count("EVALS_MEMORY_MB", 4096)
 EVALS_JUDGE_MODEL = environment.text("EVALS_JUDGE_MODEL", "anthropic/claude-haiku-5-5")
-EVALS_EMBEDDING_MODEL = environment.text("EVALS_EMBEDDING_MODEL", "")  # blank: what has a key
+EVALS_EMBEDDING_MODEL = environment.text("EVALS_EMBEDDING_MODEL", "")  # empty: whichever has a key
 EVALS_MODEL2VEC_DIR = environment.text("EVALS_MODEL2VEC_DIR", "")
 EVALS_WORDNET = environment.text("EVALS_WORDNET", "/usr/share/wordnet")  # where Debian has it
 
@@ -219,8 +221,8 @@ EVALS_MCP_SERVERS = environment.mapping("EVALS_MCP_SERVERS")
 
 # REST
 
-# How many proxies of the operator's pass a request on: what they write into X-Forwarded-For tells
-# where it came from. 0: nobody is believed but the connection itself.
+# How many proxies of the operator are in front: their entries in X-Forwarded-For have the client's
+# address. 0: only the address of the connection counts.
 PROXIES = environment.count("TOUCHSTONE_PROXIES", 0, least=0)
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -239,6 +241,7 @@ REST_FRAMEWORK = {
     # JSON alone: the browsable pages depend on inline scripts, which the site's policy forbids.
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_METADATA_CLASS": None,  # OPTIONS would describe serializers, which we do not have
     "EXCEPTION_HANDLER": "evals_app.api.problems.problem_response",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
@@ -247,6 +250,8 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Touchstone",
     "DESCRIPTION": "Evaluate LLM agents: suites, runs, executions and reviews.",
     "VERSION": __version__,
+    "OAS_VERSION": "3.1.0",
+    "POSTPROCESSING_HOOKS": [],  # enumerations stay where they are used
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",  # served from here, not from a CDN
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
@@ -292,5 +297,5 @@ LOGGING = {
     },
 }
 
-# Misspelt variables, which would do nothing; the last line, when all others have been read.
+# Misspelt variables, which have no effect; the last line, after all others have been read.
 UNKNOWN_VARIABLES = environment.unknown()

@@ -1,4 +1,4 @@
-"""Signing in: how often somebody may fail to, and what is said then.
+"""Limits on failed sign-ins, and the message when one is reached.
 
 django-axes counts the failures and refuses before a password is hashed, which is dear. It has one
 limit for everything that it counts; here each has its own.
@@ -21,15 +21,15 @@ from evals_app.throttles import in_minutes
 
 # Failures within settings.AXES_COOLOFF_TIME.
 OF_A_NAME_AT_AN_ADDRESS = 5
-AT_AN_ADDRESS = 30  # an office may have one address for all of its people
-OF_A_NAME = 50  # from wherever; not for addresses at which this person has signed in before
+AT_AN_ADDRESS = 30  # all people of an office may share one address
+OF_A_NAME = 50  # from anywhere, except addresses where this person has signed in before
 
 
 class SignInLimits(AxesDatabaseHandler):
-    """Refuses who fails too often, and nobody else."""
+    """Refuses those who fail too often, and no one else."""
 
     def get_failures(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> int:
-        """Answer 1 where a limit is reached, else 0: settings.AXES_FAILURE_LIMIT is 1."""
+        """Return 1 if a limit is reached, else 0: settings.AXES_FAILURE_LIMIT is 1."""
         noted: Any = request
         noted.sign_in_again_at = self._again_at(request, credentials)
         return int(noted.sign_in_again_at is not None)
@@ -41,7 +41,7 @@ class SignInLimits(AxesDatabaseHandler):
         both, address, name = self.get_user_attempts(request, credentials)
         ends = [_end(both, OF_A_NAME_AT_AN_ADDRESS), _end(address, AT_AN_ADDRESS)]
         if name_ends := _end(name, OF_A_NAME):
-            # Else whoever knows a name could lock its owner out, by failing from many addresses.
+            # Otherwise anyone who knows a name could lock its owner out by failing from many addresses.
             is_known = AccessLog.objects.filter(
                 username=(credentials or {}).get("username"),
                 ip_address=request.axes_ip_address,  # type: ignore[attr-defined]  # set by axes
@@ -62,7 +62,7 @@ class SignInLimits(AxesDatabaseHandler):
 
 
 def _end(attempts: QuerySet[Any], limit: int) -> datetime | None:
-    """Say when there are fewer failures than the limit again; None: there are now."""
+    """Return when there will be fewer failures than the limit; None: there are now."""
     failures = 0
     newest_first = attempts.order_by("-attempt_time")
     for at, count in newest_first.values_list("attempt_time", "failures_since_start")[:limit]:
@@ -74,7 +74,7 @@ def _end(attempts: QuerySet[Any], limit: int) -> datetime | None:
 
 
 def described(name: str | None, address: str | None, *_: object) -> str:
-    """Name in the log who failed; whatever was typed stays on one line."""
+    """Return the name for the log, on one line whatever was typed."""
     return f"{name!r} from {address}"
 
 
@@ -84,7 +84,7 @@ def _wait_s(request: HttpRequest) -> float | None:
 
 
 class SignInForm(AuthenticationForm):
-    """Unfold's, which says when to try again."""
+    """Unfold's form, with the time to try again."""
 
     def get_invalid_login_error(self) -> ValidationError:
         wait_s = _wait_s(self.request)
@@ -95,7 +95,7 @@ class SignInForm(AuthenticationForm):
 
 
 def refused(request: HttpRequest, page: HttpResponse, _credentials: object) -> HttpResponse:
-    """Answer the page of the form, which says why, with the status that programs understand."""
+    """Answer with the form, which has the reason, and a status that programs understand."""
     page.status_code = 429
     page.headers["Retry-After"] = str(math.ceil(_wait_s(request) or 1))
     return page

@@ -16,10 +16,10 @@ READ_S = 60.0
 
 
 class PatientWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn ships no types
-    """Threads that wait for the rest of a request, but not for ever."""
+    """Threads that wait for the rest of a request, but not forever."""
 
-    def handle(self, conn: Any) -> Any:  # noqa: ANN401 - gunicorn's own
-        """Read a request and answer it; an answer may take as long as it likes."""
+    def handle(self, conn: Any) -> Any:
+        """Read a request and answer it; the answer may take any time."""
         timer = Timer(READ_S, _stop_reading, [conn.sock])
         timer.daemon = True
         timer.start()
@@ -36,4 +36,4 @@ def _stop_reading(connection: socket.socket) -> None:
 
 worker_class = PatientWorker
 threads = 16
-control_socket_disable = True  # nobody asks it, and it would stand in HOME
+control_socket_disable = True  # unused, and it would be created in HOME

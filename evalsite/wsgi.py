@@ -1,4 +1,4 @@
-"""What gunicorn loads."""
+"""The application that gunicorn loads."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -7,16 +7,16 @@ from typing import Any
 from django.core.exceptions import BadRequest
 from django.core.wsgi import get_wsgi_application
 
-os.umask(0o077)  # caches, uploads: what we write is for this user alone
+os.umask(0o077)  # caches, uploads: only this user may read what we write
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "evalsite.settings")
 
 django = get_wsgi_application()
 
 
 class Body:
-    """The body of a request; one that ends early is refused, never taken for a shorter one."""
+    """The body of a request; one that ends early is refused, not read as a shorter one."""
 
-    def __init__(self, stream: Any, length: int) -> None:  # noqa: ANN401 - the server's own
+    def __init__(self, stream: Any, length: int) -> None:
         self._stream = stream
         self._left = length
 
@@ -33,7 +33,7 @@ class Body:
 
     def _counted(self, data: bytes, *, least: int) -> bytes:
         if len(data) < least:
-            msg = "The request ended before its body did."
+            msg = "The request ended before its body was complete."
             raise BadRequest(msg)
         self._left -= len(data)
         return data

@@ -1,10 +1,10 @@
-"""The application that keeps fixtures."""
+"""The application of fixtures."""
 
 from django.apps import AppConfig
 
 
 class FixturesConfig(AppConfig):
-    """Data sets for agents to work on."""
+    """Data sets that agents work on."""
 
     name = "fixtures_app"
     verbose_name = "Test data"

@@ -1,18 +1,18 @@
 """Fixtures and entity types: specs to rows and back.
 
-Saving is idempotent by slug. Rows that keep their name inside the fixture (an entity's ref, a
-chunk's id) stay the same rows; what did not change is not written.
+Saving is idempotent by slug. Rows that keep their name in the fixture (an entity's ref, a chunk's
+id) stay the same rows, and unchanged rows are not written.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from django.db import models, transaction
 from django.utils import timezone
 
-from fixtures_app.json_data import Json
-from fixtures_app.json_schemas import mismatches
+from fixtures_app.ground.json_data import canonical
+from fixtures_app.ground.schemas import schema_misfits
+from fixtures_app.ground.strict_json import Json
 from fixtures_app.models import Entity, EntityType, Fixture, KnowledgeChunk, Relation
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
@@ -20,46 +20,25 @@ Saved = Literal["created", "updated", "unchanged"]
 R = TypeVar("R", bound=models.Model)
 
 BATCH = 500
-# From here on PostgreSQL's JSON gives a whole float back as an integer.
-_LARGE = 1e16
-
-
-def canonical(value: Json) -> str:
-    """Write JSON as the one text that equal content has on every database.
-
-    The order of keys does not count (PostgreSQL keeps none); true is not 1, and 1.0 is not 1.
-    """
-    return json.dumps(_comparable(value), sort_keys=True, ensure_ascii=False)
-
-
-def _comparable(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {key: _comparable(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_comparable(item) for item in value]
-    if isinstance(value, float):
-        # Adding 0.0 makes 0.0 of -0.0, which PostgreSQL does not have.
-        return int(value) if abs(value) >= _LARGE else value + 0.0
-    return value
 
 
 def known_schemas() -> dict[str, dict[str, Json]]:
-    """Give the JSON Schema of every entity type of the site, by slug."""
+    """Return the JSON Schema of every entity type of the site, by slug."""
     return dict(EntityType.objects.order_by("slug").values_list("slug", "schema"))
 
 
 def misfits(
     types: Sequence[EntityTypeSpec], *, besides: Iterable[str] = ()
 ) -> dict[str, list[str]]:
-    """Say which stored entities do not fit new schemas: sentences, by the slug of the type.
+    """Return sentences about stored entities that do not fit new schemas, by the type's slug.
 
-    Fixtures whose slugs are in `besides` are passed over: they are about to be replaced.
+    Fixtures whose slugs are in `besides` are ignored: they are about to be replaced.
     """
     stored = known_schemas()
     changed = {
-        each.slug: each.json_schema
-        for each in types
-        if each.slug in stored and canonical(stored[each.slug]) != canonical(each.json_schema)
+        kind.slug: kind.json_schema
+        for kind in types
+        if kind.slug in stored and canonical(stored[kind.slug]) != canonical(kind.json_schema)
     }
     entities = (
         Entity.objects.filter(type__slug__in=changed)
@@ -67,17 +46,17 @@ def misfits(
         .order_by("fixture__slug", "position")
         .values_list("type__slug", "fixture__slug", "ref", "data")
     )
-    found: dict[str, list[str]] = {}
+    sentences: dict[str, list[str]] = {}
     for kind, fixture, ref, data in entities.iterator(chunk_size=2000):
-        wrong = mismatches(data, changed[kind])
+        wrong = schema_misfits(data, changed[kind])
         if wrong:
-            found.setdefault(kind, []).append(f"{ref!r} of fixture {fixture!r}: {wrong[0]}")
-    return found
+            sentences.setdefault(kind, []).append(f"{ref!r} of fixture {fixture!r}: {wrong[0]}")
+    return sentences
 
 
 @transaction.atomic
 def save_entity_types(specs: Sequence[EntityTypeSpec]) -> dict[str, Saved]:
-    """Write entity types; say by slug what became of each."""
+    """Write entity types, and return what happened to each, by slug."""
     rows = {row.slug: row for row in EntityType.objects.filter(slug__in=[s.slug for s in specs])}
     saved: dict[str, Saved] = {}
     for spec in specs:
@@ -96,7 +75,7 @@ def save_entity_types(specs: Sequence[EntityTypeSpec]) -> dict[str, Saved]:
 
 @transaction.atomic
 def save_fixture(spec: FixtureSpec) -> Saved:
-    """Write a fixture, and the entity types that it declares.
+    """Write a fixture and the entity types that it declares.
 
     Raises:
         ValueError: an entity is of a type that neither the fixture nor the site has.
@@ -139,15 +118,15 @@ def _save_head(fixture: Fixture, spec: FixtureSpec) -> bool:
 
 def _save_entities(fixture: Fixture, spec: FixtureSpec, types: Mapping[str, EntityType]) -> bool:
     wanted = {
-        each.ref: Entity(
+        entity.ref: Entity(
             fixture=fixture,
             position=position,
-            ref=each.ref,
-            type=types[each.type],
-            data=each.data,
-            status=each.status,
+            ref=entity.ref,
+            type=types[entity.type],
+            data=entity.data,
+            status=entity.status,
         )
-        for position, each in enumerate(spec.entities)
+        for position, entity in enumerate(spec.entities)
     }
     stored = {row.ref: row for row in fixture.entities.all()}
     return _sync(Entity, stored, wanted, columns=("position", "type_id", "data", "status"))
@@ -155,35 +134,35 @@ def _save_entities(fixture: Fixture, spec: FixtureSpec, types: Mapping[str, Enti
 
 def _save_chunks(fixture: Fixture, spec: FixtureSpec) -> bool:
     wanted = {
-        each.id: KnowledgeChunk(
+        chunk.id: KnowledgeChunk(
             fixture=fixture,
             position=position,
-            chunk_id=each.id,
-            text=each.text,
-            source=each.source,
-            metadata=each.metadata,
+            chunk_id=chunk.id,
+            text=chunk.text,
+            source=chunk.source,
+            metadata=chunk.metadata,
         )
-        for position, each in enumerate(spec.chunks)
+        for position, chunk in enumerate(spec.chunks)
     }
     stored = {row.chunk_id: row for row in fixture.chunks.all()}
     return _sync(KnowledgeChunk, stored, wanted, columns=("position", "text", "source", "metadata"))
 
 
 def _save_relations(fixture: Fixture, spec: FixtureSpec) -> bool:
-    """Write relations by their position: nothing else tells two of them apart."""
+    """Write relations by their position: nothing else distinguishes them."""
     ids = dict(fixture.entities.values_list("ref", "pk"))
     wanted = {
         position: Relation(
             fixture=fixture,
             position=position,
-            source_id=ids[each.from_],
-            target_id=ids[each.to],
-            type=each.type,
-            metadata=each.metadata,
+            source_id=ids[relation.from_],
+            target_id=ids[relation.to],
+            type=relation.type,
+            metadata=relation.metadata,
         )
-        for position, each in enumerate(spec.relations)
+        for position, relation in enumerate(spec.relations)
     }
-    # Positions typed into a form may repeat; then one row of each is kept.
+    # Positions typed into a form may repeat: only one row of each is kept.
     rows = list(fixture.relations.order_by("position", "pk"))
     stored = {row.position: row for row in reversed(rows)}
     doubles = [row.pk for row in rows if stored[row.position] is not row]
@@ -199,7 +178,7 @@ def _sync(
     *,
     columns: Sequence[str],
 ) -> bool:
-    """Make the stored rows those that are wanted, row by key; say whether anything was written."""
+    """Make the stored rows equal to the wanted ones by key, and return whether any was written."""
     surplus = [row.pk for key, row in stored.items() if key not in wanted]
     new = [row for key, row in wanted.items() if key not in stored]
     changed = []
@@ -227,10 +206,10 @@ def _values(row: models.Model, columns: Sequence[str]) -> str:
 
 
 def fixture_specs(slugs: Iterable[str] | None = None) -> list[FixtureSpec]:
-    """Load fixtures as files would say them, entity types included.
+    """Load fixtures as specs, entity types included.
 
-    Types belong to the whole site, and an agent may create entities of a type that no fixture
-    holds. So each fixture declares the types of its entities, and the first one all that are left.
+    Types belong to the whole site, and an agent may create entities of a type that no fixture has.
+    So each fixture declares the types of its entities, and the first one also all other types.
     """
     rows = Fixture.objects.with_everything().order_by("slug")
     if slugs is not None:

@@ -9,7 +9,7 @@ from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 
 class Importable(models.Model):
-    """What files can hold; the marks tell whether anybody has edited it since its last import."""
+    """A row that files can contain; the marks show whether it was edited after its last import."""
 
     imported_digest = models.CharField(max_length=64, blank=True, default="", editable=False)
     imported_at = models.DateTimeField(null=True, editable=False)
@@ -19,7 +19,7 @@ class Importable(models.Model):
 
 
 class EntityType(Importable):
-    """A kind of entity, with the JSON Schema of its data. Site-wide."""
+    """A type of entity of the whole site, with the JSON Schema of its data."""
 
     slug = models.CharField(max_length=100, unique=True)
     schema = models.JSONField(
@@ -68,7 +68,7 @@ class Fixture(Importable):
         return self.name
 
     def to_spec(self) -> FixtureSpec:
-        """Give the spec; load the row by `with_everything()` first."""
+        """Return the spec of a row that `with_everything()` loaded."""
         return FixtureSpec.model_validate(
             {
                 "name": self.name,
@@ -86,7 +86,7 @@ class Entity(models.Model):
 
     fixture = models.ForeignKey(Fixture, models.CASCADE, related_name="entities")
     position = models.PositiveIntegerField(default=0)
-    ref = models.CharField(max_length=200, help_text="Its name inside this fixture.")
+    ref = models.CharField(max_length=200, help_text="The name in this fixture.")
     type = models.ForeignKey(EntityType, models.PROTECT, related_name="entities")
     data = models.JSONField(default=dict, blank=True)
     status = models.CharField(max_length=200, default="active")

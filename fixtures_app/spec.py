@@ -1,11 +1,8 @@
-"""What a person writes about a fixture, and every way in which it may not hold together.
-
-It knows neither Django nor worlds.
-"""
+"""The specs of fixtures, and what can be wrong between their parts."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -17,40 +14,26 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError
-from pydantic_core.core_schema import ErrorType
+from pydantic_core import InitErrorDetails
 
-from fixtures_app.json_data import Json, Problem, json_problems, shown, suggestion, text_fault
-from fixtures_app.json_schemas import mismatches, schema_problems
+from fixtures_app.ground.json_data import Problem, json_problems, shown, text_fault
+from fixtures_app.ground.schema_problems import schema_problems
+from fixtures_app.ground.schemas import schema_misfits
+from fixtures_app.ground.spec_errors import located, taken_apart
+from fixtures_app.ground.strict_json import Json
+from fixtures_app.ground.words import suggestion
 
 _MOST_HINTS = 20  # difflib is slow
-_BUILT_IN = frozenset(get_args(ErrorType))
 
 
-def _located(title: str, problems: Iterable[Problem]) -> ValidationError:
-    """Make one error of many problems; pydantic puts the place of the validated value before."""
-    return ValidationError.from_exception_data(
-        title,
-        [
-            InitErrorDetails(
-                type=PydanticCustomError("fixture", _literal(problem.message)),
-                loc=problem.loc,
-                input=problem.value,
-            )
-            for problem in problems
-        ],
-    )
-
-
-def _literal(message: str) -> Any:  # noqa: ANN401 - a LiteralString for pydantic
-    # A template is filled in only when a context is given, so braces in a message stay as they are.
-    return message
+def _details(problems: Iterable[Problem]) -> list[InitErrorDetails]:
+    return [located("fixture", problem.message, problem.loc, problem.value) for problem in problems]
 
 
 def _as_json(value: Json) -> Json:
     # Runs before pydantic's own check, which would put type names into the places it reports.
     if problems := list(json_problems(value)):
-        raise _located("JSON", problems)
+        raise ValidationError.from_exception_data("JSON", _details(problems))
     return value
 
 
@@ -62,7 +45,7 @@ def _as_text(value: str) -> str:
 
 def _as_slug(value: str) -> str:
     if not re.fullmatch(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", value):
-        msg = "A slug has lower-case letters, digits and single hyphens, for example class-data."
+        msg = "A slug has lowercase letters, digits and single hyphens, for example class-data."
         raise ValueError(msg)
     return value
 
@@ -75,8 +58,8 @@ def _as_type_slug(value: str) -> str:
 
 
 def _as_schema(schema: dict[str, Json]) -> dict[str, Json]:
-    if problems := list(schema_problems(schema)):
-        raise _located("JSON Schema", problems)
+    if problems := schema_problems(schema):
+        raise ValidationError.from_exception_data("JSON Schema", _details(problems))
     return schema
 
 
@@ -88,22 +71,24 @@ JsonObject = Annotated[dict[str, Any], BeforeValidator(_as_json)]
 
 
 class Spec(BaseModel):
-    """Base of everything that people write about fixtures."""
+    """Base of all specs of fixtures."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, serialize_by_alias=True, defer_build=True
+    )
 
 
 class EntityTypeSpec(Spec):
-    """A kind of entity; the whole site shares it.
+    """A type of entity, shared by the whole site.
 
     The key in files is `schema`; the attribute is `json_schema`, because pydantic owns the other.
     """
 
-    slug: Annotated[TypeSlug, Field(description="How entities name it.")]
+    slug: Annotated[TypeSlug, Field(description="The name that entities use.")]
     json_schema: Annotated[
         JsonObject,
         AfterValidator(_as_schema),
-        Field(alias="schema", description="JSON Schema (2020-12) of the data; {} allows anything."),
+        Field(alias="schema", description="JSON Schema (2020-12) of the data. {} allows anything."),
     ]
 
 
@@ -113,9 +98,7 @@ class EntitySpec(Spec):
     ref: Annotated[Name, Field(description="Its name in this file, and its id for agents.")]
     type: Annotated[Name, Field(description="Slug of an entity type.")]
     data: Annotated[JsonObject, Field(description="Must fit the JSON Schema of its type.")]
-    status: Annotated[Name, Field(description="A word of your own, for example archived.")] = (
-        "active"
-    )
+    status: Annotated[Name, Field(description="Any word, for example archived.")] = "active"
 
 
 class RelationSpec(Spec):
@@ -124,27 +107,29 @@ class RelationSpec(Spec):
     from_: Annotated[Name, Field(alias="from", description="Ref of an entity.")]
     to: Annotated[Name, Field(description="Ref of an entity.")]
     type: Annotated[Name, Field(description="What the link means, for example teaches.")]
-    metadata: JsonObject = Field(default_factory=dict, description="More about the link.")
+    metadata: JsonObject = Field(default_factory=dict, description="Notes about the link.")
 
 
 class ChunkSpec(Spec):
     """A piece of knowledge that agents find by searching."""
 
-    id: Annotated[Name, Field(description="What `chunks_fetched` names.")]
+    id: Annotated[Name, Field(description="The name that `chunks_fetched` uses.")]
     text: Annotated[
-        str, Field(min_length=1, description="What agents find and read."), AfterValidator(_as_text)
+        str,
+        Field(min_length=1, description="The text that agents find and read."),
+        AfterValidator(_as_text),
     ]
     source: Annotated[Text, Field(description="Where it comes from.")] = ""
-    metadata: JsonObject = Field(default_factory=dict, description="More about the text.")
+    metadata: JsonObject = Field(default_factory=dict, description="Notes about the text.")
 
 
 class FixtureSpec(Spec):
     """A data set: entities, their relations, and chunks of knowledge."""
 
     name: Annotated[Name, Field(description="Name shown to people.")]
-    slug: Annotated[Slug, Field(description="How suites name it.")]
+    slug: Annotated[Slug, Field(description="The name that suites use.")]
     description: Annotated[Text, Field(description="For people.")] = ""
-    entities: Annotated[list[EntitySpec], Field(description="What exists; may be empty.")]
+    entities: Annotated[list[EntitySpec], Field(description="What exists. May be empty.")]
     relations: list[RelationSpec] = Field(
         default_factory=list, description="Links between entities of this file."
     )
@@ -152,24 +137,22 @@ class FixtureSpec(Spec):
         default_factory=list, description="What `knowledge.search` can find."
     )
     entity_types: list[EntityTypeSpec] = Field(
-        default_factory=list, description="Types declared here; the whole site shares them."
+        default_factory=list, description="Types declared here. The whole site shares them."
     )
 
     @model_validator(mode="wrap")
     @classmethod
     def _holds_together(cls, written: Json, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Report what is wrong between the parts beside what is wrong in each, in one error."""
+        """Report errors between the parts together with errors inside them."""
         try:
             fixture = handler(written)
         except ValidationError as error:
-            details = [_detail(each) for each in error.errors(include_url=False)]
-            # Faulty parts are passed over here: their own errors are in `details`.
-            found = _cross_problems(written) if isinstance(written, Mapping) else []
-            if found:
-                details += [_detail(each) for each in _located(cls.__name__, found).errors()]
+            # Faulty parts are passed over here: their own errors are in `error`.
+            problems = _cross_problems(written) if isinstance(written, Mapping) else []
+            details = [*taken_apart(error), *_details(problems)]
             raise ValidationError.from_exception_data(cls.__name__, details) from None
-        if found := _cross_problems(fixture.model_dump()):
-            raise _located(cls.__name__, found)
+        if problems := _cross_problems(fixture.model_dump()):
+            raise ValidationError.from_exception_data(cls.__name__, _details(problems))
         return fixture
 
 
@@ -179,13 +162,12 @@ def check_entities(
     *,
     hidden: Collection[str] = (),
 ) -> list[Problem]:
-    """Find entities of unknown type, or with data off their type's schema.
+    """Return the entities of unknown type, or with data that does not fit their type.
 
-    `schemas` are the JSON Schemas of the site's entity types by slug; those that the fixture
-    declares itself are known anyway. No message names a type that is `hidden`, nor says what its
-    schema asks for.
+    `schemas` are the JSON Schemas of the site's entity types by slug. Those that the fixture
+    declares are added. No message names a `hidden` type or quotes its schema.
     """
-    declared = {each.slug: each.json_schema for each in fixture.entity_types}
+    declared = {kind.slug: kind.json_schema for kind in fixture.entity_types}
     known = {**schemas, **declared}
     return [
         problem
@@ -202,11 +184,11 @@ def _entity_problems(
     hidden: Collection[str] = (),
 ) -> Iterator[Problem]:
     if kind not in schemas:
-        near = suggestion(kind, [each for each in schemas if each not in hidden])
+        near = suggestion(kind, [slug for slug in schemas if slug not in hidden])
         message = f"Unknown entity type {shown(kind)}.{near}"
         yield Problem(("entities", position, "type"), message, kind)
         return
-    off = mismatches(data, schemas[kind])
+    off = schema_misfits(data, schemas[kind], whole="the data")
     if kind in hidden:
         off = off[:1]
     for mismatch in off:
@@ -215,18 +197,8 @@ def _entity_problems(
         yield Problem(("entities", position, "data"), message, data)
 
 
-def _detail(error: Any) -> InitErrorDetails:  # noqa: ANN401 - ErrorDetails of pydantic
-    """Make an error that was raised ready to be raised again beside others."""
-    kind: str | PydanticCustomError = error["type"]
-    if kind not in _BUILT_IN:
-        kind = PydanticCustomError(error["type"], _literal(error["msg"]))
-    return InitErrorDetails(
-        type=kind, loc=error["loc"], input=error["input"], ctx=error.get("ctx", {})
-    )
-
-
 def _cross_problems(fixture: Mapping[str, Json]) -> list[Problem]:
-    """Compare the parts of a fixture with each other; unreadable parts are passed over."""
+    """Compare the parts of a fixture with each other, without the unreadable ones."""
     entities = _rows(fixture, "entities")
     problems = [
         *_repeated("entities", "ref", entities),
@@ -244,7 +216,7 @@ def _cross_problems(fixture: Mapping[str, Json]) -> list[Problem]:
     for position, row in entities:
         kind, data = row.get("type"), row.get("data")
         if not isinstance(kind, str) or kind not in schemas:
-            continue  # a type of the whole site; check_entities sees to it
+            continue  # a type of the site: check_entities checks it
         if isinstance(data, dict) and not any(json_problems(data)):
             problems += _entity_problems(position, kind, data, schemas)
     return problems
@@ -266,7 +238,7 @@ def _dangling(
 
 
 def _rows(fixture: Mapping[str, Json], key: str) -> Sequence[tuple[int, Mapping[str, Json]]]:
-    """Give the readable entries of a list, with their positions."""
+    """Return the readable entries of a list with their positions."""
     value = fixture.get(key)
     rows = enumerate(value) if isinstance(value, list) else ()
     plain = (
@@ -292,7 +264,5 @@ def _repeated(
 
 def _is_sound(schema: Json) -> bool:
     return (
-        isinstance(schema, dict)
-        and not any(json_problems(schema))
-        and not any(schema_problems(schema))
+        isinstance(schema, dict) and not any(json_problems(schema)) and not schema_problems(schema)
     )

@@ -1,16 +1,17 @@
 """The tools through which an agent reads and changes a world.
 
-A tool is a row of TOOLS. `open_world` gives the object that the engine works with: it checks the
-arguments, does what was asked, and answers a call that makes no sense with an error that says how
-to call instead.
+A tool is a row of TOOLS. `open_world` returns what the engine works with: it checks the arguments,
+runs the tool, and answers an invalid call with an error that explains how to call it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from fixtures_app.json_data import Json, json_problems, shown, suggestion
-from fixtures_app.json_schemas import mismatches
+from fixtures_app.ground.json_data import json_problems, shown
+from fixtures_app.ground.schemas import schema_misfits
+from fixtures_app.ground.strict_json import Json
+from fixtures_app.ground.words import suggestion
 from fixtures_app.spec import FixtureSpec
 from fixtures_app.world import ACTIVE, RefusedError, Row, World
 
@@ -19,10 +20,10 @@ MAX_LIMIT = 200
 
 @dataclass(frozen=True, slots=True)
 class WorldTool:
-    """A tool as models see it, and what it does.
+    """A tool: how models see it, and what it does.
 
     `parameters` is a JSON Schema. `retrieval` names the key of the result that lists fetched
-    chunks, if any. `run` gets arguments that fit the schema and may raise RefusedError.
+    chunks, if any. `run` receives arguments that fit the schema and may raise RefusedError.
     """
 
     name: str
@@ -33,7 +34,7 @@ class WorldTool:
 
 
 class ToolWorld:
-    """A world behind its tools, and nothing else: what one execution gets."""
+    """A world as one execution sees it: through its tools only."""
 
     tools: Mapping[str, WorldTool]
 
@@ -43,32 +44,32 @@ class ToolWorld:
 
     @property
     def journal(self) -> Sequence[Row]:
-        """Each change as it happened; see `World.journal`."""
+        """Every change in order; see `World.journal`."""
         return self._world.journal
 
     @property
     def change_count(self) -> int:
-        """How many changes there were."""
+        """Number of changes."""
         return self._world.change_count
 
     def call(self, name: str, args: Mapping[str, Json]) -> Row:
-        """Use a tool; a call that cannot be done gives `{"error": {"code", "message"}}`."""
+        """Call a tool; a refused call returns `{"error": {"code", "message"}}`."""
         self._world.begin_step(name)
         try:
             tool = self.tools.get(name)
             if tool is None:
-                message = f"No tool is named {shown(name)}.{suggestion(str(name), self.tools)}"
+                message = f"There is no tool {shown(name)}.{suggestion(str(name), self.tools)}"
                 raise RefusedError("unknown_tool", message)  # noqa: TRY301 - one shape of error
             return tool.run(self._world, _checked(tool, args))
         except RefusedError as refusal:
             return {"error": {"code": refusal.code, "message": str(refusal)}}
 
     def changes(self) -> Row:
-        """Give the difference between before and now; see `World.changes`."""
+        """Return the difference since the start; see `World.changes`."""
         return self._world.changes()
 
     def opened(self) -> dict[str, list[Row]]:
-        """Give entities and relations as they were at first; see `World.opened`."""
+        """Return the entities and relations at the start; see `World.opened`."""
         return self._world.opened()
 
 
@@ -78,31 +79,27 @@ def open_world(
     *,
     clock: str,
 ) -> ToolWorld:
-    """Open a private world with everything that the fixtures hold.
+    """Open a private world with the contents of the fixtures.
 
-    `entity_types` are JSON Schemas by slug and go before what a fixture declares itself; `clock`
-    is the time of the case in ISO 8601.
+    `entity_types` are JSON Schemas by slug and override the types that fixtures declare. `clock` is
+    the time of the case in ISO 8601.
 
     Raises:
-        ValueError: a fixture is given twice, or an entity's type is not known.
+        ValueError: a fixture is listed twice, or an entity's type is unknown.
     """
     return ToolWorld(World(fixtures, entity_types, clock=clock))
 
 
 def _checked(tool: WorldTool, args: Mapping[str, Json]) -> Row:
     given: Json = dict(args) if isinstance(args, Mapping) else args
-    faults = [_placed(problem.loc, problem.message) for problem in json_problems(given)]
-    # Only JSON can be held against a schema.
-    faults = faults or mismatches(given, tool.parameters)
+    faults = [str(problem) for problem in json_problems(given)]
+    # Only JSON can be checked against a schema.
+    faults = faults or schema_misfits(given, tool.parameters, whole="what was passed")
     if faults:
         message = f"Wrong arguments for {tool.name}: {' '.join(faults)}"
         raise RefusedError("invalid_arguments", message)
     checked: Row = given
     return checked
-
-
-def _placed(loc: tuple[str | int, ...], message: str) -> str:
-    return f"{'.'.join(map(str, loc))}: {message}" if loc else message
 
 
 def _query(world: World, args: Row) -> Row:
@@ -135,8 +132,8 @@ def _delete(world: World, args: Row) -> Row:
 
 
 def _list_relations(world: World, args: Row) -> Row:
-    found = world.relations(from_=args.get("from"), to=args.get("to"), kind=args.get("type"))
-    return {"relations": found}
+    relations = world.relations(from_=args.get("from"), to=args.get("to"), kind=args.get("type"))
+    return {"relations": relations}
 
 
 def _create_relation(world: World, args: Row) -> Row:
@@ -177,7 +174,7 @@ def _limit(default: int) -> Row:
         "minimum": 1,
         "maximum": MAX_LIMIT,
         "default": default,
-        "description": "How many to return at most.",
+        "description": "Maximum number of results.",
     }
 
 
@@ -195,12 +192,12 @@ _ALL = (
             filters=_object(
                 "Fields and the values that they must equal: a field of the data, a dotted path"
                 " into it (address.city, items.0.name), or status. data.status is the field of"
-                " that name. A field that is missing equals nothing, not even null."
+                " that name. A missing field equals nothing, not even null."
             ),
             text={
                 "type": "string",
-                "description": "Text that the id or any value of the data must contain, in upper"
-                " or lower case.",
+                "description": "Text that the id or any value of the data must contain. Case is"
+                " ignored.",
             },
             limit=_limit(50),
             offset={
@@ -226,21 +223,21 @@ _ALL = (
         _parameters(
             ["type", "data"],
             type=_TYPE,
-            data=_object("The data; it must fit the entity type."),
-            status=_text("Status of the entity; active unless given."),
+            data=_object("The data. It must fit the entity type."),
+            status=_text("Status of the entity. The default is active."),
         ),
         None,
         _create,
     ),
     WorldTool(
         "entity.update",
-        "Change an entity. Returns it as it is then.",
+        "Change an entity. Returns the changed entity.",
         _parameters(
             ["id"],
             id=_ENTITY_ID,
             data=_object(
                 "Fields to set (JSON merge patch): objects are merged, null removes a field,"
-                " fields that are not named stay."
+                " other fields stay."
             ),
             status=_text("New status."),
         ),
@@ -256,7 +253,7 @@ _ALL = (
     ),
     WorldTool(
         "relation.list",
-        "List relations (id, from, to, type, metadata); without arguments, all of them.",
+        "List relations (id, from, to, type, metadata). Without arguments, lists all of them.",
         _parameters(
             from_=_text("Id of the entity that they start from."),
             to=_text("Id of the entity that they lead to."),
@@ -273,7 +270,7 @@ _ALL = (
             from_=_text("Id of the entity that it starts from."),
             to=_text("Id of the entity that it leads to."),
             type=_text("Type of the relation."),
-            metadata=_object("Anything worth noting about the link."),
+            metadata=_object("Notes about the link."),
         ),
         None,
         _create_relation,
@@ -289,7 +286,7 @@ _ALL = (
         "knowledge.search",
         "Search the knowledge base. Returns the chunks (id, text, source, score) that share words"
         " with the query, best first.",
-        _parameters(["query"], query=_text("Words to look for."), limit=_limit(5)),
+        _parameters(["query"], query=_text("Words to search for."), limit=_limit(5)),
         "chunks",
         _search,
     ),

@@ -3,8 +3,8 @@
 An entity is `{"id", "type", "status", "data"}`, a relation `{"id", "from", "to", "type",
 "metadata"}`, everywhere: in results, in the journal and in the difference at the end.
 
-Opening is cheap because nothing is copied then. The rows inside are shared with the fixture and
-never changed in place: a write puts a new row in, and whatever leaves the world is a copy.
+Opening a world is cheap because nothing is copied. Its rows are shared with the fixture and never
+changed in place: a write adds a new row, and whatever leaves the world is a copy.
 """
 
 import math
@@ -15,8 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from fixtures_app.json_data import Json, json_problems, shown, suggestion
-from fixtures_app.json_schemas import mismatches
+from fixtures_app.ground.json_data import json_problems, shown
+from fixtures_app.ground.schemas import schema_misfits
+from fixtures_app.ground.strict_json import Json
+from fixtures_app.ground.words import suggestion
 from fixtures_app.spec import FixtureSpec
 
 Row = dict[str, Any]
@@ -25,7 +27,7 @@ ACTIVE = "active"
 
 
 class RefusedError(Exception):
-    """The world cannot do what was asked; `code` is for programs, the message for models."""
+    """A request that the world refuses; `code` is for programs, the message for models."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -35,11 +37,11 @@ class RefusedError(Exception):
 class World:
     """Entities, relations and knowledge of one execution.
 
-    A seeded entity's id is its ref, prefixed `<fixture>:` where fixtures share it; one made later
-    is `<type>-<n>`. Relations are `relation-<n>`. Ids are never used twice.
+    The id of a seeded entity is its ref, with the prefix `<fixture>:` if fixtures share it. An
+    entity made later is `<type>-<n>`. Relations are `relation-<n>`. Ids are never used twice.
 
     Raises:
-        ValueError: a fixture is given twice, or an entity's type is not known.
+        ValueError: a fixture is listed twice, or an entity's type is unknown.
     """
 
     def __init__(
@@ -51,8 +53,12 @@ class World:
     ) -> None:
         self.clock = clock
         self._types = _known_types(fixtures, entity_types)
-        entity_ids = _ids([(f.slug, entity.ref) for f in fixtures for entity in f.entities])
-        chunk_ids = _ids([(f.slug, chunk.id) for f in fixtures for chunk in f.chunks])
+        entity_ids = _ids(
+            [(fixture.slug, entity.ref) for fixture in fixtures for entity in fixture.entities]
+        )
+        chunk_ids = _ids(
+            [(fixture.slug, chunk.id) for fixture in fixtures for chunk in fixture.chunks]
+        )
         self._seeded: dict[str, Row] = {}
         self._seeded_relations: dict[str, Row] = {}
         self._chunks: dict[str, tuple[str, str]] = {}
@@ -91,11 +97,11 @@ class World:
 
     @property
     def change_count(self) -> int:
-        """How long the journal is; cheaper than to read it."""
+        """Number of changes; cheaper than reading the journal."""
         return len(self._journal)
 
     def begin_step(self, tool: str) -> None:
-        """Count a tool call; the changes that follow are journaled as its own."""
+        """Count a tool call; the journal attributes the next changes to it."""
         self._step += 1
         self._tool = tool
 
@@ -108,20 +114,20 @@ class World:
         limit: int = 50,
         offset: int = 0,
     ) -> tuple[list[Row], int]:
-        """Give a page of the entities of a type that match, oldest first, and how many do."""
+        """Return a page of the matching entities of a type, oldest first, and their number."""
         self._require_type(kind)
         needle = text.casefold()
-        found = [
+        matching = [
             row
             for row in self._entities.values()
             if row["type"] == kind
             and all(_has(row, path, value) for path, value in (filters or {}).items())
             and (not needle or _mentions([row["id"], row["data"]], needle))
         ]
-        return copied(found[offset : offset + limit]), len(found)
+        return copied(matching[offset : offset + limit]), len(matching)
 
     def entity(self, id_: str) -> Row:
-        """Give an entity."""
+        """Return an entity."""
         row: Row = copied(self._entity(id_))
         return row
 
@@ -148,33 +154,33 @@ class World:
         return self.entity(id_)
 
     def delete_entity(self, id_: str) -> list[str]:
-        """Remove an entity and its relations; give the ids of these."""
-        row = self._entity(id_)
-        cut = [each["id"] for each in self._relations.values() if id_ in (each["from"], each["to"])]
+        """Remove an entity and its relations, and return their ids."""
+        entity = self._entity(id_)
+        cut = [row["id"] for row in self._relations.values() if id_ in (row["from"], row["to"])]
         for relation_id in cut:
             self.delete_relation(relation_id)
         del self._entities[id_]
         self._deleted.add(id_)
-        self._record("delete", row, None)
+        self._record("delete", entity, None)
         return cut
 
     def relations(
         self, *, from_: str | None = None, to: str | None = None, kind: str | None = None
     ) -> list[Row]:
-        """Give the relations that match, oldest first."""
+        """Return the matching relations, oldest first."""
         for id_ in (from_, to):
             if id_ is not None:
                 self._entity(id_)
         wanted = {"from": from_, "to": to, "type": kind}
         asked = {key: value for key, value in wanted.items() if value is not None}
-        found: list[Row] = copied(
+        matching: list[Row] = copied(
             [
                 row
                 for row in self._relations.values()
                 if all(row[key] == value for key, value in asked.items())
             ]
         )
-        return found
+        return matching
 
     def create_relation(
         self, from_: str, to: str, kind: str, *, metadata: Row | None = None
@@ -182,7 +188,7 @@ class World:
         """Link two entities that exist."""
         for end, id_ in (("from", from_), ("to", to)):
             if id_ not in self._entities:
-                message = f"The relation would dangle: {end} {self._absent('entity', id_)}"
+                message = f"A relation needs two entities: {end} {self._absent('entity', id_)}"
                 raise RefusedError("dangling_relation", message)
         _require_json(metadata or {})
         row = {
@@ -207,7 +213,7 @@ class World:
         self._record("unlink", row, None)
 
     def search(self, query: str, *, limit: int = 5) -> list[Row]:
-        """Rank the chunks that share a word with the query by BM25; ties stand by id."""
+        """Rank the chunks that share a word with the query by BM25, and then by id."""
         index = _indexed(tuple(text for text, _ in self._chunks.values()))
         ids = list(self._chunks)
         ranked = sorted(
@@ -225,9 +231,9 @@ class World:
         ]
 
     def changes(self) -> Row:
-        """Give the difference between the world as it was opened and as it is now.
+        """Return the difference between the world at the start and now.
 
-        Lists in a stable order (as seeded, then as made); what came to nothing is left out.
+        Lists have a stable order (seeded rows first). Changes that were undone are left out.
         """
         updated = [
             {"id": id_, "type": before["type"], "before": before, "after": after}
@@ -246,7 +252,7 @@ class World:
         return difference
 
     def opened(self) -> dict[str, list[Row]]:
-        """Give the entities and relations as they were when the world was opened."""
+        """Return the entities and relations at the start."""
         return {
             "entities": copied(list(self._seeded.values())),
             "relations": copied(list(self._seeded_relations.values())),
@@ -271,8 +277,8 @@ class World:
 
     def _require_fit(self, kind: str, data: Row) -> None:
         _require_json(data)
-        if found := mismatches(data, self._types[kind]):
-            message = f"The data does not fit entity type {kind!r}: {' '.join(found)}"
+        if problems := schema_misfits(data, self._types[kind], whole="the data"):
+            message = f"The data does not fit entity type {kind!r}: {' '.join(problems)}"
             raise RefusedError("invalid_data", message)
 
     def _new_id(self, stem: str, *, among: Mapping[str, Row] | None = None) -> str:
@@ -322,7 +328,7 @@ def same_json(left: Json, right: Json) -> bool:
 
 
 def merge_patch(target: Json, patch: Json) -> Json:
-    """Apply a JSON merge patch and give the result as a copy.
+    """Return a copy with a JSON merge patch applied.
 
     Source: RFC 7396, section 2.
     """
@@ -340,11 +346,11 @@ def merge_patch(target: Json, patch: Json) -> Json:
 def _known_types(
     fixtures: Sequence[FixtureSpec], entity_types: Mapping[str, Mapping[str, Json]]
 ) -> dict[str, Mapping[str, Json]]:
-    declared = {each.slug: each.json_schema for f in fixtures for each in f.entity_types}
+    declared = {kind.slug: kind.json_schema for f in fixtures for kind in f.entity_types}
     known = {**declared, **entity_types}
     slugs = [fixture.slug for fixture in fixtures]
     if len(set(slugs)) < len(slugs):
-        msg = f"A fixture is given twice: {', '.join(slugs)}."
+        msg = f"A fixture is listed twice: {', '.join(slugs)}."
         raise ValueError(msg)
     for fixture in fixtures:
         for kind in dict.fromkeys(entity.type for entity in fixture.entities):
@@ -355,9 +361,9 @@ def _known_types(
 
 
 def _ids(names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Give each (fixture, name) the name as its id, or `fixture:name` where two would be equal."""
+    """Return the id of each (fixture, name): the name, or `fixture:name` if others have it too."""
     ids = {key: key[1] for key in names}
-    # Again while a prefix makes a new double: `a:b` may also be written as such.
+    # Repeated, because a name may already be written as `a:b`.
     while len(set(ids.values())) < len(ids):
         count = Counter(ids.values())
         ids = {key: ":".join(key) if count[id_] > 1 else id_ for key, id_ in ids.items()}
@@ -370,10 +376,7 @@ def _only_in(rows: Mapping[str, Row], others: Mapping[str, Row]) -> list[Row]:
 
 def _require_json(value: Row) -> None:
     for problem in json_problems(value):
-        where = ".".join(map(str, problem.loc))
-        raise RefusedError(
-            "invalid_data", f"{where}: {problem.message}" if where else problem.message
-        )
+        raise RefusedError("invalid_data", str(problem))
 
 
 _MISSING = object()
@@ -382,14 +385,14 @@ _MISSING = object()
 def _has(row: Row, path: str, value: Json) -> bool:
     if path == "status":
         return same_json(row["status"], value)
-    found = _at(row["data"], path)
-    if found is _MISSING and path.startswith("data."):
-        found = _at(row["data"], path.removeprefix("data."))
-    return found is not _MISSING and same_json(found, value)
+    actual = _at(row["data"], path)
+    if actual is _MISSING and path.startswith("data."):
+        actual = _at(row["data"], path.removeprefix("data."))
+    return actual is not _MISSING and same_json(actual, value)
 
 
 def _at(data: Json, path: str) -> Json:
-    """Follow a dotted path; a key that has the dots in itself goes first."""
+    """Follow a dotted path; a key that itself has dots comes first."""
     if isinstance(data, dict) and path in data:
         return data[path]
     head, dot, rest = path.partition(".")
@@ -434,9 +437,9 @@ def _indexed(texts: tuple[str, ...]) -> Callable[[str], dict[int, float]]:
     def scores(query: str) -> dict[int, float]:
         total: defaultdict[int, float] = defaultdict(float)
         for word in dict.fromkeys(_words(query)):
-            found = postings.get(word, [])
-            rarity = math.log(1 + (len(texts) - len(found) + 0.5) / (len(found) + 0.5))
-            for position, count in found:
+            hits = postings.get(word, [])
+            rarity = math.log(1 + (len(texts) - len(hits) + 0.5) / (len(hits) + 0.5))
+            for position, count in hits:
                 norm = 1 - length_weight + length_weight * lengths[position] / mean_length
                 total[position] += rarity * count * (saturation + 1) / (count + saturation * norm)
         return dict(total)

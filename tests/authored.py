@@ -32,7 +32,7 @@ def write_suite(
 
 
 def a_case(name: str = "Where is it", **changes: Any) -> dict[str, Any]:
-    """Give a case with one turn and one check."""
+    """Return a case with one turn and one check."""
     turn = {"user": "Where is my order?", "assertions": [CONTAINS]}
     return {"name": name, "turns": [turn]} | changes
 
@@ -43,7 +43,7 @@ def write_case(**changes: Any) -> Case:
 
 
 def client_who_may(*codenames: str, name: str = "writer") -> Client:
-    """Give a client of a person with these permissions alone."""
+    """Return a client of a person with these permissions alone."""
     user = User.objects.create_user(name, password="secret", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
     client = Client()

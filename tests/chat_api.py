@@ -44,7 +44,7 @@ class Vectors:
 
 
 def last_said(request: Json) -> str:
-    """Give the text of the last user message."""
+    """Return the text of the last user message."""
     users = [each["content"] for each in request["messages"] if each["role"] == "user"]
     content = users[-1] if users else ""
     if isinstance(content, str):
@@ -53,7 +53,7 @@ def last_said(request: Json) -> str:
 
 
 def tool_messages(request: Json) -> list[Json]:
-    """Give the tool results that the last messages bring."""
+    """Return the tool results that the last messages bring."""
     results: list[Json] = []
     for message in reversed(request["messages"]):
         if message["role"] != "tool":
@@ -285,7 +285,7 @@ def token_json(token: str, request: Json) -> Json:
 
 
 def to_chunks(completion: Json, request: Json) -> Iterator[Json]:
-    """Give the chunks by which a stream brings a reply."""
+    """Return the chunks by which a stream brings a reply."""
     (choice,) = completion["choices"]
     head = {name: completion[name] for name in ("id", "created", "model", "service_tier")}
     head["object"] = "chat.completion.chunk"

@@ -111,7 +111,7 @@ def _chromium() -> str | None:
 
 
 def _reasons_to_leave_out() -> dict[str, str]:
-    """Give the marks whose tests cannot run here, each with the reason."""
+    """Return the marks whose tests cannot run here, each with the reason."""
     reasons = {}
     if _chromium() is None:
         reasons["browser"] = f"no Chromium found (tried {', '.join(CHROMIUMS)})"

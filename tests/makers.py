@@ -129,7 +129,7 @@ def end_run(run: Run, *, gates: Mapping[str, float] | None = None) -> Run:
             Verdict(row.verdict) if row.verdict else None,
             row.score,
             tuple(row.turn_ms),
-            row.cost_usd,
+            row.agent_cost_usd,
             row.judge_cost_usd,
         )
         for row in run.executions.order_by("position", "trial")
@@ -208,8 +208,8 @@ def _moment(seconds: float = 0.0) -> datetime:
 
 def _measured(trial: Trial, *, passed: bool) -> dict[str, Any]:
     return {
-        "prompt_tokens": trial.usage.prompt_tokens,
-        "response_tokens": trial.usage.response_tokens,
+        "agent_prompt_tokens": trial.usage.prompt_tokens,
+        "agent_response_tokens": trial.usage.response_tokens,
         "time_ms": trial.time_ms,
         "tool_calls": len(trial.tool_calls),
         "turn_ms": [turn.latency_ms for turn in trial.turns],
@@ -236,7 +236,7 @@ def make_trial(
     failure: Failure | None = None,
     **changes: Any,
 ) -> Trial:
-    """Give a Trial of equal turns, each answered once; `calls` are made in each."""
+    """Return a Trial of equal turns, each answered once; `calls` are made in each."""
     said = [Message("assistant", "", tuple(calls))] if calls else []
     records = tuple(
         TurnRecord(
@@ -257,7 +257,7 @@ def make_trial(
 
 
 def failed_trial(message: str, *, cause: Cause = Cause.HARNESS, planned_turns: int = 1) -> Trial:
-    """Give the Trial of a conversation in which nothing was said."""
+    """Return the Trial of a conversation in which nothing was said."""
     return Trial(
         case="A case",
         number=1,
@@ -268,7 +268,7 @@ def failed_trial(message: str, *, cause: Cause = Cause.HARNESS, planned_turns: i
 
 
 def make_grade(turn: int | None = 1, **changes: Any) -> GradeResult:
-    """Give a grade, not yet saved: a passed check of the reply's text unless told otherwise."""
+    """Return a grade, not yet saved: a passed check of the reply's text unless told otherwise."""
     columns = {
         "family": "text",
         "type": "contains",

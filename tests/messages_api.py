@@ -100,13 +100,13 @@ class Failure:
 
 
 def last_text(request: Json) -> str:
-    """Give the text of the last message, without tool results."""
+    """Return the text of the last message, without tool results."""
     content = request["messages"][-1]["content"]
     return "\n".join(block["text"] for block in _blocks(content) if block["type"] == "text")
 
 
 def tool_results(request: Json) -> list[Json]:
-    """Give the tool results that the last message brings."""
+    """Return the tool results that the last message brings."""
     content = request["messages"][-1]["content"]
     return [block for block in _blocks(content) if block["type"] == "tool_result"]
 
@@ -307,7 +307,7 @@ def to_message(
 
 
 def to_events(message: Json) -> Iterator[Json]:
-    """Give the events by which a stream brings a message."""
+    """Return the events by which a stream brings a message."""
     usage = message["usage"]
     empty: Json = {"content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
     yield {"type": "message_start", "message": {**message, **empty}}

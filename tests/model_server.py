@@ -121,7 +121,7 @@ class Dialect:
         return headers.get("x-api-key") or _bearer(headers)
 
     def refusal(self, received: "Received", refuses: frozenset[str]) -> Failure | None:
-        """Give what the real API would answer to a request that it cannot accept."""
+        """Return what the real API would answer to a request that it cannot accept."""
         if "anthropic-version" not in received.headers:
             return Failure(400, message="anthropic-version: header is required")
         for name in SAMPLING:
@@ -136,12 +136,12 @@ class Dialect:
         return messages_api.to_message(answer, model=model, new_id=owner.new_id, sign=owner.sign)
 
     def events(self, whole: Json, request: Json) -> Iterator[tuple[str | None, Json]]:
-        """Give the events of a stream, with their names."""
+        """Return the events of a stream, with their names."""
         for event in messages_api.to_events(whole):
             yield event["type"], event
 
     def beginnings(self, request: Json) -> prompt_cache.Beginnings | None:
-        """Give what the API remembers of a request; None: nobody counts that here."""
+        """Return what the API remembers of a request; None: nobody counts that here."""
         return prompt_cache.of_messages(request)
 
     def is_speech(self, event: Json) -> bool:

@@ -40,7 +40,7 @@ class PromptCache:
         self._lock = threading.Lock()
 
     def counted(self, reply: Reply, begun: Beginnings) -> Reply:
-        """Give a reply with the tokens of its request."""
+        """Return a reply with the tokens of its request."""
         with self._lock:
             return (
                 _marked(reply, begun, self._kept)

@@ -23,7 +23,7 @@ _STATUS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
 def outputs(request: Json) -> list[Json]:
-    """Give the tool results that the last items bring."""
+    """Return the tool results that the last items bring."""
     results: list[Json] = []
     for item in reversed(request["input"]):
         if item.get("type") != "function_call_output":
@@ -146,7 +146,7 @@ def to_response(
 
 
 def to_events(response: Json) -> Iterator[Json]:
-    """Give the events by which a stream brings a response."""
+    """Return the events by which a stream brings a response."""
     begun = {**response, "status": "in_progress", "output": [], "usage": None}
     events: list[Json] = [{"type": "response.created", "response": begun}]
     for index, item in enumerate(response["output"]):

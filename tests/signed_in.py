@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 
 
 def sign_in(page: Page, live_server: LiveServer, user: User) -> None:
-    """Give the browser a session of the user."""
+    """Return the browser a session of the user."""
     client = Client()
     client.force_login(user)
     cookie = client.cookies["sessionid"].value

@@ -18,6 +18,7 @@ SOURCES = ("evalsite", "evals_app", "fixtures_app")
 TOP_LEVEL = {
     # folders
     ".ci",
+    ".github",
     "benchmarks",
     "docs",
     "evals_app",
@@ -27,7 +28,9 @@ TOP_LEVEL = {
     "templates",
     "tests",
     # files
+    ".editorconfig",
     ".gitignore",
+    ".pre-commit-config.yaml",
     "ARCHITECTURE.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",

@@ -10,14 +10,6 @@ import yaml
 from django.core.management import get_commands, load_command_class
 from drf_spectacular.generators import SchemaGenerator
 
-from evals_app.api.shapes import (
-    CaseResultShape,
-    ExecutionDetailsShape,
-    GateShape,
-    LimitShape,
-    RunDetailsShape,
-    Shape,
-)
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.outside import Outside
 from evals_app.engine.agents.reply import _KEYS as REPLY_KEYS
@@ -26,9 +18,21 @@ from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.trial import Message, Usage
 from evals_app.formats import DIALECTS, Known, SourceFile, read_files
+from evals_app.reports.answers import (
+    Answer,
+    CaseResult,
+    ExecutionDetails,
+    Gate,
+    Limit,
+    RunDetails,
+)
 from tests.agent_server import Asked, Sent, WebServer
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = DOCS.parent
+PAGES = {
+    page.relative_to(ROOT).as_posix(): page for page in (*DOCS.glob("*.md"), *ROOT.glob("*.md"))
+}
 OURS = ("evals_app", "fixtures_app", "evalsite")
 # Every command of Django has them.
 SHARED = {
@@ -63,7 +67,7 @@ def endpoints() -> dict[str, Any]:
 
 
 def section(command: str) -> str:
-    """Give the part of docs/commands.md that is about a command."""
+    """Return the part of docs/commands.md that is about a command."""
     found = re.search(
         rf"(?ms)^## `manage\.py {command}[ `].*?(?=^## |\Z)", (DOCS / "commands.md").read_text()
     )
@@ -97,14 +101,12 @@ def test_every_filter_and_option_of_an_endpoint_is_documented() -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize(
-    "shape", [RunDetailsShape, CaseResultShape, GateShape, LimitShape, ExecutionDetailsShape]
-)
-def test_every_key_of_an_answer_is_named(shape: type[Shape]) -> None:
+@pytest.mark.parametrize("answer", [RunDetails, CaseResult, Gate, Limit, ExecutionDetails])
+def test_every_key_of_an_answer_is_named(answer: type[Answer]) -> None:
     _, _, answers = (DOCS / "rest.md").read_text().partition("## What the answers say")
     named = {word for code in re.findall(r"`([^`]+)`", answers) for word in code.split()}
 
-    assert sorted(set(shape().get_fields()) - named) == []
+    assert sorted(set(answer.KEYS) - named) == []
 
 
 def test_the_files_of_the_first_steps_are_imported() -> None:
@@ -140,12 +142,10 @@ def test_no_page_describes_a_command_that_is_gone() -> None:
     assert sorted(described) == COMMANDS
 
 
-@pytest.mark.parametrize("dialect", [each for each in DIALECTS if each not in ("native", "table")])
-def test_every_dialect_has_a_page_that_the_readme_names(dialect: str) -> None:
-    name = f"docs/coming-from-{dialect}.md"
-
-    assert (DOCS.parent / name).is_file()
-    assert f"({name})" in (DOCS.parent / "README.md").read_text()
+@pytest.mark.parametrize("page", [dialect.page for dialect in DIALECTS.values()])
+def test_the_page_of_every_dialect_is_named_where_people_look(page: str) -> None:
+    assert f"(docs/{page}.md)" in (DOCS.parent / "README.md").read_text()
+    assert page == "files" or f"({page}.md)" in (DOCS / "files.md").read_text()
 
 
 def test_the_pages_lead_to_each_other() -> None:
@@ -161,8 +161,22 @@ def test_the_pages_lead_to_each_other() -> None:
     assert broken == []
 
 
+@pytest.mark.parametrize("page", sorted({*PAGES} - {"docs/assertions.md", "docs/files.md"}))
+def test_prose_is_wrapped(page: str) -> None:
+    prose = re.sub(r"(?ms)^```.*?^```", "", PAGES[page].read_text()).splitlines()
+
+    too_long = [
+        line
+        for line in prose
+        # Tables cannot be wrapped, nor can a long piece of code.
+        if len(line) > 120 and not line.startswith("|") and " " in re.sub("`.*?`", "", line.strip())
+    ]
+
+    assert too_long == []
+
+
 def blocks(page: str, language: str) -> list[str]:
-    """Give the examples of a page."""
+    """Return the examples of a page."""
     return re.findall(rf"(?ms)^```{language}\n(.*?)^```", (DOCS / page).read_text())
 
 
@@ -206,7 +220,7 @@ def test_an_agent_of_ones_own_is_told_what_the_page_says() -> None:
         case=example["case"],
     )
 
-    told = Outside(setting).told(Exchange(0, example["input"], timeout_s=60.0))
+    told = Outside(setting).request(Exchange(0, example["input"], timeout_s=60.0))
 
     assert told.keys() == example.keys()
     assert told["history"][0].keys() == example["history"][0].keys()

@@ -57,7 +57,7 @@ Need = str | Mapping[str, str]
 
 
 def pages(app: str, model: str, **changes: Need) -> dict[str, Need]:
-    """Give what Django's pages of a model ask, apart from `changes`."""
+    """Return what Django's pages of a model ask, apart from `changes`."""
     sees = f"view_{model}|change_{model}"
     usual: dict[str, Need] = {
         "list": sees,
@@ -97,12 +97,15 @@ PAGES: dict[str, Need] = {
     "admin/logout/": ANYBODY,
     "admin/": STAFF,
     "admin/search/": STAFF,
+    "admin/help/": {"GET": STAFF, "POST": NOBODY},
+    "admin/help/images/<str:name>": {"GET": STAFF, "POST": NOBODY},
+    "admin/help/<slug:slug>/": {"GET": STAFF, "POST": NOBODY},
     "admin/password_change/": STAFF,
     "admin/password_change/done/": {"GET": STAFF, "POST": NOBODY},
     "admin/autocomplete/": {"GET": "view_agent|change_agent", "POST": NOBODY},
     "admin/jsi18n/": {"GET": STAFF, "POST": NOBODY},
     "admin/r/<path:content_type_id>/<path:object_id>/": NOBODY,  # nothing has another page
-    "admin/^(?P<app_label>fixtures_app|evals_app|auth)/$": of_an_app("evals_app"),
+    "admin/^(?P<app_label>evals_app|auth|fixtures_app)/$": of_an_app("evals_app"),
     "admin/(?P<url>.*)$": NOBODY,
     **pages("fixtures_app", "entitytype"),
     **pages("fixtures_app", "fixture"),
@@ -278,9 +281,11 @@ def samples(settings: Any) -> Samples:
     urls = {
         "admin/autocomplete/": "/admin/autocomplete/?app_label=evals_app&model_name=suite"
         "&field_name=agent&term=",
-        "admin/^(?P<app_label>fixtures_app|evals_app|auth)/$": "/admin/evals_app/",
+        "admin/^(?P<app_label>evals_app|auth|fixtures_app)/$": "/admin/evals_app/",
         "admin/(?P<url>.*)$": "/admin/nothing/",
         "admin/r/<path:content_type_id>/<path:object_id>/": "/admin/r/1/1/",
+        "admin/help/images/<str:name>": "/admin/help/images/review.png",
+        "admin/help/<slug:slug>/": "/admin/help/concepts/",
         "api/": "/api/nothing/",
     }
     urls |= {
@@ -298,7 +303,7 @@ def _steps() -> EvaluationSteps:
 
 
 def routes(resolver: Any = None, before: str = "") -> Iterator[str]:
-    """Give the patterns of all addresses."""
+    """Return the patterns of all addresses."""
     for pattern in (resolver or get_resolver()).url_patterns:
         route = before + str(pattern.pattern)
         if isinstance(pattern, URLResolver):
@@ -344,7 +349,7 @@ ROOT = Who("a superuser", is_superuser=True)
 
 
 def tried_on(need: str) -> Iterator[Who]:
-    """Give those who have exactly what is needed, and those who lack one thing of it."""
+    """Return those who have exactly what is needed, and those who lack one thing of it."""
     if need in {ANYBODY, NOBODY, SUPERUSER}:
         return
     words = need.split()
@@ -363,7 +368,7 @@ class People:
         self._clients: dict[tuple[Who, str], Client] = {}
 
     def user(self, who: Who) -> User:
-        """Give the user, made once."""
+        """Return the user, made once."""
         if who not in self._users:
             flags = {"is_staff": who.is_staff, "is_superuser": who.is_superuser}
             user = User.objects.create(username=f"{len(self._users)} {who.name}"[:150], **flags)
@@ -372,14 +377,14 @@ class People:
         return self._users[who]
 
     def session(self, who: Who) -> Client:
-        """Give a browser in which they are signed in."""
+        """Return a browser in which they are signed in."""
         if (who, "") not in self._clients:
             client = self._clients[who, ""] = Client()
             client.force_login(self.user(who))
         return self._clients[who, ""]
 
     def token(self, who: Who, scope: str) -> Client:
-        """Give a program with a token of theirs."""
+        """Return a program with a token of theirs."""
         if (who, scope) not in self._clients:
             token, text = ApiToken.issue(name="test", user=self.user(who), scope=scope)
             # Noted for this minute already.
@@ -423,7 +428,7 @@ def unseen_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(found: Iterable[tuple[str, bool, bool]]) -> list[str]:
-    """Say what is not as the tables have it."""
+    """Return what is not as the tables have it."""
     return [
         f"{what}: {'allowed' if is_allowed else 'refused'}"
         for what, is_allowed, should_be in found
@@ -436,7 +441,7 @@ def test_every_address_is_in_a_table() -> None:
 
 
 def needs() -> Iterator[tuple[str, str, str, bool]]:
-    """Give route, method and need of every page; and whether another method asks the same."""
+    """Yield route, method and need of every page; and whether another method asks the same."""
     for route, need in PAGES.items():
         if isinstance(need, str):
             need = dict.fromkeys(("GET", "POST"), need)  # noqa: PLW2901 - the same, written out

@@ -1,4 +1,4 @@
-"""What the page of an agent is typed in: YAML as in files, headers as rows, and what is permitted."""
+"""Fields of the page of an agent: YAML as in files, headers as rows, and permission hints."""
 
 import textwrap
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from evals_app.admin.lines import Column, Line, LinesField, Typed
+from evals_app.admin.lines import Column, Line, LinesField, Typed, keyed
 from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE, permits
 from evals_app.formats.document import Document
 from evals_app.formats.problems import FormatError, Loc, keys_text
@@ -16,9 +16,9 @@ from evals_app.formats.yaml_source import read_yaml
 from evals_app.formats.yaml_text import write_yaml
 
 RULES_HELP = (
-    "A list in YAML; of the rules that match, the first one acts. Keys: when (a pattern in the "
-    "message), turn, calls, reply, delay_ms, error, usage. In a reply {{input}} is the message and "
-    "{{result.1.path}} a part of the first result."
+    "A list in YAML. The first matching rule answers. Keys: when (a pattern in the message), turn, "
+    "calls, reply, delay_ms, error, usage. In a reply, {{input}} is the message and "
+    "{{result.1.path}} is part of the first result."
 )
 RULES_EXAMPLE = """- when: order
   calls:
@@ -28,9 +28,9 @@ RULES_EXAMPLE = """- when: order
 - reply: "How can I help?"
 """
 TOOLS_HELP = (
-    "Tools that no fixture has, as a list in YAML. With rules: answers that are written down; the "
-    "first rule whose when matches the arguments answers. With url: a request to a server "
-    "(method, headers). With mcp and tools: tools of an MCP server."
+    "Other tools, as a list in YAML. With rules: fixed answers; the first rule whose when matches "
+    "the arguments answers. With url: a request to a server (method, headers). With mcp and tools: "
+    "tools of an MCP server."
 )
 TOOLS_EXAMPLE = """- name: orders.find
   description: Finds an order by its number.
@@ -46,7 +46,7 @@ TOOLS_EXAMPLE = """- name: orders.find
 
 
 class YamlList(forms.Field):
-    """A list in YAML as in files, under the key that it has there; keeps where each part stands."""
+    """A list in YAML as under its key in files; keeps the place of each part."""
 
     def __init__(self, key: str, *, example: str, rows: int, **kwargs: Any) -> None:
         widget = UnfoldAdminTextareaWidget(
@@ -55,25 +55,28 @@ class YamlList(forms.Field):
         super().__init__(required=False, widget=widget, **kwargs)
         self.key = key
 
-    def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 - a list, or text as typed
+    def prepare_value(self, value: Any) -> Any:
         return write_yaml(value).decode() if isinstance(value, list) and value else value or ""
 
-    def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - a list, and text
+    def has_changed(self, initial: Any, data: Any) -> bool:
         return str(self.prepare_value(initial)).strip() != str(data or "").strip()
 
-    def to_python(self, value: Any) -> "Written":  # noqa: ANN401 - text
-        # In the document the list stands under its key, one line further down.
+    def to_python(self, value: Any) -> "Written":
+        # In the document the list is under its key, one line further down.
         document = f"{self.key}:\n{textwrap.indent(str(value or ''), '  ')}"
         try:
             return Written(self.key, read_yaml("", document.encode()))
         except FormatError as error:
             raise ValidationError(
-                [f"Line {max(each.line - 1, 1)}: {each.message}" for each in error.problems]
+                [
+                    f"Line {max(problem.line - 1, 1)}: {problem.message}"
+                    for problem in error.problems
+                ]
             ) from None
 
-    def validate(self, value: Any) -> None:  # noqa: ANN401 - a document
+    def validate(self, value: Any) -> None:
         if not isinstance(value.items, list):
-            message = "Write a list: each entry begins with a dash."
+            message = "Enter a list. Each entry begins with a dash."
             raise ValidationError(message)
 
 
@@ -86,7 +89,7 @@ class Written:
         self.items: Any = [] if written is None else written
 
     def located(self, loc: Loc, message: str, *, at_key: bool = False) -> str:
-        """Say where in the text a problem is; the first two steps of the place are key and entry."""
+        """Return a message with its line; the first two steps of the place are key and entry."""
         if len(loc) == 1:
             return message
         line, _ = self.document.place(loc, at_key=at_key)
@@ -98,14 +101,14 @@ _TEXT, _VARIABLE = "text", "env"
 
 
 class HeaderLines(LinesField):
-    """Headers: name, whether a text or a variable of the environment follows, and that."""
+    """Headers: name, text or environment variable, and its value."""
 
     def __init__(self, **kwargs: Any) -> None:
         columns = [
             Column("key", "Header", placeholder="X-Tenant"),
             Column(
                 "kind",
-                "What it holds",
+                "Kind of value",
                 kind="select",
                 choices=((_TEXT, "text"), (_VARIABLE, "variable")),
             ),
@@ -113,7 +116,7 @@ class HeaderLines(LinesField):
         ]
         super().__init__(columns, **kwargs)
 
-    def written(self, value: Any) -> Iterable[Line]:  # noqa: ANN401 - a mapping, or nothing
+    def written(self, value: Any) -> Iterable[Line]:
         for name, header in (value or {}).items():
             is_text = isinstance(header, str)
             yield {
@@ -124,32 +127,25 @@ class HeaderLines(LinesField):
 
     def read(self, lines: Typed) -> dict[str, Any]:
         headers: dict[str, Any] = {}
-        for number, line in enumerate(lines, 1):
-            name, value = line["key"].strip(), line["value"].strip()
-            if not name:
-                message = f"Line {number}: the header's name is missing."
-                raise ValidationError(message)
-            if name in headers:
-                message = f"Line {number}: {name} stands twice."
-                raise ValidationError(message)
-            headers[name] = {"env": value} if line["kind"] == _VARIABLE else value
+        for _, name, line in keyed(lines, "the name of the header"):
+            value = line["value"].strip()
+            headers[name.strip()] = {"env": value} if line["kind"] == _VARIABLE else value
         return headers
 
 
 def permitted_help() -> dict[str, str]:
-    """Say beside which fields what the operator permits."""
+    """Return help texts with what the operator permits."""
     known = permits()
     return {
-        "url": "Where each message is posted, with what was said before. "
-        + _listed("Of private networks the operator permits", known.hosts),
+        "url": "Receives each message by POST, with the earlier messages. "
+        + _listed("Permitted private hosts", known.hosts),
         "headers": "Sent with each message. Keys stay in the environment. "
-        + _listed("Variables that the operator permits", known.variables),
-        "callable": "module.path:name, a function that is given the message and what was said. "
-        + _listed("Modules that the operator permits", [*known.modules, OUR_MODULE]),
-        "command": "A program, then its arguments, one on each line. It reads the message and "
-        "writes its reply. " + _listed("Permitted", [*known.commands, OUR_COMMAND]),
-        "own_tools": f"{TOOLS_HELP} "
-        + _listed("MCP servers that the operator has set up", known.mcp_servers),
+        + _listed("Permitted variables", known.variables),
+        "callable": "module.path:name of a function that receives the message and the earlier ones. "
+        + _listed("Permitted modules", [*known.modules, OUR_MODULE]),
+        "command": "A program and its arguments, one per line. It reads the message and writes its "
+        "reply. " + _listed("Permitted programs", [*known.commands, OUR_COMMAND]),
+        "own_tools": f"{TOOLS_HELP} " + _listed("Available MCP servers", known.mcp_servers),
     }
 
 

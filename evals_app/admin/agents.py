@@ -1,4 +1,4 @@
-"""The page of an agent: a model with tools, an agent that is asked outside, or rules."""
+"""The page of an agent: a model with tools, an external agent, or rules."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.http import HttpRequest
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextareaWidget
 
@@ -21,88 +21,50 @@ from evals_app.admin.agent_fields import (
 )
 from evals_app.admin.choices import Choices
 from evals_app.admin.lines import TextLines
+from evals_app.admin.spec_form import SpecForm
 from evals_app.admin.words import field_of
 from evals_app.engine.agent_spec import AgentSettings, AgentSpec, misplaced
-from evals_app.engine.quoting import shortened
-from evals_app.engine.spec import PREFIXES
+from evals_app.engine.spec import PREFIXES, ModelSpec
 from evals_app.engine.template import without_foreign
 from evals_app.formats.explain import explain
 from evals_app.formats.problems import Loc, Problem
 from evals_app.formats.prompt_variables import FOREIGN_VARIABLE
-from evals_app.library.columns import agent_columns
 from evals_app.models import Agent
-from evals_app.models.agents import model_reference
-from fixtures_app.admin.editor import Editor, VersionedForm
+from evals_app.models.agents import AGENT
+from fixtures_app.editing.editor import Editor, VersionedForm
+from fixtures_app.ground.quoting import shortened
 from fixtures_app.tools import TOOLS
 
-_ASKED_CHARS = 34  # on a phone it has one line
+_ASKED_CHARS = 34  # fits one line on a phone
 _SETTINGS = tuple(AgentSettings.model_fields)
 _SAMPLING = ("temperature", "max_tokens", "top_p")
 _NUMBER = UnfoldAdminDecimalFieldWidget
-# Texts that stand in the row as they are typed, by the keys of files.
-_PLAIN = {
-    "name": "agent",
-    **{
-        key: key
-        for key in (
-            *("slug", "description", "driver", "system_prompt", "url", "protocol"),
-            *("remote_model", "callable"),
-        )
-    },
-}
-_BLANK_IS_NONE = ("url", "remote_model", "callable")
 
 
-class AgentForm(VersionedForm):
+def _setting(field: type[forms.Field], spec: type[BaseModel], name: str) -> forms.Field:
+    """Return a field for a setting whose default applies where it is blank."""
+    info = spec.model_fields[name]
+    default = "the model's default" if info.default is None else f"{info.default:g}"
+    text = f"{info.description} Leave blank for {default}."
+    return field(required=False, widget=_NUMBER, label=info.title, help_text=text)
+
+
+class AgentForm(SpecForm, VersionedForm):
     """Read by AgentSpec; errors in rules and tools name their line."""
 
+    mapping = AGENT
+
     headers = HeaderLines()
-    command = TextLines(label="Program and arguments", placeholder="my-agent")
-    tools = forms.MultipleChoiceField(
-        required=False,
-        label="Tools of fixtures",
-        help_text="What the agent may use. They read and change its own copy of the fixtures.",
-    )
+    command = TextLines(label=AGENT.labels["command"], placeholder="my-agent")
+    tools = forms.MultipleChoiceField(required=False)
     own_tools = YamlList("tools", example=TOOLS_EXAMPLE, rows=8, label="Own tools")
-    temperature = forms.FloatField(
-        required=False,
-        min_value=0,
-        max_value=2,
-        widget=_NUMBER,
-        help_text="Blank: the model's own.",
-    )
-    max_tokens = forms.IntegerField(
-        required=False,
-        min_value=1,
-        widget=_NUMBER,
-        help_text="Longest answer of this model. Blank: as under Limits.",
-    )
-    top_p = forms.FloatField(
-        required=False,
-        min_value=0,
-        max_value=1,
-        widget=_NUMBER,
-        help_text="Blank: the model's own.",
-    )
-    max_tool_rounds = forms.IntegerField(
-        required=False,
-        widget=_NUMBER,
-        label="Most rounds of tool calls",
-        help_text="In one turn. Blank means 25.",
-    )
-    max_output_tokens = forms.IntegerField(
-        required=False,
-        widget=_NUMBER,
-        label="Longest answer (tokens)",
-        help_text="Blank means 4096.",
-    )
-    provider_patience_s = forms.FloatField(
-        required=False,
-        widget=_NUMBER,
-        label="Patience with the provider (s)",
-        help_text="How long a turn may wait for a provider that is overloaded. Blank means 600.",
-    )
-    rules = YamlList("rules", example=RULES_EXAMPLE, rows=14, help_text=RULES_HELP)
+    temperature = _setting(forms.FloatField, ModelSpec, "temperature")
+    max_tokens = _setting(forms.IntegerField, ModelSpec, "max_tokens")
+    top_p = _setting(forms.FloatField, ModelSpec, "top_p")
+    max_tool_rounds = _setting(forms.IntegerField, AgentSettings, "max_tool_rounds")
+    max_output_tokens = _setting(forms.IntegerField, AgentSettings, "max_output_tokens")
+    provider_patience_s = _setting(forms.FloatField, AgentSettings, "provider_patience_s")
+    rules = YamlList("rules", example=RULES_EXAMPLE, rows=14)
 
     class Meta:
         model = Agent
@@ -114,26 +76,17 @@ class AgentForm(VersionedForm):
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
             "system_prompt": UnfoldAdminTextareaWidget(attrs={"rows": 8}),
         }
-        labels = {
-            "driver": "What it is",
-            "url": "Address",
-            "remote_model": "Model",
-            "callable": "Function",
-        }
-        help_texts = {
-            "name": "In prompts it is {{agentName}}.",
-            "slug": "Its name in files and in suites.",
-            "model": "provider/model, for example anthropic/claude-haiku-5-5. A name that begins "
-            "with claude- needs no provider.",
-            "protocol": "Our own JSON has the message, what was said before, the channel and the "
-            "parameters of the case. Chat completions are spoken by many servers of models.",
-            "remote_model": "What the server is asked for; blank: nothing is said.",
+        labels = AGENT.labels
+        help_texts = AGENT.help_texts | {
+            "driver": "",
+            "tools": "What the agent may use. They read and change its own copy of the fixtures.",
+            "rules": RULES_HELP,
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         agent = self.instance
-        chosen = [each for each in agent.tools if isinstance(each, str)]
+        chosen = [tool for tool in agent.tools if isinstance(tool, str)]
         gone = [name for name in chosen if name not in TOOLS]
         choices = [(name, name) for name in TOOLS]
         choices += [(name, f"{name} (no longer available)") for name in gone]
@@ -141,12 +94,12 @@ class AgentForm(VersionedForm):
         tools: Any = self.fields["tools"]
         tools.widget = Choices(helps)
         tools.choices = choices
-        own = [each for each in agent.tools if not isinstance(each, str)]
+        own = [tool for tool in agent.tools if not isinstance(tool, str)]
         self.initial.update(tools=chosen, own_tools=own, rules=agent.rules)
         self.initial.update({name: agent.settings.get(name) for name in _SETTINGS})
         self.initial.update({name: agent.model_settings.get(name) for name in _SAMPLING})
         for name, text in permitted_help().items():
-            if name in self.fields:  # whoever may only read has none of the row's own
+            if name in self.fields:  # read-only pages have no model fields
                 self.fields[name].help_text = text
 
     def clean(self) -> dict[str, Any]:
@@ -154,7 +107,7 @@ class AgentForm(VersionedForm):
         texts: dict[str, Written] = {
             name: cleaned[name] for name in ("rules", "own_tools") if name in cleaned
         }
-        # From here on it is what the row holds.
+        # From here on, the values of the row.
         cleaned.update({name: text.items for name, text in texts.items()})
         if any(name in self.errors for name in self.fields):
             return cleaned
@@ -162,33 +115,33 @@ class AgentForm(VersionedForm):
         written = self._written(cleaned)
         for key, drivers in misplaced(written).items():
             labels = " or ".join(f"“{Agent.Driver(driver).label}”" for driver in drivers)
-            message = f"Only {labels} uses this: remove it, or choose that above."
+            message = f"Only {labels} uses this. Remove it, or choose that kind of agent above."
             self.add_error(self._field_of((key,)), message)
             del written[key]
         self._read(written, texts)
         return cleaned
 
     def _written(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """Give what a file would say; own tools stand first, as in the text they were typed in."""
-        sampling = {name: cleaned[name] for name in _SAMPLING if cleaned[name] is not None}
-        written = {key: cleaned[name] for name, key in _PLAIN.items()}
-        return written | {
-            **{key: written[key] or None for key in _BLANK_IS_NONE},
-            "model": self._model(cleaned["model"], sampling),
-            "headers": cleaned["headers"],
-            "command": cleaned["command"] or None,
-            "tools": [*cleaned["own_tools"], *cleaned["tools"]],
-            "settings": {name: cleaned[name] for name in _SETTINGS if cleaned[name] is not None},
-            "rules": cleaned["rules"],
-        }
+        """Return what a file would state; own tools come first, as in the text they were typed in."""
+        name, sampling = self._model(cleaned)
+        return AGENT.written(
+            cleaned
+            | {
+                "model": name,
+                "model_settings": sampling,
+                "tools": [*cleaned["own_tools"], *cleaned["tools"]],
+                "settings": {n: cleaned[n] for n in _SETTINGS if cleaned[n] is not None},
+            }
+        )
 
-    def _model(self, name: str, sampling: dict[str, Any]) -> Any:  # noqa: ANN401 - as in files
+    def _model(self, cleaned: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        name = cleaned["model"]
+        sampling = {name: cleaned[name] for name in _SAMPLING if cleaned[name] is not None}
         if sampling and name and "/" not in name:
-            # With settings it is an object, in which the provider must stand.
+            # With settings it is an object, which needs a provider.
             provider = next((p for begin, p in PREFIXES.items() if name.startswith(begin)), "")
-            name = f"{provider}/{name}" if provider else name
-            sampling = sampling if provider else {}
-        return model_reference(name, sampling) if name else None
+            return (f"{provider}/{name}", sampling) if provider else (name, {})
+        return name, sampling if name else {}
 
     def _read(self, written: dict[str, Any], texts: Mapping[str, Written]) -> None:
         try:
@@ -196,7 +149,7 @@ class AgentForm(VersionedForm):
         except ValidationError as error:
             self._explain(error, written, texts)
             return
-        columns = agent_columns(spec)
+        columns = AGENT.values(spec)
         columns["tools"] = _in_order(columns["tools"], before=self.instance.tools)
         for name in ("model", "headers", "command", "tools", "rules"):
             self.cleaned_data[name] = columns[name]
@@ -204,7 +157,7 @@ class AgentForm(VersionedForm):
             setattr(self.instance, name, columns[name])
 
     def _field_of(self, loc: Loc) -> str | None:
-        fields = {name: name for name in self.fields} | {"agent": "name"}
+        fields = {key: name for key, name in AGENT.names.items() if name in self.fields}
         fields |= {f"settings.{name}": name for name in _SETTINGS}
         fields |= {f"model.{name}": name for name in _SAMPLING}
         return field_of(loc, fields)
@@ -230,15 +183,15 @@ class AgentForm(VersionedForm):
 
 
 def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
-    """Put tools where they stood before: own ones as their text has them, what is new at the end."""
-    own = iter([each for each in tools if not isinstance(each, str)])
-    chosen = [each for each in tools if isinstance(each, str)]
+    """Keep the order of tools: own ones as in their text, new ones at the end."""
+    own = iter([tool for tool in tools if not isinstance(tool, str)])
+    chosen = [tool for tool in tools if isinstance(tool, str)]
     kept = [
-        next(own, None) if not isinstance(each, str) else each if each in chosen else None
-        for each in before
+        next(own, None) if not isinstance(tool, str) else tool if tool in chosen else None
+        for tool in before
     ]
-    stood = [each for each in kept if each is not None]
-    return [*stood, *own, *(each for each in chosen if each not in before)]
+    known = [tool for tool in kept if tool is not None]
+    return [*known, *own, *(tool for tool in chosen if tool not in before)]
 
 
 @admin.register(Agent)
@@ -251,11 +204,11 @@ class AgentAdmin(Editor):
     search_fields = ["name", "slug", "model", "url", "callable", "description"]
     ordering = ["name"]
     when_empty = (
-        "An agent is what you test: a model with its prompt and tools, an agent of your own that "
-        "is asked over HTTP, in Python or as a program, or rules that answer without a model."
+        "An agent is what you test: a model with a prompt and tools, your own agent behind HTTP, "
+        "Python or a program, or rules that answer without a model."
     )
     prepopulated_fields = {"slug": ["name"]}
-    # The script shows a part where the chosen kind uses it, or something stands in it.
+    # The script shows a section if the chosen kind uses it, or if it is filled in.
     fieldsets = [
         (None, {"fields": ["name", "slug", "driver", "description"]}),
         ("Model", {"fields": ["model", *_SAMPLING], "classes": ["only-model"]}),
@@ -278,22 +231,16 @@ class AgentAdmin(Editor):
     class Media:
         js = ["evals_app/agent_editor.js"]
 
-    def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 - Django's signature
+    def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature
         super().save_model(request, obj, form, change)
         for name in form.kept_as_text:
             messages.warning(request, FOREIGN_VARIABLE.format(name=name))
-
-    def get_prepopulated_fields(
-        self, request: HttpRequest, obj: Agent | None = None
-    ) -> dict[str, list[str]]:
-        # Suites and files know an agent by its slug; it does not follow a new name by itself.
-        return {} if obj else self.prepopulated_fields
 
     @display(description="What it is", ordering="driver")
     def show_driver(self, agent: Agent) -> str:
         return Agent.Driver(agent.driver).label
 
-    @display(description="Asked")
+    @display(description="Target")
     def show_reached(self, agent: Agent) -> str:
         asked = agent.model or agent.url or agent.callable or " ".join(agent.command)
         return shortened(asked, _ASKED_CHARS) or "-"

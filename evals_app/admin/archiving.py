@@ -1,17 +1,17 @@
-"""Suites that are put away: out of lists and runs, with their history, until somebody restores them."""
+"""Archived suites: hidden from lists and runs until someone restores them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from unfold.admin import ModelAdmin
 from unfold.decorators import action
-from unfold.forms import BaseDialogForm
 
+from evals_app.admin.permissions import requires
 from evals_app.admin.presentation import plural
 from evals_app.admin.starting import leave_dialog
 from evals_app.models import Suite
@@ -19,18 +19,18 @@ from evals_app.models.suites import SuiteQuerySet
 
 
 class ArchivedFilter(admin.SimpleListFilter):
-    """Suites in use, unless somebody asks for others."""
+    """Active suites by default, or archived ones."""
 
     title = "archived"
     parameter_name = "archived"
     column = "archived_at"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:  # noqa: ANN401 - any admin
-        return [("yes", "Archived"), ("all", "In use and archived")]
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
+        return [("yes", "Archived"), ("all", "Active and archived")]
 
     def choices(self, changelist: ChangeList) -> Iterator[Any]:
-        in_use, *others = super().choices(changelist)
-        yield {**in_use, "display": "In use"}
+        active, *others = super().choices(changelist)
+        yield {**active, "display": "Active"}
         yield from others
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -40,10 +40,22 @@ class ArchivedFilter(admin.SimpleListFilter):
 
 
 class ArchivedSuiteFilter(ArchivedFilter):
-    """What belongs to suites in use, unless somebody asks for others."""
+    """Rows of active suites by default, or of archived ones."""
 
     title = "archived suites"
     column = "suite__archived_at"
+
+
+def _confirmed(what: str, icon: str, text: str) -> Any:
+    """Make a button with a dialog that asks first."""
+    dialog = {"title": f"{what} this suite?", "description": text, "form_submit_text": what}
+    return action(
+        description=what,
+        icon=icon,
+        url_path=what.lower(),
+        permissions=["archive"],
+        dialog=dialog,
+    )
 
 
 class Archiving(ModelAdmin):
@@ -51,21 +63,18 @@ class Archiving(ModelAdmin):
 
     actions = ["archive", "restore"]
 
-    def has_archive_permission(
-        self, request: HttpRequest, obj: Model | str | int | None = None
-    ) -> bool:
-        return request.user.has_perm("evals_app.change_suite")
+    has_archive_permission = requires("evals_app.change_suite")
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        # Here, because permissions are asked before the suite is loaded.
+        # Here, because permissions are checked before the suite is loaded.
         if isinstance(suite := context.get("original"), Suite):
             what = "restore_one" if suite.archived_at is None else "archive_one"
             useless = reverse(f"admin:evals_app_suite_{what}", args=[suite.pk])
             for menu in context.get("actions_detail", ()):
                 if "items" in menu:
-                    menu["items"] = [each for each in menu["items"] if each["path"] != useless]
+                    menu["items"] = [item for item in menu["items"] if item["path"] != useless]
         return super().render_change_form(request, context, *args, **kwargs)
 
     @admin.action(description="Archive", permissions=["archive"])
@@ -82,39 +91,23 @@ class Archiving(ModelAdmin):
 
     def _note(self, request: HttpRequest, suites: QuerySet[Suite], what: str) -> None:
         for suite in suites:
-            self.log_change(request, suite, f"It was {what}.")
+            self.log_change(request, suite, f"{what.capitalize()}.")
 
-    @action(
-        description="Archive",
-        icon="archive",
-        url_path="archive",
-        permissions=["archive"],
-        dialog={
-            "title": "Archive this suite?",
-            "description": "It leaves the lists and is not run any more, until somebody restores "
-            "it. Its runs and their results stay.",
-            "form_submit_text": "Archive",
-        },
+    @_confirmed(
+        "Archive",
+        "archive",
+        "It is hidden from lists and cannot run until someone restores it. Its runs and results "
+        "are kept.",
     )
-    def archive_one(
-        self, request: HttpRequest, form: BaseDialogForm, object_id: str
-    ) -> HttpResponse:
-        self.archive(request, Suite.objects.filter(pk=object_id))
-        return leave_dialog(reverse("admin:evals_app_suite_change", args=[object_id]))
+    def archive_one(self, request: HttpRequest, form: object, object_id: str) -> HttpResponse:
+        return self._one(request, object_id, self.archive)
 
-    @action(
-        description="Restore",
-        icon="unarchive",
-        url_path="restore",
-        permissions=["archive"],
-        dialog={
-            "title": "Restore this suite?",
-            "description": "It comes back to the lists, and can be run again.",
-            "form_submit_text": "Restore",
-        },
-    )
-    def restore_one(
-        self, request: HttpRequest, form: BaseDialogForm, object_id: str
+    @_confirmed("Restore", "unarchive", "It returns to the lists and can run again.")
+    def restore_one(self, request: HttpRequest, form: object, object_id: str) -> HttpResponse:
+        return self._one(request, object_id, self.restore)
+
+    def _one(
+        self, request: HttpRequest, pk: str, act: Callable[[HttpRequest, SuiteQuerySet], None]
     ) -> HttpResponse:
-        self.restore(request, Suite.objects.filter(pk=object_id))
-        return leave_dialog(reverse("admin:evals_app_suite_change", args=[object_id]))
+        act(request, Suite.objects.filter(pk=pk))
+        return leave_dialog(reverse("admin:evals_app_suite_change", args=[pk]))

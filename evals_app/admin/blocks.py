@@ -1,7 +1,7 @@
-"""Lists of things that have fields of their own: each a block of inputs with lines inside.
+"""Lists of objects with nested lines: each object is a block of inputs with lines inside.
 
-As in `lines` all inputs of a column share one name, and so do those of the lines inside: ahead of
-the first line of each block stands a hidden one that tells where it begins.
+As in `lines`, all inputs of a column share one name, and so do those of the nested lines: a hidden
+line marks where each block begins.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,11 +11,11 @@ from django.core.exceptions import ValidationError
 
 from evals_app.admin.lines import Column, Line, LinesWidget, MatcherLines, RecordLines, Typed
 
-_BEGINS = "begins"  # what the hidden line says
+_BEGINS = "begins"  # value of the hidden line
 
 
 class BlocksWidget(LinesWidget):
-    """Blocks, with a button for another one; a blank one only where one is needed."""
+    """Blocks, with a button for another one; a blank one only if one is required."""
 
     template_name = "admin/evals_app/blocks.html"
 
@@ -29,9 +29,9 @@ class BlocksWidget(LinesWidget):
         self.lines: LinesWidget = inner.widget
 
     def id_for_label(self, id_: str) -> str:
-        return ""  # there may be no input, and each has a label of its own
+        return ""  # there may be no input, and each one has its own label
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:  # noqa: ANN401 - Django's signature
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         context = super().get_context(name, value, attrs)
         context["widget"] |= {
             "blocks": [self._block(name, line) for line in value or [{}] * self.opens],
@@ -50,7 +50,7 @@ class BlocksWidget(LinesWidget):
             "blank": self.lines.inputs(inner_name, {}),
         }
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> Typed:  # noqa: ANN401 - Django's signature
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Typed:
         insides: list[Typed] = []
         for line in self.lines.posted(data, f"{name}-{self.inner_key}"):
             if set(line.values()) == {_BEGINS}:
@@ -58,7 +58,7 @@ class BlocksWidget(LinesWidget):
             elif insides and self.lines.is_typed(line):
                 insides[-1].append(line)
         blocks = self.posted(data, name)
-        # A hand-made request may leave the hidden lines out.
+        # Other clients may leave out the hidden lines.
         insides += [Typed()] * (len(blocks) - len(insides))
         return Typed(
             block | {self.inner_key: inside}
@@ -85,8 +85,8 @@ class RecordBlocks(RecordLines):
         self.inner = inner
 
     def written(self, value: Sequence[Any]) -> Iterable[Line]:
-        for each in value:
-            record: dict[str, Any] = {self.bare_key: each} if isinstance(each, str) else dict(each)
+        for item in value:
+            record: dict[str, Any] = {self.bare_key: item} if isinstance(item, str) else dict(item)
             inside = record.pop(self.inner_key, {})
             (line,) = super().written([record])
             yield line | {self.inner_key: Typed(self.inner.written(inside))}

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import NON_FIELD_ERRORS, PermissionDenied
-from django.db.models import Count, Exists, Model, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -34,6 +34,7 @@ from evals_app.admin.checks import (
     title_of,
 )
 from evals_app.admin.copies import copy_case, next_position
+from evals_app.admin.duplicating import Duplicating
 from evals_app.admin.lines import (
     VALUE_HELP,
     Column,
@@ -44,65 +45,55 @@ from evals_app.admin.lines import (
 )
 from evals_app.admin.money import UsdInput
 from evals_app.admin.options_form import OwnText, Prose
+from evals_app.admin.permissions import requires
 from evals_app.admin.shown_files import FilesField
-from evals_app.admin.starting import leave_dialog, may_run, result_url, try_start
+from evals_app.admin.spec_form import SpecForm
+from evals_app.admin.starting import leave_dialog, result_url, try_start
 from evals_app.admin.upload_rate import refused_upload
-from evals_app.admin.words import refuse
 from evals_app.engine.agent_spec import OUTSIDE
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.rehearsal import missed_by_expected
-from evals_app.engine.suite import CaseSpec, SuiteSpec, TurnSpec
+from evals_app.engine.suite import CaseSpec, LimitsSpec, SuiteSpec
 from evals_app.formats.streaming import NO_STREAMING
 from evals_app.models import Assertion, Case, Execution, Suite, Turn
-from evals_app.models.suites import LIMITS
-from fixtures_app.admin.editor import VersionedForm
-from fixtures_app.admin.inputs import Select, TextArea
-from fixtures_app.admin.json_field import JsonTextField
-from fixtures_app.admin.rows import OrderedFormSet, RowForm, RowsInline
+from evals_app.models.suites import CASE, TURN
+from evals_app.runs.rights import RUNNING
+from fixtures_app.editing.editor import VersionedForm
+from fixtures_app.editing.inputs import Select, TextArea
+from fixtures_app.editing.json_field import JsonTextField
+from fixtures_app.editing.rows import OrderedFormSet, RowForm, RowsInline
 
 _MORE = ("files", "context", "retrieval_context", "config")  # of a turn, folded away
 
 
-class TurnForm(RowForm):
+class TurnForm(SpecForm, RowForm):
     """One user message and what is expected of the answer."""
 
-    user = Prose(label="User message", widget=TextArea)
-    expected = OwnText(
-        label="Expected answer",
-        required=False,
-        widget=TextArea,
-        help_text="The agent never sees it; checks and judges compare with it.",
-    )
+    mapping = TURN
 
+    user = Prose(widget=TextArea)
+    expected = OwnText(required=False, widget=TextArea)
     files = FilesField()  # type: ignore[assignment]  # of a form it is what was uploaded
-    context = TextLines(
-        kind="area",
-        label="Facts for judges",
-        help_text="What a judge may rely on in this turn. The agent never sees it.",
-    )
-    retrieval_context = TextLines(
-        kind="area",
-        label="Knowledge that the reply is to rest on",
-        help_text="Passages, best first. Blank: what the agent's tools found.",
-    )
+    context = TextLines(kind="area", label=TURN.labels["context"])
+    retrieval_context = TextLines(kind="area", label=TURN.labels["retrieval_context"])
     config = JsonTextField(
-        kind=dict,
-        required=False,
-        label="Data for checks by code",
-        help_text='JSON, for example {"currency": "EUR"}.',
-        widget=TextArea({"class": "ts-input ts-mono"}),
+        kind=dict, required=False, widget=TextArea({"class": "ts-input ts-mono"})
     )
 
     class Meta:
         model = Turn
         fields = ("user", "expected", "checks", "position", *_MORE)
-        labels = {"checks": "Checks after this turn"}
+        labels = TURN.labels | {"checks": "Checks after this turn"}
+        help_texts = TURN.help_texts | {
+            "user": "",
+            "config": 'JSON, for example {"currency": "EUR"}.',
+        }
         widgets = {"checks": Select}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.is_added:
-            # Whatever the suite checks holds for a new turn too, until somebody decides otherwise.
+            # A new turn has the checks of its suite by default.
             self.initial["checks"] = Turn.Checks.BOTH
 
     @property
@@ -111,14 +102,14 @@ class TurnForm(RowForm):
 
     @property
     def has_more(self) -> bool:
-        """Whether anything beside message and expected answer is given, or wrong."""
+        """Whether any other field is filled in or wrong."""
         if self.is_bound:
             return any(name in self.errors or self.cleaned_data.get(name) for name in _MORE)
         return any(self.initial.get(name) for name in _MORE)
 
     def clean_retrieval_context(self) -> list[str] | None:
         passages: list[str] = self.cleaned_data["retrieval_context"]
-        # Files can say that nothing is retrieved; a form keeps that, and cannot say it.
+        # Only files can set an empty list; the form keeps it.
         return passages or ([] if self.initial.get("retrieval_context") == [] else None)
 
     def clean_config(self) -> dict[str, Any]:
@@ -128,21 +119,17 @@ class TurnForm(RowForm):
         cleaned = super().clean() or self.cleaned_data
         if any(name in self.errors for name in _MORE):
             return cleaned
-        written = {"user": "The form checks it.", **{name: cleaned[name] for name in _MORE}}
-        try:
-            TurnSpec.model_validate(written)
-        except ValidationError as error:
-            refuse(self, error, model=TurnSpec, data=written, fields={n: n for n in _MORE})
+        self.read({"user": "Validated by the form.", **{name: cleaned[name] for name in _MORE}})
         return cleaned
 
     def clean_expected(self) -> str | None:
         expected: str = self.cleaned_data["expected"]
-        # Files can say that an empty text is expected; a form keeps that, and cannot say it.
+        # Only files can expect an empty text; the form keeps it.
         return expected or ("" if self.initial.get("expected") == "" else None)
 
 
 class TurnFormSet(OrderedFormSet):
-    """The turns of a case, with what only holds between a turn and its checks."""
+    """The turns of a case, compared with their checks."""
 
     row_name = "turn"
     are_checks_compared = False
@@ -157,9 +144,9 @@ class TurnFormSet(OrderedFormSet):
         is_valid = bool(super().is_valid())
         for turn in self.rows:
             for nested in _checks_of(turn):
-                # Unfold validates them too; what goes with its turn must not stop the save.
+                # Unfold validates them too; checks of a removed turn must not prevent saving.
                 nested.goes_with_owner = turn.is_removed
-        # Asked more than once; an error that is added twice would be shown twice.
+        # Called more than once, but errors must be added once.
         if self.is_bound and not self.are_checks_compared:
             self.are_checks_compared = True
             case: Case = self.instance
@@ -178,16 +165,16 @@ def _checks_of(turn: RowForm) -> Iterator[CheckFormSet]:
         yield nested.formset
 
 
-def _compare_checks(turn: Any) -> None:  # noqa: ANN401 - a TurnForm that Unfold gave formsets
+def _compare_checks(turn: Any) -> None:
     own: list[CheckForm] = [check for checks in _checks_of(turn) for check in checks.kept]
     if own and turn.cleaned_data.get("checks") == Turn.Checks.SUITE:
         turn.add_error(
             "checks",
-            "This turn has checks of its own, which would be ignored: choose another setting, or"
-            " remove them.",
+            "This turn has its own checks, which would be ignored. Choose another setting, or remove"
+            " them.",
         )
     expected = turn.cleaned_data.get("expected")
-    # An empty text may be what is expected, an empty context is none.
+    # An empty text may be expected, but an empty context is missing.
     gives = frozenset(name for name in NEEDED if turn.cleaned_data.get(name) not in (None, []))
     for check in own:
         if need := check.lacks(gives):
@@ -215,11 +202,11 @@ class FinalCheckInline(CheckInline):
     formset = FinalCheckFormSet
     page_model = Case
     verbose_name_plural = "Checks on the whole conversation"
-    hint = "They see every reply and every tool call."
+    hint = "These checks see every reply and every tool call."
 
 
 class TurnInline(RowsInline):
-    """The turns; Unfold nests one level below them."""
+    """The turns, with their checks nested."""
 
     model, form, formset, page_model = Turn, TurnForm, TurnFormSet, Case
     inlines = [TurnCheckInline]
@@ -228,7 +215,7 @@ class TurnInline(RowsInline):
     list_class = "ts-turns"
     handle = "ts-turn-drag"
     add_label = "Add a turn"
-    opens_with_row = True  # a conversation without a turn is none
+    opens_with_row = True  # a conversation needs a turn
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         checks = Assertion.objects.order_by("position", "pk")
@@ -236,31 +223,23 @@ class TurnInline(RowsInline):
 
 
 def _suites_to_choose(own: int | None) -> QuerySet[Suite]:
-    """Return the suites in use, and the case's own; each knows whether another has its name."""
+    """Return the active suites and the case's own, marked if another has the same name."""
     others = Suite.objects.filter(name=OuterRef("name")).exclude(pk=OuterRef("pk"))
     suites = Suite.objects.filter(Q(archived_at=None) | Q(pk=own)).order_by("name", "slug")
     return suites.only("name", "slug").annotate(has_namesake=Exists(others))
 
 
-def _label_of_suite(suite: Any) -> str:  # noqa: ANN401 - annotated
+def _label_of_suite(suite: Any) -> str:
     return f"{suite.name} ({suite.slug})" if suite.has_namesake else str(suite.name)
 
 
-class CaseForm(VersionedForm):
+class CaseForm(SpecForm, VersionedForm):
     """The head of a case."""
 
-    tags = TagsField(
-        label="Tags",
-        widget=UnfoldAdminTextInputWidget(),
-        help_text="Separated by commas, for example refunds, smoke. A run may ask for one of them.",
-    )
-    context_params = ValueLines(
-        key_label="Name",
-        value_label="Value",
-        label="Context parameters",
-        help_text="What {{threadContext.params.NAME}} in the agent's prompt stands for. "
-        + VALUE_HELP,
-    )
+    mapping = CASE
+
+    tags = TagsField(widget=UnfoldAdminTextInputWidget())
+    context_params = ValueLines(key_label="Name", value_label="Value")
     history = RecordLines(
         [
             Column(
@@ -269,55 +248,24 @@ class CaseForm(VersionedForm):
                 kind="select",
                 choices=(("user", "User"), ("assistant", "Agent")),
             ),
-            Column("content", "Message", kind="area", placeholder="What was said"),
+            Column("content", "Message", kind="area", placeholder="Text of the message"),
         ],
-        label="Said before",
-        help_text="Messages before the first turn. The agent knows them; nothing checks them.",
     )
-
-    max_cost_usd = UsdInput(
-        label="Highest cost (USD)",
-        required=False,
-        widget=UnfoldAdminDecimalFieldWidget(),
-        help_text="What the agent's calls cost, all turns. Blank: not checked.",
-    )
+    max_cost_usd = UsdInput(required=False, widget=UnfoldAdminDecimalFieldWidget())
 
     class Meta:
         model = Case
-        fields = (
-            "name",
-            "suite",
-            "description",
-            "tags",
-            "channel",
-            "context_params",
-            "clock",
-            *LIMITS,
-            "turn_timeout_s",
-            "streaming",
-            "trials",
-            "history",
-        )
+        fields = (*CASE.names.values(), "suite")
         widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 2})}
         error_messages = {
-            NON_FIELD_ERRORS: {
-                "unique_together": "This suite has another case of that name; results go by name."
-            }
+            NON_FIELD_ERRORS: {"unique_together": "This suite already has a case with this name."}
         }
-        labels = {
-            "max_prompt_tokens": "Most tokens sent",
-            "max_response_tokens": "Most tokens answered",
-            "max_time_ms": "Longest time (ms)",
-            "max_tool_calls": "Most tool calls",
-            "turn_timeout_s": "Longest wait for a reply (s)",
-        }
-        help_texts = {
-            "max_prompt_tokens": "Of all turns together. Blank: not checked.",
-            "max_response_tokens": "Of all turns together. Blank: not checked.",
-            "max_time_ms": "The agent's own time, all turns. Blank: not checked.",
-            "max_tool_calls": "Blank: not checked.",
-            "turn_timeout_s": "A turn that takes longer fails.",
-            "streaming": "Calls the model in streaming mode and notes the time to the first word.",
+        labels = CASE.labels
+        help_texts = CASE.help_texts | {
+            "name": "",
+            "tags": "Separated by commas, for example refunds, smoke. A run can be limited to one.",
+            "context_params": f"{CASE.help_texts['context_params']} {VALUE_HELP}",
+            "trials": "Leave blank for the suite's number of trials.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -332,31 +280,12 @@ class CaseForm(VersionedForm):
         note_choices(self.instance, changed=self.changed_data)
         if any(name in self.errors for name in self.fields):
             return cleaned
-        written = {
-            "name": cleaned["name"],
-            "description": cleaned["description"],
-            "tags": cleaned["tags"],
-            "channel": cleaned["channel"] or None,
-            "context_params": cleaned["context_params"],
-            "clock": cleaned["clock"] or None,
-            "limits": {limit: cleaned[limit] for limit in LIMITS},
-            "turn_timeout_s": cleaned["turn_timeout_s"],
-            "streaming": cleaned["streaming"],
-            "trials": cleaned["trials"],
-            "history": cleaned["history"],
-            "turns": [{"user": "The rows check themselves."}],
-        }
-        try:
-            CaseSpec.model_validate(written)
-        except ValidationError as error:
-            fields = {name: name for name in written if name in self.fields}
-            fields |= {f"limits.{limit}": limit for limit in LIMITS}
-            refuse(self, error, model=CaseSpec, data=written, fields=fields)
+        self.read(CASE.written(cleaned) | {"turns": [{"user": "Rows are validated separately."}]})
         return cleaned
 
 
 @admin.register(Case)
-class CaseAdmin(ChecksEditor):
+class CaseAdmin(Duplicating, ChecksEditor):
     """Cases: one conversation each."""
 
     form = CaseForm
@@ -367,8 +296,8 @@ class CaseAdmin(ChecksEditor):
     search_fields = ["name", "description", "tags", "suite__name"]
     ordering = ["suite", "position", "pk"]
     when_empty = (
-        "A case is one conversation: what the user says, and what must hold of the "
-        "answers. It belongs to a suite."
+        "A case is one conversation: what the user says, and checks on the replies. It belongs to a "
+        "suite."
     )
     actions_detail = ["open_suite", "run_now", "duplicate"]
     actions_submit_line = ["save_and_run"]
@@ -385,7 +314,7 @@ class CaseAdmin(ChecksEditor):
             "Limits and trials",
             {
                 "fields": [
-                    *LIMITS,
+                    *LimitsSpec.model_fields,
                     "turn_timeout_s",
                     "trials",
                     "streaming",
@@ -400,7 +329,7 @@ class CaseAdmin(ChecksEditor):
         return rows.select_related("suite__agent").annotate(turn_count=Count("turns"))
 
     @display(description="Turns", ordering="turn_count")
-    def turn_count(self, case: Any) -> int:  # noqa: ANN401 - annotated in get_queryset
+    def turn_count(self, case: Any) -> int:
         count: int = case.turn_count
         return count
 
@@ -414,7 +343,7 @@ class CaseAdmin(ChecksEditor):
         too_many = request.FILES and refused_upload(request, self.admin_site.each_context(request))
         if too_many:
             return too_many
-        # Unfold offers these only for what is stored already.
+        # Unfold offers these only for stored rows.
         offered = {"actions_submit_line": self.get_actions_submit_line(request, object_id)}
         context = {**offered, **(extra_context or {})}
         return super().changeform_view(request, object_id, form_url, context)
@@ -427,13 +356,13 @@ class CaseAdmin(ChecksEditor):
         if suite is not None:
             context |= self.offered(suite)
             defaults = suite.default_assertions.filter(enabled=True).order_by("position", "pk")
-            context["suite_checks"] = [title_of(each) for each in defaults]
+            context["suite_checks"] = [title_of(check) for check in defaults]
             context["suite_url"] = reverse("admin:evals_app_suite_change", args=[suite.pk])
             if request.user.has_perm("evals_app.view_execution"):
                 context |= _results(context["original"])
         return super().render_change_form(request, context, *args, **kwargs)
 
-    def save_model(self, request: HttpRequest, obj: Case, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 - Django's signature
+    def save_model(self, request: HttpRequest, obj: Case, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature
         if not change or "suite" in form.changed_data:
             obj.position = next_position(obj.suite)
         super().save_model(request, obj, form, change)
@@ -441,7 +370,7 @@ class CaseAdmin(ChecksEditor):
     def save_related(
         self,
         request: HttpRequest,
-        form: Any,  # noqa: ANN401 - CaseForm
+        form: Any,
         formsets: list[Any],
         change: bool,  # noqa: FBT001 - Django's signature
     ) -> None:
@@ -451,19 +380,14 @@ class CaseAdmin(ChecksEditor):
 
     # Running
 
-    def has_run_permission(
-        self, request: HttpRequest, obj: Model | str | int | None = None
-    ) -> bool:
-        # Named "run", without a dot: a dotted one Unfold looks up in the database during system
-        # checks, and the first `migrate` of a new database would fail.
-        return may_run(request)
+    has_run_permission = requires(*RUNNING)
 
     @action(description="Save and run", permissions=["run"])
     def save_and_run(self, request: HttpRequest, obj: Case) -> None:
-        """Offer the button; the run starts once turns and checks are saved too."""
+        """Show the button; the run starts after turns and checks are saved."""
 
     def _saved(self, request: HttpRequest, case: Case) -> HttpResponse | None:
-        """Start the run that "Save and run" asks for."""
+        """Start the run after "Save and run"."""
         if f"{self.opts.app_label}_{self.opts.model_name}_save_and_run" not in request.POST:
             return None
         if not self.has_run_permission(request, case):
@@ -487,8 +411,8 @@ class CaseAdmin(ChecksEditor):
         permissions=["run"],
         dialog={
             "title": "Run this case now?",
-            "description": "The saved version is held with its agent, as often as its trials say. "
-            "Such a run does not change the verdict of the suite.",
+            "description": "Runs the saved version with its agent, once per trial. This does not "
+            "change the verdict of the suite.",
             "form_submit_text": "Run now",
         },
     )
@@ -500,10 +424,7 @@ class CaseAdmin(ChecksEditor):
 
     # Its suite
 
-    def has_suite_permission(
-        self, request: HttpRequest, obj: Model | str | int | None = None
-    ) -> bool:
-        return request.user.has_perm("evals_app.view_suite")
+    has_suite_permission = requires("evals_app.view_suite")
 
     @action(description="Suite", icon="checklist", url_path="suite", permissions=["suite"])
     def open_suite(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -512,31 +433,12 @@ class CaseAdmin(ChecksEditor):
 
     # Copying
 
-    def has_copy_permission(
-        self, request: HttpRequest, obj: Model | str | int | None = None
-    ) -> bool:
-        return self.has_add_permission(request) and self.has_view_permission(request)
-
-    @action(
-        description="Duplicate",
-        icon="content_copy",
-        url_path="duplicate",
-        permissions=["copy"],
-        dialog={
-            "title": "Duplicate this case?",
-            "description": "The saved version is copied to the end of its suite.",
-            "form_submit_text": "Duplicate",
-        },
-    )
-    def duplicate(self, request: HttpRequest, form: BaseDialogForm, object_id: str) -> HttpResponse:
-        copied = copy_case(get_object_or_404(Case.objects.select_related("suite"), pk=object_id))
-        self.log_addition(request, copied, [{"added": {}}])
-        messages.success(request, f"This is the copy: “{copied}”.")
-        return leave_dialog(reverse("admin:evals_app_case_change", args=[copied.pk]))
+    has_copy_permission = requires("evals_app.add_case", "evals_app.view_case")
+    copied = staticmethod(copy_case)
 
 
 def _results(case: Case) -> dict[str, Any]:
-    """Say how many results a case has, and where they are listed."""
+    """Return how many results a case has, and their URL."""
     results = Execution.objects.filter(case=case.name, run__suite_slug=case.suite.slug)
     query = urlencode({"case": case.name, "suite_slug": case.suite.slug})
     address = reverse("admin:evals_app_execution_changelist")
@@ -544,11 +446,11 @@ def _results(case: Case) -> dict[str, Any]:
 
 
 def _warnings(case: Case, formsets: list[Any]) -> Iterator[str]:
-    """Name what was saved and is hardly meant."""
+    """Yield warnings about what was saved."""
     turns, final = formsets
     for number, turn in enumerate(turns.kept, 1):
         if (turn.cleaned_data["expected"] or "").isspace():
-            yield f"Turn {number}: the expected answer is nothing but spaces."
+            yield f"Turn {number}: the expected answer contains only spaces."
         for checks in _checks_of(turn):
             yield from _warnings_of(checks, f"Turn {number}, check")
     yield from _warnings_of(final, "Final check")
@@ -559,32 +461,32 @@ def _warnings(case: Case, formsets: list[Any]) -> Iterator[str]:
 
 
 def _warnings_of_whole(suite: SuiteSpec, case: CaseSpec) -> Iterator[str]:
-    """Name what only shows between the parts of a case, the suite's checks among them."""
+    """Yield warnings about the case as a whole, with the checks of its suite."""
     for number, turn in enumerate(case.turns, 1):
         for _, message in missed_by_expected(turn.expected, suite.assertions_for(turn)):
             yield f"Turn {number}, expected answer: {message}"
     if heavy := suite.swamping(case):
         yield (
-            f"The check “{heavy.label}” weighs so much that the score goes by it alone. Give the"
-            " others more weight, or leave them out."
+            f"The check “{heavy.label}” has so much weight that it alone determines the score. Give the"
+            " others more weight, or remove them."
         )
     if suite.asserts_nothing(case):
-        yield "Nothing is checked in this case: no check with a weight, no limit. It cannot pass."
+        yield "This case cannot pass: it has no check with a weight, and no limit."
 
 
 def _saved_spec(pk: int) -> SuiteSpec | None:
-    """Return a case in its suite; None where it holds a check of a kind that no longer exists."""
+    """Return a case in its suite, or None if a kind of check no longer exists."""
     whole = Case.objects.select_related("suite__agent").prefetch_related(
         "turns__assertions", "final_assertions", "suite__default_assertions", "suite__fixtures"
     )
     case = whole.get(pk=pk)
-    # Alone: a suite may have thousands.
+    # Without its other cases: a suite may have thousands.
     suite = case.suite.written_head() | {"cases": [case.written()]}
     try:
-        # What the operator no longer permits is a check all the same.
+        # A check that is no longer permitted still counts.
         return SuiteSpec.model_validate(suite, context=FROZEN)
     except ValidationError:
-        return None  # the page says so
+        return None  # the page reports it
 
 
 def _warnings_of(checks: CheckFormSet, where: str) -> Iterator[str]:

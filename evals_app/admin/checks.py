@@ -1,7 +1,7 @@
 """Checks as rows: of a turn, of the whole conversation, or of every turn of a suite.
 
-A row has the form of its own kind of check and no other; every row is read by AssertionSpec, so
-that forms, files and REST refuse the same things.
+A row has the form of its kind of check. AssertionSpec validates every row, so forms, files and REST
+refuse the same things.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +20,7 @@ from evals_app.admin.options_form import (
     kind_choices,
     options_form_class,
 )
+from evals_app.admin.spec_form import SpecForm
 from evals_app.admin.words import explained
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.graders.base import Need
@@ -27,22 +28,23 @@ from evals_app.engine.inventory import NOTHING_KNOWN, Inventory
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
 from evals_app.formats.problems import Loc
-from evals_app.library.columns import assertion_columns
 from evals_app.library.inventories import inventory_for, names_offered
 from evals_app.models import Assertion, Case, Suite
-from evals_app.models.agents import model_reference
-from fixtures_app.admin.editor import Editor
-from fixtures_app.admin.inputs import CheckBox, NumberInput, Select, TextInput
-from fixtures_app.admin.json_field import write_json
-from fixtures_app.admin.rows import OrderedFormSet, RowForm, RowsInline
+from evals_app.models.suites import ASSERTION
+from fixtures_app.editing.editor import Editor
+from fixtures_app.editing.inputs import CheckBox, NumberInput, Select, TextInput
+from fixtures_app.editing.json_field import write_json
+from fixtures_app.editing.rows import OrderedFormSet, RowForm, RowsInline
 from fixtures_app.models import Fixture
 
 _MOST_OFFERED = 500
 NEEDED: dict[Need, str] = {"expected": "an expected answer", "context": "a context"}
 
 
-class CheckForm(RowForm):
-    """One check: its kind, the options of that kind, and what all kinds have."""
+class CheckForm(SpecForm, RowForm):
+    """One check: its type, the options of that type, and what all types have."""
+
+    mapping = ASSERTION
 
     type = forms.ChoiceField(
         label="Kind of check",
@@ -50,48 +52,14 @@ class CheckForm(RowForm):
         widget=Select({"data-check-kind": ""}),
         error_messages={"required": "Choose what to check, or remove this row."},
     )
-    weight = forms.FloatField(
-        required=False,
-        min_value=0,
-        initial=1.0,
-        widget=NumberInput,
-        help_text="How much it counts. Blank means 1; 0 only shows the result.",
-    )
-    threshold = forms.FloatField(
-        required=False,
-        min_value=0,
-        max_value=1,
-        label="Pass at or above",
-        widget=NumberInput,
-        help_text="A score above 0, at most 1. Leave blank to use the check's own verdict; a check that only "
-        "measures then shows its score and decides nothing.",
-    )
+    weight = forms.FloatField(required=False, min_value=0, initial=1.0, widget=NumberInput)
+    threshold = forms.FloatField(required=False, min_value=0, max_value=1, widget=NumberInput)
 
     class Meta:
         model = Assertion
-        fields = (
-            "type",
-            "name",
-            "weight",
-            "threshold",
-            "enabled",
-            "fail_on_error",
-            "model",
-            "scope",
-            "position",
-        )
-        labels = {
-            "name": "Label",
-            "enabled": "Switched on",
-            "fail_on_error": "Fail if it cannot be graded",
-            "model": "Judge model",
-            "scope": "Text to look at",
-        }
-        help_texts = {
-            "name": "What the results call it. Blank: the sentence above.",
-            "fail_on_error": "Otherwise the result is an error, not a failure.",
-            "model": "provider/model, or agent for the agent's own. Blank: the suite's judge.",
-        }
+        fields = (*ASSERTION.names.values(), "position")
+        labels = ASSERTION.labels
+        help_texts = ASSERTION.help_texts | {"type": "", "enabled": "", "scope": ""}
         widgets = {
             "name": TextInput,
             "enabled": CheckBox,
@@ -112,7 +80,7 @@ class CheckForm(RowForm):
             gone = (stored, f"{stored} (no longer available)")
             fields["type"].choices = [gone, *kind_choices()[1:]]
         fields["scope"].choices = [
-            ("", "As usual: the reply, at the end the last one"),
+            ("", "Default: this turn's reply (final checks: the last reply)"),
             *Assertion.Scope.choices,
         ]
         self.options_form: OptionsForm | None = None
@@ -127,12 +95,12 @@ class CheckForm(RowForm):
 
     @property
     def is_gone(self) -> bool:
-        """Whether it is stored as a kind that no longer exists."""
+        """Whether its stored kind no longer exists."""
         return bool(self.kind) and self.kind == self.instance.type and self.kind not in GRADERS
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether options are stored that this kind of check no longer takes."""
+        """Whether its stored options are no longer valid."""
         is_stored = bool(self.instance.pk) and self.kind == self.instance.type
         return is_stored and self.kind in GRADERS and _stored_spec(self.instance) is None
 
@@ -150,12 +118,12 @@ class CheckForm(RowForm):
 
     @property
     def only_measures(self) -> bool:
-        """Whether it is of a kind that decides nothing until somebody says from which score it passes."""
+        """Whether its kind needs a threshold to pass or fail."""
         return self.kind in GRADERS and only_measures(self.kind)
 
     @property
     def shows_score(self) -> bool:
-        """Whether it is stored as one that decides nothing."""
+        """Whether the stored check neither passes nor fails."""
         spec = _stored_spec(self.instance) if self.instance.pk else None
         return spec is not None and not spec.grader.decides(spec.threshold)
 
@@ -187,12 +155,12 @@ class CheckForm(RowForm):
         return super().has_changed() or bool(self.options_form and self.options_form.has_changed())
 
     def _get_validation_exclusions(self) -> set[str]:
-        # The form bounds the weight; Django would ask the database once more for every check.
+        # The form validates the weight; Django would query the database for every check.
         django: Any = super()
         return {*django._get_validation_exclusions(), "weight"}  # noqa: SLF001 - a hook of forms
 
     def is_valid(self) -> bool:
-        # Both sides are asked: each is to show what is wrong with it.
+        # Both forms are validated, so that both show their errors.
         return super().is_valid() and not (self.options_form and self.options_form.errors)
 
     def clean(self) -> dict[str, Any]:
@@ -209,19 +177,10 @@ class CheckForm(RowForm):
 
     def _written(self, cleaned: dict[str, Any], options: OptionsForm) -> dict[str, Any]:
         stored = self.initial.get("model") or ""
-        # The settings of a judge came with it from a file, and go with it.
+        # The settings of a judge came from a file and belong to that judge.
         settings = self.instance.model_settings if cleaned["model"] == stored else {}
-        return {
-            "type": cleaned["type"],
-            "name": cleaned["name"] or None,
-            "weight": cleaned["weight"],
-            "threshold": cleaned["threshold"],
-            "enabled": cleaned["enabled"],
-            "fail_on_error": cleaned["fail_on_error"],
-            "model": model_reference(cleaned["model"], settings),
-            "scope": cleaned["scope"] or None,
-            **options.written(),
-        }
+        values = cleaned | {"model_settings": settings}
+        return ASSERTION.written(values) | options.written()
 
     def _read(self, written: dict[str, Any]) -> None:
         try:
@@ -236,13 +195,13 @@ class CheckForm(RowForm):
             self.concerns = [message for _, message in problems]
         if hollow := self.spec.hollow():
             self._object(*hollow)
-        columns = assertion_columns(self.spec)
+        columns = Assertion.columns_of(self.spec)
         self.cleaned_data["model"] = columns["model"]
         self.instance.options = columns["options"]
         self.instance.model_settings = columns["model_settings"]
 
     def _as_it_was(self, written: dict[str, Any]) -> AssertionSpec | None:
-        """Read options that nobody changed, whatever the operator has ceased to permit since."""
+        """Read unchanged options even if the operator no longer permits them."""
         is_changed = self.options_form is None or self.options_form.has_changed()
         if self.is_added or is_changed or self.kind != self.instance.type:
             return None
@@ -253,22 +212,22 @@ class CheckForm(RowForm):
 
     @property
     def is_edited(self) -> bool:
-        """Whether somebody wrote it just now; what was stored so is no reason to refuse a save."""
+        """Whether it was written just now; old problems do not prevent saving."""
         if self.is_added or (self.options_form is not None and self.options_form.has_changed()):
             return True
         return bool(set(self.changed_data) - {"position"})
 
     def _object(self, loc: Loc, message: str, *, is_new: bool = False) -> None:
-        """Refuse what somebody wrote just now; warn of what was stored so."""
+        """Refuse a new problem, and warn about an old one."""
         if is_new or self.is_edited:
             self._complain(loc, message)
         else:
             self.concerns.append(message)
 
     def compare_names(self, inventory: Callable[[], Inventory], *, is_new: bool = False) -> None:
-        """Refuse tools, chunks and entities that the agent and the fixtures of the suite do not have.
+        """Refuse tools, chunks and entities unknown to the agent and the fixtures of the suite.
 
-        `is_new`: these have been chosen just now.
+        `is_new`: agent or fixtures were chosen just now.
         """
         if self.errors or self.spec is None:
             return
@@ -279,7 +238,7 @@ class CheckForm(RowForm):
         self.concerns += [problem for _, problem in known.doubts(mentions)]
         for named, problem in known.problems(mentions):
             if named.thing == "tool" and not known.tools:
-                self.concerns.append(problem)  # the agent may yet be given some
+                self.concerns.append(problem)  # the agent may get some later
             else:
                 self._object(named.loc[:2], problem, is_new=is_new)
 
@@ -293,13 +252,13 @@ class CheckForm(RowForm):
             self.options_form.add_error(self.options_form.name_of(key), sentence)
 
     def lacks(self, gives: frozenset[Need] = frozenset()) -> Need | None:
-        """Name what it needs of a turn and does not get; nothing while it is wrong itself."""
+        """Return what it needs from a turn and lacks; None while it is invalid."""
         if self.errors or self.spec is None:
             return None
         return min(self.spec.grader.needs() - gives, default=None)
 
     def warnings(self) -> Iterator[str]:
-        """Name what is no reason to refuse a save, and hardly meant."""
+        """Yield warnings: what may be saved, but is probably not intended."""
         if self.spec is None or self.options_form is None:
             return
         yield from self.concerns
@@ -308,14 +267,14 @@ class CheckForm(RowForm):
         for field in self.options_form:
             given = self.options_form.cleaned_data.get(field.name)
             if isinstance(given, str) and given.isspace():
-                yield f"“{field.label}” is nothing but spaces."
+                yield f"“{field.label}” contains only spaces."
 
     @property
     def takes_value(self) -> bool:
         return self.options_form is not None and "value" in self.options_form.fields
 
     def complain_of_value(self, message: str) -> None:
-        """Say what is wrong with the value, or with the lack of one."""
+        """Add an error to the value, or to a missing one."""
         if self.options_form is not None:
             self.options_form.add_error(self.options_form.name_of("value"), message)
         self.spec = None
@@ -323,16 +282,16 @@ class CheckForm(RowForm):
 
 @cache
 def only_measures(kind: str) -> bool:
-    """Whether checks of a kind, their options left as they are, need a threshold to decide."""
+    """Whether checks of a kind with default options need a threshold to pass or fail."""
     return not GRADERS[kind].model_construct().decides(None)
 
 
 def title_of(row: Assertion) -> str:
-    """Say in a sentence what a stored check checks."""
+    """Return what a stored check checks, in a sentence."""
     if spec := _stored_spec(row):
         return spec.label
     if row.type in GRADERS:
-        return f"{GRADERS[row.type].label}: cannot be read, open and save it"
+        return f"{GRADERS[row.type].label}: cannot be read. Open and save it"
     return f"“{row.type}” is no longer available"
 
 
@@ -347,14 +306,14 @@ class CheckFormSet(OrderedFormSet):
     """Checks in order."""
 
     row_name = "check"
-    goes_with_owner = False  # the turn that holds these checks is being removed
+    goes_with_owner = False  # the turn of these checks is being removed
 
     def is_valid(self) -> bool:
         return self.goes_with_owner or bool(super().is_valid())
 
 
 class FinalCheckFormSet(CheckFormSet):
-    """Checks of the whole conversation, which has no expected answer of its own."""
+    """Checks of the whole conversation, which has no expected answer."""
 
     row_name = "final check"
 
@@ -366,14 +325,14 @@ class FinalCheckFormSet(CheckFormSet):
             row.compare_names(inventory, is_new="suite" in changed_on(case))
             if need := row.lacks():
                 row.complain_of_value(
-                    f"Fill this in: only a turn has {NEEDED[need]} to compare."
+                    f"Fill this in. Only a turn has {NEEDED[need]} to compare with."
                     if row.takes_value
-                    else f"Only a turn has {NEEDED[need]}: move this check to a turn."
+                    else f"Only a turn has {NEEDED[need]}. Move this check to a turn."
                 )
 
 
 class DefaultCheckFormSet(CheckFormSet):
-    """Checks of every turn of a suite, compared with the agent and the fixtures that it is given."""
+    """Default checks of a suite, compared with its chosen agent and fixtures."""
 
     @cached_property
     def _inventory(self) -> Inventory:
@@ -389,24 +348,24 @@ class DefaultCheckFormSet(CheckFormSet):
             row.compare_names(lambda: self._inventory, is_new=is_new)
 
 
-# What the head of a page was just given, for the rows below it.
+# What was chosen at the top of a page, for the rows below it.
 _CHOSEN, _CHANGED = "chosen_fixtures", "changed_on_page"
 
 
 def note_choices(row: Model, *, changed: Iterable[str], fixtures: Iterable[Fixture] = ()) -> None:
-    """Remember what the head of a page says, which is not stored yet."""
+    """Remember what was chosen at the top of a page and is not stored yet."""
     setattr(row, _CHANGED, frozenset(changed))
     setattr(row, _CHOSEN, list(fixtures))
 
 
 def changed_on(row: Model) -> frozenset[str]:
-    """Return the fields that were changed in the head of a page."""
+    """Return the fields that were changed at the top of a page."""
     changed: frozenset[str] = getattr(row, _CHANGED, frozenset())
     return changed
 
 
 def inventory_of_case(case: Case) -> Callable[[], Inventory]:
-    """Return a way to what the checks of a case may name, which asks the database if need be."""
+    """Return a function for the names that checks of a case may use, which queries once."""
 
     @cache
     def inventory() -> Inventory:
@@ -418,7 +377,7 @@ def inventory_of_case(case: Case) -> Callable[[], Inventory]:
 
 
 class CheckInline(RowsInline):
-    """Rows of checks; `fk_name` says whose."""
+    """Rows of checks; `fk_name` names their owner."""
 
     model, form, formset = Assertion, CheckForm, CheckFormSet
     verbose_name, verbose_name_plural = "check", "checks"
@@ -429,20 +388,20 @@ class CheckInline(RowsInline):
 
 
 class DefaultCheckInline(CheckInline):
-    """Checks of every turn of a suite that does not say otherwise."""
+    """Default checks of a suite."""
 
     fk_name = "suite"
     formset = DefaultCheckFormSet
     page_model = Suite
     verbose_name_plural = "Checks of every turn"
     hint = (
-        "They apply to every turn that is set to “The suite's checks” or to both. A check that "
-        "compares with the expected answer is passed over on turns without one."
+        "They apply to every turn that uses the checks of its suite. A check that compares with the "
+        "expected answer is skipped on turns without one."
     )
 
 
 class ChecksEditor(Editor):
-    """An editor with checks: its page holds one template for each kind."""
+    """An editor with checks: its page contains one template per kind."""
 
     change_form_outer_after_template = "admin/evals_app/check_templates.html"
 
@@ -454,19 +413,19 @@ class ChecksEditor(Editor):
         fieldsets: list[Any] = super().get_fieldsets(request, obj)
         if obj is None or self.has_change_permission(request, obj):
             return fieldsets
-        # Who may only look reads tags as words, not as the list that is stored.
+        # Without the right to change, tags are shown as words, not as a list.
         shown = {"tags": "show_tags"}
         return [
-            (title, {**each, "fields": [shown.get(name, name) for name in each["fields"]]})
-            for title, each in fieldsets
+            (title, {**options, "fields": [shown.get(name, name) for name in options["fields"]]})
+            for title, options in fieldsets
         ]
 
     @display(description="Tags")
-    def show_tags(self, row: Any) -> str:  # noqa: ANN401 - a suite or a case
+    def show_tags(self, row: Any) -> str:
         return ", ".join(row.tags)
 
     def checks_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Give the blank row, and the options of every kind."""
+        """Return the blank row, and the options of every kind."""
         kinds = [
             {
                 "kind": kind,
@@ -480,5 +439,5 @@ class ChecksEditor(Editor):
         return {"check_kinds": kinds, "blank_check": CheckForm(prefix="__formset__-__prefix__")}
 
     def offered(self, suite: Suite) -> dict[str, Any]:
-        """Return the names that inputs of tools and chunks offer."""
+        """Return the names that inputs of tools and chunks suggest."""
         return {"offered": names_offered(suite, most=_MOST_OFFERED)}

@@ -1,9 +1,8 @@
-"""A list of check boxes, each with a line that explains it."""
+"""A list of check boxes with help texts."""
 
 from typing import Any
 
 from django import forms
-from django.template.loader import render_to_string
 
 
 class Choices(forms.CheckboxSelectMultiple):
@@ -15,13 +14,9 @@ class Choices(forms.CheckboxSelectMultiple):
         super().__init__(attrs={"class": "ts-check"})
         self.help_by_value = help_by_value or {}
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:  # noqa: ANN401 - Django's signature
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, value, attrs)
         for _, options, _ in context["widget"]["optgroups"]:
             for option in options:
                 option["help"] = self.help_by_value.get(str(option["value"]), "")
         return context
-
-    def _render(self, template_name: str, context: dict[str, Any], renderer: object = None) -> Any:  # noqa: ANN401 - safe text
-        # Django looks for the templates of widgets in packages alone.
-        return render_to_string(template_name, context)

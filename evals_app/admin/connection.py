@@ -1,4 +1,4 @@
-"""The dialog of a provider's page that tries whether it can be reached."""
+"""The dialog that tests the connection to a provider."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ ANSWER, EMBEDDING = "answer", "embedding"
 
 
 class ConnectionForm(BaseDialogForm):
-    """What to ask for, and of which model."""
+    """What to ask for, and from which model."""
 
     what = forms.ChoiceField(
         choices=[(ANSWER, "A short answer"), (EMBEDDING, "An embedding of one word")],
@@ -26,19 +26,21 @@ class ConnectionForm(BaseDialogForm):
         max_length=200,
         label="Model",
         widget=UnfoldAdminTextInputWidget(),
-        help_text="As the provider calls it.",
+        help_text="The name that the provider uses.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # The page behind the dialog has fields of the same names.
         super().__init__(*args, auto_id="connection_%s", **kwargs)
-        # A key that is no number, or of no row, is refused by the action.
+        # The action refuses an unknown key.
         self.provider = Provider.objects.filter(pk=self.object_id).first()
         kind = KINDS[self.provider.kind] if self.provider else None
         if kind is None or not kind.has_embeddings:
             del self.fields["what"]
         elif kind.embedding_model:
-            self.fields["model"].help_text += f" Blank, for embeddings: {kind.embedding_model}."
+            self.fields[
+                "model"
+            ].help_text += f" Leave blank to test embeddings with {kind.embedding_model}."
         if self.provider:
             self.fields["model"].initial = _model_in_use(self.provider)
 
@@ -47,7 +49,7 @@ class ConnectionForm(BaseDialogForm):
         if self.is_embedding and not cleaned.get("model") and self.provider:
             cleaned["model"] = KINDS[self.provider.kind].embedding_model or ""
         if not cleaned.get("model"):
-            self.add_error("model", "Name a model of this provider.")
+            self.add_error("model", "Enter a model of this provider.")
         return cleaned
 
     @property
@@ -56,7 +58,7 @@ class ConnectionForm(BaseDialogForm):
 
 
 def _model_in_use(provider: Provider) -> str:
-    """Give a model that an agent has, or that has a price."""
+    """Return a model that an agent uses, or that has a price."""
     begins = f"{provider.slug}/"
     named = Agent.objects.filter(model__startswith=begins).order_by("pk").first()
     if named:

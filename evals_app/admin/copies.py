@@ -14,12 +14,12 @@ _SLUG_LENGTH = 100
 
 
 def free_name(wanted: str, taken: Iterable[str], *, length: int, mark: str = " ") -> str:
-    """Give a name nobody has: Refund copy, Refund copy 2."""
+    """Return a free name: Refund copy, Refund copy 2."""
     known = set(taken)
     number = 1
     while True:
         end = f"{mark}copy" if number == 1 else f"{mark}copy{mark}{number}"
-        # Cut short, a slug may end in the hyphen that follows it; two in a row are refused.
+        # A slug must not end up with two hyphens in a row.
         name = f"{wanted[: length - len(end)].rstrip(' -_')}{end}"
         if name not in known:
             return name
@@ -47,8 +47,8 @@ def copy_case(case: Case, *, suite: Suite | None = None) -> Case:
 def copy_suite(suite: Suite) -> Suite:
     """Copy a suite with everything in it."""
     known = Suite.objects.values_list("name", "slug")
-    name = free_name(suite.name, (each for each, _ in known), length=_NAME_LENGTH)
-    slug = free_name(suite.slug, (each for _, each in known), length=_SLUG_LENGTH, mark="-")
+    name = free_name(suite.name, (name for name, _ in known), length=_NAME_LENGTH)
+    slug = free_name(suite.slug, (slug for _, slug in known), length=_SLUG_LENGTH, mark="-")
     copied = _copy(suite, name=name, slug=slug, archived_at=None, source="")
     copied.fixtures.set(suite.fixtures.all())
     _copy_checks(suite.default_assertions.all(), suite=copied)
@@ -58,7 +58,7 @@ def copy_suite(suite: Suite) -> Suite:
 
 
 def next_position(suite: Suite) -> int:
-    """Give the place behind the last case."""
+    """Return the position after the last case."""
     last = suite.cases.aggregate(last=models.Max("position"))["last"]
     return 0 if last is None else last + 1
 

@@ -1,4 +1,4 @@
-"""The page of evaluation steps: what a judge wrote from criteria, and what people make of it."""
+"""The page of evaluation steps, which a judge wrote from criteria and people may edit."""
 
 from typing import Any
 
@@ -10,21 +10,22 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from evals_app.admin.lines import TextLines
+from evals_app.admin.permissions import WrittenByRuns
 from evals_app.admin.presentation import first_words
 from evals_app.engine.judging.steps import MAX_STEP_CHARS, MOST_STEPS
 from evals_app.models import EvaluationSteps
-from fixtures_app.admin.editor import Editor, VersionedForm
+from fixtures_app.editing.editor import Editor, VersionedForm
 
 
 class EvaluationStepsForm(VersionedForm):
-    """The steps; what they are written from is what they are known by."""
+    """The steps; criteria, fields and model identify them."""
 
     steps = TextLines(
         kind="area",
         label="Steps",
         required=True,
-        help_text="In their order. Runs that are started from now on grade by them; runs that "
-        "have begun keep to theirs.",
+        help_text="In order. New runs grade by these steps. Runs that have already started keep "
+        "theirs.",
     )
 
     class Meta:
@@ -34,20 +35,20 @@ class EvaluationStepsForm(VersionedForm):
     def clean_steps(self) -> list[str]:
         steps: list[str] = self.cleaned_data["steps"]
         if len(steps) > MOST_STEPS:
-            message = f"There are {len(steps)} steps; a judge follows up to {MOST_STEPS}."
+            message = f"There are {len(steps)} steps. At most {MOST_STEPS} are allowed."
             raise forms.ValidationError(message)
         for number, step in enumerate(steps, 1):
             if len(step) > MAX_STEP_CHARS:
-                message = f"Step {number} has {len(step):,} characters, of {MAX_STEP_CHARS:,}."
+                message = f"Step {number} has {len(step):,} characters. At most {MAX_STEP_CHARS:,} are allowed."
                 raise forms.ValidationError(message)
             if not step.strip():
-                message = f"Step {number} is nothing but spaces."
+                message = f"Step {number} contains only spaces."
                 raise forms.ValidationError(message)
         return steps
 
 
 @admin.register(EvaluationSteps)
-class EvaluationStepsAdmin(Editor):
+class EvaluationStepsAdmin(WrittenByRuns, Editor):
     """Steps of G-Eval checks that have criteria and no steps of their own."""
 
     form = EvaluationStepsForm
@@ -56,8 +57,8 @@ class EvaluationStepsAdmin(Editor):
     search_fields = ["criteria", "model"]
     ordering = ["-pk"]
     when_empty = (
-        "When a G-Eval check has criteria and no steps, the judge writes some in its first run. "
-        "They are kept here: every later run of equal criteria grades by them."
+        "When a G-Eval check has criteria but no steps, the judge writes steps in the first run. "
+        "They are kept here, and later runs with the same criteria reuse them."
     )
     readonly_fields = ["show_whole_criteria", "show_fields", "model", "show_written", "show_editor"]
     fieldsets = [
@@ -66,20 +67,11 @@ class EvaluationStepsAdmin(Editor):
         ("As the judge wrote them", {"fields": ["show_written"]}),
     ]
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(
-        self, request: HttpRequest, obj: EvaluationSteps | None = None
-    ) -> bool:
-        # Runs under way look for them.
-        return False
-
     def save_model(
         self,
         request: HttpRequest,
         obj: EvaluationSteps,
-        form: Any,  # noqa: ANN401 - Django's signature
+        form: Any,
         change: bool,  # noqa: FBT001 - Django's signature
     ) -> None:
         if form.has_changed():
@@ -106,5 +98,5 @@ class EvaluationStepsAdmin(Editor):
     @display(description="Edited by")
     def show_editor(self, row: EvaluationSteps) -> str:
         if row.steps == row.written:
-            return "Nobody: they are as the judge wrote them."
-        return str(row.edited_by or "Somebody who is gone")
+            return "Not edited since the judge wrote them"
+        return str(row.edited_by or "A deleted user")

@@ -1,4 +1,4 @@
-"""The examples that come with Touchstone, loaded from the first page without a terminal."""
+"""The bundled examples, loaded from the dashboard."""
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -14,18 +14,21 @@ from evals_app.library.examples import EXAMPLES, import_examples
 
 
 def may_load_examples(request: HttpRequest) -> bool:
-    """Whether there are examples, and this person may write all that they hold."""
+    """Whether there are examples, and this person may write all their parts."""
     return EXAMPLES.is_dir() and Rights.of(request.user).may_add_everything()
 
 
 def load_examples(request: HttpRequest) -> HttpResponse:
-    """Import the examples and say what to do with them."""
+    """Import the examples."""
     if not may_load_examples(request):
         raise PermissionDenied
     try:
         report = import_examples(Rights.of(request.user))
     except EditedError as error:
-        messages.error(request, f"The examples were not loaded, to keep what is here. {error}")
+        messages.error(
+            request,
+            f"The examples were not loaded because they would replace existing data. {error}",
+        )
         return redirect("admin:index")
     except FormatError as error:
         for problem in error.problems:
@@ -35,7 +38,7 @@ def load_examples(request: HttpRequest) -> HttpResponse:
     messages.success(
         request,
         format_html(
-            '{} loaded. <a class="ts-plain-link" href="{}">Open one</a> and press Run to see how it does.',
+            '{} loaded. <a class="ts-plain-link" href="{}">Open one</a> and press Run to try it.',
             plural(suites, "example suite"),
             reverse("admin:evals_app_suite_changelist"),
         ),

@@ -1,4 +1,4 @@
-"""Executions in the admin: the list, and the page on which people read what an agent did."""
+"""Executions in the admin: the list, and the page that shows what an agent did."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -22,11 +22,8 @@ from evals_app.admin.presentation import (
     SUMMARY_LABELS,
     badge,
     costs,
-    count,
-    duration,
     execution_state,
     json_text,
-    score_text,
     scripted_badge,
     tokens,
     verdict_state,
@@ -44,6 +41,7 @@ from evals_app.admin.transcripts import (
 )
 from evals_app.engine.trial import Trial
 from evals_app.models import Case, Execution, GradeResult, Run, Transcript
+from evals_app.reports.figures import count, duration, score_text
 from evals_app.reports.similarity import DIFFERENTLY, is_measured_differently
 
 WENT_WRONG = ("failed", "errored")
@@ -53,7 +51,7 @@ MOST_NAMES = 1000
 
 
 class RunFilter(admin.SimpleListFilter):
-    """Executions of one run; offered only to people who come from that run's page."""
+    """Executions of one run; shown only to people who come from that run's page."""
 
     title = "run"
     parameter_name = "run"
@@ -64,12 +62,12 @@ class RunFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Execution]) -> QuerySet[Execution]:
         chosen = self.value()
-        # By its own key: a number too large for one finds nothing there, and breaks a foreign key.
+        # By its own key: a number too large for a key finds nothing, but breaks a foreign key.
         return queryset.filter(run__id=chosen) if chosen else queryset
 
 
 class CaseFilter(admin.SimpleListFilter):
-    """Executions of one case; offered only to people who come from that case's page."""
+    """Executions of one case; shown only to people who come from that case's page."""
 
     title = "case"
     parameter_name = "case"
@@ -90,7 +88,7 @@ class RunSuiteFilter(SuiteFilter):
 
 @admin.register(Execution)
 class ExecutionAdmin(ExpectAction):
-    """Executions are written once, by workers; here they are found and read."""
+    """Executions: written by workers, read here."""
 
     list_display = (
         "name",
@@ -103,30 +101,12 @@ class ExecutionAdmin(ExpectAction):
     )
     list_filter = (RunFilter, CaseFilter, "verdict", "cause", "status", RunSuiteFilter)
     search_fields = ("case",)
-    search_help_text = "Part of the name that a case has today; in one run, that it had then"
-    sortable_by = ()  # newest first; no other order has an index
-    ordering = ("-id",)
-    actions = None
+    search_help_text = "Part of the current name of a case, or within one run, of its name then"
     paginator = InfinitePaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER  # each would count the table
-    list_per_page = 50
     change_form_template = "admin/evals_app/execution/review.html"
     when_empty = (
         "An execution is one conversation of a run, with its verdict. Open a suite and press Run."
     )
-
-    class Media:
-        css = {"all": ["evals_app/review.css"]}
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Execution | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Execution | None = None) -> bool:
-        return False
 
     # The list
 
@@ -137,9 +117,9 @@ class ExecutionAdmin(ExpectAction):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Execution], search_term: str
     ) -> tuple[QuerySet[Execution], bool]:
-        """Search the cases, which are few, and then find their executions by an index.
+        """Search the cases, which are few, and find their executions by an index.
 
-        Names that no case has any more are found in one run, or where no case fits.
+        Former names are found within one run, or where no case matches.
         """
         in_one_run = RunFilter.parameter_name in request.GET
         names = _names_with(search_term) if search_term and not in_one_run else []
@@ -170,7 +150,7 @@ class ExecutionAdmin(ExpectAction):
     def score_shown(self, execution: Execution) -> str:
         return score_text(execution.score, scale=execution.run.score_scale)
 
-    @display(description="Agent's time")
+    @display(description="Agent time")
     def took(self, execution: Execution) -> str:
         return duration(execution.time_ms)
 
@@ -209,17 +189,16 @@ class ExecutionAdmin(ExpectAction):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def live(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Answer the part of the page that changes once, when the conversation has ended."""
-        # Without a session the page itself must ask for the password, not this part of it.
-        if not (self.admin_site.has_permission(request) and self.has_view_permission(request)):
-            return HttpResponse(status=403, headers={"HX-Refresh": "true"})
+        """Return the part of the page that changes when the conversation ends."""
+        if refused := self.refused_refresh(request):
+            return refused
         execution = get_object_or_404(_with_its_run(), pk=pk)
         case_id = self._case_id(request, execution) if execution.verdict else None
         context = self._live_context(request, execution, case_id) | {"is_poll": True}
         return render(request, "admin/evals_app/execution/live.html", context)
 
     def judge(self, request: HttpRequest, pk: int, grade: int) -> HttpResponse:
-        """Answer what the judge was asked for a grade, word by word, and what it answered."""
+        """Return the judge's prompts and answers for a grade."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         rows = GradeResult.objects.only("calls")
@@ -238,15 +217,28 @@ class ExecutionAdmin(ExpectAction):
     def _live_context(
         self, request: HttpRequest, execution: Execution, case_id: int | None
     ) -> dict[str, Any]:
-        """Collect what changes while the conversation goes on, and what may be done with it."""
+        """Return what changes during the conversation, and what may be done with it."""
+        run = execution.run
+        state = execution_state(execution, run=run)
         is_passed = case_id is not None and execution.verdict == "passed"
-        can_expect = is_passed and self.has_expect_permission(request)
-        return _live_context(execution) | {"can_expect": can_expect}
+        context = {
+            "execution": execution,
+            "run": run,
+            "state": state,
+            "badge": badge(state),
+            "scripted_badge": _scripted_badge(execution),
+            "cause": CAUSES.get(execution.cause, ""),
+            "is_open": state in {"queued", "running"},
+            "can_expect": is_passed and self.has_expect_permission(request),
+        }
+        if state == "running":
+            return context | {"running": running_line(execution)}
+        return context if state in {"queued", "not_run"} else context | _review(execution)
 
     def _case_id(self, request: HttpRequest, execution: Execution) -> int | None:
-        """Find the case as it is today, if it still exists and the person may see it."""
+        """Return the current case, if it still exists and the person may see it."""
         suite_id = execution.run.suite_id
-        may_see = any(request.user.has_perm(f"evals_app.{each}_case") for each in _SHOW_A_CASE)
+        may_see = any(request.user.has_perm(f"evals_app.{action}_case") for action in _SHOW_A_CASE)
         if suite_id is None or not may_see:
             return None
         cases = Case.objects.filter(suite=suite_id, name=execution.case)
@@ -254,7 +246,7 @@ class ExecutionAdmin(ExpectAction):
 
 
 def _names_with(search_term: str) -> list[str]:
-    """Find names of cases that hold every word; one more than `MOST_NAMES` of many."""
+    """Return names of cases that contain every word, at most one more than `MOST_NAMES`."""
     cases = Case.objects.all()
     for word in search_term.split():
         cases = cases.filter(name__icontains=word)
@@ -267,37 +259,18 @@ def _with_its_run() -> QuerySet[Execution]:
 
 
 def _scripted_badge(execution: Execution) -> SafeString | str:
-    """Label what follows a script; before it has ended, by what its run will use."""
+    """Return the label of a scripted execution; before it ends, by what its run will use."""
     if execution.is_scripted or not execution.verdict:
         return scripted_badge(execution.run)
     return ""
 
 
-def _live_context(execution: Execution) -> dict[str, Any]:
-    run = execution.run
-    state = execution_state(execution, run=run)
-    context = {
-        "execution": execution,
-        "run": run,
-        "state": state,
-        "badge": badge(state),
-        "scripted_badge": _scripted_badge(execution),
-        "cause": CAUSES.get(execution.cause, ""),
-        "is_open": state in {"queued", "running"},
-    }
-    if state == "running":
-        return context | {"running": running_line(execution)}
-    if state in {"queued", "not_run"}:
-        return context
-    return context | _review(execution)
-
-
 def _review(execution: Execution) -> dict[str, Any]:
-    """Collect the conversation, its grades, and what they come to."""
+    """Return the conversation, its grades and its numbers."""
     scale = execution.run.score_scale
     stored = Transcript.objects.filter(pk=execution.pk).first()
     trial = readable_trial(stored)
-    # A judge's prompts are long and repeat the conversation: loaded only when asked for.
+    # A judge's prompts are long: loaded only on request.
     grades = list(
         GradeResult.objects.filter(execution=execution).defer("calls").order_by("position", "pk")
     )
@@ -310,7 +283,7 @@ def _review(execution: Execution) -> dict[str, Any]:
         "trial": trial,
         "turns": turns,
         "is_long": any(not turn.is_open for turn in turns),
-        "said_nothing": not (is_pruned or is_unreadable or any(each.messages for each in turns)),
+        "is_silent": not (is_pruned or is_unreadable or any(turn.messages for turn in turns)),
         "history": trial.history if trial else (),
         "final_grades": final_lines(grades, scale=scale),
         "limits": limit_lines(execution, grades),
@@ -330,7 +303,7 @@ def _summary(execution: Execution) -> list[tuple[str, SafeString]]:
         key: verdict_state(execution.summary.get(key), otherwise="not_set")
         for key in SUMMARY_LABELS
     }
-    # In the summary what errored has merely not passed; people are told that it did not fail either.
+    # In the summary an errored execution has merely not passed.
     states["overall_passed"] = execution.verdict or states["overall_passed"]
     return [(label, badge(states[key])) for key, label in SUMMARY_LABELS.items()]
 
@@ -339,20 +312,23 @@ def _numbers(execution: Execution, trial: Trial | None, *, scale: str) -> list[t
     usages = [turn.usage for turn in trial.turns] if trial else []
     return [
         ("Score", score_text(execution.score, scale=scale)),
-        ("Agent's time", duration(execution.time_ms)),
-        ("Prompt tokens", _known(execution.prompt_tokens, [u.prompt_tokens for u in usages])),
-        ("Response tokens", _known(execution.response_tokens, [u.response_tokens for u in usages])),
+        ("Agent time", duration(execution.time_ms)),
+        ("Prompt tokens", _known(execution.agent_prompt_tokens, [u.prompt_tokens for u in usages])),
+        (
+            "Response tokens",
+            _known(execution.agent_response_tokens, [u.response_tokens for u in usages]),
+        ),
         ("Tool calls", count(execution.tool_calls)),
         (
             "Judge tokens",
             tokens(execution.judge_prompt_tokens, execution.judge_response_tokens),
         ),
-        *costs(execution.cost_usd, execution.judge_cost_usd),
+        *costs(execution.agent_cost_usd, execution.judge_cost_usd),
     ]
 
 
 def _known(total: int | None, parts: Sequence[int | None]) -> str:
-    """Write a sum; of one that is unknown, what is known of its parts."""
+    """Write a sum, or at least the known part of it."""
     least = sum(part or 0 for part in parts)
     return f"at least {count(least)}" if total is None and least else count(total)
 
@@ -362,11 +338,11 @@ def _call_tokens(call: dict[str, Any]) -> str:
     return tokens(usage.get("input_uncached"), usage.get("output")) + " tokens"
 
 
-# Ways from one execution to another
+# Links to other executions
 
 
 def _neighbours(execution: Execution) -> dict[str, Execution | None]:
-    """Find the executions before and after in the run, and the next one that went wrong."""
+    """Return the executions before and after in the run, and the next one that went wrong."""
     siblings = Execution.objects.filter(run=execution.run_id).only("pk", "case", "trial", "verdict")
     here = {"position": execution.position}
     after = siblings.filter(
@@ -383,7 +359,7 @@ def _neighbours(execution: Execution) -> dict[str, Execution | None]:
 
 
 def _previous_result(execution: Execution) -> dict[str, Any] | None:
-    """Find how the same case ended in the latest whole run of the suite before this one."""
+    """Return the result of the same case in the latest whole run of the suite before this one."""
     run: Run = execution.run
     earlier = Execution.objects.filter(
         case=execution.case,
@@ -394,19 +370,19 @@ def _previous_result(execution: Execution) -> dict[str, Any] | None:
     )
     compared = ("agent_slug", "agent_name", "model", "similarity")
     rows = earlier.select_related("run").only("verdict", *(f"run__{name}" for name in compared))
-    found = rows.order_by("-run_id", "trial").first()
-    if found is None:
+    previous = rows.order_by("-run_id", "trial").first()
+    if previous is None:
         return None
     return {
-        "pk": found.pk,
-        "run_id": found.run_id,
-        "badge": badge(found.verdict),
-        "differs": ", ".join(_differences(found.run, run)),
+        "pk": previous.pk,
+        "run_id": previous.run_id,
+        "badge": badge(previous.verdict),
+        "differs": ", ".join(_differences(previous.run, run)),
     }
 
 
 def _differences(before: Run, run: Run) -> Iterator[str]:
-    """Name what keeps the results of two runs from being compared as they are."""
+    """Return why the results of two runs cannot be compared directly."""
     if before.agent_slug != run.agent_slug:
         yield f"agent {before.agent_name}"
     if before.model != run.model:

@@ -1,4 +1,4 @@
-"""The dialog that takes what an agent did in its world as what its case expects from now on."""
+"""The dialog that turns what an agent changed in its world into a check of its case."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +9,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
-from unfold.admin import ModelAdmin
 
 from evals_app.admin.checks import title_of
+from evals_app.admin.permissions import ReadOnly, requires
 from evals_app.admin.starting import leave_dialog
 from evals_app.admin.transcripts import readable_trial
 from evals_app.engine.expecting import Happening, Part, happenings
@@ -19,7 +19,7 @@ from evals_app.engine.trial import Trial
 from evals_app.library.expecting import CannotExpectError, expect_changes, is_edited, live_case
 from evals_app.models import Case, Execution, Transcript
 
-# More boxes nobody ticks; such a check is written in the editor.
+# With more boxes, write the check in the editor.
 MOST_BOXES = 500
 
 
@@ -33,30 +33,29 @@ class Box:
     parts: tuple["Box", ...] = ()
 
 
-class ExpectAction(ModelAdmin):
-    """The button in what an execution changed in its world."""
+class ExpectAction(ReadOnly):
+    """The button next to what an execution changed in its world."""
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view
         expect = path("<int:pk>/expect/", view(self.expect), name="evals_app_execution_expect")
         return [expect, *super().get_urls()]
 
-    def has_expect_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("evals_app.change_case")
+    has_expect_permission = requires("evals_app.change_case")
 
     def expect(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask what is to hold from now on, then add it to the case."""
+        """Ask what to expect, then add the check to the case."""
         # admin_view() asks only whether the person is staff.
         if not (self.has_view_permission(request) and self.has_expect_permission(request)):
             raise PermissionDenied
         execution = get_object_or_404(Execution.objects.select_related("run"), pk=pk)
         trial = readable_trial(Transcript.objects.filter(pk=pk).first())
         if execution.verdict != "passed" or trial is None:
-            message = "Only what a passed conversation did can be expected."
+            message = "Only the changes of a passed conversation can become a check."
             raise Http404(message)
         case = live_case(execution)
         if case is None:
-            return _render(request, problem="The case no longer exists under its name.")
+            return _render(request, problem="The case was deleted or renamed.")
         if request.method != "POST":
             return self._ask(request, execution, case, trial)
         try:
@@ -72,12 +71,10 @@ class ExpectAction(ModelAdmin):
         title = title_of(check)
         self.log_change(request, case, [{"added": {"name": "final check", "object": str(check)}}])
         editor = reverse("admin:evals_app_case_change", args=[case.pk])
-        said = format_html(
-            'Added to the case: “{}”. <a class="underline" href="{}">Open it in the editor</a>',
-            title,
-            editor,
+        message = format_html(
+            'Check added: “{}”. <a class="underline" href="{}">Open the case</a>', title, editor
         )
-        messages.success(request, said)
+        messages.success(request, message)
         return leave_dialog(reverse("admin:evals_app_execution_change", args=[execution.pk]))
 
     def _ask(
@@ -89,16 +86,19 @@ class ExpectAction(ModelAdmin):
         *,
         problem: str = "",
     ) -> HttpResponse:
-        found = happenings(trial)
-        if sum(1 + len(each.parts) for each in found) > MOST_BOXES:
-            return _render(request, problem="There are too many changes to choose from.")
+        changes = happenings(trial)
+        if sum(1 + len(change.parts) for change in changes) > MOST_BOXES:
+            problem = (
+                f"There are more than {MOST_BOXES} changes. Write this check in the case editor."
+            )
+            return _render(request, problem=problem)
         kept = set(request.POST.getlist("keep")) if request.method == "POST" else None
         return _render(
             request,
             problem=problem,
             case=case,
             is_edited=is_edited(case, since=execution),
-            boxes=[_box(each, kept) for each in found],
+            boxes=[_box(change, kept) for change in changes],
             nothing_else=kept is None or "nothing_else" in request.POST,
         )
 
@@ -108,13 +108,13 @@ def _render(request: HttpRequest, **context: Any) -> HttpResponse:
 
 
 def _box(change: Happening, kept: set[str] | None) -> Box:
-    """Give the boxes of a change, ticked as they were or, at first, as is usual."""
+    """Return the boxes of a change, ticked as they were or as by default."""
 
-    def part(each: Part) -> Box:
-        is_ticked = not each.is_time if kept is None else each.key in kept
-        return Box(each.key, str(each), is_ticked)
+    def box(part: Part) -> Box:
+        is_ticked = not part.is_time if kept is None else part.key in kept
+        return Box(part.key, str(part), is_ticked)
 
-    parts = tuple(part(each) for each in change.parts)
+    parts = tuple(map(box, change.parts))
     fixed = change.fixed.get("status")
     text = f"{change.kind.capitalize()} {change.what}"
     text += "" if fixed is None else f", status {fixed}"

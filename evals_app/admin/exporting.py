@@ -1,4 +1,4 @@
-"""Downloads: a suite, a fixture, or everything that people wrote."""
+"""Downloads: a suite, a fixture, or everything."""
 
 from collections.abc import Callable
 
@@ -10,23 +10,23 @@ from pydantic import ValidationError
 
 from evals_app.library.downloads import Download, download, download_fixture
 
-_VIEWED = (
+VIEWING_EVERYTHING = (
     *(f"evals_app.view_{kind}" for kind in ("suite", "case", "agent", "provider")),
     *(f"fixtures_app.view_{kind}" for kind in ("fixture", "entitytype")),
 )
 _UNREADABLE = (
-    "It cannot be exported: something in it no longer reads. In suites, look for checks marked “No "
-    "longer available”; a fixture or an agent says what is wrong when you save it."
+    "This cannot be exported because part of it can no longer be read. In a suite, look for checks "
+    "marked “No longer available”. For a fixture or an agent, save it to see the error."
 )
 
 
 def may_export_everything(request: HttpRequest) -> bool:
-    """Whether this person may see everything that people write."""
-    return request.user.has_perms(_VIEWED)
+    """Whether this person may see everything that an export contains."""
+    return request.user.has_perms(VIEWING_EVERYTHING)
 
 
 def export_everything(request: HttpRequest) -> HttpResponse:
-    """Download all suites, agents, fixtures and providers, as they are imported again."""
+    """Download all suites, agents, fixtures and providers for another import."""
     if not may_export_everything(request):
         raise PermissionDenied
     return send(request, lambda: download("touchstone"), otherwise="admin:evals_app_suite_import")
@@ -44,7 +44,7 @@ def export_fixture(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def send(request: HttpRequest, write: Callable[[], Download], *, otherwise: str) -> HttpResponse:
-    """Answer with a download; where a row no longer validates, say so on another page."""
+    """Return a download; if a row no longer validates, redirect with an error."""
     try:
         file = write()
     except LookupError as error:

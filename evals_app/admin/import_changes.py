@@ -1,4 +1,4 @@
-"""What an import would write, in words: places as people call them, the first cases of a suite."""
+"""What an import would write, in words: changed places, and the first cases of a suite."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _OPEN = 5  # differences that are not folded
 _LONGEST = 200  # characters of a message
 
 _STEP = re.compile(r'\[(?P<n>\d+)\]|\[(?P<text>"(?:[^"\\]|\\.)*")\]|\.?(?P<key>[^.\[]+)')
-# Lists, and what one of their entries is called.
+# Lists, and the noun for one of their entries.
 _ENTRIES = {
     "cases": "case",
     "turns": "turn",
@@ -44,10 +44,10 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class CaseShown:
-    """A case in short: what the user says first, and what is checked then."""
+    """A case in short: the first message, and its checks."""
 
     name: str
-    says: str
+    message: str
     turns: str
     expected: str
     checks: str
@@ -55,7 +55,7 @@ class CaseShown:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place whose value changes; a part that comes or goes as a whole shows no value."""
+    """A place whose value changes; a part added or removed as a whole shows no value."""
 
     where: str
     before: str
@@ -77,7 +77,7 @@ class Written:
         suite = change.suite
         self.agent = suite.agent if suite else ""
         self.size = plural(len(suite.cases), "case") if suite else ""
-        self.cases = [_case(suite, each) for each in suite.cases[:MOST_CASES]] if suite else []
+        self.cases = [_case(suite, case) for case in suite.cases[:MOST_CASES]] if suite else []
         self.more_cases = _more(suite.cases, MOST_CASES) if suite else ""
 
 
@@ -86,11 +86,11 @@ def _more(things: Sized, shown: int) -> str:
 
 
 def counted(changes: Iterable[Change]) -> str:
-    """Say how many objects of which kind: 2 suites and 1 agent."""
-    counts = Counter(each.kind for each in changes)
+    """Count objects by kind: 2 suites and 1 agent."""
+    counts = Counter(change.kind for change in changes)
     kinds = sorted(counts, key=lambda kind: (kind != "suite", kind))
     nouns = {"entity type": "entity types"}
-    return get_text_list([plural(counts[each], each, nouns.get(each, "")) for each in kinds], "and")
+    return get_text_list([plural(counts[kind], kind, nouns.get(kind, "")) for kind in kinds], "and")
 
 
 def _case(suite: SuiteSpec, case: CaseSpec) -> CaseShown:
@@ -105,8 +105,8 @@ def _case(suite: SuiteSpec, case: CaseSpec) -> CaseShown:
 
 
 def _checks(suite: SuiteSpec, turn: TurnSpec) -> Iterator[str]:
-    # A check that needs what the turn does not have is passed over.
-    return (each.label for each in suite.assertions_for(turn) if each.lacks(turn) is None)
+    # Checks that need more than the turn has do not apply.
+    return (check.label for check in suite.assertions_for(turn) if check.lacks(turn) is None)
 
 
 def _short(text: str) -> str:
@@ -116,14 +116,14 @@ def _short(text: str) -> str:
 def _place(difference: Difference) -> Place:
     before, after = difference.before, difference.after
     word = "" if before and after else "removed" if before else "added"
-    # In brackets stands how much there is in a part; a value is in quotes, or has no brackets.
-    before, after = ("" if each.startswith("(") else each for each in (before, after))
+    # Brackets contain the size of a part; a value is in quotes, or has no brackets.
+    before, after = ("" if value.startswith("(") else value for value in (before, after))
     return Place(place_words(difference.keys), before, after, word)
 
 
 def place_words(keys: str) -> str:
-    """Say where something stands: `cases.France.turns[0].user` is case France, turn 1, message."""
-    steps = [_step(found) for found in _STEP.finditer(keys)]
+    """Write a path in words: `cases.France.turns[0].user` is case France, turn 1, message."""
+    steps = [_step(match) for match in _STEP.finditer(keys)]
     words = []
     while steps:
         step = steps.pop(0)
@@ -135,7 +135,7 @@ def place_words(keys: str) -> str:
     return ", ".join(words)
 
 
-def _step(found: re.Match[str]) -> str:
-    if found["n"]:
-        return str(int(found["n"]) + 1)  # people count from 1
-    return str(json.loads(found["text"])) if found["text"] else found["key"]
+def _step(match: re.Match[str]) -> str:
+    if match["n"]:
+        return str(int(match["n"]) + 1)  # people count from 1
+    return str(json.loads(match["text"])) if match["text"] else match["key"]

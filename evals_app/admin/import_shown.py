@@ -1,4 +1,4 @@
-"""What a page shows of an import: what would happen, and what is wrong beside the line itself."""
+"""What a page shows of an import: what would happen, and every problem next to its line."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,11 +10,11 @@ from django.utils.text import Truncator
 from evals_app.admin.import_changes import Written, counted
 from evals_app.formats import FormatError, Problem, is_spreadsheet
 from evals_app.formats.problems import Level, NoAgent, has_secret, is_secret
-from evals_app.formats.tables import Table, read_table
-from evals_app.formats.tables.table import NO_NAME, cell_name
+from evals_app.formats.tables.reader import read_table
+from evals_app.formats.tables.table import NO_NAME, Table, cell_name
 from evals_app.library import Change, ImportReport
 
-AGENT_FIELD = "Agent for files that name none"
+AGENT_FIELD = "Agent for files that do not name one"
 MOST_SHOWN = 100  # problems of one level
 MOST_WRITTEN = 50  # objects, new ones and changed ones each
 _LONGEST_LINE = 160
@@ -27,13 +27,13 @@ _AGENT_OPTION = re.compile("(?:import_evals )?--agent(?: SLUG)?")
 _IN_CELL = re.compile(r"(?:(.*)!)?[A-Z]+\d+")
 _BREAK = re.compile("\r?\n")
 _YAML_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-# What stands in a place: a text in quotes, a word, a sign.
+# What is marked: a text in quotes, a word, or one character.
 _WORD = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s,\]}]*[^\s,\]}:]|\S")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a file, cut where a problem is; `is_hidden`: it may hold a secret."""
+    """A line of a file, split where a problem is; `is_hidden`: it may contain a secret."""
 
     before: str = ""
     marked: str = ""
@@ -43,7 +43,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table: its name and what it shows."""
+    """A cell of a table: its name and text."""
 
     name: str
     text: str
@@ -52,7 +52,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """A problem, and the line in which it is, or the cells of its row; None if there is no such line."""
+    """A problem with its line, or with the cells of its row, if there are any."""
 
     problem: Problem
     line: Line | None = None
@@ -60,7 +60,7 @@ class Quoted:
 
     @property
     def message(self) -> str:
-        """What is wrong; where commands have an option for the agent this page has a field."""
+        """The message, with the field of this page instead of the option of commands."""
         return _AGENT_OPTION.sub(f"“{AGENT_FIELD}”", self.problem.message)
 
 
@@ -78,10 +78,10 @@ class Remarks:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What an import would do; with errors it would do nothing.
+    """What an import would do; with errors, nothing.
 
-    `unassigned` are the files for which somebody has to choose an agent, `objects` says what would
-    be written, `counts` how much is new, changed and here already.
+    `unassigned` are the files that need an agent, `objects` names what would be written, `counts`
+    how much is new, changed and unchanged.
     """
 
     errors: Remarks
@@ -100,26 +100,26 @@ class Preview:
 
     @property
     def asks(self) -> bool:
-        """Whether nothing is missing but an agent."""
+        """Whether only an agent is missing."""
         return bool(self.unassigned) and not self.errors
 
 
 def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) -> Preview:
-    """Show what a dry run told, with the lines of the files that were sent."""
+    """Return the outcome of a dry run, with lines of the uploaded files."""
     quotes = _Quotes(contents)
     changes: list[Change] = []
     if isinstance(outcome, FormatError):
         problems = outcome.problems
     else:
         problems, changes = [*outcome.warnings, *outcome.losses], outcome.changes
-    unassigned = [each for each in problems if isinstance(each, NoAgent)]
-    mistakes = [each for each in problems if not isinstance(each, NoAgent)]
+    unassigned = [problem for problem in problems if isinstance(problem, NoAgent)]
+    others = [problem for problem in problems if not isinstance(problem, NoAgent)]
 
     def remarks(level: Level) -> Remarks:
-        return quotes.remarks([each for each in mistakes if each.level == level])
+        return quotes.remarks([problem for problem in others if problem.level == level])
 
     created, updated, unchanged = (
-        [each for each in changes if each.what == what]
+        [change for change in changes if change.what == what]
         for what in ("created", "updated", "unchanged")
     )
     counts = {"New": created, "Changed": updated, "Unchanged": unchanged}
@@ -127,16 +127,16 @@ def preview(outcome: ImportReport | FormatError, contents: Mapping[str, bytes]) 
         errors=remarks("error"),
         warnings=remarks("warning"),
         losses=remarks("loss"),
-        unassigned=list(dict.fromkeys(each.path for each in unassigned)),
+        unassigned=list(dict.fromkeys(problem.path for problem in unassigned)),
         objects=counted([*created, *updated]),
-        counts=[f"{word}: {counted(each)}" for word, each in counts.items() if each],
+        counts=[f"{word}: {counted(group)}" for word, group in counts.items() if group],
         created=list(map(Written, created[:MOST_WRITTEN])),
         updated=list(map(Written, updated[:MOST_WRITTEN])),
         more_created=max(0, len(created) - MOST_WRITTEN),
         more_updated=max(0, len(updated) - MOST_WRITTEN),
         unchanged=unchanged[:MOST_SHOWN],
         more_unchanged=max(0, len(unchanged) - MOST_SHOWN),
-        edited=[each for each in changes if each.replaced],
+        edited=[change for change in changes if change.replaced],
     )
 
 
@@ -150,7 +150,7 @@ class _Quotes:
 
     def remarks(self, problems: list[Problem]) -> Remarks:
         shown = problems[:MOST_SHOWN]
-        files = groupby(map(self._quoted, shown), key=lambda each: each.problem.path)
+        files = groupby(map(self._quoted, shown), key=lambda quoted: quoted.problem.path)
         return Remarks(
             len(problems),
             [(path, list(quoted)) for path, quoted in files],
@@ -166,14 +166,14 @@ class _Quotes:
         if problem.line > len(lines):
             return Quoted(problem)
         line = lines[problem.line - 1]
-        # Where no key is known, what stands here may belong to any of the keys above.
+        # Without a known key, the line may belong to any of the keys above.
         above = [] if problem.keys else _above(lines[: problem.line])
         if is_secret((problem.keys,)) or any(map(has_secret, (line, *above))):
             return Quoted(problem, Line(is_hidden=True))
         return Quoted(problem, _cut(line, problem.column))
 
     def _in_table(self, problem: Problem) -> Quoted:
-        """Show the row, since it is no line of text: cells around the one that is meant."""
+        """Return the problem with the cells around the one that is meant."""
         cell = _IN_CELL.fullmatch(problem.keys)
         table = self._table(problem.path) if cell else None
         if cell is None or table is None:
@@ -199,7 +199,7 @@ class _Quotes:
             try:
                 self._tables[path] = read_table(path, self._contents.get(path, b""))
             except FormatError:
-                self._tables[path] = None  # the problem says what there is
+                self._tables[path] = None  # its problem is reported
         return self._tables[path]
 
     def _lines_of(self, path: str) -> list[str]:
@@ -211,7 +211,7 @@ class _Quotes:
 
 
 def _above(lines: list[str]) -> Iterator[str]:
-    """Give what the last line may belong to: the line above it, and those that it is indented under."""
+    """Yield what the last line may belong to: the line above, and those it is indented under."""
     *others, last = lines
     yield from others[-1:]
     depth = len(last) - len(last.lstrip())
@@ -237,5 +237,5 @@ def _cut(line: str, column: int) -> Line:
 
 
 def _visible(line: Iterable[str]) -> Iterator[str]:
-    """Keep characters from showing that steer the text around them."""
+    """Replace characters that would change the text around them."""
     return (char if char.isprintable() or char == "\t" else "\ufffd" for char in line)

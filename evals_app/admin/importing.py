@@ -1,7 +1,7 @@
-"""The page on which files are imported: sent, looked through, and saved all or none.
+"""The page that imports files: they are uploaded, checked, and all saved or none.
 
-What somebody checked is kept for a day, so that the import takes the very files that were looked
-at. It is kept in the cache, not in a table: whoever finds it gone sends the files again.
+Checked files are kept in the cache for a day, so that the import uses exactly what was checked. If
+they are gone, people upload them again.
 """
 
 from collections.abc import Mapping
@@ -23,10 +23,11 @@ from unfold.widgets import (
 
 from evals_app.admin.exporting import may_export_everything
 from evals_app.admin.import_changes import counted
-from evals_app.admin.import_samples import SAMPLES, sample_workbook
+from evals_app.admin.import_samples import sample_workbook
 from evals_app.admin.import_shown import AGENT_FIELD, Preview, preview
+from evals_app.admin.presentation import agent_label
 from evals_app.engine.files import media_type
-from evals_app.formats import FormatError, Problem, SourceFile
+from evals_app.formats import DIALECTS, FormatError, Problem, SourceFile
 from evals_app.library import (
     PASTED,
     ChangedSinceError,
@@ -46,50 +47,45 @@ _LISTS = {
     "entity type": "fixtures_app_entitytype",
 }
 _KEPT_S = 24 * 3600
-_NO_FILE = Problem("", 0, 0, "", "", "Choose at least one file, or paste one.")
+_NO_FILE = Problem("", 0, 0, "", "", "Choose at least one file, or paste text.")
 _TOO_LARGE = Problem(
     *("", 0, 0, "", ""),
-    f"The files are larger than {MAX_UNPACKED_BYTES // 1024**2} MB together; import them in parts.",
+    f"The files are larger than {MAX_UNPACKED_BYTES // 1024**2} MB in total. Import them in parts.",
 )
 _GONE = (
-    "These files are not kept any more: they were imported already, you have checked other files "
+    "These files are no longer available: they were already imported, you have checked other files "
     "since, or a day has passed. Choose them again."
 )
 _CHANGED = (
-    "Nothing was imported: what it would replace has been changed since you looked. This is what "
-    "would happen now."
+    "Nothing was imported because something it would replace has changed since you checked. This "
+    "is what the import would do now."
 )
 _EDITED = (
-    "Nothing was imported: it would replace what somebody edited here, or what came from another "
-    "file. Confirm that below, or import other files."
+    "Nothing was imported because it would replace something that was edited here or imported from "
+    "another file. Confirm this below, or import other files."
 )
-
-
-class _AgentField(forms.ModelChoiceField):
-    def label_from_instance(self, obj: Any) -> str:  # noqa: ANN401 - Django's signature
-        # Two agents may have one name: the same assistant as a model and as a script.
-        return f"{obj.name} ({obj.slug})"
 
 
 class _AgentsForm(forms.Form):
-    """A form that asks for an agent, and offers those that a person may see."""
+    """A form with a choice of the agents that a person may see."""
 
     def __init__(self, rights: Rights, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["agent"]
-        if isinstance(field, _AgentField) and not rights.may_see("agent"):
+        field: Any = self.fields["agent"]
+        field.label_from_instance = agent_label
+        if not rights.may_see("agent"):
             field.queryset = Agent.objects.none()
 
 
 class AgentForm(_AgentsForm):
-    """Which agent is asked what stands in files that name none."""
+    """The agent for files that do not name one."""
 
     prefix = "asked"  # the page has another field for it
 
-    agent = _AgentField(
+    agent = forms.ModelChoiceField(
         queryset=Agent.objects.order_by("name"),
         to_field_name="slug",
-        empty_label="Choose one",
+        empty_label="Choose an agent",
         label="Agent",
         widget=UnfoldAdminSelectWidget,
     )
@@ -101,36 +97,35 @@ class AgentForm(_AgentsForm):
 
 
 class ImportForm(_AgentsForm):
-    """What is sent beside files."""
+    """What is sent along with files."""
 
-    agent = _AgentField(
+    agent = forms.ModelChoiceField(
         queryset=Agent.objects.order_by("name"),
         to_field_name="slug",
         required=False,
-        empty_label="(not chosen yet)",
+        empty_label="None",
         label=AGENT_FIELD,
-        help_text="Most spreadsheets do not say whom their questions are for. You will be asked if "
-        "this is missing.",
+        help_text="Most spreadsheets do not name an agent. You will be asked if one is needed.",
         widget=UnfoldAdminSelectWidget,
     )
     pasted = forms.CharField(
         required=False,
         max_length=1_000_000,
         strip=False,
-        label="One file as text",
+        label="File content",
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 6, "spellcheck": "false"}),
     )
     pasted_name = forms.CharField(
         required=False,
         max_length=200,
-        label="Its name",
+        label="File name",
         initial=PASTED,
-        help_text="The end of the name tells what it is, for example refunds.suite.yaml.",
+        help_text="The extension determines the format, for example refunds.suite.yaml.",
         widget=UnfoldAdminTextInputWidget,
     )
 
     def pasted_file(self) -> SourceFile | None:
-        """Give what was pasted as a file; None: nothing was."""
+        """Return the pasted text as a file, or None."""
         text = self.cleaned_data["pasted"].replace("\r\n", "\n")  # as browsers send lines
         if not text.strip():
             return None
@@ -139,30 +134,30 @@ class ImportForm(_AgentsForm):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What somebody checked, and what stood there then under the same slugs."""
+    """Checked files, and what existed under the same slugs at that time."""
 
     upload: Upload
     agent: str | None
     before: str = ""
 
     def try_out(self, rights: Rights) -> ImportReport:
-        """Tell what the import would do.
+        """Return what the import would do.
 
         Raises:
-            PermissionDenied: whoever imports may not.
+            PermissionDenied: the person lacks a right.
             FormatError: with every problem of every file.
         """
         return self._import(rights=rights, dry_run=True)
 
     def carry_out(self, rights: Rights, *, replace_edited: bool) -> ImportReport:
-        """Import everything, as it was checked.
+        """Import everything as checked.
 
         Raises:
-            PermissionDenied: whoever imports may not.
+            PermissionDenied: the person lacks a right.
             FormatError: with every problem of every file.
-            ChangedSinceError: it would replace something else than it would have then.
-            EditedError: it would replace what somebody edited, or what came from another file, and
-                nobody said that it may.
+            ChangedSinceError: it would replace something else than at the check.
+            EditedError: it would replace what was edited or imported from another file, without
+                confirmation.
         """
         return self._import(rights=rights, before={self.before} - {""}, replace=replace_edited)
 
@@ -178,16 +173,18 @@ class Checked:
 
     @property
     def contents(self) -> Mapping[str, bytes]:
-        return {**self.upload.beside, **{each.path: each.content for each in self.upload.files}}
+        return {**self.upload.beside, **{file.path: file.content for file in self.upload.files}}
 
 
 def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Show the form; what was sent is checked and shown, what was checked is imported."""
+    """Show the form, check uploads, and import what was checked."""
     Rights.of(request.user).require_some()
-    if "import" in request.POST:
-        return _import(request, context)
-    if "kept" in request.POST:
-        return _assign(request, context)
+    for key, act in {"import": _import, "kept": _assign}.items():
+        if key in request.POST:
+            checked = _kept(request, request.POST[key])
+            if checked is None:
+                return _page(request, context, _again(request), note=_GONE)
+            return act(request, context, checked)
     form = ImportForm(Rights.of(request.user), request.POST if request.method == "POST" else None)
     if not form.is_bound or not form.is_valid():
         return _page(request, context, form)
@@ -209,9 +206,9 @@ def sample_to_fill_in(request: HttpRequest) -> HttpResponse:
 
 def _sent(request: HttpRequest, form: ImportForm) -> list[SourceFile]:
     uploads = request.FILES.getlist("files")
-    if sum(each.size or 0 for each in uploads) > MAX_UNPACKED_BYTES:
+    if sum(upload.size or 0 for upload in uploads) > MAX_UNPACKED_BYTES:
         raise FormatError([_TOO_LARGE])
-    sent = [SourceFile(each.name or "", each.read()) for each in uploads]
+    sent = [SourceFile(upload.name or "", upload.read()) for upload in uploads]
     if pasted := form.pasted_file():
         sent.append(pasted)
     if not sent:
@@ -227,7 +224,7 @@ def _look(
     *,
     note: str = "",
 ) -> HttpResponse:
-    """Show what an import would do, and keep what was checked for it."""
+    """Show what an import would do, and keep the files for it."""
     outcome: ImportReport | FormatError
     try:
         outcome = checked.try_out(Rights.of(request.user))
@@ -241,11 +238,8 @@ def _look(
     return _page(request, context, form, looked=looked, note=note, token=token)
 
 
-def _assign(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Look again at what was checked, with the agent that somebody has chosen for it."""
-    checked = _kept(request, request.POST["kept"])
-    if checked is None:
-        return _page(request, context, _again(request), note=_GONE)
+def _assign(request: HttpRequest, context: dict[str, Any], checked: Checked) -> HttpResponse:
+    """Check the kept files again, with the chosen agent."""
     answer = AgentForm(Rights.of(request.user), request.POST)
     agent = answer.cleaned_data["agent"].slug if answer.is_valid() else None
     return _look(request, context, _again(request, agent), replace(checked, agent=agent))
@@ -255,11 +249,8 @@ def _again(request: HttpRequest, agent: str | None = None) -> ImportForm:
     return ImportForm(Rights.of(request.user), initial={"agent": agent})
 
 
-def _import(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Import what was checked, unless it would do something else by now."""
-    checked = _kept(request, request.POST["import"])
-    if checked is None:
-        return _page(request, context, _again(request), note=_GONE)
+def _import(request: HttpRequest, context: dict[str, Any], checked: Checked) -> HttpResponse:
+    """Import the kept files, unless that would do something else by now."""
     try:
         report = checked.carry_out(
             Rights.of(request.user), replace_edited="replace" in request.POST
@@ -271,16 +262,16 @@ def _import(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     except (ChangedSinceError, FormatError):
         return _look(request, context, _again(request, checked.agent), checked, note=_CHANGED)
     cache.delete(_cache_key(request))
-    written = [each for each in report.changes if each.what != "unchanged"]
+    written = [change for change in report.changes if change.what != "unchanged"]
     messages.success(request, f"Imported: {counted(written)}.")
     rights = Rights.of(request.user)
-    if not all(rights.may_see(each.kind) for each in report.changes):
+    if not all(rights.may_see(change.kind) for change in report.changes):
         return redirect("admin:index")
-    slugs = [each.slug for each in report.changes if each.kind == "suite"]
-    suites = list(Suite.objects.filter(slug__in=slugs[:2]))  # somebody may delete it meanwhile
+    slugs = [change.slug for change in report.changes if change.kind == "suite"]
+    suites = list(Suite.objects.filter(slug__in=slugs[:2]))  # it may have been deleted meanwhile
     if len(slugs) == len(suites) == 1:
         return redirect("admin:evals_app_suite_change", suites[0].pk)
-    kinds = {_LISTS[each.kind] for each in report.changes}
+    kinds = {_LISTS[change.kind] for change in report.changes}
     return redirect(f"admin:{kinds.pop() if len(kinds) == 1 else _LISTS['suite']}_changelist")
 
 
@@ -300,13 +291,13 @@ def _page(
         "asked": AgentForm(Rights.of(request.user)) if looked and looked.asks else None,
         "note": note,
         "token": token,
-        "samples": SAMPLES,
+        "samples": DIALECTS.values(),
         "may_export": may_export_everything(request),
     }
     return render(request, "admin/evals_app/import.html", context)
 
 
-# One entry for each person, who checks one thing at a time; the token tells which.
+# One entry per person; the token identifies it.
 
 
 def _cache_key(request: HttpRequest) -> str:

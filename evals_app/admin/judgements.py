@@ -13,20 +13,21 @@ from evals_app.reports.judges import UNCALIBRATED, flags_shown
 
 MANY_ITEMS = 12  # more are folded unless something is wrong
 
-# What asks for a look, and what is only to be known.
+# What needs attention, and what is only for information.
 _WARNINGS = {
-    "injection": "Something in the conversation may be meant for the judge. Read it before you "
-    "trust this grade.",
-    "unverified": "Nothing that the judge quotes stands in the conversation.",
-    "scattered": "The votes lie far apart, so this grade says little. Make the criteria more precise.",
-    "same_family": "The judge is of the agent's own family of models; a model tends to prefer "
-    "answers of its own kind.",
+    "injection": "The conversation may contain text aimed at the judge. Read it before you trust "
+    "this grade.",
+    "unverified": "None of the judge's quotes appear in the conversation.",
+    "scattered": "The votes are far apart, so this grade is unreliable. Make the criteria more "
+    "precise.",
+    "same_family": "Judge and agent use models of the same family. A model tends to prefer answers "
+    "of its own kind.",
 }
 _FACTS = {
     "scripted": "scripted judge",
-    UNCALIBRATED: "not yet compared with people",
+    UNCALIBRATED: "not calibrated against people",
 }
-# Verdicts on items, by the badge that they wear.
+# Verdicts on items, by their badge.
 _STATES = {
     "passed": {
         *("pass", "supported", "direct", "supporting", "relevant", "useful", "attributable"),
@@ -38,7 +39,7 @@ _STATES = {
 _WORDS = {
     "pass": "Met",
     "fail": "Missed",
-    "not_applicable": "Does not apply",
+    "not_applicable": "Not applicable",
     "undecided": "Undecided",
     "missing": "No verdict",
     "not": "No",
@@ -49,16 +50,16 @@ _SPEAKERS = {
     "tool": "a tool",
     "knowledge": "retrieved knowledge",
     "case": "the case",
-    "history": "before the conversation",
+    "history": "an earlier message",
     "system": "the system prompt",
 }
-# Shown as what they are, not as JSON.
+# Shown elsewhere, not as JSON.
 _SHOWN = frozenset({"agreement", "items", "votes", "voters", "flags", "dropped", "share"})
 
 
 @dataclass(frozen=True, slots=True)
 class ItemLine:
-    """One thing that a judge gave a verdict on, with its words and its quote."""
+    """One item of a judge's list, with verdict, note and quote."""
 
     id: int
     badge: SafeString
@@ -70,16 +71,16 @@ class ItemLine:
 
 @dataclass(frozen=True, slots=True)
 class VoteLine:
-    """What one of several votes said."""
+    """One of several votes."""
 
     model: str
-    said: str
+    grade: str
     critique: str
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a judged grade has beside score and reason; empty for any other."""
+    """What a judged grade has in addition to score and reason."""
 
     warnings: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
@@ -91,16 +92,16 @@ class Judgement:
 
 
 def judgement(grade: GradeResult) -> Judgement:
-    """Read the details of a judged grade; what does not look as expected is left out."""
+    """Read the details of a judged grade, leaving out what has an unknown shape."""
     details = grade.details
     if grade.family != "judged":
         return Judgement()
     flags = flags_shown(details)
     facts = [_FACTS[flag] for flag in flags if flag in _FACTS]
     if dropped := _texts(details.get("dropped")):
-        facts.append(f"{', '.join(dropped).replace('_', ' ')} not accepted by the judge")
-    items = tuple(_item(each) for each in _rows(details.get("items")))
-    votes = tuple(_vote(each) for each in _rows(details.get("votes")))
+        facts.append(f"{', '.join(dropped).replace('_', ' ')} not accepted by the judge model")
+    items = tuple(_item(item) for item in _rows(details.get("items")))
+    votes = tuple(_vote(vote) for vote in _rows(details.get("votes")))
     return Judgement(
         warnings=tuple(_WARNINGS[flag] for flag in flags if flag in _WARNINGS),
         facts=tuple(facts),
@@ -108,17 +109,17 @@ def judgement(grade: GradeResult) -> Judgement:
         items_title=_items_title(details),
         is_open=len(items) <= MANY_ITEMS or grade.passed is False,
         votes=votes,
-        votes_title=f"{plural(len(votes), 'vote')}: {', '.join(each.said for each in votes)}",
+        votes_title=f"{plural(len(votes), 'vote')}: {', '.join(vote.grade for vote in votes)}",
     )
 
 
 def quote_line(evidence: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a quote to show, with whose words it is."""
+    """Return a quote to show, with its speaker."""
     return {**evidence, "who": _SPEAKERS.get(str(evidence.get("speaker")), "")}
 
 
 def other_details(grade: GradeResult) -> dict[str, Any]:
-    """Give the details that nothing else on the page shows."""
+    """Return the details that nothing else on the page shows."""
     if grade.family != "judged":
         return grade.details
     return {key: value for key, value in grade.details.items() if key not in _SHOWN}
@@ -129,7 +130,7 @@ def _item(item: Mapping[str, Any]) -> ItemLine:
     evidence = item.get("evidence")
     votes = item.get("votes")
     cast = Counter(
-        _word(_verdict(each)).lower() for each in (votes if isinstance(votes, list) else ())
+        _word(_verdict(verdict)).lower() for verdict in (votes if isinstance(votes, list) else ())
     )
     return ItemLine(
         id=item["id"] if isinstance(item.get("id"), int) else 0,
@@ -145,17 +146,17 @@ def _item(item: Mapping[str, Any]) -> ItemLine:
 
 def _vote(vote: Mapping[str, Any]) -> VoteLine:
     raw = vote.get("raw")
-    said = "no grade" if raw is None else str(raw).replace("_", " ")
-    return VoteLine(str(vote.get("model") or ""), said, str(vote.get("critique") or ""))
+    grade = "no grade" if raw is None else str(raw).replace("_", " ")
+    return VoteLine(str(vote.get("model") or ""), grade, str(vote.get("critique") or ""))
 
 
 def _items_title(details: Mapping[str, Any]) -> str:
     counts = Counter(
-        _word(_verdict(each.get("verdict"))).lower() for each in _rows(details.get("items"))
+        _word(_verdict(item.get("verdict"))).lower() for item in _rows(details.get("items"))
     )
-    said = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    totals = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     voters = _texts(details.get("voters"))
-    return f"One by one: {said}" + (f"; {plural(len(voters), 'vote')} on each" if voters else "")
+    return f"Items: {totals}" + (f"; {plural(len(voters), 'vote')} on each" if voters else "")
 
 
 def _verdict(value: object) -> str:
@@ -171,8 +172,8 @@ def _word(verdict: str) -> str:
 
 
 def _rows(value: object) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+    return [row for row in value if isinstance(row, Mapping)] if isinstance(value, list) else []
 
 
 def _texts(value: object) -> list[str]:
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []

@@ -2,41 +2,39 @@
 
 The inputs of a column share one name (`getlist`), so lines never need renumbering. Columns are
 texts or selects: an unchecked checkbox is not posted and would shift the others. Texts are kept as
-they are typed, spaces too: a tool, an argument or a passage may have them.
+typed, with spaces: a tool, an argument or a passage may contain them.
 """
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.template.loader import render_to_string
 
-from fixtures_app.admin.json_field import read_json
-from fixtures_app.json_data import json_problems
-from fixtures_app.library import canonical
+from fixtures_app.editing.json_field import read_json
+from fixtures_app.ground.json_data import canonical, json_problems
 
-Line = dict[str, Any]  # texts by column; a block holds lines of its own
+Line = dict[str, Any]  # texts by column; a block has nested lines
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One input of a line. `key` ends its name; a column without key has the field's own."""
+    """One input of a line. `key` is the end of its name; without it, the name is the field's."""
 
     key: str
     label: str
     kind: Literal["text", "area", "select"] = "text"
     choices: tuple[tuple[str, str], ...] = ()
     placeholder: str = ""
-    usual: str = ""  # the choice that goes without saying
-    offers: str = ""  # the names that the page offers for it: tools, chunks
+    usual: str = ""  # the default choice
+    offers: str = ""  # what the page suggests: tools, chunks
 
 
 class Typed(list[Line]):
-    """Lines as they were typed, to tell them from a value."""
+    """Lines as typed, as opposed to a value."""
 
 
 class LinesWidget(forms.Widget):
@@ -48,11 +46,11 @@ class LinesWidget(forms.Widget):
         super().__init__()
         self.columns = columns
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:  # noqa: ANN401 - Django's signature
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context(name, value, attrs)
         given = context["widget"]["attrs"]
         lines = [self.inputs(name, line) for line in value or [{}]]
-        # The label of the field leads to the first input.
+        # The label of the field belongs to the first input.
         lines[0][0]["id"] = given.get("id", "")
         context["widget"] |= {
             "lines": lines,
@@ -63,40 +61,36 @@ class LinesWidget(forms.Widget):
         return context
 
     def inputs(self, name: str, line: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Give what the template makes the inputs of a line from."""
+        """Return the inputs of a line for the template."""
         return [
             {
                 "name": f"{name}-{column.key}" if column.key else name,
                 "column": column,
                 "value": (value := line.get(column.key, "")),
-                # Browsers take newlines out of an input of one line.
+                # Browsers remove newlines from single-line inputs.
                 "is_area": column.kind == "area" or "\n" in value,
             }
             for column in self.columns
         ]
 
-    def _render(self, template_name: str, context: dict[str, Any], renderer: object = None) -> Any:  # noqa: ANN401 - safe text
-        # Django looks for the templates of widgets in packages alone.
-        return render_to_string(template_name, context)
-
-    def posted(self, data: Any, name: str) -> list[Line]:  # noqa: ANN401 - as a form posts it
-        """Give every line of the page, blank ones too."""
+    def posted(self, data: Any, name: str) -> list[Line]:
+        """Return every posted line, including blank ones."""
         keys = [column.key for column in self.columns]
         posted = [data.getlist(f"{name}-{key}" if key else name) for key in keys]
-        # A hand-made request may leave inputs out; lines are as many as the longest column.
+        # Other clients may leave out inputs; the longest column counts.
         count = max(map(len, posted))
         padded = [[*values, *[""] * (count - len(values))] for values in posted]
         return [dict(zip(keys, values, strict=True)) for values in zip(*padded, strict=True)]
 
     def is_typed(self, line: Line) -> bool:
-        """Whether anything stands in a line."""
+        """Whether a line is filled in."""
         typed = [column.key for column in self.columns if column.kind != "select"]
         return any(line[key] for key in typed)
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> Typed:  # noqa: ANN401 - Django's signature
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Typed:
         return Typed(line for line in self.posted(data, name) if self.is_typed(line))
 
-    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:  # noqa: ANN401 - Django's signature
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return False
 
 
@@ -107,32 +101,32 @@ class LinesField(ABC, forms.Field):
         super().__init__(widget=LinesWidget(columns), **{"required": False, **kwargs})
 
     @abstractmethod
-    def written(self, value: Any) -> Iterable[Line]:  # noqa: ANN401 - what the field holds
+    def written(self, value: Any) -> Iterable[Line]:
         """Write a value as lines."""
 
     @abstractmethod
-    def read(self, lines: Typed) -> Any:  # noqa: ANN401 - what the field holds
+    def read(self, lines: Typed) -> Any:
         """Read a value from lines.
 
         Raises:
             ValidationError: naming the line.
         """
 
-    def prepare_value(self, value: Any) -> Typed:  # noqa: ANN401 - a value, or lines as typed
+    def prepare_value(self, value: Any) -> Typed:
         if isinstance(value, Typed):
             return value
         try:
             return Typed(self.written(value or []))
         except (AttributeError, LookupError, TypeError, ValueError):
-            # Stored by a version that had another shape; lines cannot show it.
+            # Stored in another shape by another version.
             return Typed()
 
-    def to_python(self, value: Any) -> Any:  # noqa: ANN401 - see above
+    def to_python(self, value: Any) -> Any:
         return self.read(value) if isinstance(value, Typed) else value
 
-    def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - see above
+    def has_changed(self, initial: Any, data: Any) -> bool:
         try:
-            # As texts: 1 and true are equal, and are not the same.
+            # As texts, because 1 == True.
             return canonical(self.to_python(data) or None) != canonical(initial or None)
         except ValidationError:
             return True
@@ -154,16 +148,16 @@ class TextLines(LinesField):
         super().__init__([column], **kwargs)
 
     def written(self, value: Sequence[str]) -> Iterable[Line]:
-        return ({"": str(each)} for each in value)
+        return ({"": str(text)} for text in value)
 
     def read(self, lines: Typed) -> list[str]:
         return [line[""] for line in lines]
 
 
 class RecordLines(LinesField):
-    """A list of small objects, one column for each key; `json_keys` hold JSON, `number_keys` numbers.
+    """A list of small objects, one column per key; `json_keys` contain JSON, `number_keys` numbers.
 
-    With `bare_key` an object that says nothing else is that key's text alone.
+    With `bare_key`, an object with only that key is written as its text.
     """
 
     def __init__(
@@ -182,8 +176,8 @@ class RecordLines(LinesField):
         self.bare_key = bare_key
 
     def written(self, value: Sequence[Any]) -> Iterable[Line]:
-        for each in value:
-            record = {self.bare_key: each} if isinstance(each, str) else each
+        for item in value:
+            record = {self.bare_key: item} if isinstance(item, str) else item
             yield {
                 key: json.dumps(item, ensure_ascii=False) if key in self.json_keys else str(item)
                 for key, item in record.items()
@@ -198,7 +192,8 @@ class RecordLines(LinesField):
             for column in self.columns:
                 text = line[column.key]
                 if column.key in self.json_keys and text.strip():
-                    record[column.key] = _located(number, column.label, text)
+                    place = f"Line {number}, {column.label.lower()}"
+                    record[column.key] = _read_at(place, text, read_json)
                 elif column.key in self.number_keys and text.strip():
                     record[column.key] = _typed_value(number, text)
                 elif text and text != column.usual and column.key not in special:
@@ -208,19 +203,11 @@ class RecordLines(LinesField):
         return records
 
 
-def _located(number: int, label: str, text: str) -> Any:  # noqa: ANN401 - JSON
-    try:
-        return read_json(text)
-    except ValidationError as error:
-        message = f"Line {number}, {label.lower()}: {error.messages[0]}"
-        raise ValidationError(message) from None
-
-
-def read_value(text: str) -> Any:  # noqa: ANN401 - JSON
+def read_value(text: str) -> Any:
     """Read a value as a person types it: 5, true, null, [1, 2] and "5" as JSON, the rest as text.
 
     Raises:
-        ValidationError: it begins like JSON and is none.
+        ValidationError: it begins like JSON but is not valid.
     """
     text = text.strip()
     try:
@@ -234,7 +221,7 @@ def read_value(text: str) -> Any:  # noqa: ANN401 - JSON
     return read_json(text)
 
 
-def write_value(value: Any) -> str:  # noqa: ANN401 - JSON
+def write_value(value: Any) -> str:
     """Write a value so that `read_value` reads it back."""
     if isinstance(value, str):
         try:
@@ -247,7 +234,7 @@ def write_value(value: Any) -> str:  # noqa: ANN401 - JSON
     return json.dumps(value, ensure_ascii=False)
 
 
-VALUE_HELP = 'Numbers, true and false are read as such; for text put them in quotes: "5".'
+VALUE_HELP = 'Numbers, true and false are read as such. For text, use quotes: "5".'
 
 
 class ValueLines(LinesField):
@@ -258,14 +245,14 @@ class ValueLines(LinesField):
         super().__init__(columns, **kwargs)
         self.key_label = key_label
 
-    def written(self, value: Any) -> Iterable[Line]:  # noqa: ANN401 - a mapping, or nothing
+    def written(self, value: Any) -> Iterable[Line]:
         pairs = value.items() if value else ()
         return ({"key": key, "value": write_value(item)} for key, item in pairs)
 
     def read(self, lines: Typed) -> dict[str, Any]:
         return {
             key: _typed_value(number, line["value"])
-            for number, key, line in _keyed(lines, self.key_label)
+            for number, key, line in keyed(lines, self.key_label)
         }
 
 
@@ -280,23 +267,23 @@ class ChosenTexts(LinesField):
         ]
         super().__init__(columns, **kwargs)
 
-    def written(self, value: Any) -> Iterable[Line]:  # noqa: ANN401 - a mapping, or nothing
+    def written(self, value: Any) -> Iterable[Line]:
         pairs = value.items() if value else ()
         return ({"key": str(key), "text": str(text)} for key, text in pairs)
 
     def read(self, lines: Typed) -> dict[str, str]:
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
         for number, line in enumerate(lines, 1):
-            if line["key"] in found:
-                message = f"Line {number}: there is a text for {line['key']} already."
+            if line["key"] in texts:
+                message = f"Line {number}: {line['key']} already has a text."
                 raise ValidationError(message)
-            found[line["key"]] = line["text"]
-        return found
+            texts[line["key"]] = line["text"]
+        return texts
 
 
 MUSTS: tuple[tuple[str, str], ...] = (
     ("equals", "equals"),
-    ("fuzzy", "is about"),
+    ("fuzzy", "is close to"),
     ("contains", "contains"),
     ("regex", "matches pattern"),
     ("any_of", "is one of"),
@@ -307,7 +294,7 @@ _WITHOUT_VALUE = {"present": True, "absent": False}
 
 
 class MatcherLines(LinesField):
-    """What arguments, or fields, must be: name, how to compare, with what."""
+    """Conditions on arguments or fields: name, comparison, value."""
 
     def __init__(self, *, noun: str = "Argument", **kwargs: Any) -> None:
         columns = [
@@ -318,7 +305,7 @@ class MatcherLines(LinesField):
         super().__init__(columns, **kwargs)
         self.noun = noun
 
-    def written(self, value: Any) -> Iterable[Line]:  # noqa: ANN401 - a mapping, or nothing
+    def written(self, value: Any) -> Iterable[Line]:
         for key, matcher in value.items() if value else ():
             must, operand = _split(matcher)
             yield {"key": key, "must": must, "value": _operand_text(must, operand)}
@@ -326,11 +313,11 @@ class MatcherLines(LinesField):
     def read(self, lines: Typed) -> dict[str, Any]:
         return {
             key: _matcher(number, line["must"], line["value"])
-            for number, key, line in _keyed(lines, self.noun)
+            for number, key, line in keyed(lines, self.noun)
         }
 
 
-def _split(matcher: Any) -> tuple[str, Any]:  # noqa: ANN401 - JSON
+def _split(matcher: Any) -> tuple[str, Any]:
     if isinstance(matcher, dict) and len(matcher) == 1:
         ((key, operand),) = matcher.items()
         if key == "present":
@@ -340,24 +327,24 @@ def _split(matcher: Any) -> tuple[str, Any]:  # noqa: ANN401 - JSON
     return "equals", matcher
 
 
-def _operand_text(must: str, operand: Any) -> str:  # noqa: ANN401 - JSON
+def _operand_text(must: str, operand: Any) -> str:
     if must in _WITHOUT_VALUE:
         return ""
     if must == "regex" and isinstance(operand, str):
         is_quoted = operand.startswith('"') or "\n" in operand
         return json.dumps(operand, ensure_ascii=False) if is_quoted else operand
     if must == "any_of" and isinstance(operand, list):
-        texts = [write_value(each) for each in operand]
-        if not any("," in each or each.startswith("[") for each in texts):
+        texts = [write_value(item) for item in operand]
+        if not any("," in text or text.startswith("[") for text in texts):
             return ", ".join(texts)
     return write_value(operand)
 
 
-def _matcher(number: int, must: str, text: str) -> Any:  # noqa: ANN401 - JSON
+def _matcher(number: int, must: str, text: str) -> Any:
     if must in _WITHOUT_VALUE:
         return {"present": _WITHOUT_VALUE[must]}
     if must == "regex":
-        # A pattern is text whatever it looks like; only one that is quoted as JSON is unquoted.
+        # A pattern is always text; quotes of JSON are removed.
         return {"regex": _typed_value(number, text) if text.startswith('"') else text}
     if must == "any_of":
         value = text.strip()
@@ -366,21 +353,28 @@ def _matcher(number: int, must: str, text: str) -> Any:  # noqa: ANN401 - JSON
         return {"any_of": [_typed_value(number, part) for part in value.split(",") if part.strip()]}
     if not text.strip():
         names = dict(MUSTS)
-        message = f'Line {number}: "{names.get(must, must)}" needs a value. An empty text is "".'
+        message = (
+            f'Line {number}: "{names.get(must, must)}" needs a value. For an empty text, enter "".'
+        )
         raise ValidationError(message)
     value = _typed_value(number, text)
     return value if must == "equals" else {must: value}
 
 
-def _typed_value(number: int, text: str) -> Any:  # noqa: ANN401 - JSON
+def _typed_value(number: int, text: str) -> Any:
+    return _read_at(f"Line {number}", text, read_value)
+
+
+def _read_at(place: str, text: str, read: Callable[[str], Any]) -> Any:
     try:
-        return read_value(text)
+        return read(text)
     except ValidationError as error:
-        message = f"Line {number}: {error.messages[0]}"
+        message = f"{place}: {error.messages[0]}"
         raise ValidationError(message) from None
 
 
-def _keyed(lines: Typed, label: str) -> Iterable[tuple[int, str, Line]]:
+def keyed(lines: Typed, label: str) -> Iterable[tuple[int, str, Line]]:
+    """Yield lines with number and key, which each one must have and none may share."""
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):
         key = line["key"]
@@ -388,7 +382,7 @@ def _keyed(lines: Typed, label: str) -> Iterable[tuple[int, str, Line]]:
             message = f"Line {number}: {label.lower()} is missing."
             raise ValidationError(message)
         if key in seen:
-            message = f"Line {number}: {key} stands twice."
+            message = f"Line {number}: {key} appears twice."
             raise ValidationError(message)
         seen.add(key)
         yield number, key, line
@@ -400,17 +394,17 @@ class TagsField(forms.CharField):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(required=False, **kwargs)
 
-    def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 - a list, or text as typed
+    def prepare_value(self, value: Any) -> Any:
         return ", ".join(value) if isinstance(value, list) else value
 
-    def to_python(self, value: Any) -> Any:  # noqa: ANN401 - text in, list out
+    def to_python(self, value: Any) -> Any:
         if isinstance(value, list):
             return value
-        tags = (each.strip() for each in str(super().to_python(value)).split(","))
+        tags = (tag.strip() for tag in str(super().to_python(value)).split(","))
         return list(dict.fromkeys(tag for tag in tags if tag))
 
-    def run_validators(self, value: Any) -> None:  # noqa: ANN401 - those of texts do not apply
+    def run_validators(self, value: Any) -> None:
         pass
 
-    def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - a list, and text
+    def has_changed(self, initial: Any, data: Any) -> bool:
         return bool(self.to_python(initial or "") != self.to_python(data or ""))

@@ -1,6 +1,6 @@
 """The form of a check's options, made from its grader: a new grader needs nothing here.
 
-What the annotations of a grader cannot say in inputs becomes a text area of JSON.
+Annotations without a matching input become a text area for JSON.
 """
 
 import json
@@ -33,49 +33,49 @@ from evals_app.admin.lines import (
 from evals_app.engine.graders import GRADERS, Grader
 from evals_app.engine.matchers import Matcher
 from evals_app.reports.assertions import FAMILIES
-from fixtures_app.admin.inputs import CheckBox, NumberInput, Select, TextArea, TextInput
-from fixtures_app.admin.json_field import JsonTextField
+from fixtures_app.editing.inputs import CheckBox, NumberInput, Select, TextArea, TextInput
+from fixtures_app.editing.json_field import JsonTextField
 
 _VALUES_HELP = f"{VALUE_HELP} Several values: a, b, c."
-_MATCHER_MARK = get_args(Matcher)[1]  # what tells such an option from any other value
-_LONG = 60  # characters of an example from which on a text gets an area
+_MATCHER_MARK = get_args(Matcher)[1]  # marks such an option
+_LONG = 60  # an example of this many characters gets a text area
 
 
 class OwnText(forms.CharField):
-    """A text kept as typed: somebody may look for two spaces in a row."""
+    """A text kept as typed: two spaces in a row may matter."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(strip=False, **kwargs)
 
 
 class Prose(OwnText):
-    """Sentences that must be there, kept as typed; nothing but spaces is no sentence."""
+    """Required sentences, kept as typed; only spaces count as missing."""
 
-    def to_python(self, value: Any) -> str:  # noqa: ANN401 - whatever was posted
+    def to_python(self, value: Any) -> str:
         text = str(super().to_python(value))
         return text if text.strip() else ""
 
 
 class _AsTyped(str):
-    """What somebody typed, to tell it from a stored text."""
+    """A typed text, as opposed to a stored one."""
 
     __slots__ = ()
 
 
 class NumberOrText(forms.CharField):
-    """A number where it reads as one, else a text; a text of digits stands in quotes."""
+    """A number if it reads as one, else a text; digits in quotes are a text."""
 
-    def bound_data(self, data: Any, initial: Any) -> Any:  # noqa: ANN401 - Django's signature
+    def bound_data(self, data: Any, initial: Any) -> Any:
         return _AsTyped(data) if isinstance(data, str) else data
 
-    def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 - a number, or a text
+    def prepare_value(self, value: Any) -> Any:
         if isinstance(value, str) and (
             isinstance(value, _AsTyped) or self.to_python(value) == value
         ):
             return value
         return value if value is None else json.dumps(value, ensure_ascii=False)
 
-    def to_python(self, value: Any) -> Any:  # noqa: ANN401 - see above
+    def to_python(self, value: Any) -> Any:
         text = str(super().to_python(value))
         try:
             read = json.loads(text)
@@ -86,18 +86,19 @@ class NumberOrText(forms.CharField):
         is_number = isinstance(read, int | float) and not isinstance(read, bool)
         return read if is_number and read - read == 0 else text  # NaN and Infinity are texts
 
-    def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - see above
-        # Blank is None or a text; 0 is neither.
-        before, after = (None if each == "" else each for each in (initial, self.to_python(data)))
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        # Blank is None or an empty text; 0 is neither.
+        values = (initial, self.to_python(data))
+        before, after = (None if value == "" else value for value in values)
         return bool(before != after)
 
-    def run_validators(self, value: Any) -> None:  # noqa: ANN401 - a number has no length
+    def run_validators(self, value: Any) -> None:
         if isinstance(value, str):
             super().run_validators(value)
 
 
 class _Unsaid:
-    """What a blank input holds where null, "", [] and {} are values."""
+    """The value of a blank input where null, "", [] and {} are values."""
 
 
 _UNSAID = _Unsaid()
@@ -106,28 +107,28 @@ _UNSAID = _Unsaid()
 class ValueText(forms.CharField):
     """A value, or a matcher such as {"fuzzy": 5}, as `read_value` reads it; blank: `_UNSAID`."""
 
-    def bound_data(self, data: Any, initial: Any) -> Any:  # noqa: ANN401 - Django's signature
+    def bound_data(self, data: Any, initial: Any) -> Any:
         return _AsTyped(data) if isinstance(data, str) else data
 
-    def prepare_value(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+    def prepare_value(self, value: Any) -> Any:
         if value is _UNSAID:
             return ""
         return value if isinstance(value, _AsTyped) else write_value(value)
 
-    def to_python(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+    def to_python(self, value: Any) -> Any:
         text = str(super().to_python(value))
         return read_value(text) if text.strip() else _UNSAID
 
-    def validate(self, value: Any) -> None:  # noqa: ANN401 - null is given, and Django's "empty"
+    def validate(self, value: Any) -> None:
         if self.required and value is _UNSAID:
             raise forms.ValidationError(self.error_messages["required"], code="required")
 
-    def has_changed(self, initial: Any, data: Any) -> bool:  # noqa: ANN401 - JSON, and text
-        # As texts: 1 and true are equal, and are not the same.
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        # As texts, because 1 == True.
         before = str(self.prepare_value(initial)).strip()
         return before != ("" if data is None else str(data).strip())
 
-    def run_validators(self, value: Any) -> None:  # noqa: ANN401 - a value has no length
+    def run_validators(self, value: Any) -> None:
         pass
 
 
@@ -140,24 +141,24 @@ class OptionsForm(forms.Form):
 
     @property
     def help(self) -> str:
-        """When such a check passes: the first line of the grader's description."""
+        """When such a check passes: the first line of the grader's docstring."""
         return (self.grader_class.__doc__ or "").strip().partition("\n")[0]
 
     @classmethod
     def name_of(cls, key: object) -> str | None:
-        """Give the field that holds an option, by its key in files."""
+        """Return the field of an option, by its key in files."""
         for name, info in cls.grader_class.model_fields.items():
             if key == (info.alias or name):
                 return name
         return None
 
     def written(self) -> dict[str, Any]:
-        """Give the options as a file would; what is blank is left out and so takes its default."""
+        """Return the options as in a file; blank ones are left out and take their defaults."""
         options = {}
         for name, info in self.grader_class.model_fields.items():
             if name not in self.cleaned_data:
                 continue
-            # A list that must be there is given even when empty, so that the grader can say so.
+            # A required list is passed even when empty, so that the grader refuses it.
             blank: tuple[Any, ...] = (None,) if info.is_required() else (None, "", [], {})
             if isinstance(self.fields[name], ValueText):
                 blank = (_UNSAID,)
@@ -182,14 +183,14 @@ def options_form_class(kind: str) -> type[OptionsForm]:
 
 
 def initial_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the stored options by the names of the form's fields."""
+    """Return the stored options by field name."""
     fields = GRADERS[kind].model_fields.items()
     keys = {name: info.alias or name for name, info in fields}
     return {name: options[key] for name, key in keys.items() if key in options}
 
 
 def kind_choices() -> list[tuple[str, Any]]:
-    """Give the kinds of checks in groups."""
+    """Return the kinds of checks in groups."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for kind, grader in GRADERS.items():
         groups.setdefault(FAMILIES[grader.family], []).append((kind, grader.label))
@@ -197,7 +198,7 @@ def kind_choices() -> list[tuple[str, Any]]:
     return [("", "Choose a check…"), *in_order]
 
 
-def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field:  # noqa: ANN401 - JSON
+def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field:
     """Make the form field of one option."""
     annotation, is_optional = _without_none(info.annotation)
     extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
@@ -228,43 +229,43 @@ def option_field(name: str, info: FieldInfo, example: Any = None) -> forms.Field
     if annotation is str:
         return _text(info, common, extra, example)
     if origin in (types.UnionType, typing.Union) and set(get_args(annotation)) <= {int, float, str}:
-        return NumberOrText(**_said_if_blank(common), widget=_input(example))
+        return NumberOrText(**_with_default(common), widget=_input(example))
     return _json(common)
 
 
-def _without_none(annotation: Any) -> tuple[Any, bool]:  # noqa: ANN401 - a type
+def _without_none(annotation: Any) -> tuple[Any, bool]:
     if get_origin(annotation) not in (types.UnionType, typing.Union):
         return annotation, False
-    members = [each for each in get_args(annotation) if each is not type(None)]
+    members = [member for member in get_args(annotation) if member is not type(None)]
     is_optional = len(members) < len(get_args(annotation))
     if len(members) == 1:
         (only,) = members
-        # What bounds it is the grader's to say; the input follows from the bare type.
+        # The grader checks bounds; the input follows from the bare type.
         return (get_args(only)[0] if get_origin(only) is typing.Annotated else only), is_optional
     joined: Any = typing.Union[tuple(members)]  # noqa: UP007 - made at run time
     return joined, is_optional
 
 
-def _input(example: Any = None) -> TextInput:  # noqa: ANN401 - JSON
+def _input(example: Any = None) -> TextInput:
     is_short = isinstance(example, str | int | float)
     return TextInput({"placeholder": f"for example {example}"} if is_short else None)
 
 
-def _written(value: Any) -> Any:  # noqa: ANN401 - a default, or what was typed
+def _written(value: Any) -> Any:
     """Write a small number without an exponent: 0.000001, not 1e-06."""
     return numberformat.format(value, ".") if isinstance(value, float) else value
 
 
 class _PlainNumberInput(NumberInput):
-    def format_value(self, value: Any) -> str | None:  # noqa: ANN401 - Django's signature
+    def format_value(self, value: Any) -> str | None:
         return super().format_value(_written(value))
 
 
-def _said_if_blank(common: dict[str, Any]) -> dict[str, Any]:
-    """Say what blank means, where it means something."""
+def _with_default(common: dict[str, Any]) -> dict[str, Any]:
+    """Add the default to the help text, if there is one."""
     if common["required"] or common["initial"] in (None, ""):
         return common
-    means = f"Blank means {_written(common['initial'])}."
+    means = f"Leave blank for {_written(common['initial'])}."
     return common | {"help_text": f"{common['help_text']} {means}".strip()}
 
 
@@ -278,7 +279,7 @@ def _choice(values: list[Any], common: dict[str, Any]) -> forms.Field:
     if common["initial"] is None:
         choices.insert(0, ("", "Choose…" if common["required"] else "Either"))
 
-    def coerce(chosen: Any) -> Any:  # noqa: ANN401 - a value of the Literal, or its text
+    def coerce(chosen: Any) -> Any:
         return by_text[str(chosen)]
 
     return forms.TypedChoiceField(
@@ -287,9 +288,9 @@ def _choice(values: list[Any], common: dict[str, Any]) -> forms.Field:
 
 
 def _lines(
-    annotation: Any,  # noqa: ANN401 - a list type
+    annotation: Any,
     common: dict[str, Any],
-    example: Any,  # noqa: ANN401 - JSON
+    example: Any,
     *,
     offers: str,
 ) -> forms.Field:
@@ -302,25 +303,24 @@ def _lines(
         placeholder = f"for example {first}" if first else ""
         return TextLines(placeholder=placeholder, offers=offers, **shown)
     if get_origin(item) is Literal:
-        choices = [(each, each.replace("_", " ").capitalize()) for each in get_args(item)]
+        choices = [(value, value.replace("_", " ").capitalize()) for value in get_args(item)]
         return forms.MultipleChoiceField(choices=choices, widget=Choices(), **shown)
-    models = [each for each in get_args(item) or [item] if _is_model(each)]
-    if len(models) == 1 and all(
-        _is_model(each) or each is str for each in get_args(item) or [item]
-    ):
-        takes_text = str in get_args(item) or _reads_text(models[0])
+    kinds = get_args(item) or (item,)
+    models = [kind for kind in kinds if _is_model(kind)]
+    if len(models) == 1 and all(_is_model(kind) or kind is str for kind in kinds):
+        takes_text = str in kinds or _reads_text(models[0])
         return _records(models[0], shown, takes_text=takes_text, opens=common["required"])
     return _json(common)
 
 
-def _is_model(annotation: Any) -> bool:  # noqa: ANN401 - a type
+def _is_model(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _records(
     model: type[BaseModel], common: dict[str, Any], *, takes_text: bool, opens: bool
 ) -> LinesField:
-    """Make one column for each key; matchers become lines inside a block, the rest holds JSON."""
+    """Make one column per key; matchers become lines inside a block, the rest JSON."""
     columns: list[Column] = []
     json_keys, number_keys = set(), set()
     blocks: dict[str, MatcherLines] = {}
@@ -329,7 +329,7 @@ def _records(
         label = info.title or name.capitalize()
         annotation, _ = _without_none(info.annotation)
         if get_origin(annotation) is Literal:
-            choices = tuple((str(each), str(each)) for each in get_args(annotation))
+            choices = tuple((str(value), str(value)) for value in get_args(annotation))
             usual = "" if info.is_required() else str(info.default or "")
             columns.append(Column(key, label, kind="select", choices=choices, usual=usual))
         elif annotation is str:
@@ -344,7 +344,9 @@ def _records(
             blocks[key] = MatcherLines(noun=noun, label=label, help_text=_VALUES_HELP)
         else:
             json_keys.add(key)
-            columns.append(Column(key, label, placeholder=f"{label} (JSON, blank: any)"))
+            columns.append(
+                Column(key, label, placeholder=f"{label} (JSON, or leave blank for any)")
+            )
     common |= {
         "json_keys": frozenset(json_keys),
         "number_keys": frozenset(number_keys),
@@ -357,7 +359,7 @@ def _records(
 
 
 def _reads_text(model: type[BaseModel]) -> bool:
-    """Whether a text alone stands for an object, as the name of a tool does for a call of it."""
+    """Whether a text alone is a valid object, as a tool name is a valid call."""
     try:
         model.model_validate("text")
     except ValidationError:
@@ -365,13 +367,13 @@ def _reads_text(model: type[BaseModel]) -> bool:
     return True
 
 
-def _is_of_matchers(annotation: Any) -> bool:  # noqa: ANN401 - a type
+def _is_of_matchers(annotation: Any) -> bool:
     return get_origin(annotation) is dict and get_args(annotation)[1:] == (Matcher,)
 
 
-def _mapping(annotation: Any, common: dict[str, Any]) -> forms.Field:  # noqa: ANN401 - a dict type
+def _mapping(annotation: Any, common: dict[str, Any]) -> forms.Field:
     if _is_of_matchers(annotation):
-        help_text = f"What an argument must be. {_VALUES_HELP}"
+        help_text = f"Conditions on arguments. {_VALUES_HELP}"
         return MatcherLines(**common | {"required": False, "help_text": help_text})
     keys = get_args(annotation)[0] if get_args(annotation) else None
     if get_origin(keys) is Literal:
@@ -380,11 +382,11 @@ def _mapping(annotation: Any, common: dict[str, Any]) -> forms.Field:  # noqa: A
 
 
 def _number(kind: type, info: FieldInfo, common: dict[str, Any]) -> forms.Field:
-    least = next((each.ge for each in info.metadata if isinstance(each, annotated_types.Ge)), None)
-    most = next((each.le for each in info.metadata if isinstance(each, annotated_types.Le)), None)
+    least = next((mark.ge for mark in info.metadata if isinstance(mark, annotated_types.Ge)), None)
+    most = next((mark.le for mark in info.metadata if isinstance(mark, annotated_types.Le)), None)
     field_class: Any = forms.IntegerField if kind is int else forms.FloatField
     return field_class(
-        min_value=least, max_value=most, widget=_PlainNumberInput(), **_said_if_blank(common)
+        min_value=least, max_value=most, widget=_PlainNumberInput(), **_with_default(common)
     )
 
 
@@ -392,10 +394,10 @@ def _text(
     info: FieldInfo,
     common: dict[str, Any],
     extra: Mapping[str, Any],
-    example: Any,  # noqa: ANN401 - JSON
+    example: Any,
 ) -> forms.Field:
     lengths = [
-        each.max_length for each in info.metadata if isinstance(each, annotated_types.MaxLen)
+        mark.max_length for mark in info.metadata if isinstance(mark, annotated_types.MaxLen)
     ]
     mono = " ts-mono" if extra.get("mono") else ""
     rows = extra.get("rows") or (2 if isinstance(example, str) and len(example) > _LONG else None)
@@ -407,11 +409,11 @@ def _text(
         widget.attrs["list"] = f"ts-{offers}"
     text_class = Prose if rows and common["required"] else OwnText
     return text_class(
-        max_length=lengths[0] if lengths else None, widget=widget, **_said_if_blank(common)
+        max_length=lengths[0] if lengths else None, widget=widget, **_with_default(common)
     )
 
 
 def _json(common: dict[str, Any], kind: type | None = None) -> JsonTextField:
-    help_text = f"{common['help_text']} Written as JSON.".strip()
+    help_text = f"{common['help_text']} In JSON.".strip()
     widget = TextArea({"rows": 4, "class": "ts-input ts-mono"})
     return JsonTextField(kind=kind, **common | {"help_text": help_text}, widget=widget)

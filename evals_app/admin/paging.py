@@ -1,4 +1,4 @@
-"""Pages of the largest list, whatever it is narrowed to."""
+"""Pages of the largest list, however it is filtered."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -13,15 +13,14 @@ class InfinitePaginator(
 ):  # Unfold knows by this name: nothing is counted
     """Pages of rows, the newest first: finds the keys of a page, then reads these rows alone.
 
-    With a limit, a database walks from the newest row back until the page is full. For what is
-    rare, or long ago, that is the whole table, while an index would have led there at once; but
-    no database knows that beforehand. So the newest rows are tried; where they do not hold even a
-    first page, all that fits is looked up and sorted.
+    With a limit, a database walks back from the newest row until the page is full. For rare or old
+    matches that is the whole table, although an index would find them at once. So the newest rows
+    are tried first; if they do not fill even a first page, all matches are looked up and sorted.
     """
 
     object_list: QuerySet[Any]
 
-    # Few enough to be looked at in any case; most filters fill a page from them.
+    # Cheap to read; most filters fill a page from them.
     newest: ClassVar = 20_000
 
     def page(self, number: int | str) -> Page[Any]:
@@ -39,7 +38,7 @@ class InfinitePaginator(
             if len(newest) == stop:
                 return newest[start:]
             if len(newest) < self.per_page:
-                # A sum has no index: the database has to find the rows by the filters.
+                # A sum has no index, so the database uses the filters.
                 keys = keys.order_by((F("pk") + 0).desc())
         return list(keys[start:stop])
 

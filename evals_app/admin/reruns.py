@@ -1,4 +1,4 @@
-"""Running cases of a run again: which, and as they are now or as they were."""
+"""Running cases of a run again: which ones, in their current or their original version."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,17 +9,17 @@ from django.db.models import Count, F, Q
 from evals_app.admin.choices import Choices
 from evals_app.admin.presentation import plural
 from evals_app.models import CaseResult, Run
-from evals_app.runs import CannotStartError
+from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.rerun import Only, Version, cases_to_rerun, edits_before_rerun
 
 RERUNS: dict[str, Only] = {"failed": "failed", "errored": "errored", "all": "all"}
-MOST_LISTED = 100  # cases to choose from; of more only all can be run
+MOST_LISTED = 100  # cases to choose from; with more, only all can be run
 
 
 class RerunForm(forms.Form):
     """The cases to run again, and which version of them."""
 
-    version = forms.ChoiceField(label="Which version?", required=False, widget=forms.RadioSelect)
+    version = forms.ChoiceField(label="Version", required=False, widget=forms.RadioSelect)
     cases = forms.MultipleChoiceField(label="Cases", required=False, widget=Choices())
 
     def __init__(
@@ -28,7 +28,7 @@ class RerunForm(forms.Form):
         *,
         only: Only,
         case: str = "",
-        data: Any = None,  # noqa: ANN401 - posted
+        data: Any = None,
     ) -> None:
         super().__init__(data, auto_id="rerun_%s")
         self.run, self.only, self.case = run, only, case
@@ -59,7 +59,7 @@ class RerunForm(forms.Form):
         return "frozen" if self.why_not_current else "current"
 
     def _edits(self) -> tuple[list[str], str]:
-        """Return what was edited since, and why there is no current version if there is none."""
+        """Return what was edited since, or why there is no current version."""
         try:
             return edits_before_rerun(self.run, self.names), ""
         except CannotStartError as exc:
@@ -71,8 +71,8 @@ class RerunForm(forms.Form):
             return
         field = self.fields["version"]
         field.choices = [  # type: ignore[attr-defined]  # of a ChoiceField
-            ("current", "As they are now: does the change help?"),
-            ("frozen", f"As they were in run {self.run.pk}: was it luck?"),
+            ("current", "Current version: does the change help?"),
+            ("frozen", f"Version from run {self.run.pk}: was the result luck?"),
         ]
         field.initial = "current"
 
@@ -100,7 +100,7 @@ def rerun_buttons(run: Run) -> list[tuple[str, str]]:
 
 
 def rerun_label(only: str, number: int) -> str:
-    """Return what a re-run of so many cases is called."""
+    """Return the label of a re-run of so many cases."""
     if only == "all":
         return f"Re-run all {plural(number, 'case')}" if number > 1 else "Re-run the case"
     if only == "failed":

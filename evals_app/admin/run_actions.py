@@ -1,4 +1,4 @@
-"""What people do with a run: cancel it, let it go on, put it back, keep it, hold it again."""
+"""What people do with a run: cancel, resume, requeue, keep its transcripts, re-run its cases."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
@@ -8,21 +8,24 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path
-from unfold.admin import ModelAdmin
 
+from evals_app.admin.permissions import ReadOnly
 from evals_app.admin.presentation import plural
 from evals_app.admin.reruns import RERUNS, RerunForm
 from evals_app.admin.run_stops import GOING_ON, ResumeForm, go_on_label
 from evals_app.admin.starting import leave_dialog, may_run, run_url
 from evals_app.models import Run
-from evals_app.runs import CannotStartError, cancel_run, rerun, resume_run
+from evals_app.runs.cancel import cancel_run
+from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.health import requeue
+from evals_app.runs.rerun import rerun
+from evals_app.runs.resume import resume_run
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
-class RunActions(ModelAdmin):
+class RunActions(ReadOnly):
     """The buttons of a run's page."""
 
     def get_urls(self) -> list[URLPattern]:
@@ -44,21 +47,21 @@ class RunActions(ModelAdmin):
             if cancel_run(run):
                 messages.success(request, f"Run {run.pk} is being cancelled.")
             else:
-                messages.info(request, f"Run {run.pk} had already ended or been stopped.")
+                messages.info(request, f"Run {run.pk} has already ended or is stopping.")
             return run_url(run)
 
         return self._ask(
             request,
             act,
             title="Cancel this run?",
-            text=f"{plural(run.not_run, 'conversation')} of {run.total:,} will not be held or will"
+            text=f"{plural(run.not_run, 'conversation')} of {run.total:,} will not run or will"
             " be cut short. Results so far are kept.",
-            submit="Cancel the run",
-            dismiss="Let it go on",
+            submit="Cancel run",
+            dismiss="Keep running",
         )
 
     def resume(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask for a ceiling, then let a run that was stopped go on."""
+        """Ask for a ceiling, then resume a run that was stopped."""
         run = self._run_to_act_on(request, pk)
         form = ResumeForm(run, request.POST if request.method == "POST" else None)
         if form.is_valid():
@@ -67,33 +70,33 @@ class RunActions(ModelAdmin):
             except CannotStartError as exc:
                 form.add_error("max_cost_usd", list(exc.problems))
             else:
-                messages.success(request, f"Run {run.pk} goes on.")
+                messages.success(request, f"Run {run.pk} resumed.")
                 return leave_dialog(run_url(run))
         context = {"form": form, "label": go_on_label(run), "text": GOING_ON}
         return render(request, "admin/evals_app/run/resume.html", context)
 
     def requeue(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ask, then give what is stuck to the next worker."""
+        """Ask, then queue stuck conversations again."""
         run = self._run_to_act_on(request, pk)
 
         def act() -> str:
             moved = requeue(run)
-            back = f"{plural(moved, 'conversation')} put back in the queue. " if moved else ""
-            messages.success(request, f"{back}Workers have been asked to take run {run.pk} up.")
+            back = f"{plural(moved, 'conversation')} requeued. " if moved else ""
+            messages.success(request, f"{back}Workers were asked to pick up run {run.pk}.")
             return run_url(run)
 
         return self._ask(
             request,
             act,
-            title="Put it back in the queue?",
-            text="What no living worker holds is held again from its beginning by the next one, and"
-            " workers are asked anew. What a worker is at stays with it; no result changes.",
-            submit="Put it back in the queue",
-            dismiss="Not now",
+            title="Requeue stuck conversations?",
+            text="The next worker runs them again from the beginning. Conversations that a worker"
+            " is running now are not affected, and no result changes.",
+            submit="Requeue",
+            dismiss="Cancel",
         )
 
     def pin(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Keep the transcripts of a run however old it gets, or no longer."""
+        """Keep the transcripts of a run indefinitely, or stop doing so."""
         if not may_run(request):
             raise PermissionDenied
         if request.method != "POST":
@@ -101,14 +104,14 @@ class RunActions(ModelAdmin):
         run = get_object_or_404(Run.objects.only("pk"), pk=pk)
         is_pinned = request.POST.get("is_pinned") == "1"
         Run.objects.filter(pk=pk).update(is_pinned=is_pinned)
-        kept = "are kept, however old they get" if is_pinned else "may be removed once they are old"
+        kept = "are kept indefinitely" if is_pinned else "are no longer kept indefinitely"
         messages.success(request, f"The transcripts of run {pk} {kept}.")
         return redirect(run_url(run))
 
     def rerun(self, request: HttpRequest, pk: int, only: str) -> HttpResponse:
         """Ask which cases and which version, then start a new run of them."""
         if only not in RERUNS:
-            message = "A run can be repeated for what failed, what errored, or all."
+            message = "Only failed, errored or all cases can be re-run."
             raise Http404(message)
         run = self._run_to_act_on(request, pk)
         form = RerunForm(
@@ -122,9 +125,9 @@ class RunActions(ModelAdmin):
         return render(request, "admin/evals_app/run/rerun.html", {"form": form, "run": run})
 
     def _start_again(self, request: HttpRequest, form: RerunForm) -> str:
-        """Start it, and return the address of its page; else say why, and that of the old one."""
+        """Start the run and return its URL; if it cannot start, report why and return the old one."""
         try:
-            # admin_view() lets nobody in who has not signed in.
+            # admin_view() requires signing in.
             new = rerun(
                 form.run,
                 only=form.only,
@@ -145,13 +148,13 @@ class RunActions(ModelAdmin):
         return get_object_or_404(Run.objects.select_related("suite", "snapshot"), pk=pk)
 
     def _ask(self, request: HttpRequest, act: Callable[[], str], **dialog: str) -> HttpResponse:
-        """Answer a dialog, or once it is confirmed do it and tell HTMX where to go."""
+        """Show a dialog; once confirmed, act and redirect."""
         if request.method == "POST":
             return leave_dialog(act())
         return render(request, "admin/evals_app/dialog.html", {"dialog": dialog})
 
 
 def _case_of(run: Run, execution: str) -> str:
-    """Return the case of an execution of the run; empty if there is none."""
+    """Return the case of an execution of the run, or an empty text."""
     rows = run.executions.filter(pk=execution) if execution.isdecimal() else run.executions.none()
     return rows.values_list("case", flat=True).first() or ""

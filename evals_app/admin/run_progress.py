@@ -1,4 +1,4 @@
-"""What a run is doing now: who works on it, since when, what it waits for, and what is stuck."""
+"""What a run is doing now: which workers run it, what it waits for, and what is stuck."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from evals_app.admin.presentation import badge, between, duration, plural
+from evals_app.admin.presentation import badge, between, plural
 from evals_app.admin.run_stops import ENDED, STOPPING, cost_line, was_cut_short
 from evals_app.models import Execution, Lease, Provider, Run
-from evals_app.runs import MOST_ATTEMPTS, live_workers
+from evals_app.reports.figures import duration
 from evals_app.runs.health import (
     HeldRows,
     Stuck,
@@ -26,15 +26,17 @@ from evals_app.runs.health import (
     stuck_while_held,
     usual_s,
 )
+from evals_app.runs.reap import MOST_ATTEMPTS
+from evals_app.runs.workers import live_workers
 
 MOST_ROWS = 20
 SLOW = 2  # times what 95 % of the conversations take
-NOTICEABLE_S = 10  # below it nobody needs to know that something is slow
+NOTICEABLE_S = 10  # below it, slowness is not worth showing
 
 
 @dataclass(frozen=True, slots=True)
 class RunningLine:
-    """An execution that is being held; `slow` and `lost` say what is wrong, if anything."""
+    """A running execution; `slow` and `lost` name what is wrong, if anything."""
 
     name: str
     age: str
@@ -47,7 +49,7 @@ class RunningLine:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Why nobody works on a run that has something to do."""
+    """How long a run has been waiting for a worker."""
 
     since: datetime
     how_long: str
@@ -55,7 +57,7 @@ class Waiting:
 
 
 def counters(run: Run) -> list[tuple[SafeString, int]]:
-    """Give the five kinds that add up to the total."""
+    """Return the five counters that add up to the total."""
     numbers = {
         "passed": run.passed,
         "failed": run.failed,
@@ -63,13 +65,12 @@ def counters(run: Run) -> list[tuple[SafeString, int]]:
         "cancelled": run.cancelled,
         "not_run": run.not_run,
     }
-    # While it goes on, what has not been held may still be.
-    words = {"not_run": "To do"} if run.is_open else {}
+    words = {"not_run": "Remaining"} if run.is_open else {}
     return [(badge(kind, word=words.get(kind, "")), number) for kind, number in numbers.items()]
 
 
 def status_line(run: Run) -> str:
-    """Say in one line how a run stands, for people who listen to the page."""
+    """Return the progress of a run in one line, for screen readers."""
     done = f"{run.done:,} of {run.total:,} done"
     trouble = [
         f"{n:,} {word}" for word, n in (("failed", run.failed), ("errored", run.errored)) if n
@@ -97,7 +98,7 @@ def progress(run: Run) -> dict[str, Any]:
         if workers:
             problems += stuck_in_queue(this).values()
     # Two looks at what moves meanwhile: a difference below 0 means none.
-    queued = max(0, run.not_run - sum(each.number for each in held))
+    queued = max(0, run.not_run - sum(rows.number for rows in held))
     return {
         "percent": round(100 * run.done / run.total) if run.total else 100,
         "cost": cost_line(run),
@@ -118,14 +119,14 @@ def _idle_since(run: Run, leases: Mapping[UUID, Lease]) -> datetime:
 
 
 def _retried(held: Iterable[HeldRows], *, now: datetime) -> str:
-    """Say when what was lost with a worker is held again, while that is to be expected."""
-    ends = [(each.until, each.number) for each in held if each.until and each.until <= now]
+    """Return when interrupted conversations will be retried, as long as that is expected."""
+    ends = [(rows.until, rows.number) for rows in held if rows.until and rows.until <= now]
     soon = [(end, number) for end, number in ends if _taken_back_at(end) > now]
     if not soon:
         return ""
     last = _taken_back_at(max(end for end, _ in soon))
     number = plural(sum(number for _, number in soon), "conversation")
-    return f"Lost with a worker, retried by {last:%H:%M:%S} UTC: {number}."
+    return f"Interrupted by a worker crash, retry by {last:%H:%M:%S} UTC: {number}."
 
 
 def _taken_back_at(end: datetime) -> datetime:
@@ -133,7 +134,7 @@ def _taken_back_at(end: datetime) -> datetime:
 
 
 def blocked_providers(run: Run) -> list[str]:
-    """Name the providers of a run that asked us to wait, until when, and why."""
+    """Return which providers of a run asked us to wait, until when, and why."""
     name = Provider.objects.filter(slug=OuterRef("slug")).values("name")
     blocked = run.providers.filter(blocked_until__gt=Now())
     return [
@@ -144,27 +145,27 @@ def blocked_providers(run: Run) -> list[str]:
 
 
 def stuck_lines(problems: Sequence[Stuck], *, has_workers: bool) -> list[str]:
-    """Say what is stuck; what a worker mends as soon as there is one is not."""
+    """Describe what is stuck, except for what the next worker will fix."""
     return [
-        f"{_what(each)}: {plural(each.executions, 'conversation')}."
-        for each in problems
-        if has_workers or each.kind != StuckKind.NOT_TAKEN_BACK
+        f"{_what(problem)}: {plural(problem.executions, 'conversation')}."
+        for problem in problems
+        if has_workers or problem.kind != StuckKind.NOT_TAKEN_BACK
     ]
 
 
 def _what(problem: Stuck) -> str:
     at = f"{problem.since:%Y-%m-%d %H:%M:%S} UTC" if problem.since else ""
     if problem.kind == StuckKind.NOT_TAKEN_BACK:
-        return f"Held by a worker that was lost at {at}, and not taken back"
+        return f"Stuck on a worker that disappeared at {at}"
     if problem.kind == StuckKind.HELD_BY_NOBODY:
-        return "Counted as being held, though nobody holds them"
-    return "Waiting though a worker is free" + (f", since {at}" if at else "")
+        return "Marked as running, but no worker has them"
+    return "Not picked up although a worker is free" + (f", since {at}" if at else "")
 
 
 def _running(
     run: Run, leases: Mapping[UUID, Lease], *, now: datetime, has_workers: bool
 ) -> dict[str, Any]:
-    """Give the lines of what is being held, the oldest first."""
+    """Return the running executions, the oldest first."""
     running = running_rows().filter(run=run)
     rows = list(
         running.order_by(F("started_at").asc(nulls_last=True), "pk").only(
@@ -198,41 +199,41 @@ def _line(
     has_begun = row.attempts > 0 and row.started_at is not None
     doing = _doing(row, lease)
     is_late = usual is not None and _seconds(row, now=now) > max(SLOW * usual, NOTICEABLE_S)
-    # Who is told to wait, for a provider or for money, is not slow.
-    is_slow = is_late and not doing.startswith("Waits")
+    # Waiting for a provider or for money is not slowness.
+    is_slow = is_late and not doing.startswith("Wait")
     return RunningLine(
         name=str(row),
-        age=between(row.started_at, now) if has_begun else "about to begin",
+        age=between(row.started_at, now) if has_begun else "starting",
         attempt=f"{row.attempts} of {MOST_ATTEMPTS}" if has_begun else "",
         worker=f"{lease.host}, process {lease.pid}" if lease else "",
         doing=doing,
-        slow=f"Slow: 95 % end within {duration(usual * 1000)}" if usual and is_slow else "",
+        slow=f"Slow: 95 % finish within {duration(usual * 1000)}" if usual and is_slow else "",
         lost=_lost(lease, now=now, has_workers=has_workers),
     )
 
 
 def _doing(row: Execution, lease: Lease | None) -> str:
-    """Read what the worker said at its last sign of life; it may not know the row yet."""
-    held = lease.activity.get("held", {}) if lease else {}
-    said = str(held.get(str(row.pk), ""))
-    return f"{said[:1].upper()}{said[1:]}"
+    """Return what the worker reported in its last heartbeat; it may not know the row yet."""
+    steps = lease.activity.get("held", {}) if lease else {}
+    step = str(steps.get(str(row.pk), ""))
+    return f"{step[:1].upper()}{step[1:]}"
 
 
 def _lost(lease: Lease | None, *, now: datetime, has_workers: bool) -> str:
     if lease is None:
-        return "Nobody holds it"
+        return "No worker has it"
     if lease.until > now:
         return ""
     if not has_workers:
-        return "Worker lost, retried once a worker is alive"
+        return "Worker crashed, retry once a worker is running"
     retried_at = _taken_back_at(lease.until)
     if retried_at <= now:
-        return "Worker lost, not taken back yet"
-    return f"Worker lost, retried by {retried_at:%H:%M:%S} UTC"
+        return "Worker crashed, retry is overdue"
+    return f"Worker crashed, retry by {retried_at:%H:%M:%S} UTC"
 
 
 def running_line(execution: Execution) -> RunningLine:
-    """Give the line of one execution that is being held."""
+    """Return the line of one running execution."""
     token = execution.lease_token
     leases = Lease.objects.in_bulk([token]) if token else {}
     return _line(execution, leases, now=timezone.now(), usual=None, has_workers=True)

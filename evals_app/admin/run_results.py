@@ -1,4 +1,4 @@
-"""What a run says in the end: its numbers, gates, failures by cause, and cases."""
+"""The results of a run: its numbers, gates, failures by cause, and cases."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,20 +12,17 @@ from django.utils.safestring import SafeString
 from evals_app.admin.presentation import (
     CAUSES,
     SIGNS,
-    UNKNOWN,
     badge,
     between,
-    duration,
     execution_state,
-    percent,
     plural,
-    score_text,
     verdict_state,
 )
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import Cause, Verdict
 from evals_app.models import CaseResult, Execution, Run
+from evals_app.reports.figures import UNKNOWN, duration, percent, score_text
 from evals_app.reports.judges import has_script, judges_in
 from evals_app.reports.run_json import AT_LEAST
 from evals_app.reports.sums import sums
@@ -47,13 +44,13 @@ class GateLine:
 
 @dataclass(frozen=True, slots=True)
 class CauseGroup:
-    """Executions that went wrong for the same cause; of many only the first are shown."""
+    """Executions that went wrong for the same cause; only the first ones are shown."""
 
     cause: str
     title: str
     badge: SafeString
     total: int
-    reasons: tuple[tuple[str, tuple[Execution, ...]], ...]  # each with all that it is true of
+    reasons: tuple[tuple[str, tuple[Execution, ...]], ...]  # each with its executions
 
     @property
     def more(self) -> int:
@@ -102,42 +99,36 @@ def results(run: Run) -> dict[str, Any]:
 
 def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
     summary = run.summary
+    kinds = ("prompt_tokens", "response_tokens", "cost_usd")
+    totals = [f"{who}_{kind}" for who in ("agent", "judge") for kind in kinds]
+    ceiling = f"{usd_text(run.spent_usd)} of at most {usd_text(run.max_cost_usd)}"
     return [
         ("Score", score_text(run.score, scale=scale)),
         ("Cases passed", percent(summary.get("pass_rate"))),
         *_each_k_of_all(summary),
-        ("Latency of a turn, median", duration(summary.get("median_ms"))),
-        ("Latency of a turn, p95", duration(summary.get("p95_ms"))),
-        *sums(_totals(run), summary.get(AT_LEAST, {})),
-        *_ceiling(run),
+        ("Turn latency, median", duration(summary.get("median_ms"))),
+        ("Turn latency, p95", duration(summary.get("p95_ms"))),
+        *sums({name: getattr(run, name) for name in totals}, summary.get(AT_LEAST, {})),
+        *([] if run.max_cost_usd is None else [("Spent", ceiling)]),
         ("Duration", between(run.started_at, run.finished_at)),
     ]
 
 
 def _each_k_of_all(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = {"One of k trials passes (pass@k)": "pass_at_k", "All k pass (pass^k)": "pass_hat_k"}
+    rows = {
+        "At least one of k trials passes (pass@k)": "pass_at_k",
+        "All k trials pass (pass^k)": "pass_hat_k",
+    }
     values = {label: _each_k(summary.get(name, ())) for label, name in rows.items()}
     return [(label, value) for label, value in values.items() if value]
-
-
-def _totals(run: Run) -> dict[str, Any]:
-    kinds = ("prompt_tokens", "response_tokens", "cost_usd")
-    names = [f"{who}_{kind}" for who in ("agent", "judge") for kind in kinds]
-    return {name: getattr(run, name) for name in names}
-
-
-def _ceiling(run: Run) -> list[tuple[str, str]]:
-    if run.max_cost_usd is None:
-        return []
-    return [("Spent", f"{usd_text(run.spent_usd)} of at most {usd_text(run.max_cost_usd)}")]
 
 
 GATES = {
     "min_score": "The mean score must be at least {}",
     "min_pass_rate": "At least {} of the cases must pass",
-    "max_p95_ms": "95 % of the turns must be answered within {}",
-    "max_cost_per_call_usd": "A turn of the agent must cost at most {} on average",
-    "max_cost_usd": "Agent and judge must cost at most {} together",
+    "max_p95_ms": "95 % of the replies must arrive within {}",
+    "max_cost_per_call_usd": "A turn of the agent may cost at most {} on average",
+    "max_cost_usd": "Agent and judge together may cost at most {}",
 }
 
 
@@ -157,7 +148,7 @@ def gate_line(gate: Mapping[str, Any], *, scale: str) -> GateLine:
         actual="unknown" if actual is None else shown(actual),
         badge=badge(
             verdict_state(gate["passed"], otherwise="unknown"),
-            word={True: "Holds", False: "Missed", None: "Unknown"}[gate["passed"]],
+            word={True: "Met", False: "Missed", None: "Unknown"}[gate["passed"]],
         ),
         reason=gate.get("reason", ""),
     )
@@ -180,7 +171,7 @@ def causes(run: Run) -> list[CauseGroup]:
     for row in rows:
         grouped.setdefault(Cause(row.cause), []).append(row)
         totals[Cause(row.cause)] = row.in_all
-    # Failures say something about the agent; what errored says something about the evaluation.
+    # Failures are about the agent, errors about the evaluation.
     order = sorted(grouped, key=lambda cause: (cause.is_error, -list(Cause).index(cause)))
     return [
         CauseGroup(
@@ -195,11 +186,11 @@ def causes(run: Run) -> list[CauseGroup]:
 
 
 def _by_reason(rows: Iterable[Execution]) -> tuple[tuple[str, tuple[Execution, ...]], ...]:
-    """Bring together what went wrong in the same words; the first case comes first."""
+    """Group executions by reason, in order of the first case."""
     found: dict[str, list[Execution]] = {}
     for row in rows:
         found.setdefault(row.reason, []).append(row)
-    return tuple((reason, tuple(each)) for reason, each in found.items())
+    return tuple((reason, tuple(rows)) for reason, rows in found.items())
 
 
 def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[CaseLine]:
@@ -249,7 +240,7 @@ def _interval(case: CaseResult) -> str:
 
 def _each_k(values: Sequence[float]) -> str:
     """Write pass@k for every k, or for first, middle and last of many."""
-    if len(values) < 2:  # noqa: PLR2004 - one trial says nothing about k
+    if len(values) < 2:  # noqa: PLR2004 - one trial has no k
         return ""
     chosen = list(range(1, len(values) + 1))
     if len(values) > 4:  # noqa: PLR2004 - more do not fit a cell
@@ -257,32 +248,18 @@ def _each_k(values: Sequence[float]) -> str:
     return ", ".join(f"k={k}:\u00a0{percent(values[k - 1])}" for k in chosen)
 
 
-@dataclass(frozen=True, slots=True)
-class Frozen:
-    """What a run was started with."""
-
-    fixtures: str
-    short_hash: str
-    sha256: str
-    kinship: str  # of judge and agent, where there is one
-
-
-def frozen(run: Run) -> Frozen:
-    """Read from the snapshot what the run's own columns do not say."""
-    content = json.loads(run.snapshot.content)
-    fixtures = content.get("fixtures", [])
+def frozen(run: Run) -> dict[str, str]:
+    """Return what only the snapshot has, and a warning if judge and agent are of one family."""
+    fixtures = json.loads(run.snapshot.content).get("fixtures", [])
     judges = [judge for judge in judges_in(run.judge) if not has_script(judge)]
-    names = ", ".join(each["name"] for each in fixtures)
-    return Frozen(
-        fixtures=names or "none",
-        short_hash=run.snapshot_id[:12],
-        sha256=run.snapshot_id,
-        kinship=kinship_warning(judges, [run.model]),
-    )
+    return {
+        "fixtures": ", ".join(fixture["name"] for fixture in fixtures) or "none",
+        "kinship": kinship_warning(judges, [run.model]),
+    }
 
 
 def headline(run: Run) -> str:
-    """Say in one sentence why the run ended as it did."""
+    """Return in one sentence why the run has its verdict."""
     cases = run.case_results.aggregate(
         total=Count("pk"),
         failed=Count("pk", filter=Q(verdict=Verdict.FAILED)),
@@ -299,8 +276,6 @@ def headline(run: Run) -> str:
     if not parts:
         parts.append("the case passed" if total == 1 else f"all {total:,} cases passed")
     if gates:
-        parts.append(
-            f"{plural(missed, 'gate does', 'gates do')} not hold" if missed else "every gate holds"
-        )
+        parts.append(f"{plural(missed, 'gate')} missed" if missed else "every gate was met")
     sentence = ", ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}."

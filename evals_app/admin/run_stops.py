@@ -1,4 +1,4 @@
-"""Runs that stop before their end: what they spent, why they stopped, and how they go on."""
+"""Runs that stop early: what they spent, why they stopped, and how to resume them."""
 
 from typing import Any
 
@@ -10,56 +10,53 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import Run
 
 STOPPING = {
-    Run.StopReason.CANCELLED: "Stopping, cancelled by a person: conversations that have begun are"
-    " ended, nothing new begins.",
-    Run.StopReason.DEADLINE: "Stopping, out of time: conversations that have begun are broken off,"
-    " nothing new begins.",
-    Run.StopReason.BUDGET: "Stopping at its ceiling: the next call could cost more than is left."
-    " Nothing new begins.",
+    Run.StopReason.CANCELLED: "Stopping because the run was cancelled. Conversations in progress "
+    "end early, and no new ones start.",
+    Run.StopReason.DEADLINE: "Stopping because time is up. Conversations in progress end early, "
+    "and no new ones start.",
+    Run.StopReason.BUDGET: "Stopping at the cost ceiling because the next call could exceed it. No "
+    "new conversations start.",
 }
 
 ENDED = {
     Run.StopReason.CANCELLED: "Cancelled",
     Run.StopReason.DEADLINE: "Out of time",
-    Run.StopReason.BUDGET: "Stopped at its ceiling",
+    Run.StopReason.BUDGET: "Stopped at its cost ceiling",
 }
 GOING_ON = (
-    "Runs the remaining conversations with what was frozen at the start. Results stay, and no call"
-    " that was paid for is made again."
+    "Runs the remaining conversations with the settings from the original start. Results are kept, "
+    "and no paid call is repeated."
 )
 
 
 def cost_line(run: Run) -> str:
-    """Say what a run has spent so far, and what else counts towards its ceiling."""
+    """Return what a run has spent so far, and what else counts towards its ceiling."""
     if run.max_cost_usd is None and not (run.spent_usd or run.reserved_usd or run.unsettled_usd):
         return ""
     ceiling = "" if run.max_cost_usd is None else f" of at most {usd_text(run.max_cost_usd)}"
     under_way = ""
     if run.reserved_usd:
-        under_way = f" Calls under way may cost up to {usd_text(run.reserved_usd)}."
+        under_way = f" Calls in progress may cost up to {usd_text(run.reserved_usd)}."
     return f"Spent so far: {usd_text(run.spent_usd)}{ceiling}.{under_way}{_unsettled(run)}"
 
 
 def _unsettled(run: Run) -> str:
     if not run.unsettled_usd:
         return ""
-    return f" Workers that were lost may have spent up to {usd_text(run.unsettled_usd)} more."
+    return f" Workers that crashed may have spent up to {usd_text(run.unsettled_usd)} more."
 
 
 def stopped_line(run: Run) -> str:
-    """Say why a run that has ended was stopped, and what that left; empty for any other."""
+    """Return why a run that has ended was stopped, and what did not run; else nothing."""
     if not was_cut_short(run):
         return ""
     if run.stop_reason == Run.StopReason.CANCELLED:
-        return (
-            "This run was cancelled by a person. What had ended by then counts; the rest did not"
-            " run."
-        )
+        return "This run was cancelled. Finished conversations count. The rest did not run."
     if run.stop_reason == Run.StopReason.DEADLINE:
         return f"This run ran out of time. {_left(run)}"
     return (
-        f"Stopped at its ceiling: spent {usd_text(run.spent_usd)} of"
-        f" {usd_text(run.max_cost_usd)}, and the next call could have cost more than the rest."
+        f"Stopped at its cost ceiling: spent {usd_text(run.spent_usd)} of"
+        f" {usd_text(run.max_cost_usd)}, and the next call could have exceeded it."
         f"{_unsettled(run)} {_left(run)}"
     )
 
@@ -69,33 +66,30 @@ def _left(run: Run) -> str:
 
 
 def was_cut_short(run: Run) -> bool:
-    """Whether a run that has ended was stopped with something left, and so may go on."""
+    """Whether a run was stopped with something left to resume."""
     return bool(run.stop_reason) and not run.is_open and run.cancelled + run.not_run > 0
 
 
 def go_on_label(run: Run) -> str:
-    """Name the button that lets a stopped run go on."""
-    return f"Go on with {plural(run.cancelled + run.not_run, 'conversation')}"
+    """Return the label of the button that resumes a run."""
+    return f"Resume {plural(run.cancelled + run.not_run, 'conversation')}"
 
 
 class ResumeForm(forms.Form):
-    """The ceiling under which a stopped run goes on; one that reached its own needs a higher one."""
+    """The ceiling of a resumed run; one that reached its own needs a higher one."""
 
     max_cost_usd = CeilingField()
 
-    def __init__(self, run: Run, data: Any = None) -> None:  # noqa: ANN401 - what was posted
+    def __init__(self, run: Run, data: Any = None) -> None:
         super().__init__(data, auto_id="resume_%s")
         field = self.fields["max_cost_usd"]
-        so_far = f"Of the whole run, which has spent {usd_text(run.spent_usd)} so far."
+        so_far = f"For the whole run, which has spent {usd_text(run.spent_usd)} so far."
         ceiling = usd_text(run.max_cost_usd)
         field.required = run.stop_reason == Run.StopReason.BUDGET
         if field.required:
-            # It needs a higher one, which nobody should send by mistake.
-            field.error_messages["required"] = (
-                f"It stopped at {ceiling}: say how far it may go now."
-            )
-            field.help_text = f"{so_far} More than {ceiling}, at which it stopped."
+            field.error_messages["required"] = f"Enter a ceiling above {ceiling}."
+            field.help_text = f"{so_far} It must be above {ceiling}, where the run stopped."
         else:
             field.initial = run.max_cost_usd
-            blank = "no limit" if run.max_cost_usd is None else f"still {ceiling}"
-            field.help_text = f"{so_far} Blank: {blank}."
+            blank = "for no limit" if run.max_cost_usd is None else f"to keep {ceiling}"
+            field.help_text = f"{so_far} Leave blank {blank}."

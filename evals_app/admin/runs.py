@@ -1,4 +1,4 @@
-"""Runs in the admin: the list, and the page of one run from its first moment to its end."""
+"""Runs in the admin: the list, and the page of one run."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
@@ -20,13 +20,10 @@ from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
 from evals_app.admin.presentation import (
-    UNKNOWN,
     between,
-    count,
     has_scripted_judge,
     plural,
     run_badges,
-    score_text,
 )
 from evals_app.admin.reruns import rerun_buttons
 from evals_app.admin.run_actions import RunActions
@@ -39,11 +36,12 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import total_cost
 from evals_app.models import Run, Suite
 from evals_app.reports import run_json as as_json
+from evals_app.reports.figures import UNKNOWN, count, score_text
 from evals_app.reports.markdown import run_markdown
 
 
 class SuiteFilter(admin.SimpleListFilter):
-    """Runs of one suite, by its slug: that survives the suite."""
+    """Runs of one suite, by its slug, which survives the suite."""
 
     title = "suite"
     parameter_name = "suite_slug"
@@ -58,7 +56,7 @@ class SuiteFilter(admin.SimpleListFilter):
 
 @admin.register(Run)
 class RunAdmin(RunActions):
-    """Runs are started elsewhere and never edited; here they are watched and read."""
+    """Runs: started elsewhere, watched and read here."""
 
     list_display = (
         "name",
@@ -73,34 +71,14 @@ class RunAdmin(RunActions):
     )
     list_filter = (SuiteFilter, "verdict", "status")
     list_select_related = ("suite",)
-    sortable_by = ()  # newest first; no other order has an index
-    ordering = ("-id",)
-    actions = None
     paginator = InfinitePaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER  # each would count the table
-    list_per_page = 50
     change_form_template = "admin/evals_app/run/page.html"
-    when_empty = "A run holds the cases of a suite. Open a suite and press Run."
-
-    class Media:
-        css = {"all": ["evals_app/review.css"]}
-
-    # Rights
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Run | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Run | None = None) -> bool:
-        return False
+    when_empty = "A run executes a suite once. Open a suite and press Run."
 
     # The list
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Run]:
-        # A summary grows with its cases: a list reads none, the page of a run its own.
+        # A summary grows with its cases, so lists leave it out.
         return super().get_queryset(request).defer("summary")
 
     @display(description="Run")
@@ -118,7 +96,7 @@ class RunAdmin(RunActions):
             "failed": run.failed,
             "errored": run.errored,
             "cancelled": run.cancelled,
-            "to do" if run.is_open else "not run": run.not_run,
+            "remaining" if run.is_open else "not run": run.not_run,
         }
         shown = [f"{number:,} {kind}" for kind, number in kinds.items() if number]
         return f"{', '.join(shown)} of {run.total:,}" if len(shown) > 1 else ", ".join(shown)
@@ -142,7 +120,7 @@ class RunAdmin(RunActions):
             return UNKNOWN
         agent = _both(run.agent_prompt_tokens, run.agent_response_tokens)
         judge = _both(run.judge_prompt_tokens, run.judge_response_tokens)
-        # Of texts that a judge compares its tokens are known, though the run names no judge.
+        # Similarity may use tokens though the run has no judge.
         if judge == "0" or (judge == "unknown" and not run.judge):
             return agent
         return format_html('<div>{}<br><span class="quiet">Judge: {}</span></div>', agent, judge)
@@ -190,17 +168,16 @@ class RunAdmin(RunActions):
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> Run | None:
-        # The page needs what lists leave out; one query brings it.
+        # The page needs what lists leave out.
         if not object_id.isdecimal():
             return None
         whole = Run.objects.select_related("suite", "snapshot", "created_by", "rerun_of")
         return whole.defer("rerun_of__summary").filter(pk=object_id).first()
 
     def live(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Answer the part of the page that changes; it asks again for as long as the run is open."""
-        # Without a session the page itself must ask for the password, not this part of it.
-        if not (self.admin_site.has_permission(request) and self.has_view_permission(request)):
-            return HttpResponse(status=403, headers={"HX-Refresh": "true"})
+        """Return the part of the page that changes; it polls while the run is open."""
+        if refused := self.refused_refresh(request):
+            return refused
         run = get_object_or_404(Run.objects.select_related("suite"), pk=pk)
         context = self._live_context(request, run) | {"is_poll": True}
         return render(request, "admin/evals_app/run/live.html", context)
@@ -248,7 +225,7 @@ def _both(prompt: int | None, response: int | None) -> str:
 
 
 def run_name(run: Run) -> SafeString:
-    """Name a run in a list, and what it covered if that was not the whole suite."""
+    """Return the name of a run in a list, with what it covered unless it was the whole suite."""
     name = f"{run.suite_name}, run {run.pk}"
     if not run.covers:
         return format_html("{}", name)
@@ -256,11 +233,11 @@ def run_name(run: Run) -> SafeString:
 
 
 def _document(run: Run, request: HttpRequest) -> dict[str, Any]:
-    """Give the run with the names of REST, and what only people need."""
-    row = {column: getattr(run, column) for column in as_json.RUN_COLUMNS}
+    """Return the run as in REST, with what only people need."""
+    columns = (*as_json.RUN_COLUMNS, as_json.RUN_SUMMARY)
+    row = {column: getattr(run, column) for column in columns}
     return {
-        **as_json.run_json(row),
-        **as_json.run_details_json(run.summary, list(case_results(run.pk))),
+        **as_json.run_details_json(row, list(case_results(run.pk))),
         "suite": run.suite_name,
         "agent": run.agent_name,
         "score_scale": run.score_scale,
@@ -284,17 +261,17 @@ def _link(request: HttpRequest, model: str, pk: int) -> str:
 
 
 def _transcripts(run: Run) -> str:
-    """Say for how long what was said in a run is kept."""
+    """Return how long the transcripts of a run are kept."""
     days = settings.EVALS_KEEP_TRANSCRIPTS_DAYS
     if run.pruned_at is not None and not _has_transcripts(run):
         return "removed"
     if run.is_pinned:
-        return "kept, however old they get"
+        return "kept indefinitely"
     if not days:
-        return "kept until somebody removes them"
+        return "kept until someone removes them"
     return f"kept for at least {plural(days, 'day')}"
 
 
 def _has_transcripts(run: Run) -> bool:
-    """Whether there is anything to keep: more may have been said since they were removed."""
+    """Whether there is anything to keep: a run may have continued since transcripts were removed."""
     return run.pruned_at is None or run.finished_at is None or run.finished_at > run.pruned_at

@@ -1,4 +1,4 @@
-"""How a suite stands, as lists and pages show it."""
+"""The verdict of a suite, as lists and pages show it."""
 
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -10,11 +10,11 @@ from evals_app.runs.standing import Standing
 
 
 def standing_text(standing: Standing, *, has_links: bool = True) -> SafeString:
-    """Return the verdict of a suite, and the last run if that does not give it one."""
+    """Return the verdict of a suite, and the last run if it does not set the verdict."""
     lines = [_verdict(standing, has_links=has_links)]
     if standing.later is not None:
         run = _linked(standing.later, standing.later.in_short, has_links=has_links)
-        word = "Only" if standing.has_parts_only else "Later"
+        word = "Partial run" if standing.has_parts_only else "Later"
         lines.append(format_html('<p class="quiet">{}: {}</p>', word, run))
     return format_html("<div>{}</div>", format_html_join("", "{}", ((line,) for line in lines)))
 
@@ -23,7 +23,7 @@ def _verdict(standing: Standing, *, has_links: bool) -> SafeString:
     run = standing.verdict_run
     if run is not None:
         return _linked(run, run_badges(run), has_links=has_links, style="bare")
-    words = "Not run as a whole yet" if standing.has_parts_only else "Not run yet"
+    words = "Never run as a whole" if standing.has_parts_only else "Never run"
     return format_html('<p class="quiet">{}</p>', words)
 
 

@@ -1,4 +1,4 @@
-"""Starting runs from a page: the dialogs, and what becomes of a start."""
+"""Starting runs from a page."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -20,9 +20,10 @@ from evals_app.admin.lines import TagsField
 from evals_app.models import Run, Suite
 from evals_app.models.money import PLACES
 from evals_app.reports.forecasts import in_words
-from evals_app.runs import CannotStartError, start_run
 from evals_app.runs.forecast import forecast
+from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.rights import RUNNING
+from evals_app.runs.start import start_run
 
 MOST_USD = 1_000_000
 
@@ -34,10 +35,10 @@ class CeilingField(forms.DecimalField):
         super().__init__(
             max_value=MOST_USD,
             decimal_places=PLACES,
-            label="Stop at a cost of (USD)",
+            label="Cost ceiling (USD)",
             widget=UnfoldAdminDecimalFieldWidget(attrs={"step": "any"}),
-            # Not `min_value`: the smallest one would be told as 1E-9.
-            validators=[MinValueValidator(Decimal(f"1e-{PLACES}"), "It must be above 0.")],
+            # Not `min_value`, whose message would show 1E-9.
+            validators=[MinValueValidator(Decimal(f"1e-{PLACES}"), "Enter an amount above 0.")],
             **kwargs,
         )
 
@@ -48,12 +49,12 @@ class RunForm(BaseDialogForm):
     form_after_template = "admin/evals_app/run_size.html"
 
     cases = TagsField(
-        label="Only cases named",
+        label="Filter by case name",
         widget=UnfoldAdminTextInputWidget(),
         help_text="Parts of names, separated by commas. Leave blank to run all cases.",
     )
     tags = TagsField(
-        label="Only cases tagged",
+        label="Filter by tag",
         widget=UnfoldAdminTextInputWidget(),
         help_text="Tags, separated by commas. Leave blank to run cases with any tag.",
     )
@@ -61,13 +62,13 @@ class RunForm(BaseDialogForm):
         required=False,
         min_value=1,
         max_value=100,
-        label="Trials of each case",
+        label="Trials per case",
         widget=UnfoldAdminIntegerFieldWidget(),
         help_text="Leave blank to use what the suite and its cases set.",
     )
     max_cost_usd = CeilingField(
         required=False,
-        help_text="The run stops before it would cost more, and can go on later. Leave blank for no limit.",
+        help_text="The run stops before it would exceed this, and can be resumed later. Leave blank for no limit.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -80,7 +81,7 @@ class RunForm(BaseDialogForm):
         return {"size_url": reverse("admin:evals_app_suite_run_size", args=[object_id])}
 
     def chosen(self) -> dict[str, Any]:
-        """Give what `start_run` takes."""
+        """Return the arguments of `start_run`."""
         return {key: self.cleaned_data[key] for key in RunSizeForm.base_fields}
 
 
@@ -93,18 +94,18 @@ class RunSizeForm(forms.Form):
     max_cost_usd = RunForm.base_fields["max_cost_usd"]
 
 
-def size_sentence(suite: Suite, data: Any) -> str:  # noqa: ANN401 - what was posted
-    """Say what a start would take, or why there can be none."""
+def size_sentence(suite: Suite, data: Any) -> str:
+    """Return what a run would take, or why it cannot start."""
     form = RunSizeForm(data)
     if "trials" in form.errors:
-        return "Trials: a whole number from 1 to 100."
+        return "Trials: enter a whole number from 1 to 100."
     if form.errors:
-        return "Stop at a cost of: a number above 0, for example 2.50."
+        return "Cost ceiling: enter a number above 0, for example 2.50."
     try:
-        found = forecast(suite, **form.cleaned_data)
+        estimate = forecast(suite, **form.cleaned_data)
     except CannotStartError as error:
         return f"The run cannot start. {' '.join(error.problems)}"
-    return in_words(found, max_cost_usd=form.cleaned_data["max_cost_usd"])
+    return in_words(estimate, max_cost_usd=form.cleaned_data["max_cost_usd"])
 
 
 def try_start(
@@ -118,7 +119,7 @@ def try_start(
     max_cost_usd: Decimal | None = None,
     is_tryout: bool = False,
 ) -> Run | None:
-    """Start a run, or tell the person in words why it cannot start."""
+    """Start a run, or show the person why it cannot start."""
     try:
         return start_run(
             suite,
@@ -137,12 +138,12 @@ def try_start(
 
 
 def run_url(run: Run) -> str:
-    """Give the address of a run's page."""
+    """Return the URL of a run's page."""
     return reverse("admin:evals_app_run_change", args=[run.pk])
 
 
 def result_url(run: Run, request: HttpRequest) -> str:
-    """Give the address where people read what came of a run: of one conversation, its own page."""
+    """Return the URL of the results: of a single conversation, its own page."""
     only = run.executions.first() if run.total == 1 else None
     if only is None or not request.user.has_perm("evals_app.view_execution"):
         return run_url(run)
@@ -150,10 +151,10 @@ def result_url(run: Run, request: HttpRequest) -> str:
 
 
 def leave_dialog(url: str) -> HttpResponse:
-    """Send the page behind a dialog elsewhere."""
+    """Redirect the page behind a dialog."""
     return HttpResponse(headers={"HX-Redirect": url})
 
 
 def may_run(request: HttpRequest) -> bool:
-    """Whether a person may start runs, and do whatever else is done with them."""
+    """Whether a person may start and control runs."""
     return request.user.has_perms(RUNNING)

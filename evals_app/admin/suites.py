@@ -15,9 +15,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET, require_POST
-from pydantic import ValidationError
 from unfold.decorators import action, display
-from unfold.forms import BaseDialogForm
 from unfold.views import ChangeList
 from unfold.widgets import (
     UnfoldAdminDecimalFieldWidget,
@@ -29,110 +27,70 @@ from evals_app.admin.archiving import ArchivedFilter, Archiving
 from evals_app.admin.checks import ChecksEditor, DefaultCheckInline, note_choices
 from evals_app.admin.choices import Choices
 from evals_app.admin.copies import copy_case, copy_suite
+from evals_app.admin.duplicating import Duplicating
 from evals_app.admin.examples import load_examples
 from evals_app.admin.exporting import (
+    VIEWING_EVERYTHING,
     export_everything,
     export_fixture,
-    may_export_everything,
     send,
 )
 from evals_app.admin.importing import import_page, sample_to_fill_in
 from evals_app.admin.lines import TagsField
 from evals_app.admin.money import UsdInput
-from evals_app.admin.presentation import percent
+from evals_app.admin.permissions import requires
+from evals_app.admin.presentation import agent_label
 from evals_app.admin.reference import check_reference
+from evals_app.admin.spec_form import SpecForm
 from evals_app.admin.standing import standing_text
 from evals_app.admin.starting import (
     RunForm,
     leave_dialog,
-    may_run,
     run_url,
     size_sentence,
     try_start,
 )
 from evals_app.admin.upload_rate import refused_upload
-from evals_app.admin.words import refuse
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.suite import SuiteSpec
 from evals_app.library import Rights
-from evals_app.library.columns import suite_columns
-from evals_app.library.downloads import Download, download, download_suite
+from evals_app.library.downloads import download, download_suite
+from evals_app.library.exporting import Form
 from evals_app.models import Agent, Case, Run, Suite
-from evals_app.models.agents import model_reference
+from evals_app.models.suites import SUITE
+from evals_app.reports.figures import percent
+from evals_app.runs.rights import RUNNING
 from evals_app.runs.standing import standings, with_last_runs
-from fixtures_app.admin.editor import VersionedForm
+from fixtures_app.editing.editor import VersionedForm
 
 _NO_GATE = (
-    "Only gates decide whether a run passes, and none is set: such a run could not fail. Fill in "
-    f"one of these, or choose “{Suite.RunRule.ALL_CASES.label}”."
+    "A run that passes by gates needs at least one gate, otherwise it could not fail. Fill in one of "
+    f"these, or choose “{Suite.RunRule.ALL_CASES.label}”."
 )
-# Fields by the gates that they set.
-_GATES = {
-    "min_pass_rate": "gate_pass_rate",
-    "min_score": "min_score",
-    "max_p95_ms": "max_p95_ms",
-    "max_cost_per_call_usd": "max_cost_per_call_usd",
-    "max_cost_usd": "max_cost_usd",
-}
-MOST_CASES = 200  # each is a row with buttons; the list of cases has the rest, by pages
+_GATES = [name for key, name in SUITE.names.items() if key.startswith("gates.")]
+MOST_CASES = 200  # each is a row with buttons; the list of cases has the rest
 
 
-class SuiteForm(VersionedForm):
-    """What holds for all cases of a suite; read by SuiteSpec."""
+class SuiteForm(SpecForm, VersionedForm):
+    """The settings of a suite, validated by SuiteSpec."""
 
-    tags = TagsField(
-        label="Tags",
-        widget=UnfoldAdminTextInputWidget(),
-        help_text="Separated by commas. Every case of the suite has them too.",
-    )
+    mapping = SUITE
 
-    max_cost_per_call_usd = UsdInput(
-        label="A turn costs at most (USD)",
-        required=False,
-        widget=UnfoldAdminDecimalFieldWidget(),
-        help_text="0.01: the agent's calls for a turn cost one cent or less, on average over all "
-        "turns. Leave blank for no limit.",
-    )
-    max_cost_usd = UsdInput(
-        label="The run costs at most (USD)",
-        required=False,
-        widget=UnfoldAdminDecimalFieldWidget(),
-        help_text="5: agent and judge cost five dollars or less, together. Leave blank for no limit. It "
-        "judges a run that has ended; a ceiling that stops one is set when it starts.",
-    )
+    tags = TagsField(widget=UnfoldAdminTextInputWidget())
+    max_cost_per_call_usd = UsdInput(required=False, widget=UnfoldAdminDecimalFieldWidget())
+    max_cost_usd = UsdInput(required=False, widget=UnfoldAdminDecimalFieldWidget())
 
-    kinship = ""  # said when it is saved
+    kinship = ""  # a warning to show after saving
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if agent := self.fields.get("agent"):
-            # Two agents may have one name: the same assistant as a model and as a script.
-            choice: Any = agent
-            choice.label_from_instance = lambda each: f"{each.name} ({each.slug})"
+        if "agent" in self.fields:
+            choice: Any = self.fields["agent"]
+            choice.label_from_instance = agent_label
 
     class Meta:
         model = Suite
-        fields = (
-            "name",
-            "slug",
-            "agent",
-            "description",
-            "tags",
-            "fixtures",
-            "trials",
-            "min_pass_rate",
-            "pass_rule",
-            "pass_threshold",
-            "run_rule",
-            "score_scale",
-            "concurrency",
-            "judge_model",
-            "judge_prompt",
-            "judge_context",
-            "rubric",
-            "rubric_weight",
-            *_GATES.values(),
-        )
+        fields = (*SUITE.names.values(), "agent", "fixtures")
         widgets = {
             "fixtures": Choices(),
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
@@ -142,30 +100,12 @@ class SuiteForm(VersionedForm):
                 attrs={"rows": 8, "placeholder": "- Says when the money arrives"}
             ),
         }
-        labels = {
-            "trials": "Trials of each case",
-            "min_pass_rate": "Share of trials that must pass",
-            "pass_rule": "A conversation passes when",
-            "pass_threshold": "Score to reach",
-            "run_rule": "A run passes when",
-            "score_scale": "Show scores from",
-            "concurrency": "Parallel conversations",
-            "judge_prompt": "Advice to the judge",
-            "judge_context": "Facts for the judge",
-            "rubric": "Rubric",
-            "rubric_weight": "Share of the rubric",
-            "min_score": "Mean score at least",
-            "gate_pass_rate": "Share of passed cases at least",
-            "max_p95_ms": "95 % of replies within (ms)",
-        }
-        help_texts = {
-            "slug": "Its name in files, on the command line and in REST. Past runs keep the old one.",
-            "agent": "The agent under test.",
-            "fixtures": "The data that each conversation gets its own copy of.",
-            "min_pass_rate": "For example, 0.9 means nine out of ten trials must pass.",
-            "min_score": "0.8: the mean score of the run is 0.8 or more. Leave blank for no limit.",
-            "gate_pass_rate": "0.9: at least 90 % of the cases pass. Leave blank for no limit.",
-            "max_p95_ms": "3000: of 100 replies, 95 come within 3 seconds. Leave blank for no limit.",
+        labels = SUITE.labels
+        help_texts = SUITE.help_texts | {
+            "tags": f"Separated by commas. {SUITE.help_texts['tags']}",
+            # Their choices explain themselves.
+            "pass_rule": "",
+            "run_rule": "",
         }
 
     def clean(self) -> dict[str, Any]:
@@ -174,53 +114,61 @@ class SuiteForm(VersionedForm):
         note_choices(self.instance, changed=self.changed_data, fixtures=fixtures)
         if any(name in self.errors for name in self.fields):
             return cleaned
-        gates = {gate: cleaned[name] for gate, name in _GATES.items()}
-        if cleaned["run_rule"] == Suite.RunRule.GATES and not any(
-            limit is not None for limit in gates.values()
+        if cleaned["run_rule"] == Suite.RunRule.GATES and all(
+            cleaned[name] is None for name in _GATES
         ):
             self.add_error("gate_pass_rate", _NO_GATE)
             return cleaned
         same_judge = cleaned["judge_model"] == self.initial.get("judge_model")
-        # The settings of a judge came with it from a file, and go with it.
+        # The settings of a judge came from a file and belong to that judge.
         settings = self.instance.judge_settings if same_judge else {}
-        plain = {
-            name: cleaned[name]
-            for name in SuiteSpec.model_fields
-            if name in cleaned and name not in {"agent", "fixtures", "judge_model"}
-        }
-        written = plain | {
-            "suite": cleaned["name"],
+        written = SUITE.written(cleaned | {"judge_settings": settings}) | {
             "agent": cleaned["agent"].slug,
             "fixtures": [fixture.slug for fixture in cleaned["fixtures"]],
-            "judge_model": model_reference(cleaned["judge_model"], settings),
-            "gates": gates,
             "cases": [],
         }
-        try:
-            spec = SuiteSpec.model_validate(written)
-        except ValidationError as error:
-            fields = {name: name for name in self.fields} | {"suite": "name"}
-            fields |= {f"gates.{gate}": name for gate, name in _GATES.items()}
-            refuse(self, error, model=SuiteSpec, data=written, fields=fields)
+        spec = self.read(written)
+        if spec is None:
             return cleaned
         for loc, message in spec.hollow():
-            self.add_error(_GATES.get(str(loc[-1]), str(loc[-1])), message)
+            self.add_error(SUITE.names[".".join(map(str, loc))], message)
         self.kinship = _kinship(spec, cleaned["agent"])
-        columns = suite_columns(spec)
+        columns = SUITE.values(spec)
         cleaned["judge_model"] = columns["judge_model"]
         self.instance.judge_settings = columns["judge_settings"]
         return cleaned
 
 
 def _kinship(spec: SuiteSpec, agent: Agent) -> str:
-    """Say that the judge which a suite names, or its rubric needs, is of the agent's family."""
+    """Return a warning if the judge's model is of the agent's family."""
     judge = spec.judge_model or (settings.EVALS_JUDGE_MODEL if spec.rubric_check else "")
     judge = agent.model if judge == "agent" else str(judge)
     return "" if judge.startswith("scripted/") else kinship_warning([judge], [agent.model])
 
 
+def exports(
+    name: str, title: str, icon: str, url_path: str, *, form: Form | None = None
+) -> Callable[..., HttpResponse]:
+    """Make a menu entry that downloads a suite: in a form with all it needs, or its file alone."""
+
+    def export(self: Any, request: HttpRequest, object_id: str) -> HttpResponse:  # noqa: ARG001 - a method
+        slug = get_object_or_404(Suite, pk=object_id).slug
+        return send(
+            request,
+            lambda: download(slug, [slug], form=form) if form else download_suite(slug),
+            otherwise=reverse("admin:evals_app_suite_change", args=[object_id]),
+        )
+
+    export.__name__ = name  # by which Unfold asks for the right
+    right = "export" if form else "view"
+    decorated: Callable[..., HttpResponse] = action(
+        description=title, icon=icon, url_path=url_path, permissions=[right]
+    )(export)
+    return decorated
+
+
 class SuiteList(ChangeList):
-    """A page of the list, with how its suites stand."""
+    """A page of the list, with the verdicts of its suites."""
 
     result_list: Any
 
@@ -233,7 +181,7 @@ class SuiteList(ChangeList):
 
 
 @admin.register(Suite)
-class SuiteAdmin(Archiving, ChecksEditor):
+class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
     """Suites: cases for one agent, with defaults."""
 
     form = SuiteForm
@@ -250,8 +198,8 @@ class SuiteAdmin(Archiving, ChecksEditor):
         css = {"all": ["evals_app/review.css"]}  # badges
 
     when_empty = (
-        "A suite is a set of cases for one agent: conversations, and what must hold of "
-        "the answers. It needs an agent first."
+        "A suite is a set of cases for one agent: conversations, and checks on the replies. Add an "
+        "agent first."
     )
     prepopulated_fields = {"slug": ["name"]}
     change_form_outer_before_template = "admin/evals_app/suite_cases.html"
@@ -277,15 +225,15 @@ class SuiteAdmin(Archiving, ChecksEditor):
         (None, {"fields": ["name", "slug", "agent", "fixtures", "tags", "description"]}),
         ("Trials", {"fields": ["trials", "min_pass_rate", "concurrency"]}),
         (
-            "What passes",
+            "Pass criteria",
             {
                 "fields": ["pass_rule", "pass_threshold", "score_scale"],
                 "classes": ["collapse"],
             },
         ),
         (
-            "Gates of a run",
-            {"fields": ["run_rule", *_GATES.values()]},
+            "Gates",
+            {"fields": ["run_rule", *_GATES]},
         ),
         (
             "Judge",
@@ -305,26 +253,20 @@ class SuiteAdmin(Archiving, ChecksEditor):
         return SuiteList
 
     @display(description="Cases", ordering="case_count")
-    def case_count(self, suite: Any) -> int:  # noqa: ANN401 - annotated in get_queryset
+    def case_count(self, suite: Any) -> int:
         count: int = suite.case_count
         return count
 
     @display(description="Last verdict")
-    def last_verdict(self, suite: Any) -> SafeString:  # noqa: ANN401 - see SuiteList
+    def last_verdict(self, suite: Any) -> SafeString:
         return standing_text(suite.standing, has_links=suite.has_run_links)
 
     @display(description="Cases passed")
-    def pass_rate(self, suite: Any) -> str:  # noqa: ANN401 - see SuiteList
+    def pass_rate(self, suite: Any) -> str:
         run = suite.standing.verdict_run
         return percent(run.pass_rate) if run else ""
 
     # The page
-
-    def get_prepopulated_fields(
-        self, request: HttpRequest, obj: Suite | None = None
-    ) -> dict[str, list[str]]:
-        # Files and past runs know a suite by its slug; it does not follow a new name by itself.
-        return {} if obj else self.prepopulated_fields
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -335,8 +277,8 @@ class SuiteAdmin(Archiving, ChecksEditor):
             context |= self.offered(suite)
         if suite is not None and self.has_runs_permission(request):
             context["standing"] = standing_text(*standings([suite]))
-            going_on = Run.objects.filter(suite=suite, status__in=Run.OPEN).defer("summary")
-            context["open_run"] = going_on.order_by("-pk").first()
+            open_runs = Run.objects.filter(suite=suite, status__in=Run.OPEN).defer("summary")
+            context["open_run"] = open_runs.order_by("-pk").first()
         if suite is not None and request.user.has_perm("evals_app.view_case"):
             cases = suite.cases.order_by("position", "pk").annotate(turn_count=Count("turns"))
             case_count = suite.cases.count()
@@ -365,7 +307,7 @@ class SuiteAdmin(Archiving, ChecksEditor):
         return redirect("admin:evals_app_suite_change", obj.pk)
 
     def _welcome(self, suite: Suite) -> SafeString:
-        return format_html("The suite “{}” was added. It needs cases now.", suite)
+        return format_html("The suite “{}” was added. Now add its cases.", suite)
 
     def save_model(self, request: HttpRequest, obj: Suite, form: SuiteForm, change: bool) -> None:  # noqa: FBT001 - Django's signature
         super().save_model(request, obj, form, change)
@@ -375,47 +317,22 @@ class SuiteAdmin(Archiving, ChecksEditor):
     # Its cases
 
     def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        return [
-            path(
-                "<int:pk>/cases/",
-                wrap(require_POST(self.arrange_cases)),
-                name="evals_app_suite_cases",
-            ),
-            path(
-                "<int:pk>/run-size/",
-                wrap(require_GET(self.run_size)),
-                name="evals_app_suite_run_size",
-            ),
-            path("import/", wrap(self.import_files), name="evals_app_suite_import"),
-            path(
-                "import/sample/",
-                wrap(require_GET(sample_to_fill_in)),
-                name="evals_app_suite_import_sample",
-            ),
-            path(
-                "export/", wrap(require_GET(export_everything)), name="evals_app_export_everything"
-            ),
-            path(
-                "export/fixture/<slug:slug>/",
-                wrap(require_GET(export_fixture)),
-                name="evals_app_export_fixture",
-            ),
-            path(
-                "checks/<slug:kind>/",
-                wrap(require_GET(check_reference)),
-                name="evals_app_check_reference",
-            ),
-            path(
-                "load-examples/",
-                wrap(require_POST(load_examples)),
-                name="evals_app_suite_load_examples",
-            ),
-            *super().get_urls(),
+        pages: list[tuple[str, Callable[..., HttpResponse], str]] = [
+            ("<int:pk>/cases/", require_POST(self.arrange_cases), "suite_cases"),
+            ("<int:pk>/run-size/", require_GET(self.run_size), "suite_run_size"),
+            ("import/", self.import_files, "suite_import"),
+            ("import/sample/", require_GET(sample_to_fill_in), "suite_import_sample"),
+            ("export/", require_GET(export_everything), "export_everything"),
+            ("export/fixture/<slug:slug>/", require_GET(export_fixture), "export_fixture"),
+            ("checks/<slug:kind>/", require_GET(check_reference), "check_reference"),
+            ("load-examples/", require_POST(load_examples), "suite_load_examples"),
         ]
+        wrap = self.admin_site.admin_view
+        urls = [path(route, wrap(view), name=f"evals_app_{name}") for route, view, name in pages]
+        return [*urls, *super().get_urls()]
 
     def import_files(self, request: HttpRequest) -> HttpResponse:
-        """Import files of any kind; most hold suites."""
+        """Import files of any kind."""
         context = self.admin_site.each_context(request) | {"opts": self.opts}
         too_many = request.method == "POST" and refused_upload(request, context)
         return too_many or import_page(request, context)
@@ -450,14 +367,10 @@ class SuiteAdmin(Archiving, ChecksEditor):
 
     # Running
 
-    def has_run_permission(
-        self, request: HttpRequest, obj: Model | str | int | None = None
-    ) -> bool:
-        # Named "run", without a dot: see CaseAdmin.
-        return may_run(request)
+    has_run_permission = requires(*RUNNING)
 
     def run_size(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Say how many conversations the dialog would start."""
+        """Return how many conversations the dialog would start."""
         if not self.has_run_permission(request):
             raise PermissionDenied
         sentence = size_sentence(get_object_or_404(Suite, pk=pk), request.GET)
@@ -481,10 +394,7 @@ class SuiteAdmin(Archiving, ChecksEditor):
         suite_url = reverse("admin:evals_app_suite_change", args=[suite.pk])
         return leave_dialog(run_url(run) if run else suite_url)
 
-    def has_runs_permission(
-        self, request: HttpRequest, obj: Model | str | int | None = None
-    ) -> bool:
-        return request.user.has_perm("evals_app.view_run")
+    has_runs_permission = requires("evals_app.view_run")
 
     @action(description="Past runs", icon="history", url_path="runs", permissions=["runs"])
     def history_of_runs(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -494,82 +404,26 @@ class SuiteAdmin(Archiving, ChecksEditor):
 
     # Exporting and copying
 
-    def has_export_permission(
-        self, request: HttpRequest, obj: Model | str | int | None = None
-    ) -> bool:
-        # As in REST: what a suite needs goes along, or is named as left out.
-        return may_export_everything(request)
+    # As in REST: what a suite needs is exported with it, or listed as left out.
+    has_export_permission = requires(*VIEWING_EVERYTHING)
 
-    @action(description="Export YAML", icon="download", url_path="export", permissions=["view"])
-    def export_suite(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        suite = get_object_or_404(Suite, pk=object_id)
-        return self._send(request, suite, lambda: download_suite(suite.slug))
-
-    @action(
-        description="Export all it needs",
-        icon="folder_zip",
-        url_path="export-all",
-        permissions=["export"],
+    export_suite = exports("export_suite", "Export YAML", "download", "export")
+    export_bundle = exports(
+        "export_bundle", "Export with dependencies", "folder_zip", "export-all", form="native"
     )
-    def export_bundle(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        suite = get_object_or_404(Suite, pk=object_id)
-        return self._send(request, suite, lambda: download(suite.slug, [suite.slug]))
-
-    @action(
-        description="Export for Struere",
-        icon="swap_horiz",
-        url_path="export-struere",
-        permissions=["export"],
+    export_struere = exports(
+        "export_struere", "Export for Struere", "swap_horiz", "export-struere", form="struere"
     )
-    def export_struere(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        suite = get_object_or_404(Suite, pk=object_id)
-        return self._send(
-            request, suite, lambda: download(suite.slug, [suite.slug], form="struere")
-        )
-
-    @action(
-        description="Export spreadsheet",
-        icon="table",
-        url_path="export-table",
-        permissions=["export"],
+    export_table = exports(
+        "export_table", "Export spreadsheet", "table", "export-table", form="xlsx"
     )
-    def export_table(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        suite = get_object_or_404(Suite, pk=object_id)
-        return self._send(request, suite, lambda: download(suite.slug, [suite.slug], form="xlsx"))
 
-    def _send(
-        self, request: HttpRequest, suite: Suite, write: Callable[[], Download]
-    ) -> HttpResponse:
-        return send(
-            request, write, otherwise=reverse("admin:evals_app_suite_change", args=[suite.pk])
-        )
-
-    def has_copy_permission(
-        self, request: HttpRequest, obj: Model | str | int | None = None
-    ) -> bool:
-        may_add_cases = request.user.has_perm("evals_app.add_case")
-        return may_add_cases and self.has_add_permission(request)
-
-    @action(
-        description="Duplicate",
-        icon="content_copy",
-        url_path="duplicate",
-        permissions=["copy"],
-        dialog={
-            "title": "Duplicate this suite?",
-            "description": "The saved version is copied, with its cases and checks.",
-            "form_submit_text": "Duplicate",
-        },
-    )
-    def duplicate(self, request: HttpRequest, form: BaseDialogForm, object_id: str) -> HttpResponse:
-        copied = copy_suite(get_object_or_404(Suite, pk=object_id))
-        self.log_addition(request, copied, [{"added": {}}])
-        messages.success(request, f"This is the copy: “{copied}”.")
-        return leave_dialog(reverse("admin:evals_app_suite_change", args=[copied.pk]))
+    has_copy_permission = requires("evals_app.add_suite", "evals_app.add_case")
+    copied = staticmethod(copy_suite)
 
 
 def move_case(case: Case, *, up: bool) -> None:
-    """Let a case change places with its neighbour."""
+    """Swap a case with its neighbour."""
     with transaction.atomic():
         cases = list(
             Case.objects.select_for_update()
@@ -577,11 +431,11 @@ def move_case(case: Case, *, up: bool) -> None:
             .order_by("position", "pk")
             .only("position")
         )
-        place = next(number for number, each in enumerate(cases) if each.pk == case.pk)
+        place = next(number for number, other in enumerate(cases) if other.pk == case.pk)
         other = place - 1 if up else place + 1
         if 0 <= other < len(cases):
             cases[place], cases[other] = cases[other], cases[place]
-        moved = [each for number, each in enumerate(cases) if each.position != number]
-        for number, each in enumerate(cases):
-            each.position = number
+        moved = [row for number, row in enumerate(cases) if row.position != number]
+        for number, row in enumerate(cases):
+            row.position = number
         Case.objects.bulk_update(moved, ["position"])

@@ -1,4 +1,4 @@
-"""Tokens for REST: made here, shown once, taken back here."""
+"""API tokens: created here, shown once, revoked here."""
 
 from typing import Any
 
@@ -16,27 +16,27 @@ from evals_app.models import ApiToken
 
 
 class TokenForm(forms.ModelForm):
-    """A token's name, what it may do, and until when."""
+    """The name of a token, its scope and its expiry."""
 
     class Meta:
         model = ApiToken
         fields = ("name", "user", "scope", "expires_at", "requires_if_match")
         help_texts = {
-            "user": "Whoever uses the token acts as this person.",
-            "expires_at": "Blank: it holds until it is deleted.",
+            "user": "Requests with this token act as this person.",
+            "expires_at": "Leave blank for a token that does not expire.",
         }
 
-    def clean_expires_at(self) -> Any:  # noqa: ANN401 - a time, or nothing
+    def clean_expires_at(self) -> Any:
         expires_at = self.cleaned_data["expires_at"]
         if expires_at and "expires_at" in self.changed_data and expires_at <= timezone.now():
-            message = "This time has passed already."
+            message = "This time is in the past."
             raise forms.ValidationError(message)
         return expires_at
 
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(ModelAdmin):
-    """Everybody sees and makes their own tokens; a superuser everybody's."""
+    """People manage their own tokens; a superuser manages all tokens."""
 
     form = TokenForm
     list_display = ["name", "beginning", "user", "scope", "expires_at", "last_used_at"]
@@ -46,6 +46,7 @@ class ApiTokenAdmin(ModelAdmin):
     ordering = ["-pk"]
     paginator = InfinitePaginator
     show_full_result_count = False
+    when_empty = "A token lets a program use the REST API on behalf of a person."
 
     @display(description="Begins with")
     def beginning(self, token: ApiToken) -> str:
@@ -56,7 +57,7 @@ class ApiTokenAdmin(ModelAdmin):
         return rows if request.user.is_superuser else rows.filter(user=request.user.pk)
 
     def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> list[str]:
-        # Made for somebody else, a token would lend that person's rights.
+        # A token for another person would lend that person's rights.
         user = ["user"] if request.user.is_superuser else []
         return ["name", *user, "scope", "expires_at", "requires_if_match"]
 
@@ -67,7 +68,7 @@ class ApiTokenAdmin(ModelAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         return {"user": request.user.pk, **super().get_changeform_initial_data(request)}
 
-    def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 - Django's signature
+    def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's signature
         if change:
             super().save_model(request, obj, form, change)
             return
@@ -89,11 +90,11 @@ class ApiTokenAdmin(ModelAdmin):
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": "A new token",
+            "title": "New token",
             "token": obj,
             "text": getattr(request, "issued_token", ""),
         }
         page = TemplateResponse(request, "admin/evals_app/token_issued.html", context)
-        # Shown once means: not by the back button either.
+        # Not even the back button shows it again.
         page.headers["Cache-Control"] = "no-store"
         return page

@@ -1,4 +1,4 @@
-"""A transcript for the review page: what was said, with each grade under what it judges."""
+"""A transcript for the review page: messages, with each grade under what it judges."""
 
 import math
 import re
@@ -12,25 +12,22 @@ from pydantic import ValidationError
 
 from evals_app.admin.judgements import Judgement, judgement, other_details, quote_line
 from evals_app.admin.presentation import (
-    UNKNOWN,
     badge,
-    count,
-    duration,
     first_words,
     json_text,
-    percent,
     plural,
-    score_text,
     verdict_state,
 )
-from evals_app.engine.grading import LIMIT_LABELS, SUSPICION
+from evals_app.engine.grading import SUSPICION
+from evals_app.engine.limits import LIMITS
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import ShownFile, ToolCall, Trial, TurnRecord
 from evals_app.models import Execution, GradeResult, Transcript
+from evals_app.reports.figures import UNKNOWN, count, duration, percent, score_text
 
 OPEN_TURNS = 20  # a longer conversation opens folded
 LONG_EXPECTED = 400  # characters; a longer expected answer is folded
-# How a reason begins that the engine put its score in front of, which has two places or more.
+# How a reason begins if the engine put the score in front of it, with two places or more.
 _ROUNDED = 0.0051
 _COMPARED = re.compile(r"(\d\.\d+)(?:, needs \d+\.\d+)?: ")
 
@@ -66,7 +63,7 @@ class CallLine:
 
 @dataclass(frozen=True, slots=True)
 class MessageLine:
-    """Something the agent said, and the tools it called along with that."""
+    """A message of the agent, with its tool calls."""
 
     text: str
     calls: tuple[CallLine, ...]
@@ -74,20 +71,20 @@ class MessageLine:
 
 @dataclass(frozen=True, slots=True)
 class TurnLine:
-    """An exchange to show; `was_held` False: only its grades exist."""
+    """An exchange to show; one that did not run has only grades."""
 
     number: int
-    was_held: bool
-    user: str
-    opening: str
-    messages: tuple[MessageLine, ...]
-    expected: str | None
-    error: str
-    facts: tuple[str, ...]
-    retries: tuple[str, ...]
     grades: tuple[GradeLine, ...]
     is_open: bool
+    did_run: bool = False
+    user: str = ""
     files: tuple[ShownFile, ...] = ()
+    opening: str = "This turn did not run."
+    messages: tuple[MessageLine, ...] = ()
+    expected: str | None = None
+    error: str = ""
+    facts: tuple[str, ...] = ()
+    retries: tuple[str, ...] = ()
 
     @property
     def is_expected_long(self) -> bool:
@@ -100,7 +97,7 @@ class TurnLine:
 
 @dataclass(frozen=True, slots=True)
 class LimitLine:
-    """A limit of the case, with what was measured; both are shown even when none is set."""
+    """A limit of the case and its actual value, shown even if no limit is set."""
 
     label: str
     limit: str
@@ -110,7 +107,7 @@ class LimitLine:
 
 
 def readable_trial(stored: Transcript | None) -> Trial | None:
-    """Read what was said; None too where another version wrote it in a way that this one cannot."""
+    """Read a transcript; None if there is none, or another version wrote it."""
     try:
         return None if stored is None else Trial.from_json(stored.trial)
     except ValidationError:
@@ -120,24 +117,24 @@ def readable_trial(stored: Transcript | None) -> Trial | None:
 def turn_lines(
     trial: Trial | None, grades: Sequence[GradeResult], *, scale: str
 ) -> tuple[TurnLine, ...]:
-    """Give every turn that was held, and those that were not but have grades."""
+    """Return every turn that ran, and others that have grades."""
     by_turn: dict[int, list[GradeResult]] = {}
     for grade in grades:
         if grade.turn is not None:
             by_turn.setdefault(grade.turn, []).append(grade)
-    held = trial.turns if trial else ()
+    records = trial.turns if trial else ()
     planned = trial.planned_turns if trial else 0
-    last = max([len(held), *by_turn, planned if held else 0])
+    last = max([len(records), *by_turn, planned if records else 0])
     is_short = last <= OPEN_TURNS
     lines: list[TurnLine] = []
-    found_trouble = False
+    has_trouble = False
     for number in range(1, last + 1):
-        record = held[number - 1] if number <= len(held) else None
+        record = records[number - 1] if number <= len(records) else None
         below = tuple(grade_line(grade, scale=scale) for grade in by_turn.get(number, []))
-        is_trouble = any(each.needs_attention for each in below) or bool(record and record.error)
+        is_trouble = any(grade.needs_attention for grade in below) or bool(record and record.error)
         # Of a long conversation only the first turn that went wrong is open.
-        is_open = is_short or (is_trouble and not found_trouble)
-        found_trouble |= is_trouble
+        is_open = is_short or (is_trouble and not has_trouble)
+        has_trouble |= is_trouble
         lines.append(_turn_line(number, record, below, is_open=is_open))
     return tuple(lines)
 
@@ -146,37 +143,25 @@ def _turn_line(
     number: int, record: TurnRecord | None, grades: tuple[GradeLine, ...], *, is_open: bool
 ) -> TurnLine:
     if record is None:
-        return TurnLine(
-            number=number,
-            was_held=False,
-            user="",
-            opening="This turn did not run.",
-            messages=(),
-            expected=None,
-            error="",
-            facts=(),
-            retries=(),
-            grades=grades,
-            is_open=is_open,
-        )
+        return TurnLine(number, grades, is_open)
     return TurnLine(
-        number=number,
-        was_held=True,
+        number,
+        grades,
+        is_open,
+        did_run=True,
         user=record.user,
         files=record.files,
         opening=first_words(record.user),
         messages=tuple(
-            MessageLine(each.text, tuple(_call_line(call) for call in each.tool_calls))
-            for each in record.messages
+            MessageLine(message.text, tuple(_call_line(call) for call in message.tool_calls))
+            for message in record.messages
         ),
         expected=record.expected,
         error=record.error or "",
         facts=_turn_facts(record),
         retries=tuple(
-            f"{each.error} Waited {duration(each.waited_ms)}." for each in record.attempts
+            f"{attempt.error} Waited {duration(attempt.waited_ms)}." for attempt in record.attempts
         ),
-        grades=grades,
-        is_open=is_open,
     )
 
 
@@ -202,7 +187,7 @@ def _turn_facts(record: TurnRecord) -> tuple[str, ...]:
 
 
 def judge_call_cost(call: Mapping[str, Any]) -> str:
-    """Write what a call of a judge cost; results of an older version do not tell."""
+    """Write the cost of a judge call; results of older versions lack it."""
     usd = call.get("cost_usd")
     return usd_text(None if usd is None else Decimal(usd))
 
@@ -221,11 +206,11 @@ def _call_line(call: ToolCall) -> CallLine:
 
 
 def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
-    """Give a grade to show."""
+    """Return a grade to show."""
     state = grade_state(grade)
     facts, reason = _compared(grade, scale=scale)
     if grade.weight == 0:
-        facts.append("shown only, weight 0")
+        facts.append("weight 0, shown only")
     elif "share" in grade.details:
         facts.append(f"{percent(grade.weight)} of the score")
     elif grade.weight != 1:
@@ -236,12 +221,12 @@ def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
         id=grade.pk,
         badge=badge(state),
         label=grade.label,
-        # Where it is suspicious, a warning below says so.
+        # A warning below explains what is suspicious.
         reason=reason.removesuffix(f" {SUSPICION}") if judged.warnings else reason,
         facts=(*facts, *judged.facts),
-        # Where each item has its own, they would stand there twice.
+        # Items have their own evidence.
         evidence=()
-        if any(each.quote for each in judged.items)
+        if any(item.quote for item in judged.items)
         else tuple(map(quote_line, grade.evidence)),
         details=json_text(details) if details else "",
         is_judged=grade.family == "judged",
@@ -251,11 +236,11 @@ def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
 
 
 def _compared(grade: GradeResult, *, scale: str) -> tuple[list[str], str]:
-    """Return score and needed score in the suite's scale, and the reason without them.
+    """Return score and threshold on the suite's scale, and the reason without them.
 
-    Where both would look alike though one is below the other, only the reason has them, in full.
+    Where rounding would make both look equal, only the reason has them, in full.
     """
-    score, needed = (score_text(each, scale=scale) for each in (grade.score, grade.threshold))
+    score, needed = (score_text(value, scale=scale) for value in (grade.score, grade.threshold))
     begins = _COMPARED.match(grade.reason)
     if begins and (grade.score is None or abs(float(begins[1]) - grade.score) > _ROUNDED):
         begins = None  # another number
@@ -270,14 +255,14 @@ def _compared(grade: GradeResult, *, scale: str) -> tuple[list[str], str]:
 
 
 def grade_state(grade: GradeResult) -> str:
-    """Name the state of a grade."""
+    """Return the state of a grade."""
     if grade.status != "ok":
         return grade.status
     return verdict_state(grade.passed, otherwise="informational")
 
 
 def final_lines(grades: Sequence[GradeResult], *, scale: str) -> tuple[GradeLine, ...]:
-    """Give the grades of the whole conversation."""
+    """Return the grades of the whole conversation."""
     return tuple(
         grade_line(grade, scale=scale)
         for grade in grades
@@ -286,29 +271,24 @@ def final_lines(grades: Sequence[GradeResult], *, scale: str) -> tuple[GradeLine
 
 
 def limit_lines(execution: Execution, grades: Sequence[GradeResult]) -> tuple[LimitLine, ...]:
-    """Give each limit with its actual value, whether or not it is set."""
-    actuals = {
-        "max_prompt_tokens": execution.prompt_tokens,
-        "max_response_tokens": execution.response_tokens,
-        # Rounded up, as in the reason of its grade.
-        "max_time_ms": None if execution.time_ms is None else math.ceil(execution.time_ms),
-        "max_cost_usd": execution.cost_usd,
-        "max_tool_calls": execution.tool_calls,
-    }
+    """Return each limit with its actual value, whether or not it is set."""
     graded = {grade.type: grade for grade in grades if grade.family == "limit"}
     lines = []
-    for name, label in LIMIT_LABELS.items():
-        grade = graded.get(name)
-        # What could not be graded at all says so in its reason and has no numbers.
+    for limit in LIMITS:
+        grade = graded.get(limit.key)
+        # An ungraded limit has a reason and no numbers.
         is_known = grade is not None and "limit" in grade.details
-        written: Any = usd_text if name == "max_cost_usd" else count
-        limit = written(grade.details["limit"]) if grade and is_known else UNKNOWN
+        written: Any = usd_text if limit.key == "max_cost_usd" else count
+        bound = written(grade.details["limit"]) if grade and is_known else UNKNOWN
+        actual = getattr(execution, limit.column)
+        # Rounded up, as in the reason of its grade.
+        actual = math.ceil(actual) if isinstance(actual, float) else actual
         state = "no_limit" if grade is None else grade_state(grade)
         lines.append(
             LimitLine(
-                label=label,
-                limit=limit,
-                actual=written(actuals[name]),
+                label=limit.label,
+                limit=bound,
+                actual=written(actual),
                 badge=badge(state),
                 reason=grade.reason if grade else "",
             )
@@ -346,7 +326,7 @@ class WorldLines:
 
 
 def world_lines(changes: dict[str, Any]) -> WorldLines:
-    """Give the difference between the world before and after."""
+    """Return the difference between the world before and after."""
     return WorldLines(
         created=tuple(_entity(row) for row in changes.get("created", [])),
         updated=tuple(

@@ -1,4 +1,4 @@
-"""What people see who upload more in an hour than the settings say."""
+"""The page that refuses more uploads in an hour than the settings allow."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from evals_app.throttles import Uploads, in_minutes
 
 
 def refused_upload(request: HttpRequest, context: dict[str, Any]) -> HttpResponse | None:
-    """Count an upload; where there were too many, answer a page that says when to try again."""
+    """Count an upload; if there were too many, return a page with the time to try again."""
     rate = Uploads()
     if rate.allow_request(request, None):
         return None

@@ -2,5 +2,5 @@
 
 `endpoint` is what every view shares; `auth` tells who asks, `permissions` what they may;
 `bodies` and `parsers` read what is sent, `problems` say what is wrong with it; `shapes` describe
-the answers. The views stand in one module for each noun.
+the answers. Each noun has its own module of views.
 """

@@ -1,4 +1,4 @@
-"""Files that users show to agents: stored by their content, named by suites."""
+"""Files that turns attach to messages, stored by their content."""
 
 from typing import Any, ClassVar
 
@@ -6,28 +6,28 @@ from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from pydantic import ValidationError
-from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from evals_app.api.endpoint import Endpoint, answers
+from evals_app.api.endpoint import Endpoint, responses
 from evals_app.api.parsers import BytesParser
 from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import RefusedError, error_at
-from evals_app.api.shapes import Shape
 from evals_app.engine.files import FileSpec, content_problem, media_type, sha256_of
 from evals_app.formats.problems import shortened
 from evals_app.models import Attachment
+from evals_app.reports.answers import Answer
 from evals_app.throttles import Uploads
+from fixtures_app.ground.spec_errors import messages_of
 
 
-class AttachmentShape(Shape):
+class StoredFile(Answer):
     """A stored file, as a turn names it."""
 
-    path = serializers.CharField(help_text="The name that was given.")
-    sha256 = serializers.CharField()
-    media_type = serializers.CharField()
-    size_bytes = serializers.IntegerField()
+    path: str
+    sha256: str
+    media_type: str
+    size_bytes: int
 
 
 class Attachments(Endpoint):
@@ -40,45 +40,47 @@ class Attachments(Endpoint):
 
     @extend_schema(
         operation_id="files_store",
-        summary="Store a file that turns can show",
+        summary="Store a file for turns",
         description="The body is the file itself. A turn names it by `path` and `sha256`.",
         parameters=[
-            OpenApiParameter("name", str, required=True, description="Its end tells the kind.")
+            OpenApiParameter(
+                "name", str, required=True, description="File name; its extension sets the type."
+            )
         ],
         request={"application/octet-stream": OpenApiTypes.BINARY},
-        responses=answers(AttachmentShape, 413, status=201),
+        responses=responses(StoredFile, 413, status=201),
     )
     def post(self, request: Request) -> Response:
         if (request.content_type or "").startswith("multipart/"):
-            message = "Send the file itself as the body; this is a form that holds one."
+            message = "Send the file itself as the body, not a form that contains it."
             raise RefusedError(message, errors=[error_at("", message)])
         path = _path(request)
         content: Any = request.data
         if problem := content_problem(path, content or b""):
             raise RefusedError(problem, errors=[error_at("", problem)])
         Attachment.objects.store([content])
-        stored = {
-            "path": path,
-            "sha256": sha256_of(content),
-            "media_type": media_type(path),
-            "size_bytes": len(content),
-        }
+        stored = StoredFile.of(
+            path=path,
+            sha256=sha256_of(content),
+            media_type=media_type(path),
+            size_bytes=len(content),
+        )
         return Response(stored, status=201)
 
 
 def _path(request: Request) -> str:
-    """Read what the file is called, as a turn may call it.
+    """Read the file name.
 
     Raises:
-        RefusedError: no turn may.
+        RefusedError: a turn could not use this name.
     """
     name = request.query_params.get("name", "")
     try:
         return FileSpec(path=name).path
     except ValidationError as exc:
-        message = "Say in ?name= what the file is called, for example receipt.png."
+        message = "Send the file name as ?name=, for example receipt.png."
         if name:
-            message = exc.errors()[0]["msg"].removeprefix("Value error, ")
+            message = messages_of(exc)[0]
         raise RefusedError(message, errors=[error_at("name", message, shortened(name))]) from exc
 
 
@@ -89,14 +91,14 @@ class AttachmentContent(Endpoint):
 
     @extend_schema(
         operation_id="files_get",
-        summary="Read a file that turns show",
+        summary="Read a stored file",
         responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, sha256: str) -> HttpResponse:
         row = Attachment.objects.filter(pk=sha256).first()
         if row is None:
             raise Http404
-        # Never shown by a browser as a page of this site: whoever wrote it is not known.
+        # A browser must never show it as a page of this site: its author is unknown.
         return HttpResponse(
             bytes(row.content),
             content_type="application/octet-stream",

@@ -1,4 +1,4 @@
-"""Who asks: tokens in the Authorization header."""
+"""Authentication by tokens in the Authorization header."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,12 +14,12 @@ from rest_framework.request import Request
 from evals_app.models import ApiToken
 
 KEYWORD = "Bearer"
-# A busy client must not make each of its reads a write.
+# Otherwise every request of a busy client would write to the database.
 NOTED_EVERY = timedelta(minutes=1)
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`Authorization: Bearer ts_...`; the token stands for its user, within its scope."""
+    """`Authorization: Bearer ts_...`; the token acts as its user, within its scope."""
 
     def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ApiToken] | None:
         words = get_authorization_header(request).split()
@@ -43,12 +43,12 @@ def note_use(token: ApiToken) -> None:
     """Remember when a token was last used, once a minute at most."""
     if token.last_used_at is not None and token.last_used_at > timezone.now() - NOTED_EVERY:
         return
-    # Two requests may get here at the same moment: the second finds nothing to write.
+    # Two requests may get here at the same moment: the second one has nothing to write.
     stale = Q(last_used_at__isnull=True) | Q(last_used_at__lt=Now() - NOTED_EVERY)
     ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=Now())
 
 
-def token_of(request: Any) -> ApiToken | None:  # noqa: ANN401 - of Django or of REST framework
-    """Give the token of a request; None for a person with a session."""
+def token_of(request: Any) -> ApiToken | None:
+    """Return the token of a request; None for a person with a session."""
     auth = getattr(request, "auth", None)
     return auth if isinstance(auth, ApiToken) else None

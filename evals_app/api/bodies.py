@@ -1,4 +1,4 @@
-"""The bodies of requests: what may be written in them, and what is wrong with one."""
+"""The bodies of requests: their keys, and their errors."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
@@ -7,12 +7,11 @@ from pydantic import Field, ValidationError
 
 from evals_app.api.problems import RefusedError, error_at, refused_data
 from evals_app.engine.spec import Name, Slug, Spec, Usd
-from evals_app.engine.suite import near
 from evals_app.formats import Problem
 from evals_app.formats.explain import explain
 from evals_app.formats.problems import Loc, holds, keys_text, shortened, shown
-from evals_app.formats.yaml_source import read_yaml
 from evals_app.models import Agent, Suite
+from fixtures_app.ground.words import near
 
 B = TypeVar("B", bound=Spec)
 
@@ -23,30 +22,30 @@ Words = Annotated[list[Name], Field(max_length=1000)]
 
 
 class StartRun(Spec):
-    """What to run."""
+    """A run to start."""
 
     suite: Slug
-    agent: Annotated[Slug | None, Field(description="Instead of the suite's own agent.")] = None
+    agent: Annotated[Slug | None, Field(description="Replaces the suite's own agent.")] = None
     model: Annotated[
         str | None,
-        Field(min_length=1, max_length=300, description="Instead of the agent's own model."),
+        Field(min_length=1, max_length=300, description="Replaces the agent's own model."),
     ] = None
-    cases: Annotated[Words, Field(description="Parts of case names; one must occur.")] = Field(
-        default_factory=list
-    )
-    tags: Annotated[Words, Field(description="One must be among the case's or the suite's.")] = (
-        Field(default_factory=list)
-    )
-    trials: Annotated[int | None, Field(ge=1, le=100, description="Of each case.")] = None
+    cases: Annotated[
+        Words, Field(description="Runs only cases whose name contains one of these.")
+    ] = Field(default_factory=list)
+    tags: Annotated[
+        Words, Field(description="Runs only cases that have one of these tags, or whose suite has.")
+    ] = Field(default_factory=list)
+    trials: Annotated[int | None, Field(ge=1, le=100, description="Trials of each case.")] = None
     concurrency: Annotated[
-        int | None, Field(ge=1, le=1000, description="Conversations at the same time.")
+        int | None, Field(ge=1, le=1000, description="Parallel conversations.")
     ] = None
     max_cost_usd: Annotated[
         Ceiling | None, Field(description="The run stops before a call that could cost more.")
     ] = None
 
     def choices(self) -> dict[str, Any]:
-        """Give what was chosen beside suite and agent, as operations on runs take it."""
+        """Return the choices apart from suite and agent, as operations on runs take them."""
         return {
             "model": self.model or "",
             "cases": self.cases,
@@ -58,15 +57,17 @@ class StartRun(Spec):
 
 
 class RerunCases(Spec):
-    """Which cases to run again, in a new run."""
+    """The cases to run again, in a new run."""
 
     only: Annotated[
         Literal["failed", "errored", "all"],
-        Field(description="errored: also those that were cancelled or did not run."),
+        Field(description="errored includes cases that were cancelled or did not run."),
     ] = "failed"
     cases: Annotated[
         list[str] | None,
-        Field(min_length=1, max_length=1000, description="Names among them; null: all of them."),
+        Field(
+            min_length=1, max_length=1000, description="Only the cases with these names; null: all."
+        ),
     ] = None
     version: Annotated[
         Literal["current", "frozen"],
@@ -78,17 +79,17 @@ class RerunCases(Spec):
 
 
 class NewCeiling(Spec):
-    """How a run that was stopped goes on."""
+    """How to resume a run that was stopped."""
 
     max_cost_usd: Annotated[
-        Ceiling | None, Field(description="New ceiling of the whole run; null: as it was.")
+        Ceiling | None, Field(description="New cost limit of the whole run; null: unchanged.")
     ] = None
 
 
 class Pin(Spec):
     """Whether to keep the transcripts of a run."""
 
-    is_pinned: Annotated[bool, Field(description="They are kept, however old the run gets.")]
+    is_pinned: Annotated[bool, Field(description="Keep the transcripts however old the run gets.")]
 
 
 class ImportedFile(Spec):
@@ -105,36 +106,32 @@ class ImportFiles(Spec):
 
 
 class Nothing(Spec):
-    """A body that holds nothing."""
+    """An empty body."""
 
 
-def read_body(model: type[B], data: Any) -> B:  # noqa: ANN401 - whatever was sent
+def read_body(model: type[B], data: Any) -> B:
     """Read a body.
 
     Raises:
-        RefusedError: with everything that is wrong with it.
+        RefusedError: with all its errors.
     """
     if not isinstance(data, dict):
         raise RefusedError("Send a JSON object.", errors=[error_at("", "Send a JSON object.")])
-    # A form's values would be lists; here there are none, but an empty body looks like one.
+    # A form would have lists as values; no form gets here, but an empty body looks like one.
     given = dict(data)
     if given and not model.model_fields:
-        message = "Nothing is read here: send no body, or {}."
+        message = "This address takes no body: send none, or {}."
         raise RefusedError(message, errors=[error_at("", message)])
     try:
         return model.model_validate(given)
     except ValidationError as exc:
-        found = explain(exc, model=model, data=given, document=_NOWHERE, place=_Place(given))
-        raise refused_data(found) from exc
-
-
-# A body has no lines to point at.
-_NOWHERE = read_yaml("", b"{}")
+        problems = explain(exc, model=model, data=given, place=_Place(given))
+        raise refused_data(problems) from exc
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Says what stands at a place of a body."""
+    """Describes the value at a place of a body."""
 
     data: Any
 
@@ -142,18 +139,20 @@ class _Place:
         value = self.data
         for step in loc:
             value = value[step] if holds(value, step) else None
-        # Only what repeats a key that is endless is longer.
+        # Only a message that repeats a very long key is longer.
         message = message if len(message) <= _LONGEST_MESSAGE else shortened(message)
         return Problem(
             "", 0, 0, keys_text(loc), shown(value, loc) if value is not None else "", message
         )
 
 
-def suite_and_agent(body: StartRun, user: Any) -> tuple[Suite, Agent | None]:  # noqa: ANN401 - of any model
-    """Find what a body names; what it may have meant is named to who may see it.
+def suite_and_agent(body: StartRun, user: Any) -> tuple[Suite, Agent | None]:
+    """Return the suite and the agent that a body names.
+
+    Suggestions are made only to users who may see the objects.
 
     Raises:
-        RefusedError: there is no such suite or agent.
+        RefusedError: one of them does not exist.
     """
     suite = Suite.objects.filter(slug=body.suite).first()
     agent = Agent.objects.filter(slug=body.agent).first() if body.agent else None
@@ -171,7 +170,7 @@ def _unknown(
     what: str,
     slug: str,
     model: type[Suite] | type[Agent],
-    user: Any,  # noqa: ANN401 - of any model
+    user: Any,
 ) -> dict[str, Any]:
     may_see = user.has_perm(f"evals_app.view_{what}")
     known = model.objects.values_list("slug", flat=True) if may_see else ()

@@ -1,4 +1,4 @@
-"""Under which condition a PUT writes: If-Match and If-None-Match (RFC 9110)."""
+"""Conditions of a PUT: If-Match and If-None-Match (RFC 9110)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What has to be there, or must not be; `versions`: one of these, if there are any."""
+    """What must exist, or must not; if there are `versions`, it must be one of them."""
 
     versions: Collection[str] = ()
     must_exist: bool = False
@@ -25,21 +25,21 @@ class Condition:
 
     @classmethod
     def of(cls, request: Request) -> Self:
-        """Read the headers of a request, and whether its token asks for one of them.
+        """Read the headers of a request, and whether its token requires If-Match.
 
         Raises:
-            RefusedError: If-None-Match is something else than `*`.
+            RefusedError: If-None-Match is not `*`.
         """
         match, none = request.headers.get("If-Match"), request.headers.get("If-None-Match")
         if none is not None and none.strip() != _ANY:
             raise RefusedError(
-                "A PUT takes only * as If-None-Match: write it only if it does not exist."
+                "A PUT accepts only * as If-None-Match: write only if it does not exist."
             )
         tags = parse_etags(match) if match is not None else []
         is_any = match is None or _ANY in tags
         token = token_of(request)
         return cls(
-            # What cannot be read matches nothing.
+            # An unreadable header matches nothing.
             versions=[] if is_any else [_version(tag) for tag in tags] or [""],
             must_exist=match is not None,
             must_be_new=none is not None,
@@ -47,19 +47,19 @@ class Condition:
         )
 
     def require(self, *, is_new: bool) -> None:
-        """Refuse what is not so; versions are compared elsewhere.
+        """Check the conditions; versions are compared elsewhere.
 
         Raises:
-            RefusedError: naming the condition.
+            RefusedError: one is not met.
         """
         failed = HTTPStatus.PRECONDITION_FAILED
         if self.must_exist and is_new:
             raise RefusedError(
-                "If-Match was sent, but there is nothing here yet.", status=failed, kind=BLANK
+                "If-Match was sent, but this does not exist yet.", status=failed, kind=BLANK
             )
         if self.must_be_new and not is_new:
             raise RefusedError(
-                "If-None-Match: * was sent, but this exists already.", status=failed, kind=BLANK
+                "If-None-Match: * was sent, but this already exists.", status=failed, kind=BLANK
             )
         if self.is_required and not is_new and not self.must_exist:
             message = "This token requires If-Match: send the ETag that GET returned."
@@ -67,5 +67,5 @@ class Condition:
 
 
 def _version(tag: str) -> str:
-    # A proxy that compresses answers makes a tag weak; it stands for the same version.
+    # A proxy that compresses answers makes a tag weak; it means the same version.
     return tag.removeprefix("W/").strip('"')

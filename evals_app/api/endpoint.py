@@ -1,37 +1,39 @@
-"""What every view shares: needs, query parameters that are known, and `fields=`."""
+"""What all views share: rights, known query parameters, and `fields=`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework.generics import GenericAPIView
+from rest_framework.mixins import ListModelMixin
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.parsers import JsonParser
 from evals_app.api.permissions import MeetsNeeds, Need
-from evals_app.api.problems import MEDIA_TYPE, RefusedError, error_at, unknown
-from evals_app.api.shapes import ProblemShape, Shape
+from evals_app.api.problems import MEDIA_TYPE, Problem, RefusedError, error_at, unknown
 from evals_app.api.throttles import Counted
+from evals_app.reports.answers import Answer
 
 W = TypeVar("W", bound=str)
+L = TypeVar("L", bound="type[ListEndpoint]")
 
-FIELDS = OpenApiParameter("fields", str, description="Answer only these top-level keys: a,b.")
+FIELDS = OpenApiParameter("fields", str, description="Return only these top-level keys: a,b.")
 
 
-def answers(shape: Any, *refused: int, status: int = 200) -> dict[tuple[int, str], Any]:  # noqa: ANN401
-    """Describe what an endpoint answers, and with which statuses it may refuse."""
-    problems = {(each, MEDIA_TYPE): ProblemShape for each in (400, 401, 403, 429, 503, *refused)}
-    return {(status, "application/json"): shape, **problems}
+def responses(answer: Any, *refused: int, status: int = 200) -> dict[tuple[int, str], Any]:
+    """Describe the answer of an endpoint, and the statuses of its problems."""
+    problems = {(code, MEDIA_TYPE): Problem for code in (400, 401, 403, 429, 503, *refused)}
+    return {(status, "application/json"): answer, **problems}
 
 
 class Endpoint(Counted):
     """A view of the REST API.
 
-    `needs` says by method what it takes to be let in, `parameters` which query parameters exist;
-    others are refused, because a misspelt filter would answer with everything.
+    `needs` are the rights by method; `parameters` are the known query parameters. Others are refused,
+    because a misspelt filter would return everything.
     """
 
     needs: ClassVar[Mapping[str, Need]]
@@ -48,10 +50,10 @@ class Endpoint(Counted):
                 raise RefusedError(message, errors=[error_at(name, message)])
 
 
-class ListEndpoint(ABC, Endpoint, GenericAPIView[Any]):
-    """A list, page by page: rows as mappings, each made into JSON by `row_json`."""
+class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
+    """A list, page by page: each row that the filters leave is made into JSON by `row_json`."""
 
-    serializer_class: type[Shape]
+    answer: ClassVar[type[Answer]]
 
     def list_parameters(self) -> Sequence[str]:
         filters = getattr(self, "filterset_class", None)
@@ -63,22 +65,36 @@ class ListEndpoint(ABC, Endpoint, GenericAPIView[Any]):
         super().initial(request, *args, **kwargs)
 
     @abstractmethod
-    def row_json(self, row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row, or a mapping of columns
+    def row_json(self, row: Any) -> dict[str, Any]:
         """Make a row of the queryset into JSON."""
 
-    def answer_list(self, request: Request) -> Response:
-        """Answer a page of what the filters leave."""
-        wanted = wanted_fields(request, self.serializer_class().get_fields())
+    def get(self, request: Request, **kwargs: Any) -> Response:
         rows = self.filter_queryset(self.get_queryset())
+        wanted = wanted_fields(request, self.answer.KEYS)
         page = self.paginate_queryset(rows) or ()
         return self.get_paginated_response([chosen(self.row_json(row), wanted) for row in page])
 
 
-def wanted_fields(request: Request, known: Mapping[str, Any]) -> list[str] | None:
+def describe_list(operation_id: str, summary: str, *refused: int) -> Callable[[L], L]:
+    """Describe a list for the schema."""
+
+    def describe(view: L) -> L:
+        schema = extend_schema(
+            operation_id=operation_id,
+            summary=summary,
+            parameters=[FIELDS],
+            responses=responses(view.answer, *refused),
+        )
+        return extend_schema_view(get=schema)(view)
+
+    return describe
+
+
+def wanted_fields(request: Request, known: Collection[str]) -> list[str] | None:
     """Read `fields=`; None means all.
 
     Raises:
-        RefusedError: one of them does not exist.
+        RefusedError: there is no such field.
     """
     given = request.query_params.get("fields")
     if given is None:
@@ -92,17 +108,17 @@ def wanted_fields(request: Request, known: Mapping[str, Any]) -> list[str] | Non
 
 
 def chosen(data: dict[str, Any], wanted: Sequence[str] | None) -> dict[str, Any]:
-    """Give only the wanted keys, in their usual order."""
+    """Return only the wanted keys, in their original order."""
     if wanted is None:
         return data
     return {key: value for key, value in data.items() if key in wanted}
 
 
 def one_of(request: Request, name: str, words: Sequence[W]) -> W | None:
-    """Read a query parameter that is one of some words; None if it is not there.
+    """Read a query parameter that is one of some words; None if it is missing.
 
     Raises:
-        RefusedError: it is none of them.
+        RefusedError: it is a different word.
     """
     given = request.query_params.get(name)
     if given is None:
@@ -122,6 +138,6 @@ def flag(request: Request, name: str) -> bool:
     """
     given = request.query_params.get(name, "false")
     if given not in {"true", "false"}:
-        message = f"{name} is true or false."
+        message = f"{name} must be true or false."
         raise RefusedError(message, errors=[error_at(name, message)])
     return given == "true"

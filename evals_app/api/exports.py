@@ -1,4 +1,4 @@
-"""What people wrote as files to take away: one suite, or everything."""
+"""Suites and everything else that people wrote, as files."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -9,31 +9,31 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
-from evals_app.api.endpoint import Endpoint, answers, one_of
+from evals_app.api.endpoint import Endpoint, one_of, responses
 from evals_app.api.permissions import Need, Scope, require
 from evals_app.api.written import sound
 from evals_app.library import FORMS
 from evals_app.library.downloads import Download, download, download_suite
 
 _SUITES = Need(Scope.READ, "evals_app.view_suite")
-# What beside suites is exported.
+# What is exported with suites.
 _MORE = (
     *("evals_app.view_agent", "evals_app.view_provider"),
     *("fixtures_app.view_fixture", "fixtures_app.view_entitytype"),
 )
-_PROBLEMS = {key: shape for key, shape in answers(None, 404, 409).items() if shape}
-_AS = OpenApiParameter("as", str, enum=FORMS, description="The format; native if it is left out.")
+_PROBLEMS = {key: shape for key, shape in responses(None, 404, 409).items() if shape}
+_AS = OpenApiParameter("as", str, enum=FORMS, description="Format; default: native.")
 
 
 class YamlRenderer(JSONRenderer):
-    """Lets clients ask for YAML; what is wrong on the way is told in JSON all the same."""
+    """Lets clients ask for YAML; problems are JSON all the same."""
 
     media_type = "application/yaml"
     format = "yaml"
 
 
 class ZipRenderer(JSONRenderer):
-    """Lets clients ask for an archive; see above."""
+    """Lets clients ask for an archive; problems are JSON all the same."""
 
     media_type = "application/zip"
     format = "zip"
@@ -49,8 +49,8 @@ class SuiteExport(Endpoint):
     @extend_schema(
         operation_id="suites_export",
         summary="Read a suite as a file",
-        description="As a native YAML file; or in another format with all that it needs, which is "
-        "an archive where it takes several files.",
+        description="As a native YAML file, or in another format with everything it needs; an archive "
+        "if that takes several files.",
         parameters=[_AS],
         responses={
             (200, "application/yaml"): OpenApiTypes.STR,
@@ -74,7 +74,7 @@ class SuiteExport(Endpoint):
 
 
 class Export(Endpoint):
-    """Everything that people wrote."""
+    """Everything that people wrote, as files."""
 
     needs: ClassVar = {"GET": _SUITES}
     parameters = ("as",)
@@ -82,9 +82,9 @@ class Export(Endpoint):
 
     @extend_schema(
         operation_id="export",
-        summary="Read everything that people wrote, as an archive",
-        description="All suites that are not archived, agents, fixtures and providers, and the "
-        "files that turns show; it can be imported again.",
+        summary="Export everything as an archive",
+        description="All agents, fixtures, providers and suites that are not archived, with their "
+        "attached files. The archive can be imported again.",
         parameters=[_AS],
         responses={(200, "application/zip"): OpenApiTypes.BINARY, **_PROBLEMS},
     )

@@ -1,4 +1,4 @@
-"""What lists can be narrowed to; each filter has an index."""
+"""Filters of lists; every filter has an index."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -15,16 +15,16 @@ _LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class _MomentField(filters.IsoDateTimeFilter.field_class):  # type: ignore[misc]
-    """A time that every database can compare with."""
+    """A time in the range that every database supports."""
 
-    def clean(self, value: Any) -> Any:  # noqa: ANN401 - text, and a time or None
+    def clean(self, value: Any) -> Any:
         try:
             moment = super().clean(value)
             is_out = moment is not None and not _EARLIEST <= moment <= _LATEST
         except (forms.ValidationError, OverflowError):
             is_out = True
         if is_out:
-            msg = "Write a time such as 2026-05-01T09:30:00+00:00."
+            msg = "Enter a time such as 2026-05-01T09:30:00+00:00."
             raise forms.ValidationError(msg)
         return moment
 
@@ -34,7 +34,7 @@ class _MomentFilter(filters.IsoDateTimeFilter):  # type: ignore[misc]
 
 
 class RunFilters(filters.FilterSet):  # type: ignore[misc]
-    """Of runs."""
+    """Filters of runs."""
 
     suite = filters.CharFilter("suite_slug", label="Slug of the suite.")
     agent = filters.CharFilter("agent_slug", label="Slug of the agent.")
@@ -43,7 +43,7 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
     is_whole = filters.ChoiceFilter(
         choices=[("true", "true"), ("false", "false")],
         method="of_coverage",
-        label="Whether the run holds the whole suite, with its own agent and model.",
+        label="Whether the run covers the whole suite, with its own agent and model.",
     )
     created_after = _MomentFilter("created_at", "gte", label="At this time or later.")
     created_before = _MomentFilter("created_at", "lt", label="Before this time.")
@@ -58,7 +58,7 @@ class RunFilters(filters.FilterSet):  # type: ignore[misc]
 
 
 class SuiteFilters(filters.FilterSet):  # type: ignore[misc]
-    """Of suites: those in use, or with `archived=true` the others."""
+    """Filters of suites: current ones or, with `archived=true`, archived ones."""
 
     archived = filters.ChoiceFilter(choices=[("true", "true"), ("false", "false")])
 
@@ -73,7 +73,7 @@ class SuiteFilters(filters.FilterSet):  # type: ignore[misc]
 
 
 class ExecutionFilters(filters.FilterSet):  # type: ignore[misc]
-    """Of the executions of a run."""
+    """Filters of the executions of a run."""
 
     verdict = filters.ChoiceFilter(choices=Execution._meta.get_field("verdict").choices)  # noqa: SLF001
     status = filters.ChoiceFilter(choices=Execution.Status.choices)

@@ -1,59 +1,93 @@
-"""Import files: uploaded, in JSON, or one as it is."""
+"""Imports of files: an upload, files in JSON, or a single YAML file."""
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from datetime import datetime
+from typing import ClassVar, Literal
 
 from django.http import QueryDict
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.bodies import ImportFiles, read_body
-from evals_app.api.endpoint import Endpoint, answers, flag, one_of
+from evals_app.api.endpoint import Endpoint, flag, one_of, responses
 from evals_app.api.parsers import YAML_PARSERS, JsonParser, UploadParser
 from evals_app.api.permissions import Need, Scope
-from evals_app.api.problems import RefusedError, error_at, file_error
-from evals_app.api.shapes import ImportShape
+from evals_app.api.problems import FileError, RefusedError, error_at, file_error
 from evals_app.formats import DIALECTS, SourceFile
 from evals_app.library import ImportReport, Rights, import_files
+from evals_app.library.changes import Kind
 from evals_app.library.uploads import printable, unpack
+from evals_app.reports.answers import Answer, Json, in_json
 from evals_app.throttles import Uploads
 
-# Parts of an upload with this name are known by their file name.
+# Parts of an upload with these names go by their file name.
 _UNNAMED = ("file", "files")
 
 
-def import_json(report: ImportReport, *, dry_run: bool) -> dict[str, Any]:
-    """Tell what an import did."""
-    return {
-        "dry_run": dry_run,
-        "changes": [
-            {
-                "kind": each.kind,
-                "slug": each.slug,
-                "what": each.what,
-                "edited": {
-                    "by": each.edit.by or None,
-                    "at": each.edit.at.isoformat() if each.edit.at else None,
-                }
-                if each.edit
-                else None,
-                "came_from": each.source or None,
-                "differences": [
-                    {"keys": one.keys, "before": one.before or None, "after": one.after or None}
-                    for one in each.differences
+class Difference(Answer):
+    """A value that changes; null: there is none. Long values are shortened."""
+
+    keys: str = Field(description='Path of keys: cases["Refund"].turns[0].user.')
+    before: str | None
+    after: str | None
+
+
+class Edit(Answer):
+    """The last edit since the last import; null: unknown."""
+
+    by: str | None
+    at: datetime | None
+
+
+class Change(Answer):
+    """What an import did to one object."""
+
+    kind: Kind
+    slug: str
+    what: Literal["created", "updated", "unchanged"]
+    edited: Edit | None = Field(description="It was edited here since its last import.")
+    came_from: str | None = Field(description="The other file that the replaced suite came from.")
+    differences: list[Difference] = Field(description="What a dry run would update.")
+
+
+class ImportAnswer(Answer):
+    """What an import did or, with `dry_run`, would do."""
+
+    dry_run: bool
+    changes: list[Change]
+    warnings: list[FileError]
+    losses: list[FileError] = Field(description="What is not supported here and left out, and why.")
+
+
+def import_json(report: ImportReport, *, dry_run: bool) -> Json:
+    """Return what an import did, as REST answers it."""
+    return ImportAnswer.of(
+        dry_run=dry_run,
+        changes=[
+            Change.of_object(
+                change,
+                edited=change.edit
+                and {"by": change.edit.by or None, "at": in_json(change.edit.at)},
+                came_from=change.source or None,
+                differences=[
+                    Difference.of_object(
+                        difference, before=difference.before or None, after=difference.after or None
+                    )
+                    for difference in change.differences
                 ],
-            }
-            for each in report.changes
+            )
+            for change in report.changes
         ],
-        "warnings": [file_error(each) for each in report.warnings],
-        "losses": [file_error(each) for each in report.losses],
-    }
+        warnings=[file_error(warning) for warning in report.warnings],
+        losses=[file_error(loss) for loss in report.losses],
+    )
 
 
 class Import(Endpoint):
-    """Import files, all or nothing."""
+    """Import files; with any error, nothing is saved."""
 
     needs: ClassVar = {"POST": Need(Scope.AUTHOR)}
     parameters = ("dry_run", "replace", "dialect", "agent", "path")
@@ -63,26 +97,30 @@ class Import(Endpoint):
     @extend_schema(
         operation_id="import",
         summary="Import suites, agents, fixtures and providers",
-        description="Either files in JSON, or an upload (the name of each part is its path; parts "
-        "named `files` go by their file names; a part that ends in .zip is unpacked, and what is no "
-        "eval file in it is there to be named), or one YAML file as the body with its name in "
-        "`path`. With every error nothing is saved.",
+        description="The body is files in JSON, an upload, or one YAML file with its name in "
+        "`path`. In an upload, the name of a part is its path; parts named `files` go by their file "
+        "names. Archives (.zip) are unpacked; their other files can be referred to. With any error, "
+        "nothing is saved.",
         parameters=[
             OpenApiParameter(
-                "dry_run", bool, description="Only tell what would happen, in detail."
+                "dry_run", bool, description="Only report what would change, in detail."
             ),
             OpenApiParameter(
                 "replace",
                 bool,
-                description="Replace even what somebody edited here since its last import, and "
-                "suites that came from another file; otherwise that is refused (409). A dry run "
-                "reports both under `edited` and `came_from`.",
+                description="Also replace what was edited here since its last import, and suites that "
+                "came from another file; otherwise both are refused (409). A dry run reports them "
+                "as `edited` and `came_from`.",
             ),
-            OpenApiParameter("dialect", str, enum=DIALECTS, description="Else it is found out."),
             OpenApiParameter(
-                "agent", str, description="Slug of the agent to test, for files of other systems."
+                "dialect", str, enum=tuple(DIALECTS), description="Format; default: detected."
             ),
-            OpenApiParameter("path", str, description="Name of the file, where the body is one."),
+            OpenApiParameter(
+                "agent",
+                str,
+                description="Slug of the agent under test, for files that do not name one.",
+            ),
+            OpenApiParameter("path", str, description="File name, if the body is a file."),
         ],
         request={
             "application/json": ImportFiles,
@@ -94,7 +132,7 @@ class Import(Endpoint):
             },
             "application/yaml": OpenApiTypes.STR,
         },
-        responses=answers(ImportShape, 409),
+        responses=responses(ImportAnswer, 409),
     )
     def post(self, request: Request) -> Response:
         dry_run = flag(request, "dry_run")
@@ -105,7 +143,7 @@ class Import(Endpoint):
             upload.files,
             dry_run=dry_run,
             replace=flag(request, "replace"),
-            dialect=one_of(request, "dialect", DIALECTS),
+            dialect=one_of(request, "dialect", tuple(DIALECTS)),
             find=upload.find,
             find_paths=upload.find_paths,
             agent=request.query_params.get("agent"),
@@ -119,27 +157,29 @@ def _files(request: Request) -> list[SourceFile]:
     path = request.query_params.get("path")
     if isinstance(request.data, bytes):
         if not path:
-            message = "Say what the file is called: ?path=refunds.suite.yaml"
+            message = "Send the file name, for example ?path=refunds.suite.yaml"
             raise RefusedError(message, errors=[error_at("path", message)])
         return [SourceFile(path, request.data)]
     if path is not None:
-        message = "path belongs to a body that is one YAML file; here each file has its own."
+        message = "Send path only with a body that is one YAML file; here every file has its own."
         raise RefusedError(message, errors=[error_at("path", message)])
     if isinstance(request.data, QueryDict):
         _refuse_fields(request)
-        uploads = [(name, each) for name, parts in request.FILES.lists() for each in parts]
+        uploads = [(name, part) for name, parts in request.FILES.lists() for part in parts]
         if not uploads:
-            message = "There is no file in this upload."
+            message = "This upload contains no file."
             raise RefusedError(message, errors=[error_at("files", message)])
         return [SourceFile(_path(name, upload.name), upload.read()) for name, upload in uploads]
     body = read_body(ImportFiles, request.data)
-    return [SourceFile(each.path, each.content.encode()) for each in body.files]
+    return [SourceFile(file.path, file.content.encode()) for file in body.files]
 
 
 def _refuse_fields(request: Request) -> None:
-    """Refuse parts without a file: a `dry_run` among them would be no dry run."""
+    """Refuse parts that are not files: a `dry_run` among them would have no effect."""
     errors = [
-        error_at(printable(name), "This part of the upload is no file; options stand in the query.")
+        error_at(
+            printable(name), "This part of the upload is not a file; send options in the query."
+        )
         for name in request.data
         if name not in request.FILES
     ]

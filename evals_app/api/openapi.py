@@ -1,4 +1,4 @@
-"""The schema of the API, its pages, and what it must be told about tokens."""
+"""The schema of the API, its pages, and how it describes tokens."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ from rest_framework.views import APIView
 
 from evals_app.api.auth import KEYWORD
 from evals_app.api.problems import problem
-from evals_app.api.spec_schema import SpecSchemas
+from evals_app.api.spec_schema import ModelSchemas
 from evals_app.api.throttles import Counted
 
-__all__ = ["Docs", "NotFound", "Schema", "SpecSchemas", "TokenScheme"]
+__all__ = ["Docs", "ModelSchemas", "NotFound", "Schema", "TokenScheme"]
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -27,12 +27,12 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
     target_class = "evals_app.api.auth.TokenAuthentication"
     name = "token"
 
-    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:  # noqa: ANN401
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         return {"type": "http", "scheme": KEYWORD.lower()}
 
 
 class MaySeeDocs(BasePermission):
-    """Whoever the operator lets read how the API is asked."""
+    """Lets in those whom the operator allows to read the documentation."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if settings.API_DOCS == "off":
@@ -41,34 +41,34 @@ class MaySeeDocs(BasePermission):
 
 
 class Schema(Counted, SpectacularAPIView):
-    """The schema; it says itself what OPTIONS would."""
+    """The schema."""
 
     http_method_names = ["get", "head"]
     permission_classes = [MaySeeDocs]
 
 
 class Docs(Counted, SpectacularSwaggerSplitView):
-    """The pages to read and try it."""
+    """The pages to read and try the API."""
 
     http_method_names = ["get", "head"]
     permission_classes = [MaySeeDocs]
 
     def handle_exception(self, exc: Exception) -> HttpResponseBase:  # type: ignore[override]  # a page
-        # A person who opens the page, not a program with a wrong token.
+        # A person opened the page; it is not a program with a wrong token.
         if isinstance(exc, NotAuthenticated) and self.request.method == "GET":
             return redirect_to_login(self.request.get_full_path())
         return super().handle_exception(exc)
 
 
 class NotFound(Counted):
-    """Any other address below /api/: every method ends here."""
+    """Any other address below /api/, with any method."""
 
     authentication_classes = ()
     permission_classes = ()
     schema = None  # not part of the API
 
-    def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401
-        slash = "" if request.path.endswith("/") else " Addresses end in a slash."
+    def http_method_not_allowed(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        slash = "" if request.path.endswith("/") else " Addresses end with a slash."
         return problem(404, f"There is nothing at {request.path}.{slash} See /api/docs/.")
 
     options = http_method_not_allowed

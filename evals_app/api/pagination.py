@@ -1,4 +1,4 @@
-"""Pages of lists: by cursor, so that no table is counted and a page costs the same anywhere."""
+"""Pages of lists, by cursor: no table is counted, and every page costs the same."""
 
 from typing import Any
 
@@ -21,16 +21,21 @@ class NewestFirst(CursorPagination):
     def decode_cursor(self, request: Request) -> Cursor | None:
         cursor = super().decode_cursor(request)
         if cursor is not None and cursor.position is not None and not _is_id(cursor.position):
-            # What a client made up must not reach the database as a number.
+            # A made-up cursor must not reach the database as a number.
             raise NotFound(self.invalid_cursor_message)
         return cursor
 
     def get_page_size(self, request: Request) -> int | None:
         given = request.query_params.get("page_size")
         if given is not None and not (_is_id(given) and 0 < int(given) <= self.max_page_size):
-            message = f"page_size is a whole number from 1 to {self.max_page_size}."
+            message = f"page_size must be a whole number from 1 to {self.max_page_size}."
             raise ValidationError({"page_size": message})
         return super().get_page_size(request)
+
+    def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
+        link = {"type": ["string", "null"], "format": "uri"}
+        keys = {"next": link, "previous": link, "results": schema}
+        return {"type": "object", "required": [*keys], "properties": keys}
 
 
 class ByPosition(NewestFirst):
@@ -39,7 +44,7 @@ class ByPosition(NewestFirst):
     ordering = ("position", "trial")
 
 
-def _is_id(text: Any) -> bool:  # noqa: ANN401 - from a cursor
+def _is_id(text: Any) -> bool:
     return (
         isinstance(text, str)
         and text.isascii()

@@ -1,7 +1,6 @@
-"""What is sent: JSON with the same safety as the YAML of files, YAML as it is, uploads."""
+"""Parsers of bodies: JSON as safe as the YAML of files, raw YAML, uploads."""
 
 import io
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,9 +9,9 @@ from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser, MultiPartParser
 
 from evals_app.api.problems import RefusedError, error_at
-from evals_app.formats.json_lines import object_once, refuse_constant
 from evals_app.formats.problems import keys_text
-from fixtures_app.json_data import json_problems
+from fixtures_app.ground.json_data import json_problems
+from fixtures_app.ground.strict_json import read_strictly
 
 MAX_BODY = 20 * 1024 * 1024
 
@@ -25,99 +24,97 @@ class TooLargeError(APIException):
 
 
 class JsonParser(BaseParser):
-    """JSON; refused are keys that stand twice, NaN, NUL characters and endless nesting."""
+    """JSON; repeated keys, NaN, NUL characters and endless nesting are refused."""
 
     media_type = "application/json"
 
     def parse(
         self,
-        stream: Any,  # noqa: ANN401 - a file
+        stream: Any,
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - JSON
+    ) -> Any:
         raw = read_bounded(stream)
         try:
-            data = json.loads(
-                raw.decode("utf-8-sig"),
-                parse_constant=refuse_constant,
-                object_pairs_hook=object_once,
-            )
+            data = read_strictly(raw.decode("utf-8-sig"))
         except RecursionError:
             raise ParseError("The JSON is nested too deeply.") from None
         except UnicodeDecodeError:
             raise ParseError("The body is not UTF-8.") from None
         except ValueError as error:
             raise ParseError(f"The body is not JSON: {str(error).rstrip('.')}.") from error
-        errors = [error_at(keys_text(each.loc), each.message) for each in json_problems(data)]
+        errors = [
+            error_at(keys_text(problem.loc), problem.message) for problem in json_problems(data)
+        ]
         if errors:
-            raise RefusedError("The body holds what cannot be stored.", errors=errors)
+            raise RefusedError("The body contains values that cannot be stored.", errors=errors)
         return data
 
 
 class BytesParser(BaseParser):
-    """Whatever it is, as it is."""
+    """Any body, as bytes."""
 
     media_type = "*/*"
 
     def parse(
         self,
-        stream: Any,  # noqa: ANN401 - a file
+        stream: Any,
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - bytes, which the type of the base does not foresee
+    ) -> Any:
         return read_bounded(stream)
 
 
 class YamlParser(BytesParser):
-    """YAML, given on as bytes: the readers of files know the lines."""
+    """YAML, passed on as bytes: the readers of files know the lines."""
 
     media_type = "application/yaml"
 
 
 class XYamlParser(YamlParser):
-    """Its name before it had one."""
+    """An unregistered name of YAML."""
 
     media_type = "application/x-yaml"
 
 
 class TextYamlParser(YamlParser):
-    """Another name."""
+    """Another name of YAML."""
 
     media_type = "text/yaml"
 
 
 class UploadParser(MultiPartParser):
-    """An upload of at most `MAX_BODY`; a part that cannot be read is refused.
+    """An upload of at most `MAX_BODY`; an unreadable part is refused.
 
-    Django passes such a part over, and an import would lack a file without a word.
+    Django skips such a part, so an import would silently lack a file.
     """
 
     def parse(
         self,
-        stream: Any,  # noqa: ANN401 - a file
+        stream: Any,
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - data and files
+    ) -> Any:
         raw = read_bounded(stream)
-        found = super().parse(io.BytesIO(raw), media_type, dict(parser_context or {}))
+        upload = super().parse(io.BytesIO(raw), media_type, dict(parser_context or {}))
         _, parameters = parse_header_parameters(media_type or "")
         between = b"--" + parameters["boundary"].encode()
         sent = raw.count(between) - raw.count(between + b"--")
         if sent > sum(
-            len(parts) for each in (found.data, found.files) for _, parts in each.lists()
+            len(parts) for fields in (upload.data, upload.files) for _, parts in fields.lists()
         ):
             message = (
-                "A part of the upload cannot be read. Give each part a name and a file name,"
-                " and write both in UTF-8."
+                "A part of the upload cannot be read. Give every part a name and a file name,"
+                " both in UTF-8."
             )
             raise RefusedError(message, errors=[error_at("", message)])
-        return found
+        return upload
 
 
 YAML_PARSERS = (YamlParser, XYamlParser, TextYamlParser)
 
 
-def read_bounded(stream: Any) -> bytes:  # noqa: ANN401 - a file
+def read_bounded(stream: Any) -> bytes:
     """Read a body, unless it is too large."""
     raw: bytes = stream.read(MAX_BODY + 1)
     if len(raw) > MAX_BODY:

@@ -1,4 +1,4 @@
-"""What they may: the scope of the token, and the Django permissions of its user."""
+"""Rights: the scope of the token, and the Django permissions of its user."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _SAFE = {"HEAD": "GET", "OPTIONS": "GET"}
 
 
 class Need:
-    """What a method asks for: a scope, and permissions (none: a later look decides)."""
+    """What a method requires: a scope, and permissions (none: checked later)."""
 
     def __init__(self, scope: ApiToken.Scope, *permissions: str) -> None:
         self.scope = scope
@@ -24,7 +24,7 @@ class Need:
 
 
 class MeetsNeeds(BasePermission):
-    """Ask both: a token never does more than its user may, nor more than its scope says."""
+    """Checks both: a token may do no more than its user, and no more than its scope."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         if not request.user or not request.user.is_authenticated:
@@ -33,10 +33,10 @@ class MeetsNeeds(BasePermission):
         method = request.method or ""
         need = needs.get(method) or needs.get(_SAFE.get(method, ""))
         if need is None:
-            return True  # the view does not have this method, and says so
+            return True  # the view does not have this method and answers so
         token = token_of(request)
         if token is not None and _RANKS[Scope(token.scope)] < _RANKS[need.scope]:
-            message = f"This needs a token of scope {need.scope}; this one has {token.scope}."
+            message = f"This requires a token with scope {need.scope}; yours has {token.scope}."
             raise PermissionDenied(message)
         for permission in need.permissions:
             require(request, permission)
@@ -44,11 +44,13 @@ class MeetsNeeds(BasePermission):
 
 
 def require(request: Request, permission: str) -> None:
-    """Refuse unless the user has the permission.
+    """Check a permission of the user.
 
     Raises:
-        PermissionDenied: naming what is missing.
+        PermissionDenied: it is missing.
     """
     user: Any = request.user
     if not user.has_perm(permission):
-        raise PermissionDenied(f"The user {user.get_username()} lacks permission {permission}.")
+        raise PermissionDenied(
+            f"The user {user.get_username()} does not have permission {permission}."
+        )

@@ -1,4 +1,4 @@
-"""What is wrong with a request: application/problem+json (RFC 9457), always in one shape."""
+"""Problems of requests: application/problem+json (RFC 9457), always with the same keys."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
@@ -10,6 +10,7 @@ from django.core.exceptions import (
     TooManyFieldsSent,
     TooManyFilesSent,
 )
+from pydantic import Field
 from pydantic import ValidationError as SpecError
 from rest_framework.exceptions import (
     APIException,
@@ -22,15 +23,18 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
-from evals_app.engine.suite import near
-from evals_app.formats import FormatError, Problem
+from evals_app.formats import FormatError
+from evals_app.formats import Problem as FileProblem
 from evals_app.formats.problems import keys_text, shortened
 from evals_app.library import EditedError, edited_words
-from evals_app.runs import CannotStartError
+from evals_app.reports.answers import Answer, Json
+from evals_app.runs.freeze import CannotStartError
+from fixtures_app.ground.spec_errors import message_of
+from fixtures_app.ground.words import near
 
 MEDIA_TYPE = "application/problem+json"
 
-# Types beyond what the status says. They are names, not addresses.
+# Types beyond the status. They are names, not addresses.
 BLANK = "about:blank"
 INVALID_REQUEST = "urn:touchstone:invalid-request"
 INVALID_FILES = "urn:touchstone:invalid-files"
@@ -44,17 +48,43 @@ TITLES = {
     INVALID_FILES: "The files cannot be imported",
     CANNOT_START: "The run cannot start",
     KEY_REUSED: "This Idempotency-Key was used for another request",
-    STALE_ROW: "What is stored no longer validates",
-    EDITED: "This would replace an edit, or what another file brought",
+    STALE_ROW: "The stored object is no longer valid",
+    EDITED: "This would replace an edit, or an object from another file",
 }
 
-_REPLACE = "Send replace=true to replace it; export it first to keep it."
+_REPLACE = "Send replace=true to replace it; export it first to keep a copy."
 
-Error = dict[str, Any]
+
+class Error(Answer):
+    """An error and its place."""
+
+    keys: str = Field(
+        description="Path of keys, for example cases[2].turns[0].user; empty: the whole body."
+    )
+    message: str
+    value: Any = Field(description="The value found there.")
+
+
+class FileError(Error):
+    """An error, a warning or a loss in a file."""
+
+    path: str = Field(description="Name of the file.")
+    line: int | None
+    column: int | None
+
+
+class Problem(Answer):
+    """Why a request failed (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[FileError | Error]
 
 
 class RefusedError(APIException):
-    """A request that is understood and refused; `errors` say why, each with its place."""
+    """A request that is refused; `errors` have the reasons and their places."""
 
     def __init__(
         self,
@@ -62,7 +92,7 @@ class RefusedError(APIException):
         *,
         status: int = HTTPStatus.BAD_REQUEST,
         kind: str = INVALID_REQUEST,
-        errors: Iterable[Error] = (),
+        errors: Iterable[Json] = (),
     ) -> None:
         super().__init__(detail)
         self.status_code = status
@@ -71,30 +101,25 @@ class RefusedError(APIException):
 
 
 def problem(
-    status: int, detail: str, *, kind: str = BLANK, errors: Iterable[Error] = ()
+    status: int, detail: str, *, kind: str = BLANK, errors: Iterable[Json] = ()
 ) -> Response:
-    """Answer with a problem."""
+    """Return a problem as a response."""
     body = problem_body(status, detail, kind=kind, errors=errors)
     return Response(body, status=status, content_type=MEDIA_TYPE)
 
 
 def problem_body(
-    status: int, detail: str, *, kind: str = BLANK, errors: Iterable[Error] = ()
-) -> dict[str, Any]:
+    status: int, detail: str, *, kind: str = BLANK, errors: Iterable[Json] = ()
+) -> Json:
     """Describe a problem."""
-    return {
-        "type": kind,
-        "title": TITLES.get(kind) or HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        "errors": list(errors),
-    }
+    title = TITLES.get(kind) or HTTPStatus(status).phrase
+    return Problem.of(type=kind, title=title, status=status, detail=detail, errors=list(errors))
 
 
 def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """Turn an exception into a problem; None for what is a mistake of ours."""
+    """Return an exception as a problem; None for an internal error."""
     if (request := context.get("request")) is not None:
-        # Who asked for YAML, as for the schema, would get it under a media type that is JSON.
+        # A client that accepts YAML, as for the schema, would get YAML under a JSON media type.
         request.accepted_renderer = JSONRenderer()
         request.accepted_media_type = JSONRenderer.media_type
     answer = _own_problem(exc)
@@ -106,24 +131,24 @@ def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None
         return None
     if isinstance(exc, ValidationError):
         errors = list(_leaves(exc.detail))
-        found = problem(plain.status_code, _first(errors), kind=INVALID_REQUEST, errors=errors)
+        answer = problem(plain.status_code, _first(errors), kind=INVALID_REQUEST, errors=errors)
     else:
         detail = str(plain.data.get("detail", "")) or _phrase(plain)
-        found = problem(plain.status_code, detail + _hint(exc, context))
+        answer = problem(plain.status_code, detail + _hint(exc, context))
     for name in ("WWW-Authenticate", "Retry-After"):
         if name in plain.headers:
-            found.headers[name] = plain.headers[name]
-    return found
+            answer.headers[name] = plain.headers[name]
+    return answer
 
 
 def _own_problem(exc: Exception) -> Response | None:
     if isinstance(exc, RefusedError):
         return problem(exc.status_code, str(exc.detail), kind=exc.kind, errors=exc.errors)
     if isinstance(exc, FormatError):
-        errors = [file_error(each) for each in exc.problems if each.level == "error"]
+        errors = [file_error(fault) for fault in exc.problems if fault.level == "error"]
         return problem(400, _first(errors), kind=INVALID_FILES, errors=errors)
     if isinstance(exc, EditedError):
-        errors = [error_at(each.slug, edited_words(each)) for each in exc.changes]
+        errors = [error_at(change.slug, edited_words(change)) for change in exc.changes]
         return problem(409, f"{exc} {_REPLACE}", kind=EDITED, errors=errors)
     if isinstance(exc, CannotStartError):
         errors = [error_at("", message) for message in exc.problems]
@@ -135,50 +160,48 @@ def _own_problem(exc: Exception) -> Response | None:
     return None
 
 
-def error_at(keys: str, message: str, value: Any = None) -> Error:  # noqa: ANN401 - JSON
-    """Describe one mistake at a path of keys; an empty one means the whole."""
-    return {"keys": keys, "message": message, "value": value}
+def error_at(keys: str, message: str, value: Any = None) -> Json:
+    """Describe an error at a path of keys; an empty path means the whole body."""
+    return Error.of(keys=keys, message=message, value=value)
 
 
-def file_error(found: Problem) -> Error:
-    """Describe one mistake, or doubt, in a file."""
-    return {
-        "keys": found.keys,
-        "message": found.message,
-        "value": found.value or None,
-        "path": found.path,
-        "line": found.line or None,
-        "column": found.column or None,
-    }
+def file_error(problem: FileProblem) -> Json:
+    """Describe an error, a warning or a loss in a file."""
+    return FileError.of_object(
+        problem,
+        value=problem.value or None,
+        line=problem.line or None,
+        column=problem.column or None,
+    )
 
 
-def refused_data(found: Iterable[Problem], *, kind: str = INVALID_REQUEST) -> RefusedError:
-    """Refuse JSON for what is wrong with it."""
+def refused_data(problems: Iterable[FileProblem], *, kind: str = INVALID_REQUEST) -> RefusedError:
+    """Return the refusal of a JSON body with errors."""
     errors = [
-        error_at(each.keys, each.message, each.value or None)
-        for each in found
-        if each.level == "error"
+        error_at(fault.keys, fault.message, fault.value or None)
+        for fault in problems
+        if fault.level == "error"
     ]
     return RefusedError(_first(errors), kind=kind, errors=errors)
 
 
 def stale(exc: SpecError) -> RefusedError:
-    """Say that a row no longer validates; values are left out, they may be large."""
+    """Return the refusal for a row that is no longer valid, without values, which may be large."""
     errors = [
-        error_at(keys_text(each["loc"]), each["msg"].removeprefix("Value error, "))
-        for each in exc.errors(include_url=False, include_input=False)
+        error_at(keys_text(error["loc"]), message_of(error))
+        for error in exc.errors(include_url=False, include_input=False)
     ]
-    detail = "Open it in the admin and save it again, or import it anew."
+    detail = "Open it in the admin and save it again, or import it again."
     return RefusedError(detail, status=409, kind=STALE_ROW, errors=errors)
 
 
 def unknown(word: str, known: Iterable[str], *, what: str) -> str:
-    """Say that a name is unknown, which near one may be meant, and which exist."""
+    """Return the message for an unknown name, with the nearest name and all known ones."""
     names, word = list(known), shortened(word)
     return f"Unknown {what} {word!r}.{near(word, names)} Known: {', '.join(names)}."
 
 
-def _leaves(detail: Any, keys: str = "") -> Iterator[Error]:  # noqa: ANN401 - nested as REST framework does
+def _leaves(detail: Any, keys: str = "") -> Iterator[Json]:
     if isinstance(detail, Mapping):
         for key, value in detail.items():
             yield from _leaves(value, f"{keys}.{key}" if keys else str(key))
@@ -189,7 +212,7 @@ def _leaves(detail: Any, keys: str = "") -> Iterator[Error]:  # noqa: ANN401 - n
         yield error_at(keys, str(detail))
 
 
-def _first(errors: list[Error]) -> str:
+def _first(errors: list[Json]) -> str:
     first = errors[0] if errors else error_at("", "The request is not valid.")
     place = first["keys"] or first.get("path") or ""
     more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -197,10 +220,10 @@ def _first(errors: list[Error]) -> str:
 
 
 def _hint(exc: Exception, context: Mapping[str, Any]) -> str:
-    """Say what to send instead."""
+    """Return what to send instead."""
     if isinstance(exc, UnsupportedMediaType):
         parsers = getattr(context.get("view"), "parser_classes", ())
-        return f" Send {' or '.join(each.media_type for each in parsers)}."
+        return f" Send {' or '.join(parser.media_type for parser in parsers)}."
     if isinstance(exc, NotAuthenticated):
         return " Send the header Authorization: Bearer TOKEN."
     return ""

@@ -1,4 +1,4 @@
-"""What is done with a run: cancel, go on, put back in the queue, keep, run again."""
+"""Actions on a run: cancel, resume, put back in the queue, keep, run again."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -9,25 +9,27 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.bodies import NewCeiling, Nothing, Pin, RerunCases, read_body
-from evals_app.api.endpoint import Endpoint, answers
+from evals_app.api.endpoint import Endpoint, responses
 from evals_app.api.runs import RUN, created, find_run, user_of
-from evals_app.api.shapes import RunDetailsShape
 from evals_app.documents import run_details
 from evals_app.engine.spec import Spec
 from evals_app.models import Run
-from evals_app.runs import cancel_run, rerun, resume_run
+from evals_app.reports.answers import RunDetails
+from evals_app.runs.cancel import cancel_run
 from evals_app.runs.health import requeue
+from evals_app.runs.rerun import rerun
+from evals_app.runs.resume import resume_run
 
 
 class RunAction(ABC, Endpoint):
-    """Something to do with a run, which is then answered as it has become."""
+    """An action on a run; the answer is the run afterwards."""
 
     needs: ClassVar = {"POST": RUN}
     body: ClassVar[type[Spec]] = Nothing
 
     @abstractmethod
-    def act(self, run: Run, body: Any) -> None:  # noqa: ANN401 - of the type in `body`
-        """Do it."""
+    def act(self, run: Run, body: Any) -> None:
+        """Carry out the action."""
 
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(self.body, request.data)
@@ -44,7 +46,7 @@ def _described(
             summary=summary,
             description=description,
             request=None if action.body is Nothing else action.body,
-            responses=answers(RunDetailsShape, 404, *refused),
+            responses=responses(RunDetails, 404, *refused),
         )
         return extend_schema_view(post=schema)(action)
 
@@ -54,8 +56,8 @@ def _described(
 @_described(
     "cancel",
     "Cancel a run",
-    description="What is being said stops within a second or two; a run that has ended stays "
-    "as it is.",
+    description="Running conversations stop within two seconds; a run that has ended does not "
+    "change.",
 )
 class CancelRun(RunAction):
     """Stop a run."""
@@ -66,13 +68,13 @@ class CancelRun(RunAction):
 
 @_described(
     "resume",
-    "Go on with a run that was stopped",
+    "Resume a run that was stopped",
     422,
-    description="Out of budget, out of time or cancelled. Results stay; after a budget stop no "
-    "call that was paid for is made again.",
+    description="After its cost limit, its time limit or a cancellation. Results are kept; after "
+    "its cost limit, no paid call is repeated.",
 )
 class ResumeRun(RunAction):
-    """Let a run go on."""
+    """Resume a run."""
 
     body = NewCeiling
 
@@ -82,20 +84,20 @@ class ResumeRun(RunAction):
 
 @_described(
     "requeue",
-    "Put what is stuck back in the queue",
-    description="Takes back what no living worker holds, and asks workers for the run anew. "
-    "Safe at any time: what a worker is at stays with it.",
+    "Put stuck executions back in the queue",
+    description="Puts back executions whose worker is gone, and asks workers again. Safe at any "
+    "time: executions that a worker is running are not touched.",
 )
 class RequeueRun(RunAction):
-    """Get a run going again."""
+    """Put stuck executions of a run back in the queue."""
 
     def act(self, run: Run, body: Nothing) -> None:
         requeue(run)
 
 
-@_described("pin", "Keep the transcripts of a run, or no longer")
+@_described("pin", "Keep the transcripts of a run, or stop keeping them")
 class PinRun(RunAction):
-    """Keep what was said in a run."""
+    """Keep the transcripts of a run."""
 
     body = Pin
 
@@ -112,7 +114,7 @@ class RerunRun(Endpoint):
         operation_id="runs_rerun",
         summary="Run cases again, in a new run",
         request=RerunCases,
-        responses=answers(RunDetailsShape, 404, 409, 422, status=201),
+        responses=responses(RunDetails, 404, 409, 422, status=201),
     )
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(RerunCases, request.data)

@@ -1,4 +1,4 @@
-"""Runs: start, list, watch."""
+"""Runs: start, list, read."""
 
 import hashlib
 from typing import Any, ClassVar
@@ -16,20 +16,21 @@ from evals_app.api.endpoint import (
     FIELDS,
     Endpoint,
     ListEndpoint,
-    answers,
     chosen,
+    describe_list,
+    responses,
     wanted_fields,
 )
 from evals_app.api.filters import ExecutionFilters, RunFilters
 from evals_app.api.pagination import ByPosition
 from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import KEY_REUSED, RefusedError, error_at
-from evals_app.api.shapes import ExecutionShape, RunDetailsShape, RunShape
 from evals_app.documents import execution_rows, run_details, run_rows
 from evals_app.models import Execution, Run
+from evals_app.reports.answers import ExecutionRow, RunDetails, RunRow
 from evals_app.reports.run_json import execution_row_json, run_json
-from evals_app.runs import start_run
 from evals_app.runs.rights import RUNNING
+from evals_app.runs.start import start_run
 
 VIEW = Need(Scope.READ, "evals_app.view_run")
 RUN = Need(Scope.RUN, *RUNNING)
@@ -38,32 +39,24 @@ _KEY = OpenApiParameter(
     "Idempotency-Key",
     str,
     OpenApiParameter.HEADER,
-    description="Send the same key again and the same run is answered, not another one started.",
+    description="With the same key again, the answer is the same run; no other is started.",
 )
 
 
+@describe_list("runs_list", "List runs")
 class Runs(ListEndpoint):
-    """All runs, the newest first; and the way to start one."""
+    """All runs, newest first."""
 
     needs: ClassVar = {"GET": VIEW, "POST": RUN}
     queryset = Run.objects.none()  # for the schema
-    serializer_class = RunShape
+    answer = RunRow
     filterset_class = RunFilters
 
     def get_queryset(self) -> QuerySet[Any, Any]:
         return run_rows()
 
-    def row_json(self, row: Any) -> dict[str, Any]:  # noqa: ANN401 - columns
+    def row_json(self, row: Any) -> dict[str, Any]:
         return run_json(row)
-
-    @extend_schema(
-        operation_id="runs_list",
-        summary="List runs",
-        parameters=[FIELDS],
-        responses=answers(RunShape(many=True)),
-    )
-    def get(self, request: Request) -> Response:
-        return self.answer_list(request)
 
     @extend_schema(
         operation_id="runs_start",
@@ -71,8 +64,8 @@ class Runs(ListEndpoint):
         parameters=[_KEY],
         request=StartRun,
         responses={
-            (201, "application/json"): RunDetailsShape,
-            **answers(RunDetailsShape, 409, 422),
+            (201, "application/json"): RunDetails,
+            **responses(RunDetails, 409, 422),
         },
     )
     def post(self, request: Request) -> Response:
@@ -83,7 +76,7 @@ class Runs(ListEndpoint):
         try:
             run = _start(request, body, key)
         except IntegrityError:
-            # The same request came twice at the same moment, and the other one was first.
+            # Two equal requests came at the same moment, and the other one was first.
             if key is None or (known := _started_before(key)) is None:
                 raise
             return Response(run_details(known.pk))
@@ -101,28 +94,28 @@ def _start(request: Request, body: StartRun, key: str | None) -> Run:
     )
 
 
-def user_of(request: Request) -> Any:  # noqa: ANN401 - a user; nobody else gets here
-    """Give who asks."""
+def user_of(request: Request) -> Any:
+    """Return the user."""
     return request.user
 
 
 def created(run: Run) -> Response:
-    """Answer a run that has just been started."""
+    """Return the response for a new run."""
     address = reverse("api:run", args=[run.pk])
     return Response(run_details(run.pk), status=201, headers={"Location": address})
 
 
 def _idempotency_key(request: Request, body: StartRun) -> str | None:
-    """Give what is stored: who asked under which key, and what for.
+    """Return the key as it is stored: user, key and body.
 
     Raises:
-        RefusedError: the key is empty or too long.
+        RefusedError: it is empty or too long.
     """
     given = request.headers.get("Idempotency-Key")
     if given is None:
         return None
     if not 0 < len(given) <= 200:  # noqa: PLR2004 - plenty
-        message = "An Idempotency-Key has 1 to 200 characters."
+        message = "An Idempotency-Key must have 1 to 200 characters."
         raise RefusedError(message, errors=[error_at("Idempotency-Key", message)])
     name = f"{user_of(request).pk}:{_sha256(given)}"
     return f"{name}:{_sha256(body.model_dump_json(exclude_defaults=True))}"
@@ -133,24 +126,24 @@ def _sha256(text: str) -> str:
 
 
 def _started_before(key: str) -> Run | None:
-    """Find the run that this key started.
+    """Return the run that this key started.
 
     Raises:
-        RefusedError: the key started something else.
+        RefusedError: it started another run.
     """
     name = key.rpartition(":")[0] + ":"
     runs = Run.everything.filter(idempotency_key__startswith=name)
     run = runs.only("idempotency_key", "status").first()
     if run is not None and run.idempotency_key != key:
-        message = f"This Idempotency-Key started run {run.pk} with another body; take a new key."
+        message = f"This Idempotency-Key started run {run.pk} with another body; use a new key."
         raise RefusedError(message, status=409, kind=KEY_REUSED)
     if run is not None and run.status == Run.PREPARING:
-        message = f"Run {run.pk} of this Idempotency-Key is being prepared; ask again in a moment."
+        message = f"Run {run.pk} of this Idempotency-Key is being prepared; try again in a moment."
         raise RefusedError(message, status=409, kind=KEY_REUSED)
     return run
 
 
-class RunDetails(Endpoint):
+class OneRun(Endpoint):
     """One run: verdict, counters, cases and gates."""
 
     needs: ClassVar = {"GET": VIEW}
@@ -160,47 +153,38 @@ class RunDetails(Endpoint):
         operation_id="runs_get",
         summary="Read a run",
         parameters=[FIELDS],
-        responses=answers(RunDetailsShape, 404),
+        responses=responses(RunDetails, 404),
     )
     def get(self, request: Request, pk: int) -> Response:
-        wanted = wanted_fields(request, RunDetailsShape().get_fields())
-        found = run_details(pk)
-        if found is None:
+        wanted = wanted_fields(request, RunDetails.KEYS)
+        answer = run_details(pk)
+        if answer is None:
             raise Http404
-        return Response(chosen(found, wanted))
+        return Response(chosen(answer, wanted))
 
 
+@describe_list("runs_executions", "List the executions of a run", 404)
 class RunExecutions(ListEndpoint):
     """The executions of a run, in the order of its cases."""
 
     needs: ClassVar = {"GET": VIEW}
     queryset = Execution.objects.none()  # for the schema
-    serializer_class = ExecutionShape
+    answer = ExecutionRow
     filterset_class = ExecutionFilters
     pagination_class = ByPosition
 
     def get_queryset(self) -> QuerySet[Any, Any]:
-        return execution_rows().filter(run=self.kwargs["pk"])
+        return execution_rows().filter(run=find_run(self.kwargs["pk"]))
 
-    def row_json(self, row: Any) -> dict[str, Any]:  # noqa: ANN401 - columns
+    def row_json(self, row: Any) -> dict[str, Any]:
         return execution_row_json(row)
-
-    @extend_schema(
-        operation_id="runs_executions",
-        summary="List the executions of a run",
-        parameters=[FIELDS],
-        responses=answers(ExecutionShape(many=True), 404),
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        find_run(pk)
-        return self.answer_list(request)
 
 
 def find_run(pk: int) -> Run:
-    """Find a run.
+    """Return a run.
 
     Raises:
-        Http404: there is none.
+        Http404: it does not exist.
     """
     run = Run.objects.filter(pk=pk).defer("summary").first()
     if run is None:

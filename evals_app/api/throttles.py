@@ -1,4 +1,4 @@
-"""How often REST may be asked: by a token, by a person, and by an address that shows neither."""
+"""Rate limits of REST: for tokens, for people, and for addresses without either."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,15 +13,15 @@ from rest_framework.views import APIView
 from evals_app.api.auth import token_of
 from evals_app.throttles import Rate
 
-_HOME = 64  # bits of an IPv6 address that a machine cannot choose at will
+_HOME = 64  # bits of an IPv6 address that a machine cannot choose
 
 
-def address_of(request: Any) -> str | None:  # noqa: ANN401 - of Django or of REST framework
-    """Give the address that a request came from; None where it cannot be read.
+def address_of(request: Any) -> str | None:
+    """Return the address that a request came from; None if it cannot be read.
 
-    Of `X-Forwarded-For` only what the operator's own proxies wrote is believed: as many entries from
-    the end as there are proxies. An IPv6 address stands for its network, of which whoever has one
-    address usually has all.
+    Of `X-Forwarded-For` only the entries of the operator's own proxies are trusted: as many from the
+    end as there are proxies. An IPv6 address counts as its network, because a client usually has
+    all of its addresses.
     """
     with suppress(ValueError, TypeError):
         return str(_home(ip_address(BaseThrottle().get_ident(request))))
@@ -36,11 +36,11 @@ def _home(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 
 class Callers(Rate):
-    """Requests of a token, or of a person who is signed in."""
+    """Requests of a token, or of a signed-in person."""
 
     scope = "callers"
 
-    def get_cache_key(self, request: Any, view: Any) -> str | None:  # noqa: ANN401 - Django's or ours
+    def get_cache_key(self, request: Any, view: Any) -> str | None:
         if not request.user.is_authenticated:
             return None
         token = token_of(request)
@@ -50,12 +50,12 @@ class Callers(Rate):
 class Strangers(Rate):
     """Requests from an address without a token, or with a wrong one.
 
-    Whoever has a right token is not held up by others who send wrong ones from the same address.
+    Valid tokens are not limited by wrong ones that come from the same address.
     """
 
     scope = "strangers"
 
-    def get_cache_key(self, request: Any, view: Any) -> str | None:  # noqa: ANN401 - see above
+    def get_cache_key(self, request: Any, view: Any) -> str | None:
         return None if request.user.is_authenticated else self.counted_as(address_of(request))
 
 
@@ -68,7 +68,7 @@ class TooOften(Throttled):
 
 
 class Counted(APIView):
-    """A view whose requests are counted before they are looked at, refused ones included."""
+    """A view whose requests are counted before they are read, including refused ones."""
 
     throttle_classes: Sequence[type[Rate]] = (Callers, Strangers)
 
@@ -76,11 +76,11 @@ class Counted(APIView):
         try:
             super().perform_authentication(request)
         finally:
-            # Told instead of a wrong token, which leaves the request without a user.
+            # Reported instead of a wrong token, which leaves the request without a user.
             super().check_throttles(request)
 
     def check_throttles(self, request: Request) -> None:
-        """Do nothing: REST framework would count once more where permissions are known."""
+        """Do nothing: REST framework would count again after checking permissions."""
 
     def throttled(self, request: Request, wait: float | None) -> NoReturn:
         raise TooOften(wait)

@@ -1,17 +1,17 @@
-"""What people write: suites, agents, fixtures and providers, as specs."""
+"""What people write: suites, agents, fixtures and providers."""
 
 from collections.abc import Callable
-from decimal import Decimal
+from datetime import date, datetime
 from http import HTTPStatus
 from typing import Any, ClassVar, TypeVar
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch
 from django.http import Http404, HttpResponse
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,12 +20,13 @@ from evals_app.api.endpoint import (
     FIELDS,
     Endpoint,
     ListEndpoint,
-    answers,
     chosen,
+    describe_list,
+    responses,
     wanted_fields,
 )
 from evals_app.api.filters import SuiteFilters
-from evals_app.api.imports import import_json
+from evals_app.api.imports import ImportAnswer, import_json
 from evals_app.api.parsers import YAML_PARSERS, JsonParser
 from evals_app.api.permissions import Need, Scope
 from evals_app.api.problems import (
@@ -36,14 +37,8 @@ from evals_app.api.problems import (
     refused_data,
     stale,
 )
-from evals_app.api.shapes import (
-    AgentShape,
-    FixtureShape,
-    ImportShape,
-    ProviderShape,
-    SuiteShape,
-)
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.spec import MaxTokensParameter, ProviderKind
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import FormatError, SourceData, SourceFile
 from evals_app.library import (
@@ -55,6 +50,7 @@ from evals_app.library import (
 )
 from evals_app.models import Agent, ModelPrice, Provider, Suite
 from evals_app.models.concurrency import one_moment
+from evals_app.reports.answers import Answer, Json
 from fixtures_app.library import fixture_specs
 from fixtures_app.models import Fixture
 from fixtures_app.spec import FixtureSpec
@@ -70,7 +66,11 @@ _PROVIDERS = Need(Scope.READ, "evals_app.view_provider")
 
 _EDIT = "Written over REST."
 _ETAG = OpenApiParameter(
-    "ETag", str, OpenApiParameter.HEADER, response=[200, 201], description="Of this version."
+    "ETag",
+    str,
+    OpenApiParameter.HEADER,
+    response=[200, 201],
+    description="Identifies this version.",
 )
 _IF_MATCH = OpenApiParameter(
     "If-Match",
@@ -83,61 +83,92 @@ _IF_NONE_MATCH = OpenApiParameter(
     str,
     OpenApiParameter.HEADER,
     enum=["*"],
-    description="Write it only if it does not exist.",
+    description="Write only if it does not exist.",
 )
-_CHANGED = "Somebody has changed this since you read it. Read it again, and send your change with its ETag."
+_CHANGED = (
+    "Someone changed this after you read it. Read it again, and send your change with the new ETag."
+)
 # In the order of files.
 _PRICES = ModelPrice.objects.order_by("model", "is_batch", "valid_from", "above_prompt_tokens")
 
 
-class Written(ListEndpoint):
-    """A list of what is known by its slug."""
+class SuiteRow(Answer):
+    """A suite, as lists show it."""
 
-    def get_queryset(self) -> QuerySet[Any, Any]:
-        return super().get_queryset().all()
-
-    def row_json(self, row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row
-        return {name: _plain(getattr(row, name)) for name in self.serializer_class().get_fields()}
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - of a column
-    if isinstance(value, Decimal):
-        return float(value)
-    return value.isoformat() if hasattr(value, "isoformat") else value
+    slug: str
+    name: str
+    agent: str = Field(description="Slug.")
+    description: str
+    tags: list[str]
+    updated_at: datetime
 
 
-class Suites(Written):
-    """Suites in use, or archived ones."""
+class AgentRow(Answer):
+    """An agent, as lists show it."""
+
+    slug: str
+    name: str
+    driver: str
+    model: str | None
+    description: str
+    updated_at: datetime
+
+
+class FixtureRow(Answer):
+    """A fixture, as lists show it."""
+
+    slug: str
+    name: str
+    description: str
+    updated_at: datetime
+
+
+class Price(Answer):
+    """What a model costs from a day on, in USD per million tokens of each kind."""
+
+    model: str = Field(description="Its name at the provider; may end in *.")
+    valid_from: date
+    above_prompt_tokens: int
+    is_batch: bool
+    input_usd: float
+    output_usd: float
+    cache_read_usd: float | None
+    cache_write_5m_usd: float | None
+    cache_write_1h_usd: float | None
+
+
+class ProviderRow(Answer):
+    """A provider, as lists show it."""
+
+    slug: str
+    name: str
+    kind: ProviderKind
+    base_url: str | None
+    api_key_env: str | None
+    has_key: bool | None = Field(description="Whether its variable is set; null: it needs none.")
+    max_tokens_parameter: MaxTokensParameter | None
+    max_concurrency: int | None
+    requests_per_minute: int | None
+    prices: list[Price]
+
+
+@describe_list("suites_list", "List suites")
+class Suites(ListEndpoint):
+    """Current suites, or archived ones."""
 
     needs: ClassVar = {"GET": _SUITES}
     queryset = Suite.objects.select_related("agent").defer(
         "judge_prompt", "judge_context", "rubric"
     )
-    serializer_class = SuiteShape
+    answer = SuiteRow
     filterset_class = SuiteFilters
 
-    def row_json(self, row: Suite) -> dict[str, Any]:
-        return {
-            "slug": row.slug,
-            "name": row.name,
-            "agent": row.agent.slug,
-            "description": row.description,
-            "tags": row.tags,
-            "updated_at": row.updated_at.isoformat(),
-        }
-
-    @extend_schema(
-        operation_id="suites_list",
-        summary="List suites",
-        parameters=[FIELDS],
-        responses=answers(SuiteShape(many=True)),
-    )
-    def get(self, request: Request) -> Response:
-        return self.answer_list(request)
+    def row_json(self, row: Suite) -> Json:
+        return SuiteRow.of_object(row, agent=row.agent.slug)
 
 
 class SpecEndpoint(Endpoint):
-    """Something that people write, as the spec that they would write."""
+    """One object that people write, as its spec."""
 
     parameters = ("fields",)
 
@@ -147,7 +178,7 @@ class SpecEndpoint(Endpoint):
 
 
 def sound(read: Callable[[], S]) -> S:
-    """Read a spec from rows; rows of an older version may hold what no longer validates."""
+    """Read a spec from rows; rows of an older version may no longer be valid."""
     try:
         with one_moment():
             return read()
@@ -155,8 +186,8 @@ def sound(read: Callable[[], S]) -> S:
         raise stale(exc) from exc
 
 
-class SuiteDetails(SpecEndpoint):
-    """One suite, read and written whole."""
+class OneSuite(SpecEndpoint):
+    """One suite with its cases."""
 
     needs: ClassVar = {"GET": _SUITES, "PUT": Need(Scope.AUTHOR)}
     parser_classes = [JsonParser, *YAML_PARSERS]
@@ -164,10 +195,10 @@ class SuiteDetails(SpecEndpoint):
     @extend_schema(
         operation_id="suites_get",
         summary="Read a suite with its cases",
-        description="The header `ETag` stands for this version of the suite; PUT takes it as "
-        "`If-Match`. With `If-None-Match` the answer is 304 while nothing has changed.",
+        description="The header `ETag` identifies this version of the suite; send it with PUT as "
+        "`If-Match`. With `If-None-Match`, the answer is 304 if nothing has changed.",
         parameters=[FIELDS, _ETAG],
-        responses={**answers(SuiteSpec, 404, 409), (304, None): None},
+        responses={**responses(SuiteSpec, 404, 409), (304, None): None},
     )
     def get(self, request: Request, slug: str) -> HttpResponse:
         row, spec = sound(lambda: _read_suite(slug))
@@ -178,19 +209,19 @@ class SuiteDetails(SpecEndpoint):
 
     @extend_schema(
         operation_id="suites_put",
-        summary="Write a suite whole",
-        description="The body is the spec, as GET answers it or as a native file says it. Cases "
-        "that it does not name are gone afterwards. With `If-Match` it is refused (412) if "
-        "somebody else has changed the suite since; a token can be made to ask for it (428). "
-        "`If-None-Match: *` only writes a suite that does not exist yet.",
+        summary="Write a suite with its cases",
+        description="The body is the spec, as in the answer of GET or in a native file. Cases "
+        "that are not in it are deleted. With `If-Match`, it is refused (412) if someone else has "
+        "changed the suite; a token can require this header (428). `If-None-Match: *` writes only "
+        "a suite that does not exist yet.",
         parameters=[_IF_MATCH, _IF_NONE_MATCH, _ETAG],
         request={
             "application/json": SuiteSpec,
             "application/yaml": OpenApiTypes.STR,
         },
         responses={
-            (201, "application/json"): ImportShape,
-            **answers(ImportShape, 412, 428),
+            (201, "application/json"): ImportAnswer,
+            **responses(ImportAnswer, 412, 428),
         },
     )
     def put(self, request: Request, slug: str) -> Response:
@@ -205,7 +236,7 @@ class SuiteDetails(SpecEndpoint):
         def approve(report: ImportReport) -> None:
             written = report.changes[0]
             if written.slug != slug:
-                message = f"The address says {slug!r}, the body {written.slug!r}."
+                message = f"The slug in the address is {slug!r}, but in the body {written.slug!r}."
                 raise RefusedError(message, errors=[error_at("slug", message, written.slug)])
             condition.require(is_new=written.what == "created")
 
@@ -223,7 +254,7 @@ class SuiteDetails(SpecEndpoint):
         except FormatError as exc:
             if is_yaml:
                 raise
-            # What came as JSON is no file: keys alone say the place.
+            # JSON is not a file: it has keys, but no lines.
             raise refused_data(exc.problems, kind=INVALID_FILES) from exc
         status = 201 if report.changes[0].what == "created" else 200
         answer = Response(import_json(report, dry_run=False), status=status)
@@ -238,29 +269,21 @@ def _read_suite(slug: str) -> tuple[Suite, SuiteSpec]:
     return row, row.to_spec()
 
 
-class Agents(Written):
+@describe_list("agents_list", "List agents")
+class Agents(ListEndpoint):
     """All agents."""
 
     needs: ClassVar = {"GET": _AGENTS}
     queryset = Agent.objects.defer(
         "system_prompt", "tools", "rules", "settings", "headers", "command"
     )
-    serializer_class = AgentShape
+    answer = AgentRow
 
-    def row_json(self, row: Agent) -> dict[str, Any]:
-        return super().row_json(row) | {"model": row.model or None}
-
-    @extend_schema(
-        operation_id="agents_list",
-        summary="List agents",
-        parameters=[FIELDS],
-        responses=answers(AgentShape(many=True)),
-    )
-    def get(self, request: Request) -> Response:
-        return self.answer_list(request)
+    def row_json(self, row: Agent) -> Json:
+        return AgentRow.of_object(row, model=row.model or None)
 
 
-class AgentDetails(SpecEndpoint):
+class OneAgent(SpecEndpoint):
     """One agent."""
 
     needs: ClassVar = {"GET": _AGENTS}
@@ -269,7 +292,7 @@ class AgentDetails(SpecEndpoint):
         operation_id="agents_get",
         summary="Read an agent",
         parameters=[FIELDS],
-        responses=answers(AgentSpec, 404, 409),
+        responses=responses(AgentSpec, 404, 409),
     )
     def get(self, request: Request, slug: str) -> Response:
         row = Agent.objects.filter(slug=slug).first()
@@ -278,24 +301,19 @@ class AgentDetails(SpecEndpoint):
         return self.answer_spec(request, sound(row.to_spec))
 
 
-class Fixtures(Written):
+@describe_list("fixtures_list", "List fixtures")
+class Fixtures(ListEndpoint):
     """All fixtures."""
 
     needs: ClassVar = {"GET": _FIXTURES}
     queryset = Fixture.objects.all()
-    serializer_class = FixtureShape
+    answer = FixtureRow
 
-    @extend_schema(
-        operation_id="fixtures_list",
-        summary="List fixtures",
-        parameters=[FIELDS],
-        responses=answers(FixtureShape(many=True)),
-    )
-    def get(self, request: Request) -> Response:
-        return self.answer_list(request)
+    def row_json(self, row: Fixture) -> Json:
+        return FixtureRow.of_object(row)
 
 
-class FixtureDetails(SpecEndpoint):
+class OneFixture(SpecEndpoint):
     """One fixture, with the entity types of the site."""
 
     needs: ClassVar = {"GET": _FIXTURES}
@@ -304,7 +322,7 @@ class FixtureDetails(SpecEndpoint):
         operation_id="fixtures_get",
         summary="Read a fixture",
         parameters=[FIELDS],
-        responses=answers(FixtureSpec, 404, 409),
+        responses=responses(FixtureSpec, 404, 409),
     )
     def get(self, request: Request, slug: str) -> Response:
         if not Fixture.objects.filter(slug=slug).exists():
@@ -312,29 +330,19 @@ class FixtureDetails(SpecEndpoint):
         return self.answer_spec(request, sound(lambda: fixture_specs([slug])[0]))
 
 
-class Providers(Written):
+@describe_list("providers_list", "List providers, and whether their keys are set")
+class Providers(ListEndpoint):
     """All providers."""
 
     needs: ClassVar = {"GET": _PROVIDERS}
     queryset = Provider.objects.prefetch_related(Prefetch("prices", _PRICES))
-    serializer_class = ProviderShape
+    answer = ProviderRow
 
-    def row_json(self, row: Provider) -> dict[str, Any]:
-        return super().row_json(row) | {
-            "base_url": row.base_url or None,
-            "api_key_env": row.api_key_env or None,
-            "max_tokens_parameter": row.max_tokens_parameter or None,
-            "prices": [
-                {name: _plain(value) for name, value in price.written().items()}
-                for price in row.prices.all()
-            ],
-        }
-
-    @extend_schema(
-        operation_id="providers_list",
-        summary="List providers, and whether their keys are set",
-        parameters=[FIELDS],
-        responses=answers(ProviderShape(many=True)),
-    )
-    def get(self, request: Request) -> Response:
-        return self.answer_list(request)
+    def row_json(self, row: Provider) -> Json:
+        return ProviderRow.of_object(
+            row,
+            base_url=row.base_url or None,
+            api_key_env=row.api_key_env or None,
+            max_tokens_parameter=row.max_tokens_parameter or None,
+            prices=[Price.of_object(price) for price in row.prices.all()],
+        )

@@ -1,8 +1,8 @@
-"""Which addresses of the network may be called: none of this machine, none of private networks.
+"""Which network addresses may be called: none of this machine, none of private networks.
 
-Otherwise an agent's author could make the server ask what only the server may ask. The operator
-permits exceptions by name (`Permits.hosts`). What a name stands for is known only when it is looked
-up, so `why_refused` is asked about each address that a connection is about to use.
+Otherwise an agent's author could make the server request what only the server may request. The
+operator permits exceptions by name (`Permits.hosts`). The address of a name is known only after a
+lookup, so `why_refused` is called for each address that a connection is about to use.
 """
 
 import re
@@ -20,7 +20,7 @@ _URL = re.compile(
 _PORTS = {"http": 80, "https": 443}
 _MAX_PORT = 65_535
 
-# Machines in clouds learn their credentials there: no name may lead to it, permitted or not.
+# Cloud machines get their credentials there: no name may lead to it, permitted or not.
 _METADATA = frozenset(
     map(
         ip_address,
@@ -32,9 +32,11 @@ _METADATA = frozenset(
 )
 _NAT64 = IPv6Network("64:ff9b::/96")
 _OPEN_IPV6 = IPv6Network("2000::/3")
-# Parts of it that carry IPv4 addresses inside, or stand in documentation.
+# Parts of it that contain IPv4 addresses, or are reserved for documentation.
 _NOT_OPEN_IPV6 = tuple(map(IPv6Network, ("2001::/32", "2001:db8::/32", "2002::/16", "3fff::/20")))
-_ASSIGNED_BY_PROTOCOL = IPv4Network("192.0.0.0/24")  # older releases of Python call half of it open
+_ASSIGNED_BY_PROTOCOL = IPv4Network(
+    "192.0.0.0/24"
+)  # older Python releases consider half of it public
 
 _SECRETIVE = re.compile(
     r"[?&](?:[^=&]*[_.-])?(?:api_?key|key|token|secret|password|passwd|auth|credential|signature|sig)=",
@@ -44,7 +46,7 @@ _SECRETIVE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a request goes; `path` is that with its query, as it is sent."""
+    """Where a request goes; `path` includes the query, as it is sent."""
 
     scheme: str
     host: str
@@ -53,12 +55,12 @@ class Target:
 
     @property
     def authority(self) -> str:
-        """What the Host header says."""
+        """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
     def at(self, address: str) -> str:
-        """Give the same URL with an address in place of the name."""
+        """Return the same URL with an address in place of the name."""
         host = f"[{address}]" if ":" in address else address
         return f"{self.scheme}://{host}:{self.port}{self.path}"
 
@@ -67,26 +69,26 @@ def read_url(url: str) -> Target:
     """Take a URL apart.
 
     Raises:
-        ValueError: it is none that can be called.
+        ValueError: it cannot be called.
     """
     if re.match(r"https?://[^/?#]*@", url, re.IGNORECASE):
         raise ValueError(
-            "Leave name and password out of the address; write a header with {env: NAME}."
+            "Do not write a user name or password in the address. Use a header with {env: NAME}."
         )
     if "#" in url:
-        raise ValueError("Leave out what begins with #; it is never sent.")
-    found = _URL.fullmatch(url)
-    if found is None or "\\" in url:
+        raise ValueError("Remove the part after #; it is never sent.")
+    parts = _URL.fullmatch(url)
+    if parts is None or "\\" in url:
         raise ValueError(
-            "Write the whole address in plain letters, for example https://agent.example.org/chat;"
-            " anything else in it is written as %20 or xn--..."
+            "Write the full address in plain ASCII, for example https://agent.example.org/chat."
+            " Encode other characters, as in %20 or xn--..."
         )
-    path = found["path"] if found["path"].startswith("/") else f"/{found['path']}"
-    scheme = found["scheme"].lower()
-    port = int(found["port"] or _PORTS[scheme])
+    path = parts["path"] if parts["path"].startswith("/") else f"/{parts['path']}"
+    scheme = parts["scheme"].lower()
+    port = int(parts["port"] or _PORTS[scheme])
     if not 0 < port <= _MAX_PORT:
-        raise ValueError(f"A port is a number up to {_MAX_PORT}.")
-    host = _literal(found["literal"]) if found["literal"] else _name(found["host"].lower())
+        raise ValueError(f"A port must be a number from 1 to {_MAX_PORT}.")
+    host = _literal(parts["literal"]) if parts["literal"] else _name(parts["host"].lower())
     return Target(scheme, host, port, path)
 
 
@@ -94,11 +96,11 @@ def _literal(text: str) -> str:
     try:
         return str(IPv6Address(text))
     except ValueError:
-        raise ValueError(f"[{text}] is no IPv6 address.") from None
+        raise ValueError(f"[{text}] is not a valid IPv6 address.") from None
 
 
 def _name(host: str) -> str:
-    # 127.1, 2130706433 and 0x7f000001 are ways to write 127.0.0.1 that hide it from people.
+    # 127.1, 2130706433 and 0x7f000001 are hidden ways to write 127.0.0.1.
     if re.fullmatch(r"[0-9]+|0x[0-9a-f]*", host.rpartition(".")[2]):
         try:
             return str(IPv4Address(host))
@@ -110,14 +112,14 @@ def _name(host: str) -> str:
 
 
 def url_problem(url: str, *, permitted: Iterable[str]) -> str | None:
-    """Say why a URL cannot be called, as far as it is known without looking its name up."""
+    """Say why a URL cannot be called, as far as that is known without looking up its name."""
     try:
         target = read_url(url)
     except ValueError as exc:
         return str(exc)
-    # Only of what an author wrote: an argument of a call may be called key.
+    # Only for what an author wrote: a tool argument may be named key.
     if _SECRETIVE.search(target.path):
-        return "An address is shown to everybody; write keys into a header: {env: NAME}."
+        return "Everyone can see the address. Put keys in a header instead: {env: NAME}."
     if target.host == "localhost" or target.host.endswith(".localhost"):
         return why_refused("127.0.0.1", target, permitted=permitted)
     try:
@@ -138,10 +140,10 @@ def why_refused(address: str, target: Target, *, permitted: Iterable[str]) -> st
     has_to_be_itself = not _METADATA.isdisjoint(meant)
     if is_named(target, permitted) and (is_itself or not has_to_be_itself):
         return None
-    what = target.host if is_itself else f"{target.host} is {address}, which"
+    what = target.host if is_itself else f"{target.host} leads to {address}, which"
     name = address if has_to_be_itself else target.authority
     return (
-        f"{what} {kind}: it may be called only if the operator names {name} in EVALS_PRIVATE_HOSTS."
+        f"{what} {kind}. It can be called only if the operator lists {name} in EVALS_PRIVATE_HOSTS."
     )
 
 
@@ -149,11 +151,11 @@ def is_named(target: Target, names: Iterable[str]) -> bool:
     """Whether a target is among these, each of them `host` or `host:port`."""
     host = f"[{target.host}]" if ":" in target.host else target.host
     its_names = {target.host, host, f"{host}:{target.port}"}
-    return any(each.lower() in its_names for each in names)
+    return any(name.lower() in its_names for name in names)
 
 
 def _meant(address: IPv4Address | IPv6Address) -> Sequence[IPv4Address | IPv6Address]:
-    """Give every address that this one stands for."""
+    """Return every address that this one stands for."""
     if isinstance(address, IPv4Address):
         return [address]
     if address.ipv4_mapped:
@@ -165,22 +167,22 @@ def _meant(address: IPv4Address | IPv6Address) -> Sequence[IPv4Address | IPv6Add
 
 
 def _kind(address: IPv4Address | IPv6Address) -> str | None:
-    """Say what is special about an address; None for one of the open internet."""
+    """Say what is special about an address; None if it is on the public internet."""
     if address.is_unspecified or address.is_loopback:
-        return "is this machine itself"
+        return "is this machine"
     if address in _METADATA:
         return "holds the credentials of this machine"
     if address.is_link_local:
-        return "is of the local network alone"
+        return "is in the local network"
     if address.is_multicast:
-        return "is no single machine"
+        return "is a multicast address"
     if address.is_private:
-        return "is of a private network"
+        return "is in a private network"
     if isinstance(address, IPv4Address):
         is_open = address.is_global and address not in _ASSIGNED_BY_PROTOCOL
     else:
         is_inside = any(address in network for network in _NOT_OPEN_IPV6)
         is_open = address.is_global and address in _OPEN_IPV6 and not is_inside
     if not is_open:
-        return "is not of the open internet"
+        return "is not on the public internet"
     return None

@@ -23,8 +23,6 @@ from evals_app.engine.spec import (
     Slug,
     Spec,
     Template,
-    located,
-    taken_apart,
 )
 from evals_app.engine.tool_spec import (
     AnyTool,
@@ -34,12 +32,13 @@ from evals_app.engine.tool_spec import (
     names_of,
     written_names,
 )
+from fixtures_app.ground.spec_errors import located, taken_apart
 
 Driver = Literal["model", "http", "python", "command", "scripted"]
 Protocol = Literal["json", "openai-chat"]
 
-# What each driver reads; the rest would be written for nobody. A scripted agent's prompt and model
-# are read by judges.
+# The keys that each driver uses; others would have no effect. Judges use a scripted agent's prompt
+# and model.
 KEYS: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "system_prompt", "tools", "settings"),
     "http": ("url", "headers", "protocol", "remote_model", "system_prompt"),
@@ -59,17 +58,26 @@ _OF_OPENAI_CHAT = ("remote_model", "system_prompt")
 
 
 class AgentSettings(Spec):
-    """How the agent's model is driven."""
+    """Limits of an agent's model."""
 
     max_tool_rounds: Annotated[
         int,
-        Field(description="Rounds of tool calls in one turn; then it has failed.", ge=1, le=200),
+        Field(
+            title="Max tool-call rounds per turn",
+            description="An agent that exceeds it has failed.",
+            ge=1,
+            le=200,
+        ),
     ] = 25
-    max_output_tokens: Annotated[int, Field(description="Most tokens of one answer.", ge=1)] = 4096
+    max_output_tokens: Annotated[
+        int,
+        Field(title="Max answer length (tokens)", description="Of one call of the model.", ge=1),
+    ] = 4096
     provider_patience_s: Annotated[
         float,
         Field(
-            description="Seconds that a call may wait for its provider, retries included.",
+            title="Max wait for an overloaded provider (s)",
+            description="Of one call, including retries.",
             gt=0,
             le=3600,
         ),
@@ -77,7 +85,7 @@ class AgentSettings(Spec):
 
 
 class ScriptedUsage(Spec):
-    """Tokens that a scripted rule reports, so that limits can be tried offline."""
+    """Tokens that a scripted rule reports, to test limits offline."""
 
     input_tokens: Annotated[int, Field(description="Prompt tokens.", ge=0)]
     output_tokens: Annotated[int, Field(description="Response tokens.", ge=0)]
@@ -88,12 +96,12 @@ class ScriptedCall(Spec):
 
     tool: Annotated[Name, Field(description="One of the agent's tools.")]
     args: dict[str, Any] = Field(
-        default_factory=dict, description="May hold {{input}} and {{result.N.path}}."
+        default_factory=dict, description="May contain {{input}} and {{result.N.path}}."
     )
 
 
 class ScriptedRule(Spec):
-    """When the message matches, call these tools, then say this or fail.
+    """When the message matches, call these tools, then reply or fail.
 
     `when` is an RE2 pattern searched in the message, case-insensitively; `turn` a 1-based
     position. In `reply` and in later `args`, `{{input}}` is the message and `{{result.N.path}}`
@@ -103,7 +111,7 @@ class ScriptedRule(Spec):
     when: Annotated[
         Pattern | None,
         Field(
-            description="RE2 pattern searched in the message, in any case; left out: every message."
+            description="RE2 pattern searched in the message, ignoring case. By default, every message."
         ),
     ] = None
     turn: Annotated[int | None, Field(description="Only in this turn, counted from 1.", ge=1)] = (
@@ -113,23 +121,21 @@ class ScriptedRule(Spec):
         default_factory=list, description="Tool calls, made in this order."
     )
     reply: Annotated[
-        str | None, Field(description="What it says; may hold {{input}} and {{result.N.path}}.")
+        str | None, Field(description="The reply. It may contain {{input}} and {{result.N.path}}.")
     ] = None
-    delay_ms: Annotated[int, Field(description="How long it takes.", ge=0, le=3_600_000)] = 0
-    error: Annotated[str | None, Field(description="What it fails with, instead of a reply.")] = (
-        None
-    )
+    delay_ms: Annotated[int, Field(description="How long the reply takes.", ge=0, le=3_600_000)] = 0
+    error: Annotated[str | None, Field(description="The error instead of a reply.")] = None
     usage: Annotated[
-        ScriptedUsage | None, Field(description="Tokens it reports; left out: unknown.")
+        ScriptedUsage | None, Field(description="Tokens it reports. By default, unknown.")
     ] = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> Self:
+    def _replies_or_fails(self) -> Self:
         if self.reply is None and self.error is None:
             msg = "A rule needs a reply or an error."
             raise ValueError(msg)
         if self.reply is not None and self.error is not None:
-            msg = "A rule replies or fails, not both; leave out reply or error."
+            msg = "A rule cannot have both a reply and an error. Remove one."
             raise ValueError(msg)
         return self
 
@@ -149,45 +155,69 @@ def _command(value: list[str], info: ValidationInfo) -> list[str]:
 class AgentSpec(Spec):
     """What is tested: a driver with its settings, system prompt and tools."""
 
-    agent: Name = Field(description="Name shown to people; {{agentName}} in prompts.")
-    slug: Annotated[Slug, Field(description="How suites and commands name it.")]
-    description: Annotated[str, Field(description="For people.")] = ""
+    agent: Name = Field(
+        title="Name", description="Shown to people, and as {{agentName}} in prompts."
+    )
+    slug: Annotated[
+        Slug, Field(title="Slug", description="Its name in files, suites and commands.")
+    ]
+    description: Annotated[str, Field(title="Description", description="For people only.")] = ""
     driver: Annotated[
         Driver,
         Field(
-            description="How it is made to answer: by a model with tools, over HTTP, by a Python "
-            "callable, by a program, or by rules."
+            title="Type",
+            description="How it answers: by a model with tools, over HTTP, by a Python callable, by a"
+            " program, or by rules.",
         ),
     ] = "model"
-    model: Annotated[ModelRef | None, Field(description="provider/model")] = None
+    model: Annotated[
+        ModelRef | None,
+        Field(
+            title="Model",
+            description="provider/model, for example anthropic/claude-haiku-5-5. A name that begins"
+            " with claude-, gpt- or gemini- needs no provider.",
+        ),
+    ] = None
     system_prompt: Annotated[
         Template,
         Field(
-            description="May hold {{threadContext.channel}}, {{threadContext.params.NAME}}, {{agentName}}, {{datetime}}, {{currentTime}} and {{currentDate}}."
+            title="System prompt",
+            description="It may contain {{threadContext.channel}}, {{threadContext.params.NAME}},"
+            " {{agentName}}, {{datetime}}, {{currentTime}} and {{currentDate}}.",
         ),
     ] = ""
     url: Annotated[
-        CalledUrl | None, Field(description="For driver http: where messages are posted.")
+        CalledUrl | None,
+        Field(title="Address", description="For driver http: messages are posted to it."),
     ] = None
     headers: Headers = Field(
         default_factory=dict,
-        description="For driver http: sent along, as texts or as {env: NAME}.",
+        title="Headers",
+        description="For driver http: sent with each message, as texts or as {env: NAME}.",
     )
     protocol: Annotated[
         Protocol,
-        Field(description="For driver http: our own JSON, or that of chat completions."),
+        Field(
+            title="Protocol",
+            description="For driver http. json: our own JSON with the message, the earlier messages,"
+            " channel and parameters. openai-chat: chat completions, as many model servers have.",
+        ),
     ] = "json"
     remote_model: Annotated[
         str | None,
         Field(
-            description="For protocol openai-chat: the model that the endpoint is asked for.",
+            title="Model",
+            description="For protocol openai-chat: the model to request. By default, none.",
             min_length=1,
             max_length=200,
         ),
     ] = None
     callable: Annotated[
         Annotated[str, Field(max_length=300), AfterValidator(_callable)] | None,
-        Field(description="For driver python: module.path:name, where the operator permits it."),
+        Field(
+            title="Function",
+            description="For driver python: module.path:name, if the operator permits it.",
+        ),
     ] = None
     command: Annotated[
         Annotated[
@@ -197,39 +227,43 @@ class AgentSpec(Spec):
         ]
         | None,
         Field(
-            description="For driver command: a program that the operator permits, and its arguments."
+            title="Program and arguments",
+            description="For driver command: a program that the operator permits, and its arguments.",
         ),
     ] = None
     tools: list[AnyTool] = Field(
         default_factory=list,
-        description="What it may call: names of the world's tools, tools with canned answers, HTTP "
-        "requests, tools of MCP servers.",
+        title="Tools of fixtures",
+        description="What it may call: tools of fixtures, tools with canned answers, HTTP requests,"
+        " tools of MCP servers.",
     )
-    settings: Annotated[AgentSettings, Field(description="How its model is driven.")] = (
-        AgentSettings()
-    )
+    settings: Annotated[
+        AgentSettings, Field(title="Settings", description="Limits of its model.")
+    ] = AgentSettings()
     rules: list[ScriptedRule] = Field(
-        default_factory=list, description="For driver scripted: the first rule that matches acts."
+        default_factory=list,
+        title="Rules",
+        description="For driver scripted: the first rule that matches applies.",
     )
 
     @property
     def tool_names(self) -> list[str]:
-        """Give the names of everything that it may call."""
+        """Return the names of everything that it may call."""
         return [name for tool in self.tools for name in names_of(tool)]
 
     @property
     def abilities(self) -> Abilities:
-        """Tell which tools it has, and whether it finds knowledge outside of its world."""
+        """Return which tools it has, and whether it looks up knowledge outside its world."""
         return abilities_of(self.driver, self.tools)
 
     @property
     def world_tools(self) -> list[str]:
-        """Give the names of those tools that worlds have."""
+        """Return the names of its tools that worlds have."""
         return [tool for tool in self.tools if isinstance(tool, str)]
 
     @model_validator(mode="wrap")
     @classmethod
-    def _fits_its_driver(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:  # noqa: ANN401
+    def _fits_its_driver(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         errors = _misfits(data) if isinstance(data, dict) else []
         try:
             spec = handler(data)
@@ -243,7 +277,7 @@ class AgentSpec(Spec):
 
 
 def abilities_of(driver: str, tools: Sequence[Any]) -> Abilities:
-    """Tell what an agent can do by its driver and its tools, as specs or as they are stored."""
+    """Return what an agent can do by its driver and its tools, as specs or as stored."""
     if driver in OUTSIDE:
         return Abilities()
     names = (name for tool in tools for name in written_names(tool))
@@ -251,24 +285,24 @@ def abilities_of(driver: str, tools: Sequence[Any]) -> Abilities:
 
 
 def misplaced(written: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Give the keys that the driver does not read, each with the drivers that do."""
+    """Return the keys that the driver does not use, each with the drivers that do."""
     driver = written.get("driver", "model")
     read = set(KEYS.get(driver, ()))
     if driver == "http" and written.get("protocol") != "openai-chat":
         read -= set(_OF_OPENAI_CHAT)
     owners: dict[str, list[str]] = {}
-    for each, keys in KEYS.items():
+    for owner, keys in KEYS.items():
         for key in keys:
-            owners.setdefault(key, []).append(each)
+            owners.setdefault(key, []).append(owner)
     return {
         key: drivers
         for key, drivers in owners.items()
-        if key not in read and not _says_nothing(key, written.get(key))
+        if key not in read and not _is_default(key, written.get(key))
     }
 
 
 def _misfits(written: Mapping[str, Any]) -> list[InitErrorDetails]:
-    """Name what its driver needs and has not, and what it has and its driver does not read."""
+    """Return errors for the key that its driver needs, and for keys that it does not use."""
     driver = written.get("driver", "model")
     if not isinstance(driver, str) or driver not in KEYS:
         return []
@@ -279,13 +313,13 @@ def _misfits(written: Mapping[str, Any]) -> list[InitErrorDetails]:
         errors.append(located("needed_key", message, (needed,), written.get(needed)))
     for key, drivers in misplaced(written).items():
         chat = "http with protocol openai-chat" if key in _OF_OPENAI_CHAT else "http"
-        owners = " or ".join(chat if each == "http" else each for each in drivers)
-        message = f"{key} is for driver {owners}; this agent has driver {driver}."
+        owners = " or ".join(chat if owner == "http" else owner for owner in drivers)
+        message = f"{key} is only for driver {owners}, but this agent has driver {driver}."
         errors.append(located("foreign_key", message, (key,), written[key]))
     return errors
 
 
-def _says_nothing(key: str, value: Any) -> bool:  # noqa: ANN401 - whatever was written
+def _is_default(key: str, value: Any) -> bool:
     default = AgentSpec.model_fields[key].get_default(call_default_factory=True)
     if isinstance(default, AgentSettings) and isinstance(value, dict):
         return value.items() <= default.model_dump().items()
@@ -298,7 +332,9 @@ def _repeated_tools(tools: Sequence[AnyTool]) -> list[InitErrorDetails]:
     for n, tool in enumerate(tools):
         for name in names_of(tool):
             if (known := first.setdefault(name, n)) != n:
-                message = f"Tool {known + 1} is called {name!r} too; an agent knows tools by name."
+                message = (
+                    f"Tool {known + 1} is also called {name!r}; names of tools must be unique."
+                )
                 errors.append(located("repeated_tool", message, ("tools", n), name))
     return errors
 
@@ -307,7 +343,7 @@ def _unknown_calls(rules: Sequence[ScriptedRule], names: Sequence[str]) -> list[
     return [
         located(
             "unknown_tool",
-            f"Rule {r + 1} calls {call.tool!r}, which is not in this agent's tools.",
+            f"Rule {r + 1} calls {call.tool!r}, which is not one of this agent's tools.",
             ("rules", r, "calls", c, "tool"),
             call.tool,
         )

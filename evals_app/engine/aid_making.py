@@ -32,7 +32,7 @@ class SharedAids:
 class AidMaker:
     """Makes the aids of one execution, whose model calls all go through `calls`.
 
-    `sharing` holds the questions that begin alike. It is complete before the first is asked: all
+    `sharing` has the questions that begin alike. It is complete before the first is asked: all
     checks of a trial are begun at once, and each gets its aids before it waits for anything.
     """
 
@@ -68,7 +68,7 @@ class AidMaker:
         askers = [self._asker(model) for model in models]
         if isinstance(assertion.grader, JudgedGrader):
             asks = assertion.grader.asks() // len(models)
-            askers = [self._sharing(each, assertion, key, asks) for each in askers]
+            askers = [self._sharing(asker, assertion, key, asks) for asker in askers]
         return ModelJudge(
             askers=tuple(askers),
             judge_prompt=self._plan.suite.judge_prompt,

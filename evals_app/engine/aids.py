@@ -1,4 +1,4 @@
-"""What a grader may ask for beside the trial: a judge, the likeness of texts, code of the operator's."""
+"""What a grader may use besides the trial: a judge, the similarity of texts, the operator's code."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -13,10 +13,10 @@ ITEMS_A_CALL = 40  # of a list that a judge goes through
 
 @dataclass(frozen=True, slots=True)
 class JudgeQuestion:
-    """What a judged grader asks: do these criteria hold for what the View shows?
+    """What a judged grader asks: does what the View shows meet these criteria?
 
     `key` tells assertions of an execution apart. `votes` is how often it is asked; a jury has a
-    vote for each of its models, whatever stands here. `anchors` are the author's own words for
+    vote for each of its models instead. `anchors` are the author's own words for
     grades of the scale.
     """
 
@@ -31,7 +31,7 @@ class JudgeQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One of several answers to a question; `raw` None: no grade, `critique` says why.
+    """One of several answers to a question; `raw` None: no grade, explained in `critique`.
 
     `score` is what it comes to in 0..1.
     """
@@ -56,7 +56,7 @@ class Requirement:
     evidence: Evidence | None = None
 
     def as_item(self, number: int) -> dict[str, Any]:
-        """Give it as the review page shows what a judge ticked off."""
+        """Return it as the review page shows what a judge ticked off."""
         verdict = {True: "pass", False: "fail", None: "undecided"}[self.is_met]
         item: dict[str, Any] = {"id": number, "text": self.text, "verdict": verdict}
         if self.is_absent:
@@ -86,7 +86,7 @@ class JudgeAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ChecklistItem:
-    """One thing to tick off; `under` are the headings and remarks that it stands under."""
+    """One thing to tick off; `under` are the headings and remarks above it."""
 
     id: int
     text: str
@@ -95,9 +95,9 @@ class ChecklistItem:
 
 @dataclass(frozen=True, slots=True)
 class ChecklistQuestion:
-    """What a rubric asks: which of its items hold? The rest as in a JudgeQuestion.
+    """What a rubric asks: which of its items are met? The rest as in a JudgeQuestion.
 
-    `remarks` hold for all items.
+    `remarks` apply to all items.
     """
 
     items: tuple[ChecklistItem, ...]
@@ -140,7 +140,7 @@ class Judge(Protocol):
 
     Raises, both ways:
         JudgeError: no usable verdict (refused, off the schema twice, `cannot_grade`); its
-            `calls` attribute holds the JudgeCalls that were made.
+            `calls` attribute has the JudgeCalls that were made.
         ProviderError: the model API did not serve a call.
     """
 
@@ -179,7 +179,8 @@ class RagQuestion:
 class StepsQuestion:
     """Ask for a grade by steps (G-Eval); without `steps` some are written from the criteria.
 
-    `shown` are the fields that the judge sees. `votes` is how often it is asked where the API does not tell how sure it is.
+    `shown` are the fields that the judge sees. `votes` is how often it is asked if the
+    API does not report probabilities.
     """
 
     view: View
@@ -220,11 +221,11 @@ class Measure(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
-    """How alike two texts are, 0..1, and by what it was measured.
+class TextSimilarity:
+    """How similar two texts are, 0..1, and by which method.
 
-    `method` names it for people (`embeddings openai/text-embedding-3-small`); `is_degraded` says
-    that it stands in for embeddings. `critique` and `flags` are a judge's, where one was asked.
+    `method` names it for people (`embeddings openai/text-embedding-3-small`); `is_degraded`:
+    it replaces embeddings. `critique` and `flags` are a judge's, if one was asked.
     """
 
     score: float
@@ -236,33 +237,33 @@ class Likeness:
 
 
 class Compare(Protocol):
-    """Measures how alike two texts are; the same way throughout a run.
+    """Measures how similar two texts are, by the same method throughout a run.
 
     Raises:
         JudgeError, ProviderError: it could not be measured.
     """
 
-    async def __call__(self, text: str, other: str, *, view: View, key: str) -> Likeness: ...
+    async def __call__(self, text: str, other: str, *, view: View, key: str) -> TextSimilarity: ...
 
 
 class RunCode(Protocol):
-    """Calls a permitted callable (`module.path:name`) with JSON, and gives the JSON it returns.
+    """Calls a permitted callable (`module.path:name`) with JSON, and returns its JSON.
 
     Raises:
-        CodeError: it raised, took longer than `timeout_s`, or gave what is no JSON.
+        CodeError: it raised, took longer than `timeout_s`, or returned something that is not JSON.
     """
 
     async def __call__(
         self, reference: str, argument: Mapping[str, Any], *, timeout_s: float
-    ) -> Any: ...  # noqa: ANN401 - any JSON
+    ) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Aids:
     """What one assertion of one execution may ask for; None: there is none.
 
-    `key` tells the assertions of an execution apart. `opened_world` gives the world as it was
-    before the first turn; what it was later, the journal of the trial tells.
+    `key` tells the assertions of an execution apart. `opened_world` returns the world
+    before the first turn; later states follow from the journal of the trial.
     """
 
     judge: Judge | None = None
@@ -273,10 +274,10 @@ class Aids:
     opened_world: Callable[[], WorldState] | None = None
 
     def world_before(self, view: View) -> WorldState | None:
-        """Give the world before the turns in sight."""
+        """Return the world before the turns in sight."""
         return replayed(self.opened_world(), view.earlier_journal) if self.opened_world else None
 
     def world_after(self, view: View) -> WorldState | None:
-        """Give the world after the turns in sight."""
+        """Return the world after the turns in sight."""
         before = self.world_before(view)
         return None if before is None else replayed(before, view.world_journal)

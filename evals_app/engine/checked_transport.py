@@ -1,7 +1,7 @@
-"""The one way out to servers that people have named: to addresses that were checked, bounded replies.
+"""The only way to servers that people have entered: checked addresses, bounded replies.
 
-It is given to the SDKs of model APIs, and carries what `web` asks. Not imported before somebody is
-asked: the library takes its time.
+The SDKs of model APIs and `web` send through it. It is imported on first use, because the library
+is slow to import.
 """
 
 import ssl
@@ -20,10 +20,10 @@ CONNECT_S = 10.0  # for one address; the caller bounds the whole
 class CheckedTransport(httpx2.AsyncBaseTransport):
     """Connections to hosts whose addresses may be called, kept for the next request.
 
-    A host is looked up once, and anew when it could not be reached; what is connected to is the very
-    address that was checked. `permitted` are hosts besides those that the operator permits to
-    everybody. A `proxy` looks names up itself: of those that are known here, addresses are checked
-    all the same. Compressed replies are refused, for a few bytes can fill a memory.
+    A host is looked up once, and again if it could not be reached; connections go to the very address
+    that was checked. `permitted` are hosts in addition to those that the operator permits to
+    everyone. A `proxy` looks up names itself; addresses that are known here are still checked.
+    Compressed replies are refused: a few bytes could fill the memory.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         response = await self._send(request, _target(request.url))
         if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
             await response.aclose()
-            raise WebError("It sent a compressed reply, which we had asked it not to do.")
+            raise WebError("It sent a compressed reply although we asked for an uncompressed one.")
         most_bytes = request.extensions.get("most_bytes", self._most_bytes)
         response.stream = _Bounded(response.stream, most_bytes=most_bytes)
         return response
@@ -82,15 +82,15 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
                     self._addresses.pop(key, None)
                     raise
             else:
-                if number > 1:  # who comes next need not wait for those that do not answer
-                    others = [each for each in addresses if each != address]
+                if number > 1:  # later calls need not wait for addresses that do not answer
+                    others = [other for other in addresses if other != address]
                     self._addresses[key] = [address, *others]
                 return response
         raise httpx2.ConnectError("its name has no address", request=request)
 
     def _pool(self, target: Target) -> httpx2.AsyncHTTPTransport:
-        """Give the connections to a host: two names never share those to one address."""
-        # Bare pools: they follow nobody, keep no cookies and know no proxy of the environment.
+        """Return the connections to a host; two names never share connections to one address."""
+        # Bare pools: they follow no redirects, keep no cookies and ignore proxies of the environment.
         if target.authority not in self._pools:
             self._pools[target.authority] = httpx2.AsyncHTTPTransport(
                 verify=trust(),
@@ -124,7 +124,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A reply of which no more is read than anybody wants."""
+    """A reply that is read only up to a limit."""
 
     def __init__(
         self, stream: httpx2.SyncByteStream | httpx2.AsyncByteStream, *, most_bytes: int
@@ -152,7 +152,7 @@ def _target(url: httpx2.URL) -> Target:
 
 
 def _to_address(request: httpx2.Request, target: Target, address: str) -> httpx2.Request:
-    """Give the request as it is sent to an address: the host is still that of the name."""
+    """Return the request as it is sent to an address; the Host header keeps the name."""
     timeout = {**request.extensions.get("timeout", {}), "connect": CONNECT_S}
     return httpx2.Request(
         request.method,
@@ -165,5 +165,5 @@ def _to_address(request: httpx2.Request, target: Target, address: str) -> httpx2
 
 @cache
 def trust() -> ssl.SSLContext:
-    """Read whom to trust, once: it takes 50 ms, in which the event loop stands still."""
+    """Load the trusted certificates once: it blocks the event loop for 50 ms."""
     return httpx2.create_ssl_context()

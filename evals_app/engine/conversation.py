@@ -1,4 +1,4 @@
-"""Hold one conversation: the turns of a case, one after the other, with one agent."""
+"""Run one conversation: the turns of a case, one after the other, with one agent."""
 
 import asyncio
 import secrets
@@ -23,7 +23,6 @@ from evals_app.engine.files import FileSpec, ReadFile, media_type, no_file
 from evals_app.engine.folding import folded
 from evals_app.engine.journal import WorldState
 from evals_app.engine.llm.call import Complete, FileContent
-from evals_app.engine.quoting import shortened
 from evals_app.engine.suite import CaseSpec
 from evals_app.engine.template import plain, resolve
 from evals_app.engine.trial import (
@@ -36,17 +35,18 @@ from evals_app.engine.trial import (
     TurnRecord,
     World,
 )
+from fixtures_app.ground.quoting import shortened
 
 # After that many agent errors in a row the rest of the conversation would mean nothing.
 ERRORS_IN_A_ROW = 2
-MAX_TOOL_CHARS = 200  # of what is kept of a tool's description
+MAX_TOOL_CHARS = 200  # kept of a tool's description
 
 
 class Conversation:
-    """One trial of one case; `trial()` tells at any moment what has happened so far.
+    """One trial of one case; `trial()` returns what has happened so far, at any moment.
 
-    `started_at` is given where it was broken off by us and is held again: prompts stay the same.
-    `spend` is told what agents outside say that a turn has cost them.
+    `started_at` is given if we interrupted it and run it again: prompts stay the same.
+    `spend` is called with what an external agent reports that a turn has cost.
     """
 
     def __init__(
@@ -86,16 +86,18 @@ class Conversation:
             channel=case.channel,
             params=case.context_params,
         )
-        self._tools = [variables.tool(each) for each in agent.tools]
+        self._tools = [variables.tool(tool) for tool in agent.tools]
         self._warnings = prompt.warnings("The prompt") + variables.warnings("A tool")
         self._session_id = secrets.token_hex(16)
-        self._history = tuple(Message(each.role, plain(each.content)) for each in case.history)
+        self._history = tuple(
+            Message(message.role, plain(message.content)) for message in case.history
+        )
         self._known_tools: tuple[KnownTool, ...] = ()
         self._turns: list[TurnRecord] = []
         self._failure: Failure | None = None
 
-    async def hold(self) -> Trial:
-        """Hold all turns, or as many as make sense.
+    async def run(self) -> Trial:
+        """Run all turns, or as many as make sense.
 
         Raises:
             ConfigurationError: the agent cannot work as written.
@@ -122,40 +124,40 @@ class Conversation:
         )
         try:
             async with opened as session:
-                await self._hold_turns(session)
+                await self._run_turns(session)
         except ToolError as exc:
             self._failure = Failure(Cause.TOOL, str(exc))
         return self.trial()
 
-    async def _hold_turns(self, session: Session) -> None:
+    async def _run_turns(self, session: Session) -> None:
         for index, turn in enumerate(self._case.turns, 1):
-            files = [await self._content(each) for each in turn.files]
+            files = [await self._content(file) for file in turn.files]
             exchange = Exchange(
                 index, plain(turn.user), self._case.turn_timeout_s, files=tuple(files)
             )
-            await self._hold_turn(session, exchange, expected=turn.expected)
+            await self._run_turn(session, exchange, expected=turn.expected)
             if self._failure or self._has_given_up():
                 break
 
     async def _content(self, file: FileSpec) -> FileContent:
         if file.sha256 is None:
-            message = f"The content of the file {file.path} was never read."
+            message = f"The file {file.path} was never read."
             raise ConfigurationError(message)
         return FileContent(file.name, media_type(file.path), await self._read_file(file.sha256))
 
-    async def _hold_turn(
+    async def _run_turn(
         self, session: Session, exchange: Exchange, *, expected: str | None
     ) -> None:
-        error: str | None = "The turn was broken off."  # unless it comes to an end of its own
+        error: str | None = "The turn was interrupted."  # unless it ends by itself
         try:
             async with asyncio.timeout(exchange.timeout_s) as timer:
                 with exchange.timed(timer):
                     await session.respond(exchange)
-            error = None if folded(exchange.reply) else "The agent said nothing."
+            error = None if folded(exchange.reply) else "The agent's reply is empty."
         except AgentError as exc:
             error = str(exc)
         except TimeoutError:
-            if not timer.expired():  # somebody else's limit
+            if not timer.expired():  # another limit
                 raise
             pending = f": {exchange.pending}" if exchange.pending else ""
             error = f"The agent did not answer within {exchange.timeout_s:g} s{pending}."
@@ -163,7 +165,7 @@ class Conversation:
             error = str(exc)
             if isinstance(exc, TimedOutError):
                 error += (
-                    " If its model needs longer, raise the case's time for a turn (turn_timeout_s)."
+                    " If its model needs longer, raise the case's reply timeout (turn_timeout_s)."
                 )
             exchange.attempts.extend(exc.attempts)
             self._failure = Failure(Cause.PROVIDER, error)
@@ -175,16 +177,16 @@ class Conversation:
 
     @property
     def doing(self) -> str:
-        """Say in words where it stands."""
+        """Say in words how far it is."""
         turn = min(len(self._turns) + 1, len(self._case.turns))
         return f"turn {turn} of {len(self._case.turns)}"
 
     def opened_world(self) -> WorldState:
-        """Give the world as it was before the first turn."""
+        """Return the world as it was before the first turn."""
         return self._world.opened()
 
     def trial(self) -> Trial:
-        """Give what has happened so far."""
+        """Return what has happened so far."""
         return Trial(
             case=self._case.name,
             number=self._number,
@@ -209,8 +211,8 @@ class Conversation:
 
     def _note_tools(self, tools: Iterable[Tool]) -> None:
         self._known_tools = tuple(
-            KnownTool(each.name, shortened(" ".join(each.description.split()), MAX_TOOL_CHARS))
-            for each in tools
+            KnownTool(tool.name, shortened(" ".join(tool.description.split()), MAX_TOOL_CHARS))
+            for tool in tools
         )
 
     def _has_given_up(self) -> bool:

@@ -21,10 +21,10 @@ ZERO = Decimal(0)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SHIFTING = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
-# How a decimal is separated. In auto 1,234 is a thousand and more, and 1.234 a little over one.
+# The decimal separator. In auto, 1,234 is over a thousand, and 1.234 slightly over one.
 DecimalSign = Literal["auto", "point", "comma"]
 
-# Signs that only ever stand between groups of three digits: 1 234, 1'234.
+# Characters that only ever separate groups of three digits: 1 234, 1'234.
 GAPS = " _'\u2019\u00a0\u2007\u2009\u202f"
 _GROUPED_BY_GAPS = re.compile(
     rf"[1-9][0-9]{{0,2}}(?:([{GAPS}])[0-9]{{3}})(?:\1[0-9]{{3}})*(?:[.,][0-9]+)?"
@@ -55,7 +55,7 @@ class Digits:
 
 
 def is_code(text: str) -> bool:
-    """Say whether digits begin like those of a code, which nobody counts with: 007, 01234."""
+    """Return whether digits begin like those of a code rather than a number: 007, 01234."""
     return _CODE.match(text.strip()) is not None
 
 
@@ -82,11 +82,11 @@ def read_digits(text: str, *, decimal: DecimalSign) -> Digits | None:
 
 def _ungrouped(text: str) -> Digits:
     """Leave the separators of thousands out; the last sign is the decimal one if it is another."""
-    signs = [each for each in text if not each.isdecimal()]
+    signs = [character for character in text if not character.isdecimal()]
     whole, decimals = text, ""
     if signs[-1] in ".," and signs.count(signs[-1]) == 1 and len(signs) > 1:
         whole, _, decimals = text.rpartition(signs[-1])
-    plain = "".join(each for each in whole if each.isdecimal())
+    plain = "".join(part for part in whole if part.isdecimal())
     return Digits(f"{plain}.{decimals}" if decimals else plain, is_grouped=True)
 
 
@@ -114,7 +114,7 @@ def read_amount(
 ) -> tuple[Decimal, bool] | None:
     """Read a text that is a number, perhaps with separators, and nothing else; say if it is certain.
 
-    Without `thousands` only a decimal separator may stand in it. A code such as 007 is no number.
+    Without `thousands`, it may only have a decimal separator. A code such as 007 is not a number.
     """
     text = text.strip().replace("\u2212", "-")
     sign = text[:1] if text[:1] in {"+", "-"} else ""
@@ -164,7 +164,7 @@ def is_within(
     tolerance = max(absolute, context.multiply(relative, expected.copy_abs()))
     if difference != tolerance:
         return difference < tolerance
-    exact = context.copy()  # what was cut is told by a flag, and others use these contexts too
+    exact = context.copy()  # a flag reports what was cut, and others use these contexts too
     exact.clear_flags()
     exact.subtract(actual, expected)
     return not exact.flags[Inexact]
@@ -172,7 +172,7 @@ def is_within(
 
 @lru_cache(maxsize=64)
 def _context(bits: int) -> Context:
-    """Give a context for numbers of fewer than 2**bits digits."""
+    """Return a context for numbers of fewer than 2**bits digits."""
     precision = min(MAX_PREC, 2**bits)
     return Context(prec=precision, Emax=MAX_EMAX, Emin=MIN_EMIN, rounding=ROUND_DOWN, traps=[])
 

@@ -1,4 +1,4 @@
-"""What a run's caller and `execute` tell each other: the plan, jobs, outcomes, reports and orders."""
+"""What a run's caller and `execute` exchange: the plan, jobs, outcomes, reports and orders."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from evals_app.engine.trial import (
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A conversation that was broken off by us: when it began, and the calls it has paid for."""
+    """A conversation that we interrupted: when it began, and the calls it has paid for."""
 
     started_at: str
     calls: Sequence[PaidCall]
@@ -48,7 +48,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a job. `decision` None: it was cancelled, and `trial` is what had been said."""
+    """The result of a job. `decision` None: it was cancelled, and `trial` is the transcript so far."""
 
     job: Job
     trial: Trial
@@ -58,7 +58,7 @@ class Outcome:
 
     @property
     def judge_calls(self) -> tuple[JudgeCall, ...]:
-        return tuple(call for each in self.graded for call in each.grade.calls)
+        return tuple(call for graded in self.graded for call in graded.grade.calls)
 
     @property
     def judge_usage(self) -> Usage:
@@ -75,18 +75,18 @@ class Outcome:
 
 
 class Signal(IntEnum):
-    """What the caller wants, ever more urgent; it is never taken back."""
+    """What the caller wants, in order of urgency; it is never taken back."""
 
     GO = 0
-    FINISH = 1  # claim nothing more, finish what is being held
-    CANCEL = 2  # stop conversations, keep what was said
-    RELEASE = 3  # stop conversations, hand them back to be held again
-    LOST = 4  # somebody else owns the work: write nothing
+    FINISH = 1  # claim nothing more, finish what is running
+    CANCEL = 2  # stop conversations, keep their transcripts
+    RELEASE = 3  # stop conversations, hand them back to be run again
+    LOST = 4  # another worker owns the work: write nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything that the executions of a run share; each brings its case with it.
+    """Everything that the executions of a run share; each job brings its own case.
 
     `judge` is the model that judges unless an assertion names its own; `scripted` are the agents
     that `scripted/<slug>` judges follow. `open_world` is given a case's frozen clock. `steps` are
@@ -108,7 +108,7 @@ class Plan:
     inventory: Inventory = NOTHING_KNOWN
 
     def similarity_of(self, assertion: AssertionSpec) -> SimilaritySpec | None:
-        """Give the way in which this assertion compares texts, if it does."""
+        """Return how this assertion compares texts, if it does."""
         grader = assertion.grader
         if not isinstance(grader, SemanticSimilarity):
             return None
@@ -117,25 +117,21 @@ class Plan:
         return self.similarity
 
     def judges_of(self, assertion: AssertionSpec) -> Sequence[ModelSpec]:
-        """Give the models that judge this assertion: a jury, one, or none."""
-        if jury := assertion.grader.jurors():
-            return jury
-        own = self.agent.model if assertion.model == "agent" else assertion.model
-        judge = own if assertion.model is not None else self.judge
-        return [] if judge is None else [judge]
+        """Return the models that judge this check: a jury, one, or none."""
+        return assertion.judges(agent=self.agent.model, judge=self.judge)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How a drainer stands: what each of its executions is doing, and each provider it calls."""
+    """The state of a drainer: what each of its executions is doing, and each provider it calls."""
 
-    held: Mapping[int, str]
+    doing: Mapping[int, str]
     providers: Mapping[str, Standing]
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What the caller wants: besides the signal, what all processes share of the providers."""
+    """What the caller wants: the signal, and what all processes share of the providers."""
 
     signal: Signal = Signal.GO
     places: Mapping[str, int] = field(default_factory=dict)
@@ -146,40 +142,40 @@ class Desk(Protocol):
     """Where jobs come from and outcomes go: the caller's side, one short transaction a call."""
 
     async def claim(self, count: int, *, free: int, in_hand: int) -> Sequence[Job] | None:
-        """Give up to `count` jobs, none when there are no more.
+        """Return up to `count` jobs, none when there are no more.
 
-        `free` slots have nothing to do, `in_hand` jobs are given and not recorded. None: ask again
-        when a slot is free, or, if one was, when nothing is in hand.
+        `free` slots have nothing to do, `in_hand` jobs are claimed and not recorded. None: ask
+        again when a slot is free, or, if one was, when nothing is in hand.
         """
 
     async def begin(self, ids: Sequence[int]) -> set[int]:
-        """Hear of conversations that are about to begin, and say which may."""
+        """Return which of the conversations that are about to begin may do so."""
 
     async def record(self, outcomes: Sequence[Outcome]) -> bool:
-        """Keep outcomes; say whether the work is still ours."""
+        """Keep outcomes; return whether the work is still ours."""
 
     async def pulse(self, report: Report) -> Orders:
-        """Say what is wanted; asked at the start, and every pulse."""
+        """Return what is wanted; called at the start, and at every pulse."""
 
     async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
-        """Take down the account and say which amounts are reserved beside it."""
+        """Note the account, and return which of the amounts are reserved in addition to it."""
 
     async def book(self, provider: str, count: int) -> float:
-        """Book moments for so many calls; give the seconds until the first."""
+        """Book moments for so many calls; return the seconds until the first."""
 
     async def keep_steps(
         self, recipe: Recipe, proposal: Sequence[str] | None
     ) -> Sequence[str] | None:
-        """Keep evaluation steps, of several proposals the first; give those that are kept.
+        """Keep evaluation steps, of several proposals the first; return those that are kept.
 
-        None: nobody has proposed any yet.
+        None: none have been proposed yet.
         """
 
     async def keep(self, begun: Mapping[int, Begun]) -> None:
         """Keep what conversations that are handed back have paid for, by job."""
 
     async def read_file(self, sha256: str) -> bytes:
-        """Give the content of a file that cases show.
+        """Return the content of a file that cases show.
 
         Raises:
             ConfigurationError: it is not there.

@@ -1,4 +1,4 @@
-"""The text of a document, for models that read no such files: bounded, and never trusted."""
+"""The text of a document, for models that cannot read such files: bounded, and never trusted."""
 
 import html
 import io
@@ -23,11 +23,11 @@ _ZIPPED = {
 
 
 class DocumentError(Exception):
-    """A document that cannot be read; the message says why."""
+    """A document that cannot be read; the message explains why."""
 
 
 def text_of(media_type: str, content: bytes) -> str:
-    """Give the text of a document; a longer one is cut, and says so.
+    """Return the text of a document; a longer one is cut and marked.
 
     Raises:
         DocumentError: it is not what it should be.
@@ -37,7 +37,7 @@ def text_of(media_type: str, content: bytes) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        msg = f"it is no text in UTF-8 (byte {error.start + 1:,})."
+        msg = f"it is not valid UTF-8 text (byte {error.start + 1:,})."
         raise DocumentError(msg) from None
     return _cut(_lines(_seen(text)) if media_type == "text/html" else [text])
 
@@ -47,7 +47,7 @@ def _cut(pieces: Iterable[str]) -> str:
     kept, size = [], 0
     for piece in pieces:
         if size + len(piece) > MAX_CHARS:
-            kept.append(f"{piece[: MAX_CHARS - size]}\n[more is left out]")
+            kept.append(f"{piece[: MAX_CHARS - size]}\n[the rest is left out]")
             break
         kept.append(piece)
         size += len(piece)
@@ -59,7 +59,7 @@ def _lines(lines: Iterable[str]) -> Iterator[str]:
         yield f"\n{line}" if n else line
 
 
-# Whatever begins here also ends, with the text if need be: no place is looked at twice.
+# Whatever begins here also ends, at the end of the text if need be: no place is read twice.
 _MARKUP = re.compile(
     r"""<!--.*?(?:-->|\Z)
     | <(script|style)(?=[\s/>]).*?(?:</\1(?=[\s/>])[^>]*+(?:>|\Z)|\Z)
@@ -69,7 +69,7 @@ _MARKUP = re.compile(
 
 
 def _seen(page: str) -> Iterator[str]:
-    """Give what a reader of a page would see."""
+    """Yield the visible text of a page."""
     end = 0
     for markup in _MARKUP.finditer(page):
         if words := _words(page[end : markup.start()]):
@@ -83,7 +83,8 @@ def _words(text: str) -> str:
     return " ".join(html.unescape(text).split())
 
 
-# Office documents: archives of XML.
+# Office documents: archives of XML. Sheets are read here too: openpyxl takes twice as long, and
+# limits neither bytes nor elements, so all parts would have to be counted here first.
 
 
 def _unzipped(kind: str, content: bytes) -> str:
@@ -98,7 +99,7 @@ def _unzipped(kind: str, content: bytes) -> str:
         raise DocumentError(msg) from error
     except Exception as error:
         # Archives and encodings break in more ways than their readers name.
-        msg = f"it is no {kind} document."
+        msg = f"it is not a valid {kind} document."
         raise DocumentError(msg) from error
 
 
@@ -129,7 +130,7 @@ class _Parts:
         return [found[number] for number in sorted(found)]
 
     def events(self, name: str) -> Iterator[_Event]:
-        """Read a part piece by piece: whoever has enough stops."""
+        """Read a part piece by piece, so that a caller can stop."""
         events: list[_Event] = []
         parser = self._parser(name, events)
         for chunk in self._chunks(name):
@@ -142,10 +143,10 @@ class _Parts:
     def _chunks(self, name: str) -> Iterator[bytes]:
         info = self.archive.getinfo(name)
         if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-            msg = f"its part {name} is packed in a way that no office program uses."
+            msg = f"its part {name} is compressed in a way that no office program uses."
             raise DocumentError(msg)
         with self.archive.open(info) as part:
-            # What an archive says of the size of its parts may be a lie.
+            # The sizes that an archive states for its parts may be wrong.
             while chunk := part.read(_CHUNK):
                 self._left -= len(chunk)
                 if self._left < 0:
@@ -189,7 +190,7 @@ def _slides(parts: _Parts) -> Iterator[str]:
 
 
 def _runs(events: Iterable[_Event]) -> Iterator[str]:
-    """Give each text once, in order; one paragraph may stand within another."""
+    """Return each text once, in order; one paragraph may be inside another."""
     is_text = is_broken = has_begun = False
     for event in events:
         if event.name == "t":
@@ -202,7 +203,7 @@ def _runs(events: Iterable[_Event]) -> Iterator[str]:
 
 
 def _cells(parts: _Parts) -> Iterator[str]:
-    """Give each row of each sheet, its cells apart by tabs."""
+    """Return each row of each sheet, its cells apart by tabs."""
     shared: list[str] = []
     if "xl/sharedStrings.xml" in parts.archive.namelist():
         shared = list(_strings(parts.events("xl/sharedStrings.xml")))

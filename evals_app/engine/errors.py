@@ -1,20 +1,20 @@
-"""What can go wrong while a conversation is held, and what it means for the verdict.
+"""What can go wrong while a conversation runs, and what it means for the verdict.
 
 EngineError
-├── AgentError                  the agent crashed, timed out or said nothing: failed, cause `agent`
+├── AgentError                  the agent crashed, timed out or sent an empty reply: failed, cause `agent`
 ├── JudgeError                  the judge could not grade: ungraded, cause `judge`
-├── CodeError                   code of the operator's failed: a grade in error, or an AgentError
+├── CodeError                   the operator's code failed: a grade in error, or an AgentError
 ├── ToolError                   a server of tools cannot be reached: errored, cause `tool`
-├── WebError                    a server that somebody named: an AgentError, or a tool's error
+├── WebError                    a server that an author named: an AgentError, or a tool's error
 ├── ConfigurationError          the run cannot work as written: refused before it starts
 └── ProviderError               a model API: errored, cause `provider`
     ├── RateLimitedError        429: retried
     ├── UnavailableError        lost connection, broken stream, 408, 409, 5xx: retried
     ├── TimedOutError           no answer in time: retried
     ├── QuotaExhaustedError     paid quota used up: not retried
-    ├── AuthFailedError         no key, a wrong key: not retried
+    ├── AuthFailedError         missing or wrong key: not retried
     └── BadRequestError         the API refuses the request or its reply cannot be read: not retried
-        └── ReplyTooLongError   the model said more than is read: an AgentError of the agent under test
+        └── ReplyTooLongError   the reply is too long to be read: for the agent under test, an AgentError
 """
 
 from typing import Any
@@ -28,17 +28,16 @@ class AgentError(EngineError):
     """The agent under test did not answer; the message is shown to people."""
 
 
-# What a judged check says where nobody can judge.
+# The reason of a judged check without a judge.
 NO_JUDGE = (
-    "There is no model to judge with. Name one as the suite's judge model, or for the site in "
-    "EVALS_JUDGE_MODEL."
+    "There is no judge model. Choose one in the suite, or set EVALS_JUDGE_MODEL for the site."
 )
 
 
 class JudgeError(EngineError):
     """A judge gave no usable verdict; the message is shown to people.
 
-    `calls` are the JudgeCalls that were made all the same: they were paid for, and they explain.
+    `calls` are the JudgeCalls that were made: they were paid for, and they explain the error.
     `details` is JSON for the review page.
     """
 
@@ -49,11 +48,11 @@ class JudgeError(EngineError):
 
 
 class CodeError(EngineError):
-    """Code of the operator's failed, or took too long; the message is shown to people."""
+    """The operator's code failed or took too long; the message is shown to people."""
 
 
 class ToolError(EngineError):
-    """The tools that an agent was given are not there; the message is shown to people."""
+    """The agent's tools are not available; the message is shown to people."""
 
 
 class ConfigurationError(EngineError):
@@ -61,14 +60,14 @@ class ConfigurationError(EngineError):
 
 
 class WebError(EngineError):
-    """A server did not answer as it should; the message is for people, and holds no secret."""
+    """A server did not answer as it should; the message is shown to people and contains no secret."""
 
 
 class ProviderError(EngineError):
     """A model API did not serve a call.
 
-    `retry_after_s` is what the API asked for in seconds, None where it said nothing. `calls` are
-    the JudgeCalls that were made before, where a judge was asked.
+    `retry_after_s` is what the API asked for in seconds, None if it gave none. `calls` are
+    the JudgeCalls that were made before, if a judge was asked.
     """
 
     retryable = False
@@ -114,4 +113,4 @@ class BadRequestError(ProviderError):
 
 
 class ReplyTooLongError(BadRequestError):
-    """The model said more than anybody reads; whose fault that is depends on who asked."""
+    """The reply is longer than we read; whose fault that is depends on who asked."""

@@ -1,4 +1,4 @@
-"""What an agent did in its world, as what it is to do from now on."""
+"""Turn what an agent changed in its world into a check that expects the same changes."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -17,15 +17,15 @@ from evals_app.engine.trial import Trial, View
 PRESENT, GONE = {"present": True}, {"present": False}
 
 _MATCHER: TypeAdapter[Any] = TypeAdapter(Matcher)
-_MOST_ALIKE = 100  # that one line asks for
+_MOST_ALIKE = 100  # that one line expects
 
-# What there is to write of a change: a name, what always belongs to it, and its fields.
+# How a change is written: a name, what always belongs to it, and its fields.
 _Described = tuple[str, dict[str, Any], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A field of a change; `is_time` says that another conversation would have another value."""
+    """A field of a change; `is_time` means that the value differs in every conversation."""
 
     key: str
     name: str
@@ -38,7 +38,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """A change of the world, in parts that may be asked for or left open."""
+    """A change of the world, in parts that may be expected or left open."""
 
     key: str
     kind: Kind
@@ -47,51 +47,51 @@ class Happening:
     parts: tuple[Part, ...] = ()
 
     def line(self, kept: Collection[str], *, nothing_else: bool) -> dict[str, Any]:
-        """Write what a check asks for; `kept` are the keys of the parts that are to stay so."""
-        data = {each.name: each.matcher for each in self.parts if each.key in kept}
+        """Write what a check expects; `kept` are the keys of the parts to expect."""
+        data = {part.name: part.matcher for part in self.parts if part.key in kept}
         if nothing_else and self.kind == "updated":
-            # A field that is left open must be named all the same, or it must not change.
-            data = {each.name: _loose(each.matcher) for each in self.parts} | data
+            # A field that is left open must still be named; otherwise it must not change.
+            data = {part.name: _loose(part.matcher) for part in self.parts} | data
         return self.fixed | ({"data": data} if data else {})
 
 
 def happenings(trial: Trial) -> tuple[Happening, ...]:
-    """Give what changed over a whole conversation.
+    """Return what changed over a whole conversation.
 
-    The ids that the agent's creations got are left out, and relations that went with an entity.
+    Ids of what the agent created are left out, and relations that were deleted with an entity.
     """
     changes = changes_of(View(trial).world_journal)
     deleted = {change.row["id"] for change in changes["deleted"]}
-    found: list[Happening] = []
+    all_changes: list[Happening] = []
     for kind, describe in _DESCRIBED.items():
         for number, change in enumerate(changes[kind], 1):
             if kind == "unlinked" and deleted & {change.row["from"], change.row["to"]}:
                 continue
             what, fixed, fields = describe(change)
             key = f"{kind}-{number}"
-            parts = (_part(f"{key}-{n}", *each) for n, each in enumerate(fields.items(), 1))
-            found.append(Happening(key, kind, what, fixed, tuple(parts)))
-    return tuple(found)
+            parts = (_part(f"{key}-{n}", *field) for n, field in enumerate(fields.items(), 1))
+            all_changes.append(Happening(key, kind, what, fixed, tuple(parts)))
+    return tuple(all_changes)
 
 
 def expectation(
     what_happened: Sequence[Happening], *, kept: Collection[str], nothing_else: bool
 ) -> dict[str, Any]:
-    """Give the options of `world_changes` that ask for what is kept, changes and parts by key."""
+    """Return the options of `world_changes` that expect what is kept, changes and parts by key."""
     options: dict[str, Any] = {}
-    for each in what_happened:
-        if each.key in kept:
-            line = each.line(kept, nothing_else=nothing_else)
-            _add(options.setdefault(each.kind, []), line, is_countable=each.kind == "created")
+    for change in what_happened:
+        if change.key in kept:
+            line = change.line(kept, nothing_else=nothing_else)
+            _add(options.setdefault(change.kind, []), line, is_countable=change.kind == "created")
     return options | ({"nothing_else": True} if nothing_else else {})
 
 
 def _add(lines: list[dict[str, Any]], line: dict[str, Any], *, is_countable: bool) -> None:
-    """Write a line, or count one up that says the same."""
-    for each in lines if is_countable else ():
-        count = each.get("count", 1)
-        if count < _MOST_ALIKE and equal(each | {"count": 1}, line | {"count": 1}):
-            each["count"] = count + 1
+    """Add a line, or increase the count of an equal one."""
+    for known in lines if is_countable else ():
+        count = known.get("count", 1)
+        if count < _MOST_ALIKE and equal(known | {"count": 1}, line | {"count": 1}):
+            known["count"] = count + 1
             return
     lines.append(line)
 
@@ -106,7 +106,7 @@ def _updated(change: Change) -> _Described:
     row = change.row
     fields = {name: new for name, (_, new) in change.fields.items()}
     if not all(_leads_to(row["data"], name, new) for name, new in fields.items()):
-        # Keys with dots in them: asked for as a whole, such an update may be of any kind.
+        # Keys with dots in them: any update of the entity is accepted.
         return row["id"], {"id": row["id"]}, {}
     status = {} if change.status is None else {"status": change.status[1]}
     return row["id"], {"id": row["id"]} | status, fields
@@ -129,23 +129,23 @@ _DESCRIBED: dict[Kind, Callable[[Change], _Described]] = {
 }
 
 
-def _leads_to(data: Any, path: str, value: Any) -> bool:  # noqa: ANN401 - JSON
-    found = value_at(data, path)
-    return found is ABSENT if value is ABSENT else found is not ABSENT and equal(found, value)
+def _leads_to(data: Any, path: str, value: Any) -> bool:
+    actual = value_at(data, path)
+    return actual is ABSENT if value is ABSENT else actual is not ABSENT and equal(actual, value)
 
 
-def _part(key: str, name: str, value: Any) -> Part:  # noqa: ANN401 - JSON
+def _part(key: str, name: str, value: Any) -> Part:
     if value is ABSENT:
         return Part(key, name, GONE)
     is_time = name in TIMES_OF_RECORDS or (isinstance(value, str) and _is_moment(value))
     return Part(key, name, value if _can_be_written(value) else PRESENT, is_time)
 
 
-def _loose(matcher: Any) -> dict[str, bool]:  # noqa: ANN401 - any JSON
+def _loose(matcher: Any) -> dict[str, bool]:
     return GONE if matcher == GONE else PRESENT
 
 
-def _can_be_written(value: Any) -> bool:  # noqa: ANN401 - JSON
+def _can_be_written(value: Any) -> bool:
     """Whether a value, written as a matcher, means itself."""
     if isinstance(value, dict) and not value.keys().isdisjoint(MATCHER_KEYS):
         return False

@@ -1,9 +1,8 @@
 """Files that a user shows to the agent along with a message: their names, kinds and content.
 
-A turn names them; the content stands apart and is known by its SHA-256.
+A turn names them; the content is stored separately, by its SHA-256.
 """
 
-import difflib
 import hashlib
 from collections.abc import Awaitable, Callable
 from pathlib import PurePosixPath
@@ -14,12 +13,13 @@ from pydantic import AfterValidator, Field, model_serializer, model_validator
 from evals_app.engine.documents import DocumentError, text_of
 from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.spec import Spec
+from fixtures_app.ground.words import near
 
 MAX_FILES = 10  # of one turn
 MAX_FILE_BYTES = 10_000_000
 MAX_TURN_BYTES = 30_000_000
 
-# By the end of the name; what is no picture and no PDF is read as text.
+# By the end of the name; whatever is neither an image nor a PDF is read as text.
 MEDIA_TYPES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -50,50 +50,53 @@ _SIGNATURES = {
     "application/pdf": (b"%PDF-",),
 }
 
-# Gives the content of a file by its SHA-256.
+# Returns the content of a file by its SHA-256.
 ReadFile = Callable[[str], Awaitable[bytes]]
 
 
 async def no_file(sha256: str) -> bytes:
-    """Have no file at all.
+    """Read from an empty store.
 
     Raises:
         ConfigurationError: always.
     """
-    message = f"There is no stored file {sha256[:12]}."
+    message = f"No file with the hash {sha256[:12]} is stored."
     raise ConfigurationError(message)
 
 
 def media_type(name: str) -> str:
-    """Tell by its name what a file is.
+    """Return the media type of a file, by its name.
 
     Raises:
-        ValueError: it is of no known kind; the message names the nearest.
+        ValueError: the kind is unknown; the message names the nearest.
     """
     ending = PurePosixPath(name).suffix.lower()
     if ending in MEDIA_TYPES:
         return MEDIA_TYPES[ending]
-    near = difflib.get_close_matches(ending, MEDIA_TYPES, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    hint = near(ending, MEDIA_TYPES)
     msg = f"Files of this kind cannot be shown to an agent.{hint} Known: {', '.join(MEDIA_TYPES)}."
     raise ValueError(msg)
 
 
 def is_shown_as_it_is(kind: str) -> bool:
-    """Whether models get the file itself; of all others they get the text."""
+    """Whether models get the file itself; of other files they get the text."""
     return kind.startswith(_SHOWN_AS_IT_IS)
 
 
 def content_problem(name: str, content: bytes) -> str | None:
-    """Say why a content cannot be what its name says."""
+    """Say why the content does not match the name, or cannot be stored."""
     if len(content) > MAX_FILE_BYTES:
-        return f"{name} has {len(content):,} bytes; a file may have {MAX_FILE_BYTES:,}."
+        return f"{name} has {len(content):,} bytes; the limit is {MAX_FILE_BYTES:,}."
     if not content:
         return f"{name} is empty."
     kind = media_type(name)
     if is_shown_as_it_is(kind):
         begins = _SIGNATURES[kind]
-        return None if content.startswith(begins) else f"{name} does not hold what its name says."
+        return (
+            None
+            if content.startswith(begins)
+            else f"The content of {name} does not match its file extension."
+        )
     try:
         text_of(kind, content)
     except DocumentError as error:
@@ -102,7 +105,7 @@ def content_problem(name: str, content: bytes) -> str | None:
 
 
 def sha256_of(content: bytes) -> str:
-    """Name a content."""
+    """Return the name under which a content is stored."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -110,7 +113,7 @@ def _path(value: str) -> str:
     path = PurePosixPath(value)
     is_inside = not path.is_absolute() and ".." not in path.parts
     if not is_inside or "\\" in value or not value.isprintable() or path.name in {"", "."}:
-        msg = "Write the path from the folder of this file, for example photos/receipt.jpg."
+        msg = "Write a path relative to the folder of this file, for example photos/receipt.jpg."
         raise ValueError(msg)
     media_type(value)
     return path.as_posix()
@@ -124,7 +127,7 @@ class FileSpec(Spec):
         Field(
             min_length=1,
             max_length=300,
-            description="From the folder of the suite's file; its end tells the kind.",
+            description="Relative to the folder of the suite's file; the file extension gives the kind.",
         ),
         AfterValidator(_path),
     ]
@@ -132,7 +135,7 @@ class FileSpec(Spec):
         str | None,
         Field(
             pattern="^[0-9a-f]{64}$",
-            description="Of a content that is stored already; found out on import.",
+            description="Hash of content that is already stored; set on import.",
         ),
     ] = None
 
@@ -143,22 +146,22 @@ class FileSpec(Spec):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_path(cls, data: Any) -> Any:  # noqa: ANN401 - whatever was written
+    def _from_path(cls, data: Any) -> Any:
         return {"path": data} if isinstance(data, str) else data
 
     @model_serializer(mode="wrap")
-    def _to_path(self, handler: Any) -> Any:  # noqa: ANN401 - text or mapping
+    def _to_path(self, handler: Any) -> Any:
         return handler(self) if self.sha256 else self.path
 
     def known_as(self, sha256: str) -> Self:
-        """Give the same with its content."""
+        """Return a copy with the hash of its content."""
         return self.model_copy(update={"sha256": sha256})
 
 
 def distinct(files: list[FileSpec]) -> list[FileSpec]:
-    """Refuse two files of one path; nobody could tell them apart."""
-    paths = [each.path for each in files]
+    """Refuse two files with the same path."""
+    paths = [file.path for file in files]
     if double := next((path for path in paths if paths.count(path) > 1), None):
-        msg = f"{double} is named twice."
+        msg = f"{double} is listed twice."
         raise ValueError(msg)
     return files

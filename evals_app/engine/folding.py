@@ -15,7 +15,7 @@ INVISIBLE = re.compile(
 _LINE_ENDS = str.maketrans(dict.fromkeys("\x0b\x0c\r\x1c\x1d\x1e\x85\u2028\u2029", "\n"))
 # Invisible characters between a letter and its marks do not keep them apart.
 _MARKS = re.compile(f"(?:{INVISIBLE.pattern}*[\u0300-\u036f\u3099\u309a])+")
-# Models write typographic signs where people type those of a keyboard, and the other way round.
+# Models write typographic characters where people type keyboard characters, and vice versa.
 _PLAIN = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u02bc\u2032\u00b4\u0060", "'"),
@@ -30,7 +30,7 @@ _ASCII = {code: "" for code in range(128) if INVISIBLE.match(chr(code))} | {
     for code, sign in (_PLAIN | _LINE_ENDS).items()
     if code < 128  # noqa: PLR2004 - ASCII
 }
-# Letters of other scripts that look like Latin ones. In a word of both scripts they stand for them.
+# Letters of other scripts that look like Latin ones. In a word of both scripts they count as such.
 _CYRILLIC = (
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501"
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0408\u0405"
@@ -58,7 +58,7 @@ def folded(text: str, *, case_sensitive: bool = False) -> str:
     Invisible characters are removed; quotation marks, dashes and the ellipsis become those of a
     keyboard; NFKC makes one of full-width, composed and other variants of a letter; a letter of
     another script counts as the Latin one that it looks like, inside a Latin word; white space is
-    trimmed, and inside collapsed to single blanks.
+    trimmed and collapsed to single spaces.
     """
     seen = plain(text)
     if not case_sensitive:
@@ -68,7 +68,7 @@ def folded(text: str, *, case_sensitive: bool = False) -> str:
 
 
 def plain(text: str) -> str:
-    """Return the text in the signs of a keyboard, laid out as it was.
+    """Return the text in keyboard characters, with its layout.
 
     A letter of another script that looks like a Latin one becomes it inside a Latin word.
     """
@@ -80,12 +80,12 @@ def plain(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return the text without what nobody sees."""
+    """Return the text without invisible characters."""
     return INVISIBLE.sub("", text.translate(_LINE_ENDS))
 
 
 def in_plain_digits(text: str) -> str:
-    """Return the text with the digits and signs of a keyboard in place of those of other scripts.
+    """Return the text with keyboard digits and signs instead of those of other scripts.
 
     Superscripts stay: 10\u00b2 is not 102.
     """
@@ -111,7 +111,7 @@ def without_emphasis(text: str) -> str:
 def find_folded(needle: str, text: str, *, whole_words: bool = False) -> int:
     """Return where a text has another, both folded; -1 where it does not.
 
-    With `whole_words` what stands next to it may not continue a word or a number: `5 days` is not
+    With `whole_words`, what is next to it may not continue a word or a number: `5 days` is not
     in `15 days`, nor `42` in `42.5`.
     """
     start = text.find(needle)

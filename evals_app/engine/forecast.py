@@ -1,6 +1,6 @@
-"""What a run will take: model calls, tokens, cost and time, said before it starts."""
+"""Forecast what a run will take: model calls, tokens, cost and time."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,9 +12,9 @@ from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import CaseSpec
 from evals_app.engine.trial import Usage
 
-GUESS = (0.5, 2.0)  # of a total that is guessed from text alone
-USUAL_SPREAD = 0.3  # of conversations around the mean of their case, where none was held twice
-NEW_CASE_SPREAD = 0.5  # of the mean of a case that was never held
+GUESS = (0.5, 2.0)  # range of a total that is estimated from text alone
+USUAL_SPREAD = 0.3  # of conversations around the mean of their case, if none ran twice
+NEW_CASE_SPREAD = 0.5  # of the mean of a case that never ran
 LEAST_MARGIN = 0.1  # prompts and models change between runs
 
 _NANO = Decimal("0.000000001")
@@ -23,7 +23,7 @@ Range = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class PastExecution:
     """What an earlier execution of a case took; tokens None: not reported."""
 
     turns: int
@@ -37,12 +37,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What a run will take: likely counts, and the ranges in which its cost and time should lie.
+    """What a run will take: likely counts, and likely ranges of its cost and time.
 
-    `cost_usd` None: the models in `unpriced` have no price. `earlier_runs` 0: a guess from the text
-    of the cases; else `new_cases` says how many cases those runs do not have. `is_outside`: what
-    the agent itself calls and pays is not in it, and before the first run `duration_s` is None.
-    `embedder` is the model that compares texts, whose small cost is not in it either.
+    `cost_usd` None: the models in `unpriced` have no price. `earlier_runs` 0: an estimate from the
+    text of the cases; else `new_cases` is the number of cases that those runs do not have.
+    `is_outside`: the agent's own calls and costs are not included, and before the first run
+    `duration_s` is None. `embedder` is the model that compares texts; its small cost is not included.
     """
 
     conversations: int
@@ -65,29 +65,31 @@ class Forecast:
 def forecast_run(
     plan: Iterable[tuple[CaseSpec, int]],
     *,
+    share: float = 1.0,
     guesser: Guesser,
     providers: Sequence[ProviderSpec],
     concurrency: int,
-    held: Mapping[str, Sequence[Held]],
+    past: Mapping[str, Sequence[PastExecution]],
     earlier_runs: int,
 ) -> Forecast:
-    """Forecast a run of cases, each with its number of trials; providers have prices in force alone.
+    """Forecast a run of cases, each with its number of trials; only prices in force count.
 
-    The likely total is, over all cases, trials times mean. The mean of a case is that of its
-    executions in `held`; without any it is the case's guess, scaled by what the held cases took
-    compared with theirs. With no history at all the guesses stand, and ranges are GUESS times the
-    total.
+    The cases are a `share` of all executions; the others are assumed to be like these.
+
+    The likely total is the sum of trials times mean over all cases. The mean of a case is that of its
+    executions in `past`; without any it is the case's guess, scaled by how the other cases compare
+    with theirs. Without any history the guesses are used, and ranges are GUESS times the total.
 
     With history a range is total * (1 ± d). Conversations spread around the mean of their case by
-    the relative standard deviation r, pooled over the cases that were held more than once. A case
-    with mean m, held k times and planned n times, has the variance of n conversations and that of
+    the relative standard deviation r, pooled over the cases that ran more than once. A case
+    with mean m, run k times and planned n times, has the variance of n conversations and that of
     its mean: m² (n r² + n² r² / k); of a new case r² / k is NEW_CASE_SPREAD². d is two standard
     deviations of the sum, and at least LEAST_MARGIN.
 
-    The duration is the time of all conversations divided by how many are held at once, but at
-    least that of the longest, and at least what providers with a limit of calls a minute need.
+    The duration is the time of all conversations divided by how many run in parallel, but at least
+    that of the longest, and at least what providers with a limit of calls per minute need.
     """
-    basis = _basis(plan, guesser, held)
+    basis = _basis(plan, share, guesser, past)
     total = basis.total
     asked = _asked(guesser, basis)
     rates, unpriced = _rates(asked, total, providers)
@@ -95,7 +97,7 @@ def forecast_run(
     is_outside = guesser.agent.driver not in {"model", "scripted"}
     at_once = _at_once(guesser, providers, concurrency)
     return Forecast(
-        conversations=sum(basis.trials.values()),
+        conversations=round(sum(basis.trials.values())),
         agent_calls=round(total.agent_calls),
         agent_prompt_tokens=round(total.agent_prompt_tokens),
         agent_response_tokens=round(total.agent_response_tokens),
@@ -104,12 +106,12 @@ def forecast_run(
         judge_response_tokens=round(total.judge_response_tokens),
         cost_usd=None if unpriced else (_usd(cost[0]), _usd(cost[1])),
         unpriced=unpriced,
-        # Nobody knows how fast an agent outside is before it has answered once.
+        # The speed of an external agent is unknown before it has answered once.
         duration_s=None
         if is_outside and not basis.known
         else _duration_s(basis, at_once, least_s=_least_s(asked, providers)),
         earlier_runs=earlier_runs if basis.known else 0,
-        new_cases=len(basis.guesses) - len(basis.known) if basis.known else 0,
+        new_cases=round(basis.unknown / share) if basis.known else 0,
         is_scripted=guesser.agent.driver == "scripted",
         is_outside=is_outside,
         embedder=guesser.embedder,
@@ -121,27 +123,32 @@ def forecast_run(
 
 @dataclass(frozen=True, slots=True)
 class _Basis:
-    """What a forecast rests on, by the name of the case; `known` is what was held of it earlier."""
+    """What a forecast is based on, by the name of the case; `known` are its earlier executions."""
 
-    trials: Mapping[str, int]
+    trials: Mapping[str, float]
     guesses: Mapping[str, Guess]
     known: Mapping[str, Sequence[Effort]]
     means: Mapping[str, Effort]
     total: Effort
 
+    @property
+    def unknown(self) -> int:
+        """How many cases were never run."""
+        return len(self.guesses) - len(self.known)
+
     def around(self, value: float, measure: Callable[[Effort], float]) -> Range:
-        """Give the range in which a likely value should lie, which rests on this measure."""
+        """Return the likely range of a value that is based on this measure."""
         low, high = self._margins(measure) if self.known else GUESS
         return value * low, value * high
 
     def _margins(self, measure: Callable[[Effort], float]) -> Range:
-        """Give the factors of low and high; `forecast_run` has the formula."""
+        """Return the factors of low and high; `forecast_run` has the formula."""
         average = {case: measure(mean) for case, mean in self.means.items()}
         squares = [
-            (measure(each) / average[case] - 1) ** 2
-            for case, took in self.known.items()
+            (measure(effort) / average[case] - 1) ** 2
+            for case, efforts in self.known.items()
             if average[case]
-            for each in took
+            for effort in efforts
         ]
         degrees = len(squares) - sum(1 for case in self.known if average[case])
         spread = sum(squares) / degrees if degrees else USUAL_SPREAD**2  # r²
@@ -156,58 +163,61 @@ class _Basis:
 
 
 def _basis(
-    plan: Iterable[tuple[CaseSpec, int]], guesser: Guesser, held: Mapping[str, Sequence[Held]]
+    plan: Iterable[tuple[CaseSpec, int]],
+    share: float,
+    guesser: Guesser,
+    past: Mapping[str, Sequence[PastExecution]],
 ) -> _Basis:
-    trials: dict[str, int] = {}
+    trials: dict[str, float] = {}
     guesses: dict[str, Guess] = {}
-    equal: dict[Guess, Guess] = {}  # of equal ones, which are usual, one is kept
+    equal: dict[Guess, Guess] = {}  # equal ones are common: one of each is kept
     for case, count in plan:
-        trials[case.name] = count
+        trials[case.name] = count / share
         guess = guesser.guess(case)
         guesses[case.name] = equal.setdefault(guess, guess)
-    known = _known(guesses, held, has_model=guesser.agent.driver == "model")
+    known = _known(guesses, past, has_model=guesser.agent.driver == "model")
     means = _means(guesses, known)
     total = total_effort([means[case].scaled(count) for case, count in trials.items()])
     return _Basis(trials, guesses, known, means, total)
 
 
 def _duration_s(basis: _Basis, at_once: int, *, least_s: float) -> Range:
-    longest_s = max((each.time_s for each in basis.means.values()), default=0.0)
+    longest_s = max((mean.time_s for mean in basis.means.values()), default=0.0)
     likely_s = max(basis.total.time_s / at_once, longest_s)
     low, high = basis.around(likely_s, lambda effort: effort.time_s)
     return max(low, least_s), max(high, least_s)
 
 
 def _known(
-    guesses: Mapping[str, Guess], held: Mapping[str, Sequence[Held]], *, has_model: bool
+    guesses: Mapping[str, Guess], past: Mapping[str, Sequence[PastExecution]], *, has_model: bool
 ) -> dict[str, list[Effort]]:
-    """Give what earlier executions took, by case; those that reported no tokens say nothing."""
+    """Return what earlier executions took, by case; those that reported no tokens are left out."""
     known = {}
     for case, guess in guesses.items():
         usable = [
-            each
-            for each in held.get(case, ())
-            if not has_model or None not in {each.prompt_tokens, each.response_tokens}
+            record
+            for record in past.get(case, ())
+            if not has_model or None not in {record.prompt_tokens, record.response_tokens}
         ]
         if usable:
-            known[case] = [_took(each, guess.effort, has_model=has_model) for each in usable]
+            known[case] = [_took(record, guess.effort, has_model=has_model) for record in usable]
     return known
 
 
-def _took(held: Held, guess: Effort, *, has_model: bool) -> Effort:
-    effort = guess._replace(time_s=held.time_s)
+def _took(past: PastExecution, guess: Effort, *, has_model: bool) -> Effort:
+    effort = guess._replace(time_s=past.time_s)
     if has_model:
         effort = effort._replace(
-            # Each turn ends with a call, and each round of tools takes one; most rounds have one tool.
-            agent_calls=held.turns + held.tool_calls,
-            agent_prompt_tokens=held.prompt_tokens or 0,
-            agent_response_tokens=held.response_tokens or 0,
+            # Each turn ends with a call, and each round of tools needs one; most rounds have one tool.
+            agent_calls=past.turns + past.tool_calls,
+            agent_prompt_tokens=past.prompt_tokens or 0,
+            agent_response_tokens=past.response_tokens or 0,
         )
-    if not guess.judge_calls or None in {held.judge_prompt_tokens, held.judge_response_tokens}:
+    if not guess.judge_calls or None in {past.judge_prompt_tokens, past.judge_response_tokens}:
         return effort
     return effort._replace(
-        judge_prompt_tokens=held.judge_prompt_tokens or 0,
-        judge_response_tokens=held.judge_response_tokens or 0,
+        judge_prompt_tokens=past.judge_prompt_tokens or 0,
+        judge_response_tokens=past.judge_response_tokens or 0,
     )
 
 
@@ -226,7 +236,7 @@ def _means(
     return means | new
 
 
-# What models cost, and how fast they may be asked
+# What models cost, and how fast they may be called
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +266,7 @@ class _Rates:
 
 
 def _asked(guesser: Guesser, basis: _Basis) -> _Asked:
-    judges: Counter[str] = Counter()
+    judges: defaultdict[str, float] = defaultdict(float)
     for case, guess in basis.guesses.items():
         for model in guess.judges:
             judges[model] += basis.trials[case]
@@ -267,8 +277,8 @@ def _asked(guesser: Guesser, basis: _Basis) -> _Asked:
 def _rates(
     asked: _Asked, total: Effort, providers: Sequence[ProviderSpec]
 ) -> tuple[_Rates, tuple[str, ...]]:
-    """Give what tokens cost, and the models that have no price."""
-    prices = {each.slug: Prices.of(each) for each in providers}
+    """Return what tokens cost, and the models that have no price."""
+    prices = {provider.slug: Prices.of(provider) for provider in providers}
     agent, unpriced = _mean_rates(
         asked.agent,
         prices,
@@ -294,7 +304,7 @@ def _mean_rates(
     prompt: float,
     response: float,
 ) -> tuple[tuple[float, float], list[str]]:
-    """Give USD per prompt and per response token, models weighted by how often each is asked."""
+    """Return USD per prompt and per response token, models weighted by how often each is asked."""
     sent, written = (round(prompt / calls), round(response / calls)) if calls else (0, 0)
     per_prompt = per_response = 0.0
     unpriced = []
@@ -314,27 +324,27 @@ def _mean_rates(
 
 
 def _at_once(guesser: Guesser, providers: Sequence[ProviderSpec], concurrency: int) -> int:
-    """Say how many conversations go on at once: the agent's provider may allow fewer calls."""
+    """Return how many conversations run in parallel: the agent's provider may allow fewer calls."""
     model = guesser.agent.model if guesser.agent.driver == "model" else None
     limits = [
-        each.max_concurrency
-        for each in providers
-        if model is not None and each.slug == model.provider and each.max_concurrency
+        provider.max_concurrency
+        for provider in providers
+        if model is not None and provider.slug == model.provider and provider.max_concurrency
     ]
     return min([concurrency, *limits])
 
 
 def _least_s(asked: _Asked, providers: Sequence[ProviderSpec]) -> float:
-    """Give the seconds that calls take where only so many are allowed in a minute."""
+    """Return the seconds that calls take at the providers' limits per minute."""
     calls: Counter[str] = Counter()
     for models in (asked.agent, asked.judge):
         for model, count in models.items():
             calls[model.partition("/")[0]] += round(count)
     return max(
         (
-            60 * calls[each.slug] / each.requests_per_minute
-            for each in providers
-            if each.requests_per_minute
+            60 * calls[provider.slug] / provider.requests_per_minute
+            for provider in providers
+            if provider.requests_per_minute
         ),
         default=0.0,
     )

@@ -1,4 +1,4 @@
-"""Gates: conditions on a whole run, and what they are compared with."""
+"""Gates: conditions on a whole run, and the values they are compared with."""
 
 import math
 from array import array
@@ -29,7 +29,7 @@ class Spending:
 
 
 class TurnTimes:
-    """The times of turns; one that the agent failed is slower than any limit."""
+    """The times of turns; one without an answer is slower than any limit."""
 
     def __init__(self) -> None:
         self._ms = array("d")
@@ -44,16 +44,16 @@ class TurnTimes:
             self._ms.append(math.inf if ms is None else ms)
 
     def percentile(self, rank: float) -> float | None:
-        """Return the nearest-rank percentile; None of nothing, and where it falls on a failed turn."""
-        found = percentile(self._ms, rank)
-        return None if found is None or math.isinf(found) else found
+        """Return the nearest-rank percentile; None without turns, or if it falls on a failed turn."""
+        ms = percentile(self._ms, rank)
+        return None if ms is None or math.isinf(ms) else ms
 
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """A gate with its limit, what was measured, and whether it holds (None: unknown).
+    """A gate with its limit, what was measured, and whether it passed (None: unknown).
 
-    `reason` says why nothing was measured, or why a gate cannot hold although it was.
+    `reason` says why nothing was measured, or why a gate cannot pass although something was.
     """
 
     name: str
@@ -70,17 +70,17 @@ def check_gates(
     pass_rate: float | None,
     times: TurnTimes,
     agent: Spending,
-    everybody: Spending,
+    everyone: Spending,
 ) -> tuple[GateResult, ...]:
     """Compare each gate that is set with what was measured."""
-    found = (
+    results = (
         _least("min_score", gates.min_score, score),
         _least("min_pass_rate", gates.min_pass_rate, pass_rate),
         _fast_enough(gates.max_p95_ms, times),
         _cheap_enough("max_cost_per_call_usd", gates.max_cost_per_call_usd, agent, len(times)),
-        _cheap_enough("max_cost_usd", gates.max_cost_usd, everybody, min(1, everybody.count)),
+        _cheap_enough("max_cost_usd", gates.max_cost_usd, everyone, min(1, everyone.count)),
     )
-    return tuple(gate for gate in found if gate is not None)
+    return tuple(gate for gate in results if gate is not None)
 
 
 def _least(name: str, limit: float | None, actual: float | None) -> GateResult | None:
@@ -99,7 +99,7 @@ def _fast_enough(limit: float | None, times: TurnTimes) -> GateResult | None:
         return GateResult(name, limit, None, None, "No turn was measured.")
     if actual is None:
         verb = "was" if times.failed == 1 else "were"
-        reason = f"{times.failed:,} of {_counted(len(times), 'turn')} {verb} not answered at all."
+        reason = f"{times.failed:,} of {_counted(len(times), 'turn')} {verb} never answered."
         return GateResult(name, limit, None, passed=False, reason=reason)
     return GateResult(name, limit, actual, at_least(limit, actual))
 
@@ -107,7 +107,7 @@ def _fast_enough(limit: float | None, times: TurnTimes) -> GateResult | None:
 def _cheap_enough(
     name: str, limit: Decimal | None, spent: Spending, shares: int
 ) -> GateResult | None:
-    """Compare the cost, divided by `shares`; money is exact, neither float nor tolerance decides."""
+    """Compare the cost, divided by `shares`; money is compared exactly, without floats or tolerance."""
     if limit is None:
         return None
     if not shares:
@@ -116,7 +116,7 @@ def _cheap_enough(
     if not spent.unknown:
         return GateResult(name, float(limit), float(known), known <= limit)
     reason = f"The cost of {spent.unknown:,} of {_counted(spent.count, 'conversation')} is unknown."
-    # What is known may be too much already.
+    # The known part alone may exceed the limit.
     return GateResult(name, float(limit), None, False if known > limit else None, reason)
 
 

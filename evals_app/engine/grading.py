@@ -4,26 +4,18 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
 
 from evals_app.engine.aids import Aids
 from evals_app.engine.errors import NO_JUDGE, CodeError, JudgeError, ProviderError
 from evals_app.engine.graders import AidedGrader, JudgedGrader, PlainGrader
 from evals_app.engine.graders.base import Need
-from evals_app.engine.graders.calls import unreported_calls
-from evals_app.engine.graders.effort import (
-    failed_by_agent,
-    unanswered_turn,
-    unknown_cost,
-    unknown_usage,
-)
+from evals_app.engine.graders.effort import failed_by_agent
 from evals_app.engine.inventory import NOTHING_KNOWN, Inventory
-from evals_app.engine.llm.pricing import usd_text
+from evals_app.engine.limits import grade_limits, ungraded_by
 from evals_app.engine.statistics import at_least
-from evals_app.engine.suite import AssertionSpec, CaseSpec, LimitsSpec, SuiteSpec, TurnSpec
+from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec
 from evals_app.engine.trial import (
     Cause,
-    Failure,
     Grade,
     GradedAssertion,
     GradeStatus,
@@ -32,7 +24,7 @@ from evals_app.engine.trial import (
     View,
 )
 
-# Gives what an assertion may ask for; the key tells the assertions of an execution apart.
+# Returns the aids of an assertion; the key tells the assertions of an execution apart.
 AidsFor = Callable[[AssertionSpec, str], Aids]
 NO_AIDS = Aids()
 
@@ -50,16 +42,11 @@ async def grade_trial(
     aids_for: AidsFor,
     inventory: Inventory = NOTHING_KNOWN,
 ) -> tuple[GradedAssertion, ...]:
-    """Grade everything, in the order of the conversation; judges are asked side by side.
+    """Grade everything, in the order of the conversation; judges are asked in parallel.
 
-    A check that names what is not in the `inventory` says nothing about the agent.
+    A check that names something that is not in the `inventory` is an error of the case.
     """
-    placed: list[tuple[int | None, int, AssertionSpec]] = []
-    for t, turn in enumerate(case.turns, 1):
-        placed += [(t, p, assertion) for p, assertion in enumerate(suite.assertions_for(turn))]
-    final = [each for each in case.final_assertions if each.enabled]
-    final += [suite.rubric_check] if suite.rubric_check else []
-    placed += [(None, p, assertion) for p, assertion in enumerate(final)]
+    placed = list(suite.placed_checks(case))
     grades = await asyncio.gather(
         *(
             _grade(
@@ -71,7 +58,7 @@ async def grade_trial(
                 inventory=inventory,
                 key=f"{trial.case}/{trial.number}/{turn or 'final'}.{position}",
             )
-            for turn, position, assertion in placed
+            for turn, _, position, assertion in placed
         )
     )
     graded = [
@@ -88,9 +75,9 @@ async def grade_trial(
             fail_on_error=assertion.fail_on_error,
             is_rubric=assertion is suite.rubric_check,
         )
-        for (turn, position, assertion), grade in zip(placed, grades, strict=True)
+        for (turn, _, position, assertion), grade in zip(placed, grades, strict=True)
     ]
-    graded = [_with_share(each) if each.is_rubric else each for each in graded]
+    graded = [_with_share(grade) if grade.is_rubric else grade for grade in graded]
     return (*graded, *grade_limits(trial, case.limits))
 
 
@@ -122,10 +109,10 @@ async def _grade(
     except CodeError as exc:
         return Grade(None, None, str(exc), GradeStatus.ERROR, Cause.CASE)
     except MemoryError:
-        message = "This check took more memory than a worker may have."
+        message = "This check needed more memory than a worker may use."
         return Grade(None, None, message, GradeStatus.ERROR, Cause.HARNESS)
     except Exception as exc:  # noqa: BLE001 - a broken grader is a result, never a lost run
-        message = f"This check broke: {type(exc).__name__}: {exc}"
+        message = f"This check failed with an error: {type(exc).__name__}: {exc}"
         return Grade(None, None, message, GradeStatus.ERROR, Cause.HARNESS)
     threshold = assertion.threshold
     if threshold is None:
@@ -137,27 +124,23 @@ async def _grade(
 async def _graded_by_kind(
     assertion: AssertionSpec, view: View, *, aids_for: AidsFor, key: str
 ) -> Grade:
-    """Grade what is in sight, with the aids that this kind of grader takes."""
+    """Grade the view, with the aids that this kind of grader takes."""
     grader = assertion.grader
     if isinstance(grader, PlainGrader):
         return grader.grade(view)
     aids = aids_for(assertion, key)
     if aids is NO_AIDS and view.trial.failure is not None:
-        return _ungraded_by(view.trial.failure)
+        return ungraded_by(view.trial.failure)
     if isinstance(grader, AidedGrader):
         return await grader.grade_with(view, aids)
     if not isinstance(grader, JudgedGrader):
-        message = f"{assertion.type} can neither grade nor judge."
-        raise TypeError(message)  # a mistake of ours, reported like any other
+        message = f"{assertion.type} has no way to grade."
+        raise TypeError(message)  # an error of ours, reported like any other
     if aids.judge is not None:
         return await grader.judge(view, aids.judge, key=key, threshold=assertion.threshold)
     if view.trial.failure is not None:
-        return _ungraded_by(view.trial.failure)
+        return ungraded_by(view.trial.failure)
     return Grade.ungraded(Cause.JUDGE, NO_JUDGE)
-
-
-def _ungraded_by(failure: Failure) -> Grade:
-    return Grade.ungraded(failure.cause, f"Not graded. {failure.message}")
 
 
 def _unanswered(trial: Trial, turn: int | None) -> Grade | None:
@@ -166,7 +149,7 @@ def _unanswered(trial: Trial, turn: int | None) -> Grade | None:
     The end of a conversation is the answer to its last message.
     """
     if trial.failure is not None and (turn is None or turn >= _first_broken(trial)):
-        return _ungraded_by(trial.failure)
+        return ungraded_by(trial.failure)
     if turn is None and trial.ended_early:
         reason = "The conversation ended early."
     elif turn is not None and turn > len(trial.turns):
@@ -179,9 +162,9 @@ def _unanswered(trial: Trial, turn: int | None) -> Grade | None:
 
 
 def _first_broken(trial: Trial) -> int:
-    """Give the turn that a failure broke off, or the one that did not begin because of it."""
-    held = len(trial.turns)
-    return held if held and trial.turns[-1].error is not None else held + 1
+    """Return the turn that a failure interrupted, or the one that did not begin because of it."""
+    count = len(trial.turns)
+    return count if count and trial.turns[-1].error is not None else count + 1
 
 
 def _view(
@@ -192,7 +175,7 @@ def _view(
     if given is None:
         last = trial.turns[-1] if assertion.scope == "turn" else None
         return View(trial, last, whole_text=whole_text)
-    # What comes later must not count for a turn.
+    # Later turns must not count for this one.
     so_far = replace(trial, turns=trial.turns[:turn]) if whole_text else trial
     return View(
         so_far,
@@ -213,7 +196,7 @@ def _in_range(grade: Grade) -> Grade:
     if grade.score is None or 0.0 <= grade.score <= 1.0:
         return grade
     if math.isnan(grade.score):
-        message = "This check broke: its score is not a number."
+        message = "This check failed with an error: its score is not a number."
         return Grade(None, None, message, GradeStatus.ERROR, Cause.HARNESS)
     return grade.but(score=min(1.0, max(0.0, grade.score)))
 
@@ -222,11 +205,11 @@ def _with_doubt(assertion: AssertionSpec, grade: Grade) -> Grade:
     """Say of a check that cannot fail why it decides nothing."""
     if not grade.passed or (problem := assertion.cannot_fail()) is None:
         return grade
-    return grade.but(reason=f"{grade.reason} This decides nothing: {problem}")
+    return grade.but(reason=f"{grade.reason} It has no effect on the verdict: {problem}")
 
 
 def _with_share(rubric: GradedAssertion) -> GradedAssertion:
-    """Say that the weight of the suite's rubric is no weight among others."""
+    """Note that the weight of the suite's rubric is a share, not a weight among others."""
     details = rubric.grade.details | {"share": rubric.weight}
     return replace(rubric, grade=rubric.grade.but(details=details))
 
@@ -238,26 +221,30 @@ def _with_dropped(grade: Grade) -> Grade:
 
 
 def _settled(grade: Grade, threshold: float | None) -> Grade:
-    """Decide a score of which the judge left a part open: only if it does not depend on that part."""
+    """Decide a score that is partly open: only if the open part makes no difference."""
     if grade.score is None or grade.highest is None:
         return grade
     lowest, highest = grade.score, grade.highest
     between = f"between {lowest:.2f} and {highest:.2f}"
     graded = grade.but(highest=None, details=grade.details | {"range": [lowest, highest]})
     if threshold is None or at_least(lowest, threshold) != at_least(highest, threshold):
-        needs = "" if threshold is None else f"; {threshold:.4g} is needed"
-        reason = f"{grade.reason} So the score may be anything {between}{needs}."
+        needs = "" if threshold is None else f", and {threshold:.4g} is needed"
+        reason = f"{grade.reason} So the score could be anything {between}{needs}."
         return graded.but(score=None, status=GradeStatus.UNGRADED, cause=Cause.JUDGE, reason=reason)
-    is_enough = "enough" if at_least(lowest, threshold) else "too little"
-    reason = f"{grade.reason} That changes nothing: the score is {between}, {is_enough} either way."
+    is_enough = "enough" if at_least(lowest, threshold) else "not enough"
+    reason = (
+        f"{grade.reason} This makes no difference: the score is {between}, {is_enough} either way."
+    )
     return graded.but(reason=reason)
 
 
-SUSPICION = "The conversation may contain text meant for the judge: read it before you trust this."
+SUSPICION = (
+    "The conversation may contain instructions for the judge. Read it before you trust this grade."
+)
 
 
 def _with_suspicion(grade: Grade) -> Grade:
-    """Say that a favourable grade may have been talked into."""
+    """Warn that the judge may have been talked into a favourable grade."""
     if (
         "injection" not in grade.details.get("flags", ())
         or not grade.score
@@ -285,7 +272,7 @@ _MOST_PLACES = 6
 
 
 def _compared(score: float, threshold: float) -> str:
-    """Write a score beside the one it needs: what is below it never reads like it."""
+    """Write a score and the one it needs; one that is too low never looks equal when rounded."""
     is_below = not at_least(score, threshold)
     places = 2
     while places < _MOST_PLACES and (
@@ -294,80 +281,3 @@ def _compared(score: float, threshold: float) -> str:
     ):
         places += 1
     return f"{score:.{places}f}, needs {threshold:.{places}f}"
-
-
-LIMIT_LABELS = {
-    "max_prompt_tokens": "Prompt tokens",
-    "max_response_tokens": "Response tokens",
-    "max_time_ms": "Time (ms)",
-    "max_cost_usd": "Cost",
-    "max_tool_calls": "Tool calls",
-}
-_LIMIT_REASONS = {
-    "max_prompt_tokens": "The prompts took {actual} tokens; {limit} {are} allowed.",
-    "max_response_tokens": "The replies took {actual} tokens; {limit} {are} allowed.",
-    "max_time_ms": "The replies took {actual} ms; {limit} ms {are} allowed.",
-    "max_cost_usd": "The replies cost {actual}; {limit} is allowed.",
-    "max_tool_calls": "The agent made {actual} tool calls; {limit} {are} allowed.",
-}
-
-
-def limit_actuals(trial: Trial) -> dict[str, float | Decimal | None]:
-    """Measure what limits bound, whether or not they are set; None where it is unknown."""
-    return {
-        "max_prompt_tokens": trial.usage.prompt_tokens,
-        "max_response_tokens": trial.usage.response_tokens,
-        "max_time_ms": trial.time_ms,
-        "max_cost_usd": trial.cost_usd,
-        "max_tool_calls": len(trial.tool_calls) if trial.reports_calls else None,
-    }
-
-
-def grade_limits(trial: Trial, limits: LimitsSpec) -> Sequence[GradedAssertion]:
-    """Grade each limit that is set: a verdict without a score."""
-    graded = []
-    actuals = limit_actuals(trial)
-    for position, (name, label) in enumerate(LIMIT_LABELS.items()):
-        limit = getattr(limits, name)
-        if limit is None:
-            continue
-        actual = actuals[name]
-        details = {"limit": _plain(limit), "actual": _plain(actual)}
-        if trial.failure is not None:
-            grade = _ungraded_by(trial.failure)
-        else:
-            grade = _limit_grade(trial, name, actual=actual, limit=limit)
-        grade = grade.but(details=details)
-        graded.append(GradedAssertion(name, label, "limit", None, position, 1.0, None, grade))
-    return graded
-
-
-def _limit_grade(
-    trial: Trial, name: str, *, actual: float | Decimal | None, limit: float | Decimal
-) -> Grade:
-    failed = unanswered_turn(trial.turns)
-    is_unknown = name == "max_time_ms" or (name == "max_tool_calls" and actual is None)
-    if failed is not None and is_unknown:
-        return failed
-    if actual is None:
-        if name == "max_tool_calls":
-            return unreported_calls()
-        if name == "max_cost_usd":
-            return unknown_cost(trial.turns)
-        return unknown_usage(trial.turns, LIMIT_LABELS[name])
-    are = "is" if limit == 1 else "are"
-    reason = _LIMIT_REASONS[name].format(actual=_written(actual), limit=_written(limit), are=are)
-    is_kept = actual <= limit
-    return Grade(None, is_kept, reason, cause=None if is_kept else Cause.LIMIT)
-
-
-def _plain(value: float | Decimal | None) -> float | None:
-    return float(value) if isinstance(value, Decimal) else value
-
-
-def _written(value: float | Decimal) -> str:
-    if isinstance(value, Decimal):
-        # To the last digit: what is a little above a limit must not read like it.
-        return usd_text(value, is_exact=True)
-    # Rounded up, lest 100.2 is said to be above 100 and shown as 100.
-    return f"{math.ceil(value):,}"

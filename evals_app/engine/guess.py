@@ -1,6 +1,6 @@
-"""What a conversation will take, guessed from the text of its case.
+"""Estimate what a conversation will take from the text of its case.
 
-Tokens are counted as bytes / 4. What nobody has written yet is taken to be of usual size.
+Tokens are counted as bytes / 4. Texts that do not exist yet count with a typical size.
 """
 
 import json
@@ -21,16 +21,14 @@ from evals_app.engine.spec import ModelSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.engine.trial import Tool
 
-BYTES_PER_TOKEN = (
-    4  # bytes, not characters: scripts with longer characters make more tokens of them
-)
+BYTES_PER_TOKEN = 4  # bytes, not characters: scripts with longer characters need more tokens
 REPLY_TOKENS = 250
-TOOL_ROUNDS = 1  # in a turn, of an agent that has tools
+TOOL_ROUNDS = 1  # per turn of an agent that has tools
 TOOL_REQUEST_TOKENS = 80
 TOOL_RESULT_TOKENS = 300
 VERDICT_TOKENS = 250
-TICK_TOKENS = 60  # on a bullet of a rubric
-CALL_S = 1.0  # until a model begins to answer
+TICK_TOKENS = 60  # for a bullet of a rubric
+CALL_S = 1.0  # before a model begins to answer
 TOKENS_PER_S = 60.0
 
 
@@ -46,7 +44,7 @@ class Effort(NamedTuple):
     time_s: float = 0.0
 
     def scaled(self, factor: float) -> "Effort":
-        return Effort(*(each * factor for each in self))
+        return Effort(*(amount * factor for amount in self))
 
 
 def total_effort(efforts: Sequence[Effort]) -> Effort:
@@ -65,9 +63,9 @@ class Guess(NamedTuple):
 class Guesser:
     """What the conversations of a run share.
 
-    `tools` are the agent's. `judge` judges where a check names no model of its own; `scripted` are
-    the agents that `scripted/<slug>` judges follow. Of `similarity` only a judge is counted:
-    embeddings cost next to nothing.
+    `tools` are the agent's. `judge` is used where a check names no model of its own; `scripted` are
+    the agents that `scripted/<slug>` judges follow. Of `similarity` only a judge counts:
+    embeddings cost almost nothing.
     """
 
     suite: SuiteSpec
@@ -78,32 +76,32 @@ class Guesser:
     similarity: SimilaritySpec | None = None
 
     def guess(self, case: CaseSpec) -> Guess:
-        """Guess what a conversation takes.
+        """Estimate what a conversation takes.
 
-        Each call sends the system prompt, the tools and everything said so far. A judged check asks
-        as often as it has to, each time about everything said up to its turn; a script is no model,
-        and takes its delays.
+        Each call sends the system prompt, the tools and the conversation so far. A judged check makes
+        as many calls as it needs, each with the conversation up to its turn; a script is not a
+        model, it only takes its delays.
         """
-        said = sum(_tokens(message.content) for message in case.history)
-        said_up_to = []
+        so_far = sum(_tokens(message.content) for message in case.history)
+        tokens_up_to = []
         efforts = []
         for number, turn in enumerate(case.turns, 1):
-            said += _tokens(turn.user)
+            so_far += _tokens(turn.user)
             if self.agent.driver == "scripted":
                 rule = matching_rule(self.agent.rules, turn.user, turn=number)
-                said += _tokens(rule.reply or "") if rule else 0
+                so_far += _tokens(rule.reply or "") if rule else 0
                 delay_s = rule.delay_ms / 1000 if rule else 0.0
                 efforts.append(Effort(time_s=min(delay_s, case.turn_timeout_s)))
             elif self.agent.driver == "model":
-                effort, said = self._answered(said)
+                effort, so_far = self._answered(so_far)
                 efforts.append(effort)
             else:
-                # What an agent outside does is its own affair; only its time is ours.
-                said += REPLY_TOKENS
+                # What an external agent calls is not ours to count; its time is.
+                so_far += REPLY_TOKENS
                 efforts.append(Effort(time_s=CALL_S + REPLY_TOKENS / TOKENS_PER_S))
-            said_up_to.append(said)
+            tokens_up_to.append(so_far)
         questions = self._questions(case)
-        efforts.append(self._judged(questions, case, said_up_to))
+        efforts.append(self._judged(questions, case, tokens_up_to))
         judges = tuple(str(model) for _, _, model in questions if not _is_script(model))
         return Guess(total_effort(efforts), judges)
 
@@ -113,29 +111,29 @@ class Guesser:
         by_model = self.similarity is not None and self.similarity.way == "embeddings"
         return str(self.similarity.model) if self.similarity and by_model else ""
 
-    def _answered(self, said: int) -> tuple[Effort, int]:
-        """Guess a turn of a model, and how much has been said after it."""
+    def _answered(self, so_far: int) -> tuple[Effort, int]:
+        """Estimate a turn of a model; return it with the tokens of the conversation after it."""
         replies = [TOOL_REQUEST_TOKENS] * (TOOL_ROUNDS if self.tools else 0)
         replies.append(min(REPLY_TOKENS, self._most_tokens))
         prompt = 0
         for number, reply in enumerate(replies, 1):
-            prompt += self._base_tokens + said
-            said += reply + (TOOL_RESULT_TOKENS if number < len(replies) else 0)
+            prompt += self._base_tokens + so_far
+            so_far += reply + (TOOL_RESULT_TOKENS if number < len(replies) else 0)
         effort = Effort(
             agent_calls=len(replies),
             agent_prompt_tokens=prompt,
             agent_response_tokens=sum(replies),
             time_s=len(replies) * CALL_S + sum(replies) / TOKENS_PER_S,
         )
-        return effort, said
+        return effort, so_far
 
     def _judged(
         self,
-        questions: "Sequence[tuple[int | None, AssertionSpec, ModelSpec]]",
+        questions: Sequence[tuple[int | None, AssertionSpec, ModelSpec]],
         case: CaseSpec,
-        said_up_to: Sequence[int],
+        tokens_up_to: Sequence[int],
     ) -> Effort:
-        """Guess all judging; it is done side by side, so the slowest question is its time."""
+        """Estimate all judging; it runs in parallel, so the slowest call is its time."""
         calls = prompt = response = 0
         times_s = [0.0]
         for turn, assertion, model in questions:
@@ -146,9 +144,9 @@ class Guesser:
             calls += 1
             prompt += self._judge_base_tokens + _tokens(assertion.grader.model_dump_json())
             if turn is None:
-                prompt += said_up_to[-1]
+                prompt += tokens_up_to[-1]
             else:
-                prompt += said_up_to[turn] + _tokens(case.turns[turn].expected or "")
+                prompt += tokens_up_to[turn] + _tokens(case.turns[turn].expected or "")
             answer = _answer_tokens(assertion.grader)
             response += answer
             times_s.append(CALL_S + answer / TOKENS_PER_S)
@@ -160,31 +158,24 @@ class Guesser:
         )
 
     def _questions(self, case: CaseSpec) -> list[tuple[int | None, AssertionSpec, ModelSpec]]:
-        """Give the calls of judges: the turn (from 0; None: the end), the check, the model asked."""
-        placed: list[tuple[int | None, AssertionSpec]] = [
-            (number, assertion)
-            for number, turn in enumerate(case.turns)
-            for assertion in self.suite.assertions_for(turn)
-            if not assertion.lacks(turn)
+        """Return the calls of judges: the turn (from 0; None at the end), the check, the model."""
+        return [
+            (placed.number and placed.number - 1, placed.check, model)
+            for placed in self.suite.placed_checks(case)
+            if placed.applies
+            for model in self._models_of(placed.check)
         ]
-        placed += [(None, each) for each in case.final_assertions if each.enabled]
-        placed += [(None, self.suite.rubric_check)] if self.suite.rubric_check else []
-        return [(turn, each, model) for turn, each in placed for model in self._models_of(each)]
 
     def _models_of(self, assertion: AssertionSpec) -> Sequence[ModelSpec]:
-        """Give the model of each call of a check."""
+        """Return the model of each call of a check."""
         grader = assertion.grader
         if isinstance(grader, SemanticSimilarity):
             judge = self.similarity.judge if self.similarity else None
             return [] if judge is None or grader.embedder else [judge]
         if grader.family != "judged":
             return []
-        jurors = grader.jurors()
-        if not jurors:
-            own = self.agent.model if assertion.model == "agent" else assertion.model
-            judge = own if assertion.model is not None else self.judge
-            jurors = [] if judge is None else [judge]
-        return [each for each in jurors for _ in range(grader.asks() // len(jurors))]
+        judges = assertion.judges(agent=self.agent.model, judge=self.judge)
+        return [model for model in judges for _ in range(grader.asks() // len(judges))]
 
     @property
     def _most_tokens(self) -> int:
@@ -205,7 +196,7 @@ class Guesser:
 
 
 def _answer_tokens(grader: Grader) -> int:
-    """Guess one answer of a judge."""
+    """Estimate one answer of a judge."""
     bullets = len(grader.checklist.items) if isinstance(grader, Rubric) else 0
     return TICK_TOKENS * min(bullets, ITEMS_A_CALL) or VERDICT_TOKENS
 

@@ -1,16 +1,16 @@
 """What checks name, and whether an agent and its fixtures have it."""
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from fixtures_app.ground.words import near, nearest
+
 Thing = Literal["tool", "chunk", "entity", "entity type"]
 
 _MANY = 8
-_SLIP = 0.85
 _CREATED = re.compile(r"(.+)-\d+")  # ids of what an agent creates: refund-1
 
 
@@ -32,9 +32,9 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What is known of an agent: its tools, and whether it finds knowledge outside of its world.
+    """What is known of an agent: its tools, and whether it finds knowledge outside its world.
 
-    `tools` None: it brings its own, which nobody here knows.
+    `tools` None: it brings its own, which are unknown here.
     """
 
     tools: frozenset[str] | None = None
@@ -43,14 +43,14 @@ class Abilities:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What the agent and the fixtures of a suite have; None where nobody here can know."""
+    """What the agent and the fixtures of a suite have; None if it is unknown."""
 
     agent: str = ""
     tools: frozenset[str] | None = None
     chunks: frozenset[str] | None = None
     entities: frozenset[str] | None = None
     types: frozenset[str] | None = None
-    # Whether messages may tell what there is.
+    # Whether messages may name what exists.
     shows_tools: bool = True
     shows_data: bool = True
 
@@ -74,7 +74,7 @@ class Inventory:
         )
 
     def known(self, thing: Thing) -> frozenset[str] | None:
-        """Return the names that there are of a kind; None if nobody here can know."""
+        """Return the existing names of a kind; None if they are unknown."""
         return {
             "tool": self.tools,
             "chunk": self.chunks,
@@ -83,27 +83,27 @@ class Inventory:
         }[thing]
 
     def problem(self, named: Named) -> str | None:
-        """Return what is wrong with a name: nothing is called so; None if something is or may be."""
+        """Explain that a name does not exist; None if it does or may exist."""
         known = self.known(named.thing)
         if known is None or self._has(named, known):
             return None
         return f"{self._missing(named)}.{self._hint(named, known)}"
 
     def problems(self, names: Iterable[Named]) -> Iterator[tuple[Named, str]]:
-        """Find the names that nothing has, and what is wrong with each."""
+        """Find the names that do not exist, with an explanation."""
         for named in names:
             if not named.is_passed and (problem := self.problem(named)):
                 yield named, problem
 
     def doubts(self, names: Iterable[Named]) -> Iterator[tuple[Named, str]]:
-        """Find the names that agents are to pass to tools and that nothing has."""
+        """Find the names that agents should pass to tools and that do not exist."""
         for named in names:
             if named.is_passed and (problem := self.problem(named)):
                 yield named, problem
 
     def _has(self, named: Named, known: Collection[str]) -> bool:
         if named.is_part:
-            return any(named.name in each for each in known)
+            return any(named.name in name for name in known)
         if named.name in known:
             return True
         if named.thing != "entity" or named.is_old:
@@ -129,9 +129,7 @@ class Inventory:
             return ""
         if not known:
             return f" There are no {_PLURALS[named.thing]}."
-        # Cut: comparing megabytes takes seconds, and nobody misspells a name at that length.
-        near = difflib.get_close_matches(named.name[:200], sorted(known), n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = near(named.name, sorted(known))
         more = ", ..." if len(known) > _MANY else "."
         return f"{hint} Known: {', '.join(sorted(known)[:_MANY])}{more}"
 
@@ -141,14 +139,12 @@ NOTHING_KNOWN = Inventory()
 
 def slips(names: Iterable[Named]) -> dict[str, str]:
     """Find tools that are named once and almost like one that is named more often."""
-    counts = Counter(each.name for each in names if each.thing == "tool" and not each.is_part)
+    counts = Counter(name.name for name in names if name.thing == "tool" and not name.is_part)
     usual = [name for name, count in counts.items() if count > 1]
-    found = {}
-    for name, count in counts.items():
-        near = difflib.get_close_matches(name[:200], usual, n=1, cutoff=_SLIP) if count == 1 else []
-        if near:
-            found[name] = near[0]
-    return found
+    slip_of = {
+        name: nearest(name, usual, is_slip=True) for name, count in counts.items() if count == 1
+    }
+    return {name: meant for name, meant in slip_of.items() if meant}
 
 
 _ARTICLES: dict[Thing, str] = {"chunk": "a chunk", "entity": "an entity"}

@@ -1,7 +1,7 @@
-"""What the journal of a world comes to: the difference between two moments, and the world then.
+"""Read the journal of a world: the difference between two moments, and the state at one of them.
 
 An entry is one change: `op` (create, update, delete, link, unlink), `id`, and the row `before` and
-`after` it, None where there was none. Ids are never used twice.
+`after` it, None if there was none. Ids are never used twice.
 """
 
 import re
@@ -13,24 +13,24 @@ from evals_app.engine.matchers import ABSENT, equal
 Row = dict[str, Any]
 Entry = Mapping[str, Any]
 
-# {"entities": [...], "relations": [...]}, each row as the tools give it.
+# {"entities": [...], "relations": [...]}, each row as the tools return it.
 WorldState = dict[str, list[Row]]
 
 _OF_RELATIONS = ("link", "unlink")
-_DEEPEST = 20  # below that a mapping that differs is one field
+_DEEPEST = 20  # below that, a mapping that differs is one field
 
 
 def difference(journal: Iterable[Entry]) -> dict[str, list[Row]]:
-    """Give what the changes come to, in the order in which each thing was first touched.
+    """Return the net changes, in the order in which each thing was first touched.
 
-    The keys are those of `World.changes`; what came to nothing is left out.
+    The keys are those of `World.changes`; what ended as it began is left out.
     """
     touched: dict[tuple[bool, str], tuple[Row | None, Row | None]] = {}
     for entry in journal:
         key = (entry["op"] in _OF_RELATIONS, entry["id"])
         first = touched[key][0] if key in touched else entry["before"]
         touched[key] = (first, entry["after"])
-    found: dict[str, list[Row]] = {
+    changes: dict[str, list[Row]] = {
         "created": [],
         "updated": [],
         "deleted": [],
@@ -40,17 +40,17 @@ def difference(journal: Iterable[Entry]) -> dict[str, list[Row]]:
     for (is_relation, id_), (before, after) in touched.items():
         kind = "relations_" if is_relation else ""
         if before is None and after is not None:
-            found[f"{kind}created"].append(after)
+            changes[f"{kind}created"].append(after)
         elif before is not None and after is None:
-            found[f"{kind}deleted"].append(before)
+            changes[f"{kind}deleted"].append(before)
         elif before is not None and not equal(before, after):
             row = {"id": id_, "type": before["type"], "before": before, "after": after}
-            found["updated"].append(row)
-    return found
+            changes["updated"].append(row)
+    return changes
 
 
 def replayed(state: WorldState, journal: Iterable[Entry]) -> WorldState:
-    """Give the state of a world after some changes; rows are shared, not copied."""
+    """Return the state of a world after some changes; rows are shared, not copied."""
     entities = {row["id"]: row for row in state["entities"]}
     relations = {row["id"]: row for row in state["relations"]}
     for entry in journal:
@@ -62,10 +62,10 @@ def replayed(state: WorldState, journal: Iterable[Entry]) -> WorldState:
     return {"entities": list(entities.values()), "relations": list(relations.values())}
 
 
-def value_at(data: Any, path: str) -> Any:  # noqa: ANN401 - JSON
-    """Follow a dotted path (address.city, items.0.name); ABSENT where it leads nowhere.
+def value_at(data: Any, path: str) -> Any:
+    """Follow a dotted path (address.city, items.0.name); ABSENT if it leads nowhere.
 
-    A key that has the dots in itself goes first, as in the filters of entity.query.
+    A key that contains the dots itself goes first, as in the filters of entity.query.
     """
     while True:
         if isinstance(data, Mapping) and path in data:
@@ -83,8 +83,8 @@ def value_at(data: Any, path: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def changed_fields(before: Row, after: Row) -> dict[str, tuple[Any, Any]]:
-    """Give each dotted path at which the data of two rows differs, with both values or ABSENT."""
-    found: dict[str, tuple[Any, Any]] = {}
+    """Return each dotted path at which the data of two rows differs, with both values or ABSENT."""
+    fields: dict[str, tuple[Any, Any]] = {}
     waiting = [("", 0, before["data"], after["data"])]
     while waiting:
         path, depth, old, new = waiting.pop()
@@ -100,5 +100,5 @@ def changed_fields(before: Row, after: Row) -> dict[str, tuple[Any, Any]]:
                 for key in keys
             ]
         elif not equal(old, new):
-            found[path] = old, new
-    return found
+            fields[path] = old, new
+    return fields

@@ -1,46 +1,45 @@
-"""Where a provider's models may be, and which key may be sent there.
+"""Which addresses a provider may have, and which key may be sent there.
 
-Whoever edits providers names an address and the variable of a key. If both were free, every secret
-of the environment could be sent to any server, and every server of a private network be asked.
+People who edit providers enter an address and the variable of a key. Without these rules every
+secret of the environment could be sent to any server, and any server of a private network be called.
 """
 
-import difflib
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from evals_app.engine.addresses import Target, is_named, read_url, url_problem
 from evals_app.engine.kinds import KINDS
 from evals_app.engine.permits import permits
+from fixtures_app.ground.words import near
 
-# Where Ollama serves the machine it runs on: there to be asked, and without a key.
+# Where Ollama serves its own machine: it may be called, and needs no key.
 _OLLAMA = ("localhost:11434", "127.0.0.1:11434", "[::1]:11434")
 
 
 def permitted_hosts() -> tuple[str, ...]:
-    """Give the hosts of private networks at which models may be asked."""
+    """Return the hosts of private networks whose models may be called."""
     return (*permits().hosts, *_OLLAMA)
 
 
 def address_problem(base_url: str) -> str | None:
-    """Say why a base URL cannot be called, as far as it is known without looking its name up."""
+    """Say why a base URL cannot be called, as far as that is known without looking up its name."""
     if "?" in base_url:
-        return "A base URL has no part that begins with a question mark."
+        return "A base URL cannot contain a question mark."
     return url_problem(base_url, permitted=permitted_hosts())
 
 
 def variable_problem(variable: str) -> str | None:
     """Say why a variable is not used as a key.
 
-    The variable itself is not repeated: somebody may have written a key in its place.
+    The name is not repeated: someone may have entered the key itself.
     """
     if permits().key_hosts(variable):
         return None
-    listed = list(dict.fromkeys(each.partition("@")[0] for each in permits().keys))
-    near = difflib.get_close_matches(variable, listed, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
+    listed = list(dict.fromkeys(entry.partition("@")[0] for entry in permits().keys))
+    hint = near(variable, listed)
     return (
-        "The operator does not permit this variable as a key of models (EVALS_KEY_VARIABLES);"
-        f" permitted: {', '.join(listed) or 'none'}.{hint}"
+        "This variable is not permitted as an API key. Permitted by the operator in"
+        f" EVALS_KEY_VARIABLES: {', '.join(listed) or 'none'}.{hint}"
     )
 
 
@@ -58,26 +57,26 @@ def place_problem(
     if usual := list(_usual_hosts(variable)):
         if "" in hosts and target.scheme == "https" and _is_one_of(target, usual):
             return None
-        places = [f"https://{each}" for each in usual] if "" in hosts else filter(None, hosts)
+        places = [f"https://{host}" for host in usual] if "" in hosts else filter(None, hosts)
         return (
-            f"{variable} is sent to {' or '.join(places)} only. The operator permits another host"
-            f" with {variable}@{target.authority} in EVALS_KEY_VARIABLES."
+            f"{variable} is sent only to {' or '.join(places)}. The operator can permit this host with"
+            f" {variable}@{target.authority} in EVALS_KEY_VARIABLES."
         )
     if "" not in hosts:
         return (
-            f"This key is sent to {' or '.join(hosts)} only, as the operator says in"
+            f"This key is sent only to {' or '.join(hosts)}, as set by the operator in"
             " EVALS_KEY_VARIABLES."
         )
     if target.scheme == "https" or is_operators or is_named(target, permitted_hosts()):
         return None
     return (
-        "A key is sent over https:// only, unless the operator names the host beside the key in"
+        "A key is sent only over https://, unless the operator names the host with the key in"
         " EVALS_KEY_VARIABLES, or in EVALS_PRIVATE_HOSTS."
     )
 
 
 def is_vouched_for(variable: str, base_url: str) -> bool:
-    """Whether a host is a usual one of model APIs, or one that the operator has named."""
+    """Whether a host is a known model API, or one that the operator has named."""
     target = read_url(base_url)
     usual = (host for kind in KINDS.values() for host in _usual_hosts(kind.key_env or ""))
     return (
@@ -88,7 +87,7 @@ def is_vouched_for(variable: str, base_url: str) -> bool:
 
 
 def _usual_hosts(variable: str) -> Iterator[str]:
-    """Give the hosts of the APIs that a usual key is for; none for any other variable."""
+    """Return the hosts of the APIs that a usual key is for; none for any other variable."""
     for kind in KINDS.values():
         if variable and kind.key_env == variable:
             if kind.base_url:

@@ -1,6 +1,7 @@
-"""The kinds of providers, and what is known of each before anything is sent: one table.
+"""The kinds of providers, and what is known about each before anything is sent: one table.
 
-What a kind lacks is left out and said so; what single models refuse is learned from their answers.
+Settings that a kind lacks are left out, with a note; what single models refuse is learned from
+their answers.
 """
 
 from dataclasses import dataclass
@@ -19,10 +20,10 @@ _MOST_TEXTS = 256
 class Kind:
     """How models of a kind are reached, and what they take.
 
-    `api` is the one it speaks, None where there is none. Without `base_url` each site has its own.
+    `api` is the one it speaks, None if there is none. Without `base_url` each site has its own.
     `base_url_env` is the variable that its SDK would read. Without `key_env` it needs no key.
-    `lacks` names settings of a ModelCall that none of its models takes, `media_types` what may be
-    shown to them. Without `embedding_model` whoever uses its embeddings has to name one.
+    `lacks` are the settings of a ModelCall that none of its models accepts, `media_types` the files
+    that may be shown to them. Without `embedding_model` users of its embeddings must name one.
     `has_responses`: models that the chat API does not serve are served by the Responses API.
     `more_hosts` may be sent its key, too; the name of one may begin with *.
     """
@@ -114,3 +115,12 @@ KINDS: dict[str, Kind] = {
 }
 
 USUAL_KEYS = tuple(kind.key_env for kind in KINDS.values() if kind.key_env)
+
+
+def variable_of(kind: str, named: str | None) -> str:
+    """Return the name of the variable that holds the key, empty where none is needed.
+
+    `named` is the provider's own choice of it.
+    """
+    known = KINDS.get(kind)  # a row that is being written may have none yet
+    return (named or known.key_env or "") if known and known.api else ""

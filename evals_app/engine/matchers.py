@@ -5,28 +5,26 @@ A bare value is compared literally. A mapping with one of the keys `fuzzy`, `reg
 as it is; `matches` reads it.
 """
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from itertools import islice
 from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, WithJsonSchema
 
 from evals_app.engine.decimals import DecimalSign, is_within, read_amount, read_number
 from evals_app.engine.folding import folded
-from evals_app.engine.patterns import fits, pattern_problem, pattern_warnings
-from evals_app.engine.quoting import json_text, listed, shortened
+from fixtures_app.ground.patterns import fits, pattern_problem, pattern_warnings
+from fixtures_app.ground.quoting import json_text, listed, shortened
+from fixtures_app.ground.words import near, nearest
 
 MATCHER_KEYS = ("fuzzy", "regex", "any_of", "contains", "present")
 _MAX_DEPTH = 50
 _MAX_SHOWN = 120
-_CANDIDATES = 200  # difflib is slow, and suggestions are not worth more
 _LARGE = 1e16  # written with an exponent
 _FUZZY_TOLERANCE = Decimal("1e-9")
-# In texts they mean nothing, unless they stand in a number: 1,5 is not 15.
+# In texts they mean nothing, except in a number: 1,5 is not 15.
 _IGNORED_BY_FUZZY = re.compile(r"(?<![0-9])[,_]|[,_](?![0-9])|(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))")
 _DECIMAL_SIGNS = get_args(DecimalSign)
 
@@ -38,7 +36,7 @@ class _Absent:
 ABSENT = _Absent()
 
 
-def _checked(written: Any) -> Any:  # noqa: ANN401 - any JSON
+def _checked(written: Any) -> Any:
     if problem := _problem(written):
         raise ValueError(problem)
     return written
@@ -56,8 +54,8 @@ Matcher = Annotated[
 ]
 
 
-def _problem(written: Any, depth: int = 0) -> str | None:  # noqa: ANN401 - whatever was written
-    """Say why a matcher cannot be used."""
+def _problem(written: Any, depth: int = 0) -> str | None:
+    """Explain why a matcher cannot be used."""
     kind = _kind(written)
     if kind is None:
         return json_problem(written, depth)
@@ -77,10 +75,10 @@ def _problem(written: Any, depth: int = 0) -> str | None:  # noqa: ANN401 - what
                 return "any_of takes a list of at least one value."
             if depth > _MAX_DEPTH:
                 return f"This is nested more than {_MAX_DEPTH} levels deep."
-            return next(filter(None, (_problem(each, depth + 1) for each in operand)), None)
+            return next(filter(None, (_problem(part, depth + 1) for part in operand)), None)
         case "contains":
             if operand in ("", None):
-                return "contains takes a text or a value; an empty one is in everything."
+                return "contains takes a text or a value that is not empty."
             return json_problem(operand, depth)
         case "present":
             if not isinstance(operand, bool):
@@ -88,7 +86,7 @@ def _problem(written: Any, depth: int = 0) -> str | None:  # noqa: ANN401 - what
     return None
 
 
-def _kind(written: Any) -> str | None:  # noqa: ANN401 - any JSON
+def _kind(written: Any) -> str | None:
     """Name the matcher key of a mapping; None for a literal."""
     if not isinstance(written, dict):
         return None
@@ -96,49 +94,48 @@ def _kind(written: Any) -> str | None:  # noqa: ANN401 - any JSON
 
 
 def _company_problem(kind: str, written: Mapping[Any, Any]) -> str | None:
-    """Say why a matcher key cannot have these keys beside it."""
+    """Explain why a matcher key cannot be combined with these keys."""
     if set(written) == {"fuzzy", "decimal"}:
         if written["decimal"] in _DECIMAL_SIGNS:
             return None
         return f"decimal takes one of {listed(_DECIMAL_SIGNS)}."
     unknown = [key for key in written if key not in MATCHER_KEYS]
     if not unknown:
-        return f"A value is matched in one way; choose one of {listed(list(written))}."
-    near = difflib.get_close_matches(str(unknown[0]), MATCHER_KEYS, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+        return f"A matcher has one key. Choose one of {listed(list(written))}."
+    hint = near(str(unknown[0]), MATCHER_KEYS)
     return (
-        f"Unknown key {unknown[0]!r} beside {kind!r}.{hint} A matcher is one of"
-        f" {listed(MATCHER_KEYS)}, alone; only fuzzy may have decimal beside it."
+        f"Unknown key {unknown[0]!r} next to {kind!r}.{hint} A matcher has exactly one of the keys"
+        f" {listed(MATCHER_KEYS)}; only fuzzy can be combined with decimal."
     )
 
 
-def json_problem(value: Any, depth: int = 0) -> str | None:  # noqa: ANN401 - whatever was written
-    """Say why a value cannot be JSON."""
+def json_problem(value: Any, depth: int = 0) -> str | None:
+    """Explain why a value cannot be JSON."""
     if depth > _MAX_DEPTH:
         return f"This is nested more than {_MAX_DEPTH} levels deep."
     if value is None or isinstance(value, bool | int | float | str):
         return None
     if isinstance(value, list):
-        return next(filter(None, (json_problem(each, depth + 1) for each in value)), None)
+        return next(filter(None, (json_problem(part, depth + 1) for part in value)), None)
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
             return "The keys of a mapping must be texts; put them in quotes."
-        problems = (json_problem(each, depth + 1) for each in value.values())
+        problems = (json_problem(part, depth + 1) for part in value.values())
         return next(filter(None, problems), None)
     return (
-        f"A value of type {type(value).__name__} cannot occur in a tool call;"
+        f"A value of type {type(value).__name__} is not possible in a tool call;"
         " write it as text, in quotes."
     )
 
 
-def matches(matcher: Any, actual: Any) -> bool:  # noqa: ANN401 - any JSON on both sides
+def matches(matcher: Any, actual: Any) -> bool:
     """Whether an argument is as the matcher wants it; never raises, whatever was passed."""
     kind = _kind(matcher)
     operand: Any = None if kind is None else matcher[kind]
     if kind == "present":
         return bool(operand) is (actual is not ABSENT)
     if kind == "any_of":
-        return any(matches(each, actual) for each in operand)
+        return any(matches(part, actual) for part in operand)
     if actual is ABSENT:
         return False
     match kind:
@@ -152,12 +149,12 @@ def matches(matcher: Any, actual: Any) -> bool:  # noqa: ANN401 - any JSON on bo
             return _has(operand, actual)
 
 
-def _is_literally(literal: Any, actual: Any) -> bool:  # noqa: ANN401 - any JSON on both sides
+def _is_literally(literal: Any, actual: Any) -> bool:
     """Whether a value is the literal one, matchers in it apart."""
     if isinstance(literal, dict):
         if not isinstance(actual, dict) or not actual.keys() <= literal.keys():
             return False
-        pairs = [(each, actual.get(key, ABSENT)) for key, each in literal.items()]
+        pairs = [(value, actual.get(key, ABSENT)) for key, value in literal.items()]
     elif isinstance(literal, list):
         if not isinstance(actual, list | tuple) or len(literal) != len(actual):
             return False
@@ -167,24 +164,24 @@ def _is_literally(literal: Any, actual: Any) -> bool:  # noqa: ANN401 - any JSON
     return all(_is_inner(*pair) for pair in pairs)
 
 
-def _is_inner(literal: Any, actual: Any) -> bool:  # noqa: ANN401 - any JSON on both sides
+def _is_inner(literal: Any, actual: Any) -> bool:
     if _kind(literal) is None or _problem(literal):
         return actual is not ABSENT and _is_literally(literal, actual)
     # A tool may take such a mapping itself: {"where": {"name": {"contains": "x"}}}.
     return matches(literal, actual) or (actual is not ABSENT and equal(literal, actual))
 
 
-def _has(part: Any, whole: Any) -> bool:  # noqa: ANN401 - any JSON
+def _has(part: Any, whole: Any) -> bool:
     """Whether a list has the value, or the text of anything else has the text in it."""
     if not isinstance(whole, list | tuple):
         return contains(part, whole)
     if isinstance(part, str):
         wanted = folded(part)
-        return any(isinstance(each, str) and folded(each) == wanted for each in whole)
-    return any(equal(part, each) for each in whole)
+        return any(isinstance(part, str) and folded(part) == wanted for part in whole)
+    return any(equal(part, other) for other in whole)
 
 
-def equal(left: Any, right: Any, *, composed: bool = False) -> bool:  # noqa: ANN401 - any JSON
+def equal(left: Any, right: Any, *, composed: bool = False) -> bool:
     """Compare JSON deeply: 1 equals 1.0 exactly, true equals only true, nothing is converted.
 
     With `composed` accented letters are equal however they are encoded.
@@ -212,7 +209,7 @@ def equal(left: Any, right: Any, *, composed: bool = False) -> bool:  # noqa: AN
     return True
 
 
-def _exact(value: Any, other: Any) -> Any:  # noqa: ANN401 - any JSON
+def _exact(value: Any, other: Any) -> Any:
     # Python compares int, float and Decimal exactly. But who writes 0.1 means one tenth, which is the
     # shortest text of that float, not its value.
     if isinstance(value, float) and isinstance(other, Decimal):
@@ -220,19 +217,19 @@ def _exact(value: Any, other: Any) -> Any:  # noqa: ANN401 - any JSON
     return value
 
 
-def contains(part: Any, whole: Any) -> bool:  # noqa: ANN401 - any JSON
+def contains(part: Any, whole: Any) -> bool:
     """Whether a list has the value, or the text form of anything has the text in it.
 
     Texts are compared as people see them, upper and lower case alike.
     """
-    if isinstance(whole, list | tuple) and any(equal(part, each) for each in whole):
+    if isinstance(whole, list | tuple) and any(equal(part, other) for other in whole):
         return True
     needle = part if isinstance(part, str) else json_text(part, limit=None)
     text = whole if isinstance(whole, str) else json_text(whole, limit=None)
     return folded(needle) in folded(text)
 
 
-def _texts(value: Any) -> list[str]:  # noqa: ANN401 - any JSON
+def _texts(value: Any) -> list[str]:
     """Return how a value may be written; nothing where it cannot be."""
     if isinstance(value, bool) or value is None:
         return [json_text(value), str(value)]  # as in JSON; older files have True and None
@@ -245,17 +242,17 @@ def _texts(value: Any) -> list[str]:  # noqa: ANN401 - any JSON
         return [str(Decimal(value))] if isinstance(value, int) else []
 
 
-def _is_close(wanted: Any, actual: Any, decimal: DecimalSign) -> bool:  # noqa: ANN401 - any JSON
+def _is_close(wanted: Any, actual: Any, decimal: DecimalSign) -> bool:
     left, right = _texts(wanted), _texts(actual)
     if not left or not right:
         return False
-    one, other = (_number(each, decimal) for each in (wanted, actual))
+    one, other = (_number(entry, decimal) for entry in (wanted, actual))
     if one is not None and other is not None:
         return is_within(one, other, absolute=_FUZZY_TOLERANCE)
     return _loose(left[0]) == _loose(right[0])
 
 
-def _number(value: Any, decimal: DecimalSign) -> Decimal | None:  # noqa: ANN401 - any JSON
+def _number(value: Any, decimal: DecimalSign) -> Decimal | None:
     """Return the number that a value is, or that is written in it for certain."""
     if not isinstance(value, str):
         return None if isinstance(value, bool) else read_number(next(iter(_texts(value)), ""))
@@ -267,10 +264,10 @@ def _loose(text: str) -> str:
     return folded(_IGNORED_BY_FUZZY.sub("", folded(text)))
 
 
-def other_reading(matcher: Any, actual: Any) -> str | None:  # noqa: ANN401 - any JSON
-    """Say how a number would match if its decimals were written with the other sign.
+def other_reading(matcher: Any, actual: Any) -> str | None:
+    """Explain how a number would match if its decimals were written differently.
 
-    None where the matcher says how they are written, or where it makes no difference.
+    None if the matcher defines how they are written, or if it makes no difference.
     """
     if _kind(matcher) != "fuzzy" or "decimal" in matcher or matches(matcher, actual):
         return None
@@ -279,11 +276,13 @@ def other_reading(matcher: Any, actual: Any) -> str | None:  # noqa: ANN401 - an
     )
     if sign is None:
         return None
-    return f"with a decimal {sign} it matches; write decimal: {sign} beside fuzzy if it is meant"
+    return (
+        f"with a decimal {sign} it would match; add decimal: {sign} next to fuzzy if that is meant"
+    )
 
 
-def phrase(name: str, matcher: Any) -> str:  # noqa: ANN401 - any JSON
-    """Say in a few words what an argument must be: `type = order`."""
+def phrase(name: str, matcher: Any) -> str:
+    """Describe briefly what an argument must be: `type = order`."""
     kind = _kind(matcher)
     operand = None if kind is None else matcher[kind]
     match kind:
@@ -301,7 +300,7 @@ def phrase(name: str, matcher: Any) -> str:  # noqa: ANN401 - any JSON
             return f"{name} present" if operand else f"{name} absent"
 
 
-def _show(value: Any) -> str:  # noqa: ANN401 - any JSON
+def _show(value: Any) -> str:
     # A text as written, unless it would be mistaken for something else.
     if isinstance(value, str) and re.fullmatch(r"[^\W\d][\w .@#/:-]*", value):
         is_word = value.lower() not in {"true", "false", "null", "none"}
@@ -332,24 +331,23 @@ def mismatches(matchers: Mapping[str, Any], args: Mapping[str, Any], *, exact: b
 
 
 def _instead(name: str, others: Sequence[str]) -> str:
-    """Name the argument that was probably meant to be this one."""
-    names = [each for each in islice(others, _CANDIDATES) if len(str(each)) <= _MAX_SHOWN]
-    near = difflib.get_close_matches(name, map(str, names), n=1)
-    return f" (the call has {near[0]})" if near else ""
+    """Suggest the argument that was probably meant to be this one."""
+    instead = nearest(name, map(str, others))
+    return f" (the call has {shortened(instead)})" if instead else ""
 
 
 def matcher_warnings(matchers: Mapping[str, Any]) -> list[str]:
-    """Name doubled backslashes, and literals that look like a matcher."""
+    """Warn of doubled backslashes, and of literals that look like a matcher."""
     warnings = []
     for name, matcher in matchers.items():
         kind = _kind(matcher)
         if kind == "regex":
-            warnings += [f"{name}: {each}" for each in pattern_warnings(matcher[kind])]
+            warnings += [f"{name}: {warning}" for warning in pattern_warnings(matcher[kind])]
         elif kind == "fuzzy" and (unclear := _uncertain(matcher)):
             warnings.append(f"{name}: {unclear}")
         elif kind == "contains" and isinstance(matcher[kind], str) and not folded(matcher[kind]):
             warnings.append(
-                f"{name}: Every text contains this one, as there is nothing in it to see."
+                f"{name}: This text has no visible characters, so every text contains it."
             )
         elif kind is None and isinstance(matcher, dict) and (near := _near_miss(matcher)):
             warnings.append(f"{name}: {near}")
@@ -359,15 +357,15 @@ def matcher_warnings(matchers: Mapping[str, Any]) -> list[str]:
 
 
 def _uncertain(matcher: Mapping[str, Any]) -> str | None:
-    """Say that an expected number can be read in two ways."""
+    """Warn that an expected number can be read in two ways."""
     written = matcher["fuzzy"]
     decimal: DecimalSign = matcher.get("decimal", "auto")
     found = read_amount(written, decimal=decimal) if isinstance(written, str) else None
     if found is None or found[1]:
         return None
     return (
-        f"It is not certain which number {written!r} is, so it is compared as a text. Write decimal:"
-        " comma beside fuzzy, or the number without quotes."
+        f"It is unclear which number {written!r} is, so it is compared as a text. Add decimal:"
+        " comma next to fuzzy, or write the number without quotes."
     )
 
 
@@ -376,14 +374,14 @@ def _near_miss(literal: Mapping[str, Any]) -> str | None:
     if len(literal) != 1:
         return None
     (key,) = literal
-    near = difflib.get_close_matches(key, MATCHER_KEYS, n=1, cutoff=0.8)
-    if not near:
+    meant = nearest(key, MATCHER_KEYS, is_slip=True)
+    if not meant:
         return None
-    return f"{key!r} is no matcher, so this is compared as written. Did you mean {near[0]!r}?"
+    return f"{key!r} is not a matcher, so this is compared as written. Did you mean {meant!r}?"
 
 
-def _inner(literal: Any) -> str | None:  # noqa: ANN401 - any JSON
-    """Say why something inside a literal that looks like a matcher is none."""
+def _inner(literal: Any) -> str | None:
+    """Explain why something inside a literal that looks like a matcher is not one."""
     values = literal.values() if isinstance(literal, dict) else literal
     for value in values:
         if isinstance(value, dict) and len(value) == 1 and _kind(value):

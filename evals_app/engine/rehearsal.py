@@ -1,4 +1,4 @@
-"""Grade the expected answer of a turn by the turn's own checks, as if the agent had said it."""
+"""Grade the expected answer of a turn by the turn's own checks, as if it were the agent's reply."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ _OF_WHOLE_REPLIES = frozenset({"overlap", "similarity"})
 def missed_by_expected(
     expected: str | None, checks: Sequence[AssertionSpec]
 ) -> Iterator[tuple[AssertionSpec, str]]:
-    """Find the checks of a turn that its expected answer does not pass itself, and say why."""
+    """Find the checks of a turn that its expected answer does not pass, and the reasons."""
     if expected is None or len(expected) > _MAX_CHARS:
         return
     is_reply = any(map(_takes_whole_reply, checks))
@@ -40,9 +40,8 @@ def _problem(check: AssertionSpec, expected: str) -> str | None:
         return None
     grade = _grade(grader, expected)
     needed = check.threshold if check.threshold is not None else grader.usual_threshold
-    label = f"The check “{check.label}”"
     if grade.status in {GradeStatus.ERROR, GradeStatus.UNGRADED}:
-        return f"{label} cannot grade the expected answer. {grade.reason}"
+        return f"The check “{check.label}” cannot grade the expected answer. {grade.reason}"
     if grade.passed is None and grade.score is not None and needed is not None:
         if at_least(grade.score, needed):
             return None
@@ -51,12 +50,12 @@ def _problem(check: AssertionSpec, expected: str) -> str | None:
         score = ""
     else:
         return None
-    return f"{label} would fail even the expected answer. {score}{grade.reason}"
+    return f"The expected answer does not pass the check “{check.label}”. {score}{grade.reason}"
 
 
 def _grade(grader: PlainGrader, expected: str) -> Grade:
     if getattr(grader, "response_path", None) is not None:
-        # What is expected stands there, not a whole reply around it.
+        # The expected text is that part, without a whole reply around it.
         grader = grader.model_copy(update={"response_path": None})
     turn = TurnRecord(index=1, user="", reply=expected)
     trial = Trial(case="", number=1, planned_turns=1, agent="", turns=(turn,))

@@ -46,13 +46,13 @@ class Decision:
 
 
 def decide(trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec) -> Decision:
-    """Give the verdict of an execution."""
+    """Return the verdict of an execution."""
     score = execution_score(graded)
     if trial.failure is not None:
         return Decision(Verdict.ERRORED, score, trial.failure.cause, trial.failure.message)
     causes = _causes(trial, graded, suite=suite)
     if not causes:
-        is_decided = any(each.decides and each.grade.passed is not None for each in graded)
+        is_decided = any(check.decides and check.grade.passed is not None for check in graded)
         if not is_decided and not (suite.scores_decide and score is not None):
             causes.append((Cause.CASE, _why_undecided(graded)))
     if not causes:
@@ -60,9 +60,9 @@ def decide(trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec)
     cause, reason = _gravest(causes)
     if cause.is_error:
         return Decision(Verdict.ERRORED, score, cause, reason)
-    if undecided := [found for found in causes if found[0].is_error]:
+    if undecided := [problem for problem in causes if problem[0].is_error]:
         reason = f"{reason} Also not graded: {_gravest(undecided)[1]}"
-    # A conversation that broke off, or took more than it may, is no better for what went before.
+    # A conversation that broke off, or exceeded a limit, gets nothing for what went before.
     is_void = cause in {Cause.AGENT, Cause.LIMIT}
     return Decision(Verdict.FAILED, 0.0 if is_void else score, cause, reason)
 
@@ -70,30 +70,30 @@ def decide(trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec)
 def _gravest(causes: Sequence[tuple[Cause, str]]) -> tuple[Cause, str]:
     """Return the cause that decides.
 
-    Whatever a check that could not be graded would have found, it could not make up for a failure
-    beside it; only what broke in ourselves casts doubt on that, too.
+    A check that could not be graded cannot make up for a failure of another one; only an internal
+    error casts doubt on that failure, too.
     """
-    failures = [each for each in causes if not each[0].is_error]
-    broken = [each for each in causes if each[0] is Cause.HARNESS]
-    return min(broken or failures or causes, key=lambda found: list(Cause).index(found[0]))
+    failures = [problem for problem in causes if not problem[0].is_error]
+    broken = [problem for problem in causes if problem[0] is Cause.HARNESS]
+    return min(broken or failures or causes, key=lambda problem: list(Cause).index(problem[0]))
 
 
 def _causes(
     trial: Trial, graded: Sequence[GradedAssertion], *, suite: SuiteSpec
 ) -> list[tuple[Cause, str]]:
     causes = [(Cause.AGENT, turn.error) for turn in trial.turns if turn.error]
-    for each in graded:
-        grade = each.grade
+    for check in graded:
+        grade = check.grade
         if grade.status in _NOT_GRADED:
-            # Where scores decide, a score that is missing would have.
-            if each.decides or (suite.scores_decide and each.weight > 0):
-                cause = Cause.ASSERTION if each.fail_on_error else grade.cause or Cause.HARNESS
-                label = "" if each.family == "limit" else f"{each.label.rstrip('.')}: "
+            # Where scores decide, the missing score would have counted.
+            if check.decides or (suite.scores_decide and check.weight > 0):
+                cause = Cause.ASSERTION if check.fail_on_error else grade.cause or Cause.HARNESS
+                label = "" if check.family == "limit" else f"{check.label.rstrip('.')}: "
                 causes.append((cause, f"{label}{grade.reason}"))
         elif (
-            each.decides
+            check.decides
             and grade.passed is False
-            and (each.family == "limit" or not suite.passes_by_score)
+            and (check.family == "limit" or not suite.passes_by_score)
         ):
             causes.append((grade.cause or Cause.ASSERTION, grade.reason))
     if suite.passes_by_score and (missed := _score_missed(graded, suite.pass_threshold)):
@@ -102,31 +102,31 @@ def _causes(
 
 
 def _score_missed(graded: Sequence[GradedAssertion], threshold: float) -> str:
-    """Say that the score is too low, even if all that was not graded were met; else nothing."""
+    """Say that the score is too low even if all ungraded checks had passed; else nothing."""
     score = execution_score(graded)
-    best = execution_score([_at_best(each) for each in graded])
+    best = execution_score([_at_best(check) for check in graded])
     if score is None or best is None or at_least(best, threshold):
         return ""
     return f"The score {score:.4g} is below {threshold:.4g}. {_first_miss(graded)}".rstrip()
 
 
-def _at_best(each: GradedAssertion) -> GradedAssertion:
-    if each.fail_on_error or each.grade.status not in _NOT_GRADED:
-        return each
-    return replace(each, grade=each.grade.but(score=1.0))
+def _at_best(check: GradedAssertion) -> GradedAssertion:
+    if check.fail_on_error or check.grade.status not in _NOT_GRADED:
+        return check
+    return replace(check, grade=check.grade.but(score=1.0))
 
 
 def _why_undecided(graded: Sequence[GradedAssertion]) -> str:
-    """Say why no check decided: each that could have was not applicable, or there is none."""
+    """Say why no check decided: all were not applicable, or there is none."""
     passed_over = [
-        f"{each.label.rstrip('.')}: {each.grade.reason}"
-        for each in graded
-        if each.decides and each.grade.status is GradeStatus.NOT_APPLICABLE
+        f"{check.label.rstrip('.')}: {check.grade.reason}"
+        for check in graded
+        if check.decides and check.grade.status is GradeStatus.NOT_APPLICABLE
     ]
     return (
         " ".join(["No check could decide.", *passed_over])
         if passed_over
-        else "Nothing was asserted."
+        else "There is nothing to check."
     )
 
 
@@ -135,11 +135,11 @@ def _first_miss(graded: Sequence[GradedAssertion]) -> str:
 
 
 def execution_score(graded: Sequence[GradedAssertion]) -> float | None:
-    """Return the score of the checks and that of the suite's rubric, each with its share.
+    """Return the score of the checks combined with that of the suite's rubric, by its share.
 
-    Where one of them has none the other is all; None if neither has.
+    If one of them has no score the other is all; None if neither has one.
     """
-    checks = _weighted_score([each for each in graded if not each.is_rubric])
+    checks = _weighted_score([check for check in graded if not check.is_rubric])
     rubric = next(
         (g for g in graded if g.is_rubric and g.weight and g.grade.score is not None), None
     )
@@ -148,10 +148,10 @@ def execution_score(graded: Sequence[GradedAssertion]) -> float | None:
     return (1 - rubric.weight) * checks + rubric.weight * rubric.grade.score
 
 
-def _score_of(each: GradedAssertion) -> float | None:
-    """Return the score of a check; one that shall fail where it cannot be graded has then missed."""
-    is_failed = each.fail_on_error and each.grade.status in _NOT_GRADED
-    return 0.0 if is_failed else each.grade.score
+def _score_of(check: GradedAssertion) -> float | None:
+    """Return the score of a check; one with `fail_on_error` that could not be graded has 0."""
+    is_failed = check.fail_on_error and check.grade.status in _NOT_GRADED
+    return 0.0 if is_failed else check.grade.score
 
 
 def _weighted_score(graded: Sequence[GradedAssertion]) -> float | None:
@@ -165,16 +165,18 @@ def execution_summary(
     trial: Trial, graded: Sequence[GradedAssertion], decision: Decision
 ) -> dict[str, Any]:
     """Say which kinds of criteria passed: true, false, or null where none is set."""
-    graded = [each for each in graded if each.weight > 0]  # the rest is shown only
+    graded = [check for check in graded if check.weight > 0]  # the rest is shown only
     judged = [g for g in graded if g.family == "judged"]
-    reasons = [g.grade.reason for g in judged if _held(g) is False]
+    reasons = [g.grade.reason for g in judged if _passed(g) is False]
     return {
         "overall_passed": decision.verdict is Verdict.PASSED,
-        "prompt_tokens_passed": _all_held([g for g in graded if g.type == "max_prompt_tokens"]),
-        "response_tokens_passed": _all_held([g for g in graded if g.type == "max_response_tokens"]),
-        "time_passed": _all_held([g for g in graded if g.type == "max_time_ms"]),
-        "response_criteria_passed": _all_held(judged),
-        "trajectory_criteria_passed": _all_held(
+        "prompt_tokens_passed": _all_passed([g for g in graded if g.type == "max_prompt_tokens"]),
+        "response_tokens_passed": _all_passed(
+            [g for g in graded if g.type == "max_response_tokens"]
+        ),
+        "time_passed": _all_passed([g for g in graded if g.type == "max_time_ms"]),
+        "response_criteria_passed": _all_passed(judged),
+        "trajectory_criteria_passed": _all_passed(
             [g for g in graded if g.family in {"tools", "retrieval"}]
         ),
         "response_criteria_failure_reason": " ".join(reasons) or None,
@@ -185,21 +187,21 @@ def execution_summary(
     }
 
 
-def _held(each: GradedAssertion) -> bool | None:
+def _passed(check: GradedAssertion) -> bool | None:
     # What was set but could not be graded did not pass.
-    if each.grade.status in _NOT_GRADED:
+    if check.grade.status in _NOT_GRADED:
         return False
-    return each.grade.passed
+    return check.grade.passed
 
 
-def _all_held(graded: Sequence[GradedAssertion]) -> bool | None:
-    verdicts = [held for each in graded if (held := _held(each)) is not None]
+def _all_passed(graded: Sequence[GradedAssertion]) -> bool | None:
+    verdicts = [passed for check in graded if (passed := _passed(check)) is not None]
     return all(verdicts) if verdicts else None
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What a run's summary needs to know of an execution; `verdict` None if it has not ended.
+    """What the summary of a run needs from an execution; `verdict` None if it has not ended.
 
     `turn_ms` are the turns that ended by themselves; None is one that the agent failed.
     `cost_usd` is the agent's; a cost that is None is unknown.
@@ -247,10 +249,10 @@ class CaseSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What a run says in the end, besides what it says of each case.
+    """The result of a run, without that of each case.
 
     `pass_at_k` and `pass_hat_k` are means over the cases, for k up to the fewest trials that a case
-    has. `notes` are sentences to be read beside the verdict.
+    has. `notes` are sentences shown with the verdict.
     """
 
     verdict: RunVerdict
@@ -276,13 +278,13 @@ def summarise_run(
 ) -> RunSummary:
     """Sum up a run that has ended; `keep` is given the summary of each case, `notes` are known.
 
-    `facts` come in the order of the cases. They may be many: no more is held than a few numbers.
+    `facts` come in the order of the cases. There may be many: only a few numbers are kept of each.
     """
     sums = _Sums()
     for name, trials in groupby(facts, key=lambda fact: fact.case):
-        held = list(trials)
-        case = _summarise_case(name, held, min_pass_rate=suite.min_pass_rate)
-        sums.add(case, held)
+        of_case = list(trials)
+        case = _summarise_case(name, of_case, min_pass_rate=suite.min_pass_rate)
+        sums.add(case, of_case)
         if keep is not None:
             keep(case)
     return sums.end(suite, notes)
@@ -296,7 +298,7 @@ class _MeansByK:
         self._cases = 0
 
     def add(self, values: Sequence[float]) -> None:
-        """Take a case; one of which nothing is known does not count."""
+        """Add a case; one without values does not count."""
         if values:
             self._cases += 1
             known = self._sums or [0.0] * len(values)
@@ -308,14 +310,14 @@ class _MeansByK:
 
 
 class _Sums:
-    """What has been summed up of a run so far."""
+    """The sums of a run so far."""
 
     def __init__(self) -> None:
         self._scores = array("d")
         self._times = TurnTimes()
-        self._decided = self._passed = self._held = 0
+        self._decided = self._passed = self._passed_trials = 0
         self._has_cases = self._has_failed = self._has_open = False
-        self._agent, self._everybody = Spending(), Spending()
+        self._agent, self._everyone = Spending(), Spending()
         self._pass_at_k, self._pass_hat_k = _MeansByK(), _MeansByK()
 
     def add(self, case: CaseSummary, trials: Sequence[Fact]) -> None:
@@ -325,14 +327,14 @@ class _Sums:
         self._decided += case.verdict in {Verdict.PASSED, Verdict.FAILED}
         self._passed += case.verdict is Verdict.PASSED
         self._has_failed |= case.verdict is Verdict.FAILED
-        self._held += case.passed
+        self._passed_trials += case.passed
         self._pass_at_k.add(case.pass_at_k)
         self._pass_hat_k.add(case.pass_hat_k)
         for fact in trials:
             self._has_open |= fact.verdict in {None, Verdict.ERRORED}
             if fact.verdict is None:
                 continue
-            self._everybody.add(total_cost([fact.cost_usd, fact.judge_cost_usd]))
+            self._everyone.add(total_cost([fact.cost_usd, fact.judge_cost_usd]))
             self._times.add(fact.turn_ms)
             if fact.turn_ms:
                 self._agent.add(fact.cost_usd)
@@ -346,11 +348,11 @@ class _Sums:
             pass_rate=pass_rate,
             times=self._times,
             agent=self._agent,
-            everybody=self._everybody,
+            everyone=self._everyone,
         )
         is_open = not self._has_cases or self._has_open
-        # Nothing that an agent never achieved can hold for it, whatever the gates are about.
-        is_dead = not (self._held or is_open)
+        # An agent that never passed cannot pass a gate, whatever the gate is about.
+        is_dead = not (self._passed_trials or is_open)
         is_failed = any(gate.passed is False for gate in gates) or (
             suite.run_rule == "all_cases" and self._has_failed
         )

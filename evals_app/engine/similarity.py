@@ -1,4 +1,4 @@
-"""How the likeness of texts is measured: in one way throughout a run, chosen when it starts."""
+"""How the similarity of texts is measured: by one method throughout a run, chosen when it starts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,22 +7,22 @@ from typing import Literal, Protocol, Self
 
 from pydantic import model_validator
 
-from evals_app.engine.aids import Compare, Likeness
+from evals_app.engine.aids import Compare, TextSimilarity
 from evals_app.engine.errors import NO_JUDGE, JudgeError
 from evals_app.engine.graders.overlap import FuzzyMatch
 from evals_app.engine.judging import Asker
 from evals_app.engine.judging.equivalence import PURPOSE, ask_equivalence
 from evals_app.engine.llm.call import Embeddings
-from evals_app.engine.quoting import shortened
 from evals_app.engine.spec import ModelRef, ModelSpec, Spec
 from evals_app.engine.trial import JudgeCall, View
 from evals_app.engine.vectors import KnownVectors, Vector, cosine, static_vectors, unit
+from fixtures_app.ground.quoting import shortened
 
 _PROMPT_CHARS = 2_000
 
 
 class SimilaritySpec(Spec):
-    """The way that was chosen.
+    """The method that was chosen.
 
     `embeddings` asks a provider's model, `static` reads a model2vec model from a folder; `judge`
     asks a chat model and `words` counts shared words, both in place of embeddings.
@@ -42,7 +42,7 @@ class SimilaritySpec(Spec):
 
     @property
     def method(self) -> str:
-        """Name it for people; scores of different methods do not compare."""
+        """The name shown to people; scores of different methods are not comparable."""
         match self.way:
             case "embeddings":
                 return f"embeddings {self.model}"
@@ -55,17 +55,17 @@ class SimilaritySpec(Spec):
 
     @property
     def judge(self) -> ModelSpec | None:
-        """Give the chat model that is asked, if one is."""
+        """Return the chat model that is asked, if one is."""
         return self.model if self.way == "judge" else None
 
     @property
     def is_degraded(self) -> bool:
-        """Whether it stands in for embeddings."""
+        """Whether it replaces embeddings."""
         return self.way in {"judge", "words"}
 
 
 class Embed(Protocol):
-    """Gives a vector for each text, none of which is blank."""
+    """Returns a vector for each text; no text is blank."""
 
     async def __call__(self, texts: Sequence[str], *, provider: str, model: str) -> Embeddings: ...
 
@@ -78,13 +78,13 @@ class Similarity:
         self._known = KnownVectors()
 
     def by(self, spec: SimilaritySpec, *, asker: Asker | None = None) -> Compare:
-        """Give what compares in this way; `judge` needs somebody to ask."""
+        """Return what compares by this method; `judge` needs an asker."""
         return _Comparison(self, spec, asker)
 
     async def vectors(
         self, spec: SimilaritySpec, texts: Sequence[str]
     ) -> tuple[list[Vector], tuple[JudgeCall, ...]]:
-        """Give the vectors of texts, and the calls that it took.
+        """Return the vectors of texts, and the calls that it took.
 
         Raises:
             JudgeError, ProviderError: there are none.
@@ -106,8 +106,9 @@ class Similarity:
         model = spec.model
         if model is None:
             return await static_vectors(spec.directory or "", texts), ()
-        told = await self._embed(texts, provider=model.provider, model=model.name)
-        return [unit(each) for each in told.vectors], (_call(model, texts, told),)
+        embeddings = await self._embed(texts, provider=model.provider, model=model.name)
+        vectors = [unit(vector) for vector in embeddings.vectors]
+        return vectors, (_call(model, texts, embeddings),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +117,19 @@ class _Comparison:
     spec: SimilaritySpec
     asker: Asker | None
 
-    async def __call__(self, text: str, other: str, *, view: View, key: str) -> Likeness:
+    async def __call__(self, text: str, other: str, *, view: View, key: str) -> TextSimilarity:
         spec = self.spec
         one, two = text.strip(), other.strip()
         if one == two or not one or not two:
-            # Nobody needs to be asked, and of an empty text no API gives a vector.
-            return self._likeness(float(one == two))
+            # No call is needed, and no API returns a vector for an empty text.
+            return self._result(float(one == two))
         if spec.way == "words":
-            return self._likeness(FuzzyMatch().compare(one, two).score or 0.0)
+            return self._result(FuzzyMatch().compare(one, two).score or 0.0)
         if spec.way == "judge":
             if self.asker is None:
                 raise JudgeError(NO_JUDGE)
             found = await ask_equivalence(self.asker, one, two, view=view, key=key)
-            return Likeness(
+            return TextSimilarity(
                 found.score,
                 spec.method,
                 spec.is_degraded,
@@ -140,26 +141,26 @@ class _Comparison:
             vectors, calls = await self.similarity.vectors(spec, [one, two])
             score = cosine(*vectors)
         except ValueError as exc:
-            msg = f"The vectors of {spec.method} do not compare: {exc}."
+            msg = f"The vectors of {spec.method} cannot be compared: {exc}."
             raise JudgeError(msg) from exc
-        return self._likeness(score, calls)
+        return self._result(score, calls)
 
-    def _likeness(self, score: float, calls: tuple[JudgeCall, ...] = ()) -> Likeness:
-        return Likeness(score, self.spec.method, self.spec.is_degraded, calls)
+    def _result(self, score: float, calls: tuple[JudgeCall, ...] = ()) -> TextSimilarity:
+        return TextSimilarity(score, self.spec.method, self.spec.is_degraded, calls)
 
 
-def _call(model: ModelSpec, texts: Sequence[str], told: Embeddings) -> JudgeCall:
+def _call(model: ModelSpec, texts: Sequence[str], embeddings: Embeddings) -> JudgeCall:
     """Keep a call for people who ask what it cost."""
     return JudgeCall(
         purpose="embedding",
         provider=model.provider,
         asked_model=model.name,
-        model=told.model or model.name,
+        model=embeddings.model or model.name,
         prompt="\n\n".join(shortened(text, _PROMPT_CHARS) for text in texts),
-        reply=f"{len(told.vectors)} vectors of {len(told.vectors[0])} numbers",
-        usage=told.usage,
-        cost_usd=told.cost_usd,
-        latency_ms=told.latency_ms,
-        waited_ms=told.waited_ms,
-        attempts=told.attempts,
+        reply=f"{len(embeddings.vectors)} vectors of {len(embeddings.vectors[0])} numbers",
+        usage=embeddings.usage,
+        cost_usd=embeddings.cost_usd,
+        latency_ms=embeddings.latency_ms,
+        waited_ms=embeddings.waited_ms,
+        attempts=embeddings.attempts,
     )

@@ -1,14 +1,14 @@
-"""What a person writes about providers, models and agents.
+"""What a person writes about providers and models, and the base of all specs.
 
-Spec classes are the one authored schema: YAML, admin forms, REST and snapshots all meet here.
-They are frozen, refuse unknown keys and coerce nothing.
+Spec classes are the one authored schema: YAML, admin forms, REST and snapshots all use them. They
+are frozen, refuse unknown keys and coerce nothing.
 """
 
 import re
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal, Self
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -17,30 +17,32 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evals_app.engine.key_places import address_problem, place_problem, variable_problem
 from evals_app.engine.kinds import KINDS
-from evals_app.engine.patterns import pattern_problem
 from evals_app.engine.permits import is_frozen
 from evals_app.engine.template import unknown_variable
+from fixtures_app.ground.patterns import pattern_problem
+from fixtures_app.ground.spec_errors import located
 
 
 class Spec(BaseModel):
     """Base of everything that people write."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    # Built when it is first used: a command uses few of them.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
-    # Keys that a later version will understand: refused by name, never accepted and ignored.
+    # Keys of a later version: refused by name, never ignored.
     not_yet: ClassVar[frozenset[str]] = frozenset()
 
-    def model_post_init(self, _context: Any, /) -> None:  # noqa: ANN401 - pydantic's
-        """Share with other specs what is noted of the keys that were written; it never changes."""
+    def model_post_init(self, _context: Any, /) -> None:
+        """Share the set of written keys with other specs; it never changes."""
         written = frozenset(self.__pydantic_fields_set__)
         object.__setattr__(self, "__pydantic_fields_set__", _shared(written))
 
@@ -49,19 +51,6 @@ class Spec(BaseModel):
 def _shared(written: frozenset[str]) -> set[str]:
     # A set of its own would be a fifth of what a case or a check takes in memory.
     return set(written)
-
-
-def located(kind: str, message: str, loc: tuple[int | str, ...], value: Any) -> InitErrorDetails:  # noqa: ANN401
-    """Give an error with its place, for a ValidationError of several."""
-    return InitErrorDetails(type=PydanticCustomError(kind, message), loc=loc, input=value)
-
-
-def taken_apart(error: ValidationError) -> list[InitErrorDetails]:
-    """Give what an error holds, so that it can be raised again beside others."""
-    return [
-        located(each["type"], each["msg"], each["loc"], each["input"])
-        for each in error.errors(include_url=False)
-    ]
 
 
 def _slug(value: str) -> str:
@@ -79,10 +68,10 @@ def _template(value: str) -> str:
 
 def _base_url(value: str, info: ValidationInfo) -> str:
     if not re.fullmatch(r"https?://\S+", value):
-        msg = "Write the whole address, for example https://models.example.org."
+        msg = "Enter the whole address, for example https://models.example.org."
         raise ValueError(msg)
     if re.match(r"https?://[^/?#]*@", value):
-        msg = "Leave name and password out of the address; a key stays in the environment."
+        msg = "Leave name and password out of the address; keep the key in an environment variable."
         raise ValueError(msg)
     if not is_frozen(info) and (problem := address_problem(value)):
         raise ValueError(problem)
@@ -92,7 +81,7 @@ def _base_url(value: str, info: ValidationInfo) -> str:
 def _variable(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
         msg = (
-            "Write the name of an environment variable, for example ANTHROPIC_API_KEY; never a key."
+            "Enter the name of an environment variable, for example ANTHROPIC_API_KEY, never a key."
         )
         raise ValueError(msg)
     return value
@@ -104,26 +93,26 @@ def _key_variable(value: str, info: ValidationInfo) -> str:
     return value
 
 
-def _money(value: Any) -> Any:  # noqa: ANN401 - whatever was written
-    # The shortest text that means a float is what was written: 0.1 is ten cents.
+def _money(value: Any) -> Any:
+    # repr: the shortest text of a float is what was written, so 0.1 is ten cents.
     if isinstance(value, float):
         return Decimal(repr(value))
     return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _date(value: Any) -> Any:  # noqa: ANN401 - whatever was written
+def _date(value: Any) -> Any:
     if isinstance(value, str):
         try:
             return date.fromisoformat(value)
         except ValueError:
-            msg = "Write the day as 2026-05-01."
+            msg = "Write the date like this: 2026-05-01."
             raise ValueError(msg) from None
     return value
 
 
 def _model_pattern(value: str) -> str:
     if "*" in value[:-1]:
-        msg = "A * stands at the end, for all models that begin so: claude-haiku-*."
+        msg = "A * is allowed only at the end, for all models with that prefix: claude-haiku-*."
         raise ValueError(msg)
     return value
 
@@ -136,7 +125,7 @@ def _pattern(value: str) -> str:
 
 def _not_blank(value: str, info: ValidationInfo) -> str:
     if not is_frozen(info) and not value.strip():
-        msg = "This is nothing but spaces; write what is meant."
+        msg = "This contains only spaces. Enter a text."
         raise ValueError(msg)
     return value
 
@@ -162,28 +151,33 @@ Day = Annotated[date, BeforeValidator(_date), PlainSerializer(date.isoformat)]
 
 MOST = 2_147_483_647  # what a database column for whole numbers holds
 
-# A bare model name tells its provider by how it begins.
+# Prefixes by which a model name without provider names one.
 PREFIXES = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "gemini"}
 
 
 class ModelSpec(Spec):
-    """A model of a provider, with sampling settings that are sent only where accepted."""
+    """A model of a provider, with sampling settings that are sent only to models that accept them."""
 
     provider: Annotated[Slug, Field(description="Slug of a provider.")]
     name: Annotated[Name, Field(description="The model, as its provider calls it.")]
     temperature: Annotated[
-        float | None, Field(description="Sent only to models that accept it.", ge=0, le=2)
+        float | None,
+        Field(title="Temperature", description="Sent only to models that accept it.", ge=0, le=2),
     ] = None
-    max_tokens: Annotated[int | None, Field(description="Most tokens of one answer.", ge=1)] = None
+    max_tokens: Annotated[
+        int | None,
+        Field(title="Max tokens", description="Limit of one answer of this model.", ge=1),
+    ] = None
     top_p: Annotated[
-        float | None, Field(description="Sent only to models that accept it.", ge=0, le=1)
+        float | None,
+        Field(title="Top p", description="Sent only to models that accept it.", ge=0, le=1),
     ] = None
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"
 
 
-def _model(value: Any) -> Any:  # noqa: ANN401 - whatever was written
+def _model(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     provider, slash, name = value.partition("/")
@@ -196,7 +190,7 @@ def _model(value: Any) -> Any:  # noqa: ANN401 - whatever was written
     return {"provider": provider, "name": name}
 
 
-def _model_text(model: ModelSpec) -> Any:  # noqa: ANN401 - a name, or a mapping with settings
+def _model_text(model: ModelSpec) -> Any:
     settings = model.model_dump(exclude_none=True)
     return str(model) if settings.keys() == {"provider", "name"} else settings
 
@@ -205,117 +199,168 @@ ModelRef = Annotated[ModelSpec, BeforeValidator(_model), PlainSerializer(_model_
 JudgeRef = Literal["agent"] | ModelRef
 
 
-class PriceSpec(Spec):
-    """What a model costs from a day on, in USD per million tokens of each kind.
+@cache
+def _references() -> TypeAdapter[ModelSpec]:
+    return TypeAdapter(ModelRef)
 
-    Of the prices of a model the youngest day that has come counts; of those the one with the
-    largest `above_prompt_tokens` that a call's prompt exceeds.
+
+def read_model(written: Any) -> ModelSpec:
+    """Return the model that a reference such as `provider/model` names.
+
+    Raises:
+        pydantic.ValidationError: it names none.
+    """
+    return _references().validate_python(written)
+
+
+class PriceSpec(Spec):
+    """What a model costs from a date on, in USD per million tokens of each kind.
+
+    The most recent date that is not in the future counts, and of its prices the one with the
+    largest `above_prompt_tokens` that the prompt of a call exceeds.
     """
 
     model: Annotated[
         Name,
         AfterValidator(_model_pattern),
-        Field(description="The model, as its provider calls it; may end in *."),
+        Field(
+            title="Model",
+            description="As the provider calls it. `claude-haiku-*` matches all with that prefix.",
+        ),
     ]
-    valid_from: Annotated[Day, Field(description="First day, UTC.")]
+    valid_from: Annotated[
+        Day, Field(title="From", description="First day, UTC. It replaces the earlier price.")
+    ]
     above_prompt_tokens: Annotated[
-        int, Field(description="Only for calls with a longer prompt than this.", ge=0, le=MOST)
+        int,
+        Field(
+            title="Applies above (prompt tokens)",
+            description="Only for calls with a longer prompt. By default, for all.",
+            ge=0,
+            le=MOST,
+        ),
     ] = 0
-    is_batch: Annotated[bool, Field(description="The price of calls that are sent in batches.")] = (
-        False
-    )
-    input_usd: Annotated[Usd, Field(description="Prompt tokens that no cache knew.")]
-    output_usd: Annotated[Usd, Field(description="Response tokens, reasoning included.")]
-    cache_read_usd: Annotated[Usd | None, Field(description="Prompt tokens from a cache.")] = None
+    is_batch: Annotated[
+        bool, Field(title="Batch API price", description="Only for calls of the batch API.")
+    ] = False
+    input_usd: Annotated[
+        Usd, Field(title="Input", description="Prompt tokens that are not cached.")
+    ]
+    output_usd: Annotated[
+        Usd, Field(title="Output", description="Response tokens, including reasoning.")
+    ]
+    cache_read_usd: Annotated[
+        Usd | None, Field(title="Cache read", description="By default, unknown.")
+    ] = None
     cache_write_5m_usd: Annotated[
-        Usd | None, Field(description="Prompt tokens kept in a cache for five minutes.")
+        Usd | None, Field(title="Cache write, 5 minutes", description="By default, unknown.")
     ] = None
     cache_write_1h_usd: Annotated[
-        Usd | None, Field(description="Prompt tokens kept in a cache for an hour.")
+        Usd | None, Field(title="Cache write, 1 hour", description="By default, unknown.")
     ] = None
 
 
 def _prices(prices: list[PriceSpec]) -> list[PriceSpec]:
-    """Refuse what could not be told apart; put the rest in order, for the list has none."""
+    """Refuse ambiguous prices; sort the others, because their order means nothing."""
     first: dict[tuple[Any, ...], int] = {}
     errors = []
     for n, price in enumerate(prices):
         key = (price.model, price.is_batch, price.valid_from, price.above_prompt_tokens)
         if (known := first.setdefault(key, n)) != n:
             message = (
-                f"Price {known + 1} is for the same model, day, prompt length and mode; there can "
-                "be one."
+                f"Price {known + 1} has the same model, date, prompt length and mode. Remove one "
+                "of them."
             )
             errors.append(located("duplicate_price", message, (n, "model"), price.model))
     for n, price in enumerate(prices):
         if price.above_prompt_tokens and (*_kind_and_day(price), 0) not in first:
             message = (
-                "This leaves shorter prompts without a price: add one for all prompts "
-                "(above_prompt_tokens 0) for the same model and day."
+                "Shorter prompts have no price. Add one for all prompts (above_prompt_tokens 0) "
+                "with the same model and date."
             )
             loc = (n, "above_prompt_tokens")
             errors.append(located("no_base", message, loc, price.above_prompt_tokens))
     if errors:
         raise ValidationError.from_exception_data("prices", errors)
-    return sorted(prices, key=lambda each: (*_kind_and_day(each), each.above_prompt_tokens))
+    return sorted(prices, key=lambda price: (*_kind_and_day(price), price.above_prompt_tokens))
 
 
 def _kind_and_day(price: PriceSpec) -> tuple[str, bool, date]:
     return price.model, price.is_batch, price.valid_from
 
 
-ProviderKind = Literal[
-    "anthropic",
-    "openai",
-    "azure_openai",
-    "gemini",
-    "groq",
-    "openrouter",
-    "ollama",
-    "scripted",
-]
+if TYPE_CHECKING:
+    ProviderKind = str
+else:
+    ProviderKind = Literal[tuple(KINDS)]
 MaxTokensParameter = Literal["max_tokens", "max_completion_tokens"]
 
 
 class ProviderSpec(Spec):
-    """A way to reach models. The key itself stays in the environment variable named here."""
+    """A way to reach models. The key itself stays in an environment variable."""
 
-    provider: Name = Field(description="Name shown to people.")
-    slug: Annotated[Slug, Field(description="How models name it: slug/model.")]
-    kind: Annotated[ProviderKind, Field(description="Which API it speaks.")]
+    provider: Name = Field(title="Name", description="Shown to people.")
+    slug: Annotated[Slug, Field(title="Slug", description="Models are named by it: slug/model.")]
+    kind: Annotated[
+        ProviderKind,
+        Field(
+            title="Kind",
+            description="Which API it has. Most self-hosted servers are OpenAI-compatible.",
+        ),
+    ]
     base_url: Annotated[
         Url | None,
         Field(
-            description="Where its API is. Left out: the usual address of its kind, or what `ANTHROPIC_BASE_URL` or `OPENAI_BASE_URL` says; Azure OpenAI needs one, which ends in `/openai/v1/`."
+            title="Base URL",
+            description="Address of its API. By default the address of its kind, or the value of"
+            " ANTHROPIC_BASE_URL or OPENAI_BASE_URL. Azure OpenAI needs one:"
+            " https://NAME.openai.azure.com/openai/v1/",
         ),
     ] = None
     api_key_env: Annotated[
         Annotated[Variable, AfterValidator(_key_variable)] | None,
         Field(
-            description="Name of the environment variable that holds the key, never the key. Left out: the usual one of its kind. The operator lists which variables may be named, and to which hosts their keys go."
+            title="Variable with the key",
+            description="Name of the environment variable with the key, never the key itself. By"
+            " default, the one of its kind. The operator permits variables, and the hosts that their"
+            " keys may be sent to.",
         ),
     ] = None
     max_tokens_parameter: Annotated[
         MaxTokensParameter | None,
         Field(
-            description="How its server names the limit of an answer. Left out: as its kind does; older servers that speak like OpenAI want `max_tokens`."
+            title="Name of the max-tokens parameter",
+            description="By default, the one of its kind. Older OpenAI-compatible servers expect"
+            " max_tokens.",
         ),
     ] = None
     max_concurrency: Annotated[
-        int | None, Field(ge=1, le=MOST, description="Calls at once, of all workers together.")
+        int | None,
+        Field(
+            title="Parallel calls",
+            ge=1,
+            le=MOST,
+            description="Of all workers together. By default, no limit but the run's own.",
+        ),
     ] = None
     requests_per_minute: Annotated[
-        int | None, Field(ge=1, le=MOST, description="Calls begun in a minute, of all workers.")
+        int | None,
+        Field(
+            title="Calls per minute",
+            ge=1,
+            le=MOST,
+            description="Of all workers together, evenly spread. By default, no limit.",
+        ),
     ] = None
     prices: Annotated[list[PriceSpec], AfterValidator(_prices)] = Field(
-        default_factory=list, description="What its models cost."
+        default_factory=list, title="Prices", description="What its models cost."
     )
 
     @model_validator(mode="after")
     def _has_an_address(self) -> Self:
         if self.kind == "azure_openai" and self.base_url is None:
             message = (
-                "Azure OpenAI needs its address: https://NAME.openai.azure.com/openai/v1/ with the "
+                "Azure OpenAI needs a base URL: https://NAME.openai.azure.com/openai/v1/ with the "
                 "name of your resource."
             )
             error = located("no_address", message, ("base_url",), None)

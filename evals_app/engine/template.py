@@ -1,18 +1,19 @@
 r"""Variables in double braces: `{{threadContext.params.studentName}}` in prompts and settings.
 
-A backslash before them, `\{{name}}`, stands for the braces themselves.
+A backslash before them, `\{{name}}`, keeps the braces as text.
 """
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fixtures_app.ground.words import nearest
+
 _BRACES = re.compile(r"(\\?)\{\{([^{}]*)\}\}")  # a lone brace is plain text
 _PARAMS = "threadContext.params."
 _DAY_CHARS = len("2026-05-01")
-# The clock of the case, whole or its day; by the names that other systems give them, too.
+# The clock of the case, the moment or the day; also under the names that other systems use.
 _MOMENT = ("datetime", "currentTime", "currentDateTime", "now")
 _DAY = ("currentDate", "date", "today")
 _ALWAYS = ("threadContext.channel", "agentName", *_MOMENT, *_DAY)
@@ -20,8 +21,6 @@ KNOWN_VARIABLES = (
     *("threadContext.channel", "threadContext.params.NAME", "agentName"),
     *("datetime", "currentTime", "currentDate"),
 )
-# How alike a name must be to be taken for a misspelt one rather than another system's.
-_MISSPELT = 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +31,9 @@ class Resolved:
     missing: tuple[str, ...] = ()
 
     def warnings(self, where: str) -> tuple[str, ...]:
-        """Say for each missing parameter what became of it; `where` begins the sentence."""
+        """Warn about each missing parameter; `where` begins the sentence."""
         return tuple(
-            f"{where} uses {{{{{name}}}}}, which this case does not set: it is empty."
+            f"{where} uses {{{{{name}}}}}, which this case does not set. It is left empty."
             for name in self.missing
         )
 
@@ -42,10 +41,10 @@ class Resolved:
 def unknown_variable(text: str) -> str | None:
     """Say what is wrong with the first unknown variable; None if all are known."""
     for name in filter(_is_unknown, _variables(text)):
-        near = difflib.get_close_matches(name, KNOWN_VARIABLES, n=1)
-        hint = f" Did you mean {{{{{near[0]}}}}}?" if near else ""
-        known = ", ".join(f"{{{{{each}}}}}" for each in KNOWN_VARIABLES)
-        braces = "For the braces themselves write \\{{."
+        meant = nearest(name, KNOWN_VARIABLES)
+        hint = f" Did you mean {{{{{meant}}}}}?" if meant else ""
+        known = ", ".join(f"{{{{{variable}}}}}" for variable in KNOWN_VARIABLES)
+        braces = "To write literal braces, use \\{{."
         return f"Unknown variable {{{{{name}}}}}.{hint} Known: {known}. {braces}"
     return None
 
@@ -55,9 +54,9 @@ def _is_unknown(name: str) -> bool:
 
 
 def without_foreign(text: str) -> tuple[str, list[str]]:
-    """Return a text in which variables of other systems are plain, and their names.
+    """Return a text in which variables of other systems are plain text, and their names.
 
-    One that looks like a misspelt variable of ours stays, to be refused.
+    One that looks like a misspelt variable of our own stays, to be refused.
     """
     foreign: list[str] = []
 
@@ -72,8 +71,7 @@ def without_foreign(text: str) -> tuple[str, list[str]]:
 
 
 def _is_misspelt(name: str) -> bool:
-    known = (*KNOWN_VARIABLES, *(each.lower() for each in KNOWN_VARIABLES))
-    return bool(difflib.get_close_matches(name, known, n=1, cutoff=_MISSPELT))
+    return bool(nearest(name, KNOWN_VARIABLES, is_slip=True))
 
 
 def resolve(
@@ -84,7 +82,7 @@ def resolve(
     channel: str | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> Resolved:
-    """Fill in the variables; what the case does not set resolves empty and is named."""
+    """Fill in the variables; those that the case does not set are left empty and named."""
     given = {"threadContext.channel": channel, "agentName": agent_name}
     given |= dict.fromkeys(_MOMENT, now) | dict.fromkeys(_DAY, now[:_DAY_CHARS])
     given |= {f"{_PARAMS}{name}": value for name, value in (params or {}).items()}
@@ -98,30 +96,30 @@ def resolve(
         if value is None:
             missing.append(name)
             return ""
-        # As it was written: a file says true, not True.
+        # As it was written: a file has true, not True.
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     return Resolved(_BRACES.sub(value_of, text), tuple(dict.fromkeys(missing)))
 
 
 def placeholders(message: str) -> list[str]:
-    """Give what a message to an agent has in double braces: nothing is filled in there."""
-    found = (each[0] for each in _BRACES.finditer(message) if not each[1] and each[2].strip())
-    return list(dict.fromkeys(found))
+    """Return what is in double braces in a message to an agent: nothing is filled in there."""
+    texts = (match[0] for match in _BRACES.finditer(message) if not match[1] and match[2].strip())
+    return list(dict.fromkeys(texts))
 
 
 def plain(message: str) -> str:
-    """Give a message as it is sent: braces that a backslash keeps, without the backslash."""
+    """Return a message as it is sent: without the backslash before literal braces."""
     return _BRACES.sub(_plain, message)
 
 
 def written(message: str) -> str:
-    """Give a message as an author writes it who means all braces in it."""
+    """Return a message as an author writes it who means all braces literally."""
     return _BRACES.sub(lambda braces: f"\\{braces[0]}", message)
 
 
 def _variables(text: str) -> Iterator[str]:
-    return (name for each in _BRACES.finditer(text) if (name := _variable(each)) is not None)
+    return (name for match in _BRACES.finditer(text) if (name := _variable(match)) is not None)
 
 
 def _variable(braces: re.Match[str]) -> str | None:

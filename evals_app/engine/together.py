@@ -1,4 +1,4 @@
-"""Ask one question for everybody who asks at the same time."""
+"""Ask one question for all callers who ask at the same time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,7 +11,7 @@ A = TypeVar("A")
 class Together(Generic[Q, A]):
     """Gathers questions while one is under way; `ask` answers many at once, in their order.
 
-    Whoever asks first asks for all; what `ask` raises, all of them get.
+    The first caller asks for all; if `ask` raises, all of them get the error.
     """
 
     def __init__(self, ask: Callable[[Sequence[Q]], Awaitable[Sequence[A]]]) -> None:

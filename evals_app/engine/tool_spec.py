@@ -17,16 +17,23 @@ from pydantic import (
 )
 
 from evals_app.engine.addresses import url_problem
-from evals_app.engine.json_data.schema_problems import schema_problems
 from evals_app.engine.matchers import Matcher
 from evals_app.engine.permits import is_frozen, permits
-from evals_app.engine.spec import Name, Slug, Spec, Template, Variable, located, taken_apart
+from evals_app.engine.spec import (
+    Name,
+    Slug,
+    Spec,
+    Template,
+    Variable,
+)
 from evals_app.engine.template import unknown_variable
+from fixtures_app.ground.schema_problems import schema_problems
+from fixtures_app.ground.spec_errors import located, taken_apart
 
 MAX_HEADERS = 50
 ARGUMENT = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}(?!\})")
 
-# Words of a header's name under which a key stands, and how keys begin.
+# Words in the names of headers with keys, and how keys begin.
 _SECRETIVE = re.compile(
     r"(?:^|[-_])(?:api-?key|key|secret|token|password|auth|authorization|cookie|credentials?)(?:$|[-_])",
     re.IGNORECASE,
@@ -41,7 +48,7 @@ _OURS = frozenset(
 
 
 class FromEnvironment(Spec):
-    """A value that stays in the environment."""
+    """A value from an environment variable."""
 
     env: Annotated[Variable, Field(description="Name of the environment variable.")]
 
@@ -50,24 +57,26 @@ HeaderValue = Annotated[str, Field(max_length=4000)] | FromEnvironment
 
 
 def _headers(
-    written: Any,  # noqa: ANN401 - whatever was written
+    written: Any,
     handler: ValidatorFunctionWrapHandler,
     info: ValidationInfo,
-) -> Any:  # noqa: ANN401 - what the handler gives
-    # Whatever else is wrong with headers: that a key stands in one is told at once.
+) -> Any:
+    # Whatever else is wrong with headers, a key in one of them is always reported.
     items = written.items() if isinstance(written, dict) else ()
-    found = {
+    problems = {
         name: problem
         for name, value in items
         if isinstance(name, str)
         and (problem := _header_problem(name, value, written, is_new=not is_frozen(info)))
     }
-    # What stands there may be a key, so no error shows it.
-    errors = [located("header", problem, (name,), "") for name, problem in found.items()]
+    # The value may be a key, so no error shows it.
+    errors = [located("header", problem, (name,), "") for name, problem in problems.items()]
     try:
         headers = handler(written)
     except ValidationError as exc:
-        errors += [each for each in taken_apart(exc) if (each.get("loc") or ("",))[0] not in found]
+        errors += [
+            error for error in taken_apart(exc) if (error.get("loc") or ("",))[0] not in problems
+        ]
     if errors:
         raise ValidationError.from_exception_data("headers", errors)
     return headers
@@ -75,17 +84,17 @@ def _headers(
 
 def _header_problem(
     name: str,
-    value: Any,  # noqa: ANN401 - whatever was written
+    value: Any,
     headers: Mapping[Any, Any],
     *,
     is_new: bool,
 ) -> str | None:
     if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", name):
-        return "The name of a header has letters, digits and hyphens, for example X-Tenant."
+        return "The name of a header consists of letters, digits and hyphens, for example X-Tenant."
     if name.lower() in _OURS:
-        return f"{name} is set with each request; leave it out."
-    if sum(str(each).lower() == name.lower() for each in headers) > 1:
-        return "This header stands twice; upper and lower case are the same."
+        return f"{name} is set automatically; leave it out."
+    if sum(str(other).lower() == name.lower() for other in headers) > 1:
+        return "This header appears twice; case is ignored."
     if isinstance(value, str):
         return _text_problem(name, value)
     variable = value.env if isinstance(value, FromEnvironment) else _variable_in(value)
@@ -100,14 +109,14 @@ def _header_problem(
 
 def _text_problem(name: str, text: str) -> str | None:
     if not re.fullmatch(r"[ -~]*", text):
-        return "A header is one line of plain letters."
+        return "A header must be one line of ASCII characters."
     if _SECRETIVE.search(name) or _LOOKS_LIKE_A_KEY.match(text):
-        return "This looks like a key. Keep it in the environment and write {env: NAME}."
+        return "This looks like a key. Keep it in an environment variable and write {env: NAME}."
     return None
 
 
-def _variable_in(written: Any) -> str:  # noqa: ANN401 - whatever was written
-    """Give the variable that is named; none if it is no name of one, which is refused elsewhere."""
+def _variable_in(written: Any) -> str:
+    """Return the variable that is named; empty if it is not a valid name, which is refused elsewhere."""
     name = written.get("env") if isinstance(written, dict) else None
     return name if isinstance(name, str) and re.fullmatch(r"\w+", name) else ""
 
@@ -116,7 +125,7 @@ Headers = Annotated[dict[str, HeaderValue], Field(max_length=MAX_HEADERS), WrapV
 
 
 def header_variables(headers: Mapping[str, HeaderValue]) -> Iterator[str]:
-    """Give the environment variables that headers hold."""
+    """Return the environment variables in headers."""
     return (value.env for value in headers.values() if isinstance(value, FromEnvironment))
 
 
@@ -128,9 +137,9 @@ def _called(url: str, info: ValidationInfo) -> str:
 
 
 def _called_template(url: str, info: ValidationInfo) -> str:
-    # Who is asked is settled when it is written; what is asked for may depend on case and call.
+    # The host is fixed when it is written; the rest may depend on case and call.
     if "{" in re.split(r"[/?]", url.partition("://")[2], maxsplit=1)[0]:
-        msg = "Only what comes after the host may hold {argument} and {{variables}}."
+        msg = "Only the part after the host may contain {argument} and {{variables}}."
         raise ValueError(msg)
     _called(re.sub(r"\{\{.*?\}\}", "x", url), info)
     return url
@@ -142,37 +151,34 @@ CalledTemplate = Annotated[Template, Field(max_length=2000), AfterValidator(_cal
 
 def _tool_name(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*", value):
-        msg = "A tool's name has letters, digits, points, hyphens and underscores: orders.find."
+        msg = "The name of a tool consists of letters, digits, points, hyphens and underscores, for example orders.find."
         raise ValueError(msg)
     return value
 
 
 def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
     if problems := schema_problems(value):
-        place, problem = problems[0]
-        where = ".".join(map(str, place)) + ": " if place else ""
-        msg = f"{where}{problem}"
-        raise ValueError(msg)
+        raise ValueError(str(problems[0]))
     if value.get("type") != "object":
-        msg = "Arguments are an object: begin with {type: object, properties: {...}}."
+        msg = "The arguments must be an object: begin with {type: object, properties: {...}}."
         raise ValueError(msg)
     return value
 
 
-def _known_variables(value: Any) -> Any:  # noqa: ANN401 - any JSON
+def _known_variables(value: Any) -> Any:
     for text in texts_in(value):
         if problem := unknown_variable(text):
             raise ValueError(problem)
     return value
 
 
-def texts_in(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
-    """Give every text inside lists and mappings."""
+def texts_in(value: Any) -> Iterator[str]:
+    """Return every text inside lists and mappings."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from texts_in(each)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(part)
 
 
 ToolName = Annotated[str, Field(max_length=100), AfterValidator(_tool_name)]
@@ -184,75 +190,75 @@ Parameters = Annotated[
 Retrieval = Annotated[
     str | None,
     Field(
-        description="Where the result lists fetched chunks (id, text), for example data.chunks;"
-        " left out: it fetches none.",
+        description="Where the result lists retrieved chunks (id, text), for example data.chunks. By"
+        " default, it retrieves none.",
         pattern=r"^[^.\s]+(?:\.[^.\s]+)*$",
     ),
 ]
 
 
 class CannedRule(Spec):
-    """When the arguments match, return this result or this error; no `when` matches every call."""
+    """When the arguments match, return this result or error; without `when`, every call matches."""
 
     when: dict[str, Matcher] = Field(
         default_factory=dict,
-        description="What arguments must be: a value, or one of {fuzzy: x}, {regex: p}, "
+        description="What the arguments must be: a value, or one of {fuzzy: x}, {regex: p}, "
         "{any_of: [...]}, {contains: x}, {present: true|false}.",
     )
     result: Annotated[
         Any,
-        Field(description="What it returns, any JSON; texts in it may hold variables."),
+        Field(description="What it returns, any JSON. Texts in it may contain variables."),
         AfterValidator(_known_variables),
     ] = None
     error: Annotated[
         Template | None,
-        Field(description="What it fails with, instead of a result; may hold variables."),
+        Field(description="The error instead of a result. It may contain variables."),
     ] = None
 
     @model_validator(mode="after")
     def _answers(self) -> Self:
         if (self.result is None) == (self.error is None):
-            msg = "A rule of a tool needs a result or an error, and not both."
+            msg = "A rule of a tool needs either a result or an error."
             raise ValueError(msg)
         return self
 
 
 class OwnTool(Spec):
-    """What every tool says of itself that no world has."""
+    """What all tools have that are not part of worlds."""
 
-    name: ToolName = Field(description="How the agent calls it.")
+    name: ToolName = Field(description="Its name for the agent.")
     description: Annotated[
-        Template, Field(description="What it is for, as the agent is told; may hold variables.")
+        Template, Field(description="Its purpose, for the agent. It may contain variables.")
     ] = ""
     parameters: Parameters = Field(default_factory=lambda: {"type": "object"})
     retrieval: Retrieval = None
 
 
 class CannedTool(OwnTool):
-    """A tool whose answers are written down: of its rules the first that matches the call answers.
+    """A tool with prepared answers: the first rule that matches the call answers.
 
-    A call that no rule matches gets an error.
+    A call without a matching rule returns an error.
     """
 
     rules: Annotated[list[CannedRule], Field(description="What it answers.", min_length=1)]
 
 
 class HttpTool(OwnTool):
-    """A tool that asks a server.
+    """A tool that sends a request to a server.
 
-    Arguments go into `{argument}` of the URL, else into the query of GET and DELETE, else into a
-    JSON body. What comes back is JSON or text.
+    Arguments are filled into `{argument}` of the URL; others are sent in the query of GET and DELETE,
+    or else in a JSON body. The answer is JSON or text.
     """
 
     url: CalledTemplate = Field(
-        description="Where it asks; after the host it may hold {argument} and variables."
+        description="The address. After the host it may contain {argument} and variables."
     )
     method: Annotated[
-        Literal["GET", "POST", "PUT", "PATCH", "DELETE"], Field(description="How it asks.")
+        Literal["GET", "POST", "PUT", "PATCH", "DELETE"], Field(description="The HTTP method.")
     ] = "POST"
     headers: Headers = Field(
         default_factory=dict,
-        description="Sent along: texts, which may hold variables, or {env: NAME}.",
+        description="Sent with each request: texts, which may contain variables, or {env: NAME}.",
     )
 
     @model_validator(mode="after")
@@ -261,7 +267,7 @@ class HttpTool(OwnTool):
         errors = [
             located(
                 "unknown_argument",
-                f"{{{name}}} is none of its arguments. Known: {', '.join(known) or 'none'}.",
+                f"{{{name}}} is not one of its arguments. Known: {', '.join(known) or 'none'}.",
                 ("url",),
                 self.url,
             )
@@ -282,9 +288,7 @@ def _permitted_server(name: str, info: ValidationInfo) -> str:
     known = permits().mcp_servers
     if not is_frozen(info) and name not in known:
         servers = ", ".join(known) or "none"
-        msg = (
-            f"The operator has set up no MCP server {name!r} (EVALS_MCP_SERVERS); known: {servers}."
-        )
+        msg = f"There is no MCP server {name!r} (EVALS_MCP_SERVERS). Known: {servers}."
         raise ValueError(msg)
     return name
 
@@ -304,11 +308,11 @@ class McpTools(Spec):
 
     @property
     def names(self) -> dict[str, str]:
-        """Give what the agent calls each tool, and what the server does."""
+        """The names of the tools on the server, by those for the agent."""
         return {f"{self.mcp}.{tool}": tool for tool in self.tools}
 
 
-def _kind_of_tool(written: Any) -> str:  # noqa: ANN401 - whatever was written
+def _kind_of_tool(written: Any) -> str:
     if isinstance(written, dict):
         if "mcp" in written:
             return "mcp tools"
@@ -320,7 +324,7 @@ def _kind_of_tool(written: Any) -> str:  # noqa: ANN401 - whatever was written
     return "name of a tool"
 
 
-# The tags stand in the places of pydantic's errors, where no key is called like that.
+# The tags appear in the places of pydantic's errors; no key has such a name.
 AnyTool = Annotated[
     Annotated[Name, Tag("name of a tool")]
     | Annotated[CannedTool, Tag("canned tool")]
@@ -330,15 +334,15 @@ AnyTool = Annotated[
 ]
 
 
-def looks_up(tool: Any) -> bool:  # noqa: ANN401 - a tool, or one as it is stored
-    """Tell whether a tool finds knowledge that is in no fixture."""
+def looks_up(tool: Any) -> bool:
+    """Return whether a tool looks up knowledge outside fixtures."""
     if isinstance(tool, dict):
         return bool(tool.get("retrieval"))
     return bool(getattr(tool, "retrieval", None))
 
 
-def written_names(written: Any) -> tuple[str, ...]:  # noqa: ANN401 - a tool, or one as it is stored
-    """Give the names under which an agent calls a tool that was written some time ago."""
+def written_names(written: Any) -> tuple[str, ...]:
+    """Return the names by which an agent calls a stored tool."""
     if not isinstance(written, dict):
         return names_of(written)
     if "mcp" in written:
@@ -347,7 +351,7 @@ def written_names(written: Any) -> tuple[str, ...]:  # noqa: ANN401 - a tool, or
 
 
 def names_of(tool: AnyTool) -> tuple[str, ...]:
-    """Give the names under which an agent calls what is written in one place of its tools."""
+    """Return the names by which an agent calls one entry of its tools."""
     if isinstance(tool, str):
         return (tool,)
     return tuple(tool.names) if isinstance(tool, McpTools) else (tool.name,)

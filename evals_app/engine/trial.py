@@ -1,14 +1,14 @@
 """What happened in an execution, and the protocols through which the engine sees the world.
 
-Frozen dataclasses with plain JSON inside: a Trial is stored whole, read again and graded anew.
-Latencies are milliseconds, times UTC in ISO 8601, texts stand as the agent wrote them.
+Frozen dataclasses with plain JSON inside: a Trial is stored whole, read back and graded again.
+Latencies are milliseconds, times UTC in ISO 8601, texts are exactly as the agent wrote them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
-from functools import reduce
+from functools import cache, reduce
 from typing import Any, Literal, Protocol, Self
 
 from pydantic import TypeAdapter
@@ -107,7 +107,7 @@ class Chunk:
 class ToolCall:
     """One call of a tool: what the agent asked and what it got.
 
-    `is_retrieval` says that the tool looks knowledge up; then no chunks means that it found none.
+    `is_retrieval` means that the tool looks up knowledge; no chunks then means that it found none.
     """
 
     name: str
@@ -121,7 +121,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something said by a person or by the agent, with the tools called along with it."""
+    """A message of a person or of the agent, with the tools called along with it."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -138,7 +138,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """A file that the user showed along with a message; its content stands elsewhere."""
+    """A file that the user showed along with a message; its content is stored elsewhere."""
 
     name: str
     media_type: str
@@ -150,11 +150,10 @@ class TurnRecord:
     """One exchange: the user's message, what the agent did, its reply.
 
     `messages` are the agent's, in order; `reply` is the text of the last one. `expected` is what the
-    case expects: kept for people, never shown to the agent. `latency_ms` is the
-    agent's own time; waiting for a provider is in `waited_ms`. `cost_usd` None is unknown.
+    case expects: kept for people, never shown to the agent. `latency_ms` is the agent's own time; waiting for a provider is in `waited_ms`. `cost_usd` None is unknown.
     `journal_end` counts the changes of the world up to its end; None in transcripts from before it
-    was noted. `reports_calls` is False where the agent does not tell what tools it called: no calls
-    in `messages` then means nothing.
+    was recorded. `reports_calls` is False if the agent does not report its tool calls: no calls in
+    `messages` then means nothing.
     """
 
     index: int
@@ -182,7 +181,7 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class KnownTool:
-    """A tool that the agent could call, with what it was told of it in a line."""
+    """A tool that the agent could call, with the first line of its description."""
 
     name: str
     description: str = ""
@@ -200,11 +199,11 @@ class Failure:
 class Trial:
     """Everything that happened in one execution.
 
-    `turns` are those that were held; `planned_turns` how many the case has. `world_changes` is the
+    `turns` are those that ran; `planned_turns` how many the case has. `world_changes` is the
     difference between the world before and after, `world_journal` each change as it happened.
-    `trace_id` is what an agent over HTTP was told with each message, to find it in its own traces.
+    `trace_id` was sent to an agent over HTTP with each message, so that its own traces can be found.
     `is_outside`: the agent brings tools of its own and never touches this world. `clock` is the
-    case's frozen moment, empty if it has none; `tools` are those of the agent, as far as we know.
+    case's frozen moment, empty if it has none; `tools` are those of the agent, as far as they are known.
     """
 
     case: str
@@ -229,7 +228,7 @@ class Trial:
 
     @property
     def usage(self) -> Usage:
-        """The agent's tokens over all turns; unknown where something broke before the first."""
+        """The agent's tokens over all turns; unknown if something failed before the first."""
         if self.failure is not None and not self.turns:
             return Usage()
         return total_usage([turn.usage for turn in self.turns])
@@ -258,20 +257,22 @@ class Trial:
         return len(self.turns) < self.planned_turns
 
     def but(self, **changes: Any) -> "Trial":
-        """Give the same trial with some fields changed."""
+        """Return the same trial with some fields changed."""
         return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain JSON that `from_json` reads back to an equal Trial."""
-        dumped: dict[str, Any] = _TRIAL.dump_python(self, mode="json")
+        """Return plain JSON that `from_json` reads back to an equal Trial."""
+        dumped: dict[str, Any] = _trial_adapter().dump_python(self, mode="json")
         return dumped
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Trial":
-        return _TRIAL.validate_python(data)
+        return _trial_adapter().validate_python(data)
 
 
-_TRIAL = TypeAdapter(Trial)
+@cache
+def _trial_adapter() -> TypeAdapter[Trial]:
+    return TypeAdapter(Trial)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +281,7 @@ class View:
 
     `expected_text` is the turn's expected answer. With `whole_text` the text to grade is every
     reply of the conversation, else the reply of the turn, or at the end the last one. `context`,
-    `retrieval_context` and `config` are what the case says of the turn for graders alone.
+    `retrieval_context` and `config` are what the case provides for graders alone.
     """
 
     trial: Trial
@@ -302,7 +303,7 @@ class View:
 
     @property
     def turns(self) -> tuple[TurnRecord, ...]:
-        """The turns in sight: one, or all that were held."""
+        """The turns in view: one, or all that ran."""
         return self.trial.turns if self.turn is None else (self.turn,)
 
     @property
@@ -316,41 +317,41 @@ class View:
 
     @property
     def chunks(self) -> tuple[Chunk, ...]:
-        """What retrieval tools returned in the turns in sight, in order, doubles included."""
+        """What retrieval tools returned in the turns in view, in order, duplicates included."""
         return tuple(chunk for call in self.tool_calls for chunk in call.chunks)
 
     def retrieved(self) -> tuple[Chunk, ...] | None:
-        """Give the knowledge that the reply can rest on; None if nothing was ever looked up.
+        """Return the knowledge that the reply can be based on; None if nothing was ever looked up.
 
-        That is what the case says of the turn, else what retrieval tools returned in it, else in
-        the latest turn before that returned any. Doubles are left out.
+        That is what the case provides for the turn, else what retrieval tools returned in it, else
+        in the latest earlier turn with any. Duplicates are left out.
         """
         if self.retrieval_context is not None:
             given = enumerate(self.retrieval_context, 1)
             return tuple(Chunk(str(number), text) for number, text in given)
         if self.turn is None:
-            return _without_doubles(self.chunks) if _looked_up(self.turns) else None
+            return _without_duplicates(self.chunks) if _looked_up(self.turns) else None
         for turn in reversed(self._up_to_now()):
             if _looked_up([turn]):
-                return _without_doubles(c for call in turn.tool_calls for c in call.chunks)
+                return _without_duplicates(c for call in turn.tool_calls for c in call.chunks)
         return None
 
     @property
     def world_journal(self) -> tuple[dict[str, Any], ...]:
-        """Each change of the world in the turns in sight.
+        """Each change of the world in the turns in view.
 
         Raises:
-            ValueError: the transcript does not tell in which turn the world changed.
+            ValueError: the transcript does not record in which turn the world changed.
         """
         first, end = self._journal_range()
         return self.trial.world_journal[first:end]
 
     @property
     def earlier_journal(self) -> tuple[dict[str, Any], ...]:
-        """Each change of the world before the turns in sight.
+        """Each change of the world before the turns in view.
 
         Raises:
-            ValueError: the transcript does not tell in which turn the world changed.
+            ValueError: the transcript does not record in which turn the world changed.
         """
         first, _ = self._journal_range()
         return self.trial.world_journal[:first]
@@ -363,26 +364,24 @@ class View:
         ends = [0, *(turn.journal_end for turn in seen)]
         first, end = (0 if self.turn is None else ends[-2]), ends[-1]
         if first is None or end is None:
-            msg = (
-                "This transcript does not tell in which turn the world changed; run the case again."
-            )
+            msg = "This transcript does not record in which turn the world changed. Run the case again."
             raise ValueError(msg)
         return first, end
 
     def _up_to_now(self) -> tuple[TurnRecord, ...]:
         turns = self.trial.turns
-        place = next((n for n, each in enumerate(turns, 1) if each == self.turn), len(turns))
+        place = next((n for n, turn in enumerate(turns, 1) if turn == self.turn), len(turns))
         return turns[:place]
 
     def expected(self, own: str | None) -> str:
-        """Give the assertion's own value, else the turn's expected text.
+        """Return the assertion's own value, else the turn's expected text.
 
         Raises:
-            ValueError: neither exists; `grading` has ruled that out before it calls a grader.
+            ValueError: neither exists; `grading` rules that out before it calls a grader.
         """
         text = self.expected_text if own is None else own
         if text is None:
-            msg = "This check needs an expected text and has none."
+            msg = "This check needs an expected text, but there is none."
             raise ValueError(msg)
         return text
 
@@ -391,7 +390,7 @@ def _looked_up(turns: Iterable[TurnRecord]) -> bool:
     return any(call.chunks or call.is_retrieval for turn in turns for call in turn.tool_calls)
 
 
-def _without_doubles(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
+def _without_duplicates(chunks: Iterable[Chunk]) -> tuple[Chunk, ...]:
     return tuple({(chunk.id, chunk.text): chunk for chunk in chunks}.values())
 
 
@@ -408,8 +407,8 @@ class GradeStatus(StrEnum):
 class Evidence:
     """A quote that supports a grade; `turn` is 1-based, None where it was not found.
 
-    `speaker` says whose words they are: agent, tool, user, knowledge, case, history, system; ""
-    where that was not noted.
+    `speaker` is whose words they are: agent, tool, user, knowledge, case, history, system; ""
+    if that was not recorded.
     """
 
     quote: str
@@ -420,13 +419,13 @@ class Evidence:
 
     @property
     def is_the_agents(self) -> bool:
-        """Whether it shows what the agent said or did, or what its tools gave it."""
+        """Whether it shows what the agent wrote or did, or what its tools returned."""
         return self.is_verified and self.speaker in {"", "agent", "tool", "knowledge"}
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeCall:
-    """One call of a judge model, kept for people who ask why; never holds a key.
+    """One call of a judge model, kept for people who ask why; it never contains a key.
 
     `model` is the one that answered, `asked_model` the one that was asked.
     """
@@ -454,11 +453,13 @@ class JudgeCall:
     is_replayed: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        dumped: dict[str, Any] = _JUDGE_CALL.dump_python(self, mode="json")
+        dumped: dict[str, Any] = _judge_call_adapter().dump_python(self, mode="json")
         return dumped
 
 
-_JUDGE_CALL = TypeAdapter(JudgeCall)
+@cache
+def _judge_call_adapter() -> TypeAdapter[JudgeCall]:
+    return TypeAdapter(JudgeCall)
 
 
 @dataclass(frozen=True, slots=True)
@@ -466,8 +467,8 @@ class Grade:
     """What one assertion says about a trial.
 
     `score` is 0..1 or None; `passed` None means it does not decide. `reason` is one sentence for
-    a person who does not program. `details` is JSON for the review page and REST. `highest` is what
-    the score may be instead where a part of it is undecided; `score` is then the lowest.
+    a person who does not program. `details` is JSON for the review page and REST. `highest` is
+    the highest possible score where a part of it is undecided; `score` is then the lowest.
     """
 
     score: float | None
@@ -490,7 +491,7 @@ class Grade:
 
     @classmethod
     def scored(cls, score: float, reason: str, **details: Any) -> Self:
-        """Give a score without a verdict; the assertion's threshold decides, if it has one."""
+        """Return a score without a verdict; the assertion's threshold decides, if it has one."""
         return cls(min(1.0, max(0.0, score)), None, reason, details=details)
 
     @classmethod
@@ -502,7 +503,7 @@ class Grade:
         return cls(None, None, reason, GradeStatus.UNGRADED, cause, details=details)
 
     def but(self, **changes: Any) -> Self:
-        """Give the same grade with some fields changed."""
+        """Return the same grade with some fields changed."""
         return replace(self, **changes)
 
 
@@ -526,7 +527,7 @@ class GradedAssertion:
     """A Grade in its place: which assertion gave it, about which turn (None: the conversation).
 
     `decides` is False for what can only inform: weight 0, or a score that nothing is compared to.
-    `is_rubric`: it is the suite's, and `weight` its share in the score beside all others together.
+    `is_rubric`: it is the suite's, and `weight` its share of the score against all others together.
     """
 
     type: str

@@ -20,20 +20,20 @@ _MOST_KEPT = 2_000  # of 1,536 numbers each: some 25 MB
 
 
 def unit(numbers: Sequence[float]) -> Vector:
-    """Give the vector of length 1 in the same direction; of no direction zeros.
+    """Return the vector of length 1 in the same direction; of no direction zeros.
 
     Raises:
         ValueError: a number is infinite or none at all.
     """
     length = math.hypot(*numbers)
     if not math.isfinite(length):
-        msg = "a vector holds what is no number"
+        msg = "a vector contains a value that is not a number"
         raise ValueError(msg)
-    return array("d", (each / length for each in numbers) if length else numbers)
+    return array("d", (number / length for number in numbers) if length else numbers)
 
 
 def cosine(one: Vector, other: Vector) -> float:
-    """Give the cosine of the angle between two unit vectors, clamped to 0..1.
+    """Return the cosine of the angle between two unit vectors, clamped to 0..1.
 
     Raises:
         ValueError: they are of different length.
@@ -68,7 +68,7 @@ def _key(maker: str, text: str) -> tuple[str, bytes]:
 
 
 async def static_vectors(directory: str, texts: Sequence[str]) -> list[Vector]:
-    """Give the vectors of a model2vec model that lies on this machine.
+    """Return the vectors of a model2vec model that lies on this machine.
 
     Raises:
         JudgeError: there is no such folder, or the library is not installed.
@@ -81,14 +81,14 @@ def _static_vectors(directory: str, texts: Sequence[str]) -> list[Vector]:
     with _LOADING:
         model = _static_model(directory)
     # Without a length texts are cut at 512 tokens.
-    return [unit(each.tolist()) for each in model.encode(readable, max_length=None)]
+    return [unit(vector.tolist()) for vector in model.encode(readable, max_length=None)]
 
 
 _LOADING = Lock()  # of many threads that want the model, one loads it
 
 
 @lru_cache(maxsize=1)
-def _static_model(directory: str) -> Any:  # noqa: ANN401 - of a library that may be missing
+def _static_model(directory: str) -> Any:
     # What is no folder the library takes for a name on a server of models.
     if not Path(directory).is_dir():
         msg = f"There is no folder {directory} on this machine."

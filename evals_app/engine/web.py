@@ -1,4 +1,4 @@
-"""Ask servers that an author has named: checked addresses alone, no redirects, bounded replies."""
+"""Call servers that an author has entered: only checked addresses, no redirects, bounded replies."""
 
 import asyncio
 import json
@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from http import HTTPStatus
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from evals_app.engine.addresses import Target, read_url, why_refused
@@ -19,13 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Web", "WebError", "look_up", "why_not_called"]
 
-# Servers hang up on connections that are idle, the first of them after 2 s; what is sent in that
-# moment is lost, and the agent would seem to have failed.
+# Servers close idle connections, some after 2 s; a request sent at that moment is lost, and the
+# agent would seem to have failed.
 _IDLE_S = 1.0
 _EXCERPT_CHARS = 300
 _HIDDEN = "***"
 
-# Gives the addresses of a host and port.
+# Returns the addresses of a host and port.
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
@@ -43,18 +42,18 @@ class Answer:
 
     @property
     def problem(self) -> str:
-        """Say which status came, and the beginning of what was said with it."""
+        """Name the status, with the beginning of the body."""
         known = self.status in set(HTTPStatus)
         words = f" {HTTPStatus(self.status).phrase}" if known else ""
-        said = " ".join(self.text[: 4 * _EXCERPT_CHARS].split())
-        excerpt = said if len(said) <= _EXCERPT_CHARS else f"{said[:_EXCERPT_CHARS]}..."
+        body = " ".join(self.text[: 4 * _EXCERPT_CHARS].split())
+        excerpt = body if len(body) <= _EXCERPT_CHARS else f"{body[:_EXCERPT_CHARS]}..."
         return f"status {self.status}{words}" + (f": {excerpt}" if excerpt else "")
 
 
 def look_up_now(host: str, port: int) -> Sequence[str]:
-    """Ask the system which addresses a host has; meanwhile this thread stands still."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    """Ask the system which addresses a host has; it blocks this thread."""
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in entries))
 
 
 async def look_up(host: str, port: int) -> Sequence[str]:
@@ -65,21 +64,21 @@ async def look_up(host: str, port: int) -> Sequence[str]:
 def why_not_called(
     url: str, *, look_up: Callable[[str, int], Sequence[str]] = look_up_now
 ) -> str | None:
-    """Say why a URL cannot be called from here; a name that cannot be looked up may be another's."""
+    """Say why a URL cannot be called from here; a name that is unknown here may be known elsewhere."""
     try:
         target = read_url(url)
         addresses = look_up(target.host, target.port)
     except (ValueError, OSError):
         return None
-    refused = (why_refused(each, target, permitted=permits().hosts) for each in addresses)
+    refused = (why_refused(address, target, permitted=permits().hosts) for address in addresses)
     return next(filter(None, refused), None)
 
 
 class Web:
     """Connections of one conversation: `async with Web() as web`.
 
-    `secrets` are left out of everything that servers say. `permitted` are hosts that may be called
-    besides those that the operator permits to everybody.
+    `secrets` are removed from everything that servers send. `permitted` are hosts that may be called
+    in addition to those that the operator permits to everyone.
     """
 
     _transport: "CheckedTransport"
@@ -96,8 +95,8 @@ class Web:
         self._resolve = resolve
 
     async def __aenter__(self) -> Self:
-        # Before anybody's time is taken: the first conversation would pay for it.
-        import httpx2  # noqa: PLC0415 - processes that ask nobody never pay for it
+        # Before any time is measured: the first conversation would pay for it.
+        import httpx2  # noqa: PLC0415 - only processes that call a server pay for it
 
         from evals_app.engine.checked_transport import CheckedTransport, trust  # noqa: PLC0415
 
@@ -105,17 +104,12 @@ class Web:
         self._transport = CheckedTransport(
             resolve=self._resolve,
             limits=httpx2.Limits(keepalive_expiry=_IDLE_S),
-            most_bytes=0,  # each request says how many
+            most_bytes=0,  # each request sets its own limit
             permitted=self._permitted,
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self._transport.aclose()
 
     async def ask(
@@ -124,7 +118,7 @@ class Web:
         url: str,
         *,
         headers: Mapping[str, str],
-        body: Any = None,  # noqa: ANN401 - JSON
+        body: Any = None,
         most_bytes: int,
     ) -> Answer:
         """Send one request; its time is bounded by the caller.
@@ -138,7 +132,7 @@ class Web:
         except ValueError as exc:
             raise ConfigurationError(f"{url}: {exc}") from None
         sent = {"accept": "application/json, text/plain;q=0.9, */*;q=0.1"}
-        # A few compressed bytes can hold a memory full.
+        # A few compressed bytes could fill the memory.
         sent |= {"accept-encoding": "identity", "user-agent": "touchstone"}
         sent |= {name.lower(): value for name, value in headers.items()}
         content = None
@@ -164,7 +158,7 @@ class Web:
         *,
         most_bytes: int,
     ) -> tuple[int, str, bytes]:
-        import httpx2  # noqa: PLC0415 - processes that ask nobody never pay for it
+        import httpx2  # noqa: PLC0415 - only processes that call a server pay for it
 
         request = httpx2.Request(
             method,
@@ -182,16 +176,16 @@ class Web:
                 raw = b"".join([part async for part in response.aiter_raw()])
                 return response.status_code, media_type.strip().lower(), raw
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as exc:
-            why = str(exc).rstrip(".") or "it did not take the connection"
+            why = str(exc).rstrip(".") or "it did not accept the connection"
             raise WebError(f"{target.authority} could not be reached: {why}.") from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             why = str(exc).rstrip(".") or f"the connection was lost ({type(exc).__name__})"
-            raise WebError(f"{target.authority} broke off: {why}.") from None
+            raise WebError(f"The connection to {target.authority} broke: {why}.") from None
 
     def _sent_on(self, location: str) -> str:
-        # Hidden before it is cut: half a secret would not be found.
+        # Hidden before it is cut: half a secret would not be recognised.
         where = self._without_secrets(location)[:_EXCERPT_CHARS]
-        return f"It sends us on to {where}; redirects are not followed."
+        return f"It redirects to {where}. Redirects are not followed."
 
     def _without_secrets(self, text: str) -> str:
         for secret in self._secrets:
@@ -199,8 +193,8 @@ class Web:
         return text
 
 
-def _json(body: Any) -> bytes:  # noqa: ANN401 - JSON
+def _json(body: Any) -> bytes:
     try:
         return json.dumps(body).encode()
     except RecursionError:
-        raise WebError("What was to be sent is nested too deeply.") from None
+        raise WebError("The request is nested too deeply.") from None

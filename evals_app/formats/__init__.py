@@ -14,10 +14,10 @@ from evals_app.formats.attached import (
     nothing_beside,
 )
 from evals_app.formats.detect import EXPECTED, eval_files, is_eval_file, is_spreadsheet, is_table
+from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.differences import Difference, differences
 from evals_app.formats.document import MAX_BYTES
 from evals_app.formats.importing import Imported, Located, SourceData, SourceFile, read_files
-from evals_app.formats.kinds import DIALECTS, Dialect
 from evals_app.formats.native import file_name, write_native
 from evals_app.formats.problems import FormatError, Problem
 from evals_app.formats.references import Known
@@ -26,7 +26,6 @@ __all__ = [
     "DIALECTS",
     "EXPECTED",
     "MAX_BYTES",
-    "Dialect",
     "Difference",
     "FindFile",
     "FindPaths",

@@ -1,4 +1,4 @@
-"""Files that turns show: found beside the suite that names them, and known by their content."""
+"""Files that turns show: found next to the suite that names them, and known by their content."""
 
 import posixpath
 import re
@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from evals_app.engine.files import MAX_TURN_BYTES, FileSpec, content_problem, sha256_of
-from evals_app.engine.suite import SuiteSpec, TurnSpec, near
+from evals_app.engine.suite import SuiteSpec, TurnSpec
 from evals_app.formats.draft import Draft
 from evals_app.formats.problems import Loc, Problem
+from fixtures_app.ground.words import near
 
 MAX_BYTES = 200_000_000  # of all files of one import
 
@@ -34,20 +35,20 @@ def fitting(pattern: str, paths: Iterable[str]) -> list[str]:
 
 
 def own_folder(slug: str) -> str:
-    """Name the folder, beside a suite's file, in which exports put what it shows."""
+    """Name the folder, next to a suite's file, in which exports put what it shows."""
     return f"{slug}.files"
 
 
 def is_shown(path: str) -> bool:
-    """Whether a file stands in such a folder: whatever it looks like, it is no eval file."""
-    return any(each.endswith(own_folder("")) for each in PurePosixPath(path).parts[:-1])
+    """Whether a file is in such a folder: whatever it looks like, it is not an eval file."""
+    return any(part.endswith(own_folder("")) for part in PurePosixPath(path).parts[:-1])
 
 
 @dataclass(slots=True)
 class Attached:
     """Finds contents, among the files of an import and by `find`, and collects them by SHA-256.
 
-    `find_paths` tells which there are, beside those of the import. `size_of` tells what is stored already. `claimed` are the files that some suite names.
+    `find_paths` tells which there are besides those of the import. `size_of` tells what is stored already. `claimed` are the files that some suite names.
     """
 
     given: dict[str, bytes]
@@ -59,7 +60,7 @@ class Attached:
     _judged: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
     def beside(self, path: str, other: str) -> bytes | None:
-        """Give the content of a file by its path from the file at `path`, and claim it."""
+        """Return the content of a file by its path from the file at `path`, and claim it."""
         place = posixpath.normpath(PurePosixPath(path).parent / other.replace("\\", "/"))
         if place != path and place in self.given:
             self.claimed.add(place)
@@ -67,14 +68,14 @@ class Attached:
         return self.find(place)
 
     def paths_beside(self, path: str, pattern: str) -> list[str]:
-        """Give the paths, from the file at `path`, of all that fit a pattern from there."""
+        """Return the paths, from the file at `path`, of all that fit a pattern from there."""
         folder = posixpath.dirname(path)
         wanted = posixpath.normpath(posixpath.join(folder, pattern))
-        found = {*fitting(wanted, self.given), *self.find_paths(wanted)} - {path}
-        return sorted(posixpath.relpath(each, folder or ".") for each in found)
+        paths = {*fitting(wanted, self.given), *self.find_paths(wanted)} - {path}
+        return sorted(posixpath.relpath(item, folder or ".") for item in paths)
 
     def attach(self, draft: Draft) -> Draft:
-        """Give the files of a suite their content; what is wrong joins the draft's problems."""
+        """Return the files of a suite their content; what is wrong joins the draft's problems."""
         if not isinstance(draft.spec, SuiteSpec):
             return draft
         problems: list[Problem] = []
@@ -106,7 +107,8 @@ class Attached:
             files.append(file)
         if size > MAX_TURN_BYTES:
             message = (
-                f"These files have {size:,} bytes; those of a turn may have {MAX_TURN_BYTES:,}."
+                f"These files have {size:,} bytes. All files of a turn together may have "
+                f"{MAX_TURN_BYTES:,}."
             )
             problems.append(draft.place((*loc, "files"), message))
         return turn.model_copy(update={"files": files})
@@ -117,12 +119,12 @@ class Attached:
         if content is None:
             if stored is not None:
                 return None
-            return f"There is no file {file.path} beside this one.{self._near(draft, file)}"
+            return f"There is no file {file.path} next to this one.{self._near(draft, file)}"
         if sum(map(len, self.contents.values())) + len(content) > MAX_BYTES:
             return f"The files of one import may have {MAX_BYTES:,} bytes together."
         sha256 = sha256_of(content)
         if file.sha256 and sha256 != file.sha256:
-            return "The file beside this one holds something else than its sha256 says."
+            return "The content of the file next to this one does not match this sha256."
         # Many turns may show one document; reading it takes its time.
         judged = (sha256, file.name)
         if judged not in self._judged:
@@ -135,8 +137,8 @@ class Attached:
                 if path != draft.document.path:
                     self.claimed.add(path)
                 return self.given[path]
-            if (found := self.find(path)) is not None:
-                return found
+            if (content := self.find(path)) is not None:
+                return content
         return None
 
     def _near(self, draft: Draft, file: FileSpec) -> str:
@@ -154,7 +156,7 @@ def _ambiguous(draft: Draft, suite: SuiteSpec) -> Iterator[Problem]:
     first: dict[str, str | None] = {}
     for loc, file in _files(suite):
         if first.setdefault(file.path, file.sha256) != file.sha256:
-            message = f"Another turn shows something else as {file.path}; give one another name."
+            message = f"Another turn shows something else as {file.path}. Rename one of them."
             yield draft.place(loc, message)
 
 
@@ -166,7 +168,7 @@ def _files(suite: SuiteSpec) -> Iterator[tuple[Loc, FileSpec]]:
 
 
 def files_of(suites: Iterable[SuiteSpec]) -> dict[str, str]:
-    """Give the SHA-256 of everything that suites show, by the path to which exports write it."""
+    """Return the SHA-256 of everything that suites show, by the path to which exports write it."""
     return {
         f"{own_folder(suite.slug)}/{file.path}": file.sha256
         for suite in suites

@@ -9,11 +9,11 @@ Json = dict[str, Any]
 _SYSTEM = ("system", "developer")
 _USER = ("user", "human")
 _AGENT = ("assistant", "ai", "model", "gpt", "bot")
-_JOINED = "Several messages of one side in a row are sent as one."
-_BEGINS = "The agent speaks first here, which no conversation does: its first message is left out."
+_JOINED = "Consecutive messages of the same side are sent as one."
+_BEGINS = "A conversation begins with the user, so the agent's first message is left out."
 _TOOLS = "Tool calls and their results among earlier messages are left out."
-_NOT_TEXT = "Pictures, sounds and files in messages are left out."
-_NO_USER = "No message is the user's, so the last system message is sent as the user's."
+_NOT_TEXT = "Images, audio and files in messages are left out."
+_NO_USER = "There is no user message, so the last system message is sent as the user's."
 
 # The parameter of a case that holds its system prompt where the agent has one of its own.
 INSTRUCTIONS = "instructions"
@@ -22,7 +22,7 @@ IN_PROMPTS = f"{{{{threadContext.params.{INSTRUCTIONS}}}}}"
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Messages as one of our turns: what was said before it, what the user says, what was answered.
+    """Messages as one of our turns: what was spoken before it, what the user says, what was answered.
 
     `remarks` say what became of messages that have no place here.
     """
@@ -37,19 +37,19 @@ class Chat:
 def own_prompt(agent: str | None) -> str:
     """Say what becomes of system prompts where the agent has its own."""
     return (
-        f"The agent{f' {agent}' if agent else ''} keeps its own system prompt. To use the one from "
-        f"here, put {IN_PROMPTS} into it: each case brings its text."
+        f"The agent{f' {agent}' if agent else ''} keeps its own system prompt. To use the one "
+        f"from here, put {IN_PROMPTS} into it. Each case supplies the text."
     )
 
 
-def is_chat(value: Any) -> bool:  # noqa: ANN401 - JSON
+def is_chat(value: Any) -> bool:
     """Whether a value is a list of messages: each with a role and what it says."""
     return (
         isinstance(value, list)
         and bool(value)
         and all(
-            isinstance(each, dict) and isinstance(each.get("role", each.get("from")), str)
-            for each in value
+            isinstance(item, dict) and isinstance(item.get("role", item.get("from")), str)
+            for item in value
         )
     )
 
@@ -58,42 +58,42 @@ def read_chat(messages: Sequence[Json]) -> Chat | None:
     """Read a list of messages (see `is_chat`); None if nothing is asked in it."""
     remarks: dict[str, None] = {}
     system: list[str] = []
-    said: list[Json] = []
-    for each in messages:
-        role = str(each.get("role", each.get("from"))).strip().lower()
-        text, is_all = content_text(each.get("content", each.get("value")))
+    spoken: list[Json] = []
+    for message in messages:
+        role = str(message.get("role", message.get("from"))).strip().lower()
+        text, is_all = content_text(message.get("content", message.get("value")))
         if not is_all:
             remarks[_NOT_TEXT] = None
-        if not (role in _SYSTEM + _USER or role in _AGENT) or each.get("tool_calls"):
+        if not (role in _SYSTEM + _USER or role in _AGENT) or message.get("tool_calls"):
             remarks[_TOOLS] = None
         if not text.strip():
             continue
         if role in _SYSTEM:
             system.append(text)
         elif role in _USER + _AGENT:
-            _add(said, "user" if role in _USER else "assistant", text, remarks)
-    if said and said[0]["role"] == "assistant":
+            _add(spoken, "user" if role in _USER else "assistant", text, remarks)
+    if spoken and spoken[0]["role"] == "assistant":
         remarks[_BEGINS] = None
-        said.pop(0)
-    answer = said.pop()["content"] if said and said[-1]["role"] == "assistant" else None
-    if not said and system:
+        spoken.pop(0)
+    answer = spoken.pop()["content"] if spoken and spoken[-1]["role"] == "assistant" else None
+    if not spoken and system:
         remarks[_NO_USER] = None
-        said.append({"role": "user", "content": system.pop()})
-    if not said:
+        spoken.append({"role": "user", "content": system.pop()})
+    if not spoken:
         return None
-    *history, last = said
+    *history, last = spoken
     return Chat("\n\n".join(system), history, last["content"], answer, tuple(remarks))
 
 
-def _add(said: list[Json], role: str, text: str, remarks: dict[str, None]) -> None:
-    if said and said[-1]["role"] == role:
+def _add(spoken: list[Json], role: str, text: str, remarks: dict[str, None]) -> None:
+    if spoken and spoken[-1]["role"] == role:
         remarks[_JOINED] = None
-        said[-1] = {"role": role, "content": f"{said[-1]['content']}\n\n{text}"}
+        spoken[-1] = {"role": role, "content": f"{spoken[-1]['content']}\n\n{text}"}
     else:
-        said.append({"role": role, "content": text})
+        spoken.append({"role": role, "content": text})
 
 
-def content_text(content: Any) -> tuple[str, bool]:  # noqa: ANN401 - JSON
+def content_text(content: Any) -> tuple[str, bool]:
     """Return the text of a message's content, and whether that is all of it."""
     if content is None:
         return "", True
@@ -103,6 +103,6 @@ def content_text(content: Any) -> tuple[str, bool]:  # noqa: ANN401 - JSON
         text = content.get("text")
         return (text, True) if isinstance(text, str) else ("", False)
     if isinstance(content, list):
-        parts = [content_text(each) for each in content]
+        parts = [content_text(item) for item in content]
         return "\n".join(text for text, _ in parts if text), all(is_all for _, is_all in parts)
     return "", False

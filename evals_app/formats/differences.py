@@ -17,7 +17,7 @@ _NOTHING = object()
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place whose value changes; `before` or `after` is empty where nothing stands there.
+    """One place whose value changes; `before` or `after` is empty where nothing is there.
 
     `keys` is a path as people read it: `cases["Refund"].turns[0].user`.
     """
@@ -32,18 +32,18 @@ def differences(
 ) -> Iterator[Difference]:
     """Compare two specs of one kind; what is left out equals its default.
 
-    `loc` is where both stand in something larger, in which one of them may be missing.
+    `loc` is where both are in something larger, in which one of them may be missing.
     """
     yield from _compared(_dumped(before), _dumped(after), loc)
 
 
-def _dumped(spec: BaseModel | None) -> Any:  # noqa: ANN401 - JSON, or nothing
+def _dumped(spec: BaseModel | None) -> Any:
     if spec is None:
         return _NOTHING
     return spec.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
-def _compared(before: Any, after: Any, loc: Loc) -> Iterator[Difference]:  # noqa: ANN401 - JSON
+def _compared(before: Any, after: Any, loc: Loc) -> Iterator[Difference]:
     if isinstance(before, dict) and isinstance(after, dict):
         yield from _in_mappings(before, after, loc)
     elif isinstance(before, list) and isinstance(after, list):
@@ -59,15 +59,15 @@ def _in_mappings(before: dict[Any, Any], after: dict[Any, Any], loc: Loc) -> Ite
 
 
 def _by_name(entries: list[Any]) -> dict[str | int, Any]:
-    """Give entries by their name, if all have one and no two the same; else by position."""
+    """Return entries by their name, if all have one and no two the same; else by position."""
     for key in _NAMES:
-        names = [each.get(key) if isinstance(each, dict) else None for each in entries]
+        names = [entry.get(key) if isinstance(entry, dict) else None for entry in entries]
         if all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
             return dict(zip(names, entries, strict=True))  # type: ignore[arg-type]
     return dict(enumerate(entries))
 
 
-def _text(value: Any, loc: Loc) -> str:  # noqa: ANN401 - JSON, or nothing
+def _text(value: Any, loc: Loc) -> str:
     if value is _NOTHING:
         return ""
     if isinstance(value, list | dict):

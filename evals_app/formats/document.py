@@ -1,18 +1,18 @@
-"""Data that was read from a file, and on which line and in which column each part of it stands."""
+"""Data that was read from a file, and on which line and in which column each part of it is."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from evals_app.formats.problems import (
+    About,
     FormatError,
-    Level,
     Loc,
     Problem,
-    holds,
     keys_text,
     shown,
+    value_at,
 )
 from evals_app.formats.yaml_scalars import fault
 
@@ -30,14 +30,14 @@ _UNPRINTABLE = re.compile(
 
 
 class Marks(Protocol):
-    """Where the parts of a file stand."""
+    """Where the parts of a file are."""
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Give line and column of a value (or its key); of what holds it if it does not exist."""
+        """Return line and column of a value (or its key); of what holds it if it does not exist."""
         ...
 
     def raw(self, loc: Loc) -> str | None:
-        """Give the text of a plain scalar as it was written; None: it is none, or nobody knows."""
+        """Return the text of a plain scalar as it was written; None: it is not one, or it is unknown."""
         ...
 
 
@@ -51,7 +51,7 @@ class Node:
     entries: "dict[str, Node] | None" = None
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Give line and column of a value, or of what holds it."""
+        """Return line and column of a value, or of what holds it."""
         node = self
         for step in loc:
             if isinstance(step, str) and node.entries and step in node.entries:
@@ -63,7 +63,7 @@ class Node:
         return node.line, node.column
 
     def raw(self, loc: Loc) -> str | None:
-        """Give nothing: these values were not written plainly."""
+        """Return nothing: these values were not written plainly."""
         return None
 
 
@@ -75,11 +75,11 @@ class Below:
     loc: Loc
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Give line and column."""
+        """Return line and column."""
         return self.marks.place((*self.loc, *loc), at_key=at_key)
 
     def raw(self, loc: Loc) -> str | None:
-        """Give the text of a plain scalar."""
+        """Return the text of a plain scalar."""
         return self.marks.raw((*self.loc, *loc))
 
 
@@ -94,7 +94,7 @@ class Surprise:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The data of a file, and where each part of it stands."""
+    """The data of a file, and where each part of it is."""
 
     path: str
     data: Any
@@ -103,42 +103,39 @@ class Document:
 
     @property
     def is_yaml(self) -> bool:
-        """Whether somebody wrote it as YAML; what a program sent has no lines."""
+        """Whether someone wrote it as YAML; what a program sent has no lines."""
         return self.marks.place(())[0] > 0 and self.path.endswith((".yaml", ".yml"))
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Give line and column of a value (or its key); of what holds it if it does not exist."""
+        """Return line and column of a value (or its key); of what holds it if it does not exist."""
         return self.marks.place(loc, at_key=at_key)
 
     def raw(self, loc: Loc) -> str | None:
-        """Give the text of a plain scalar as it was written."""
+        """Return the text of a plain scalar as it was written."""
         return self.marks.raw(loc)
 
-    def problem(
-        self,
-        loc: Loc,
-        message: str,
-        *,
-        value: str | None = None,
-        at_key: bool = False,
-        level: Level = "error",
-    ) -> Problem:
-        """Make a Problem for a place in this file; the value is looked up unless given."""
-        line, column = self.place(loc, at_key=at_key)
-        found = shown(self.value(loc), loc) if value is None else value
-        return Problem(self.path, line, column, keys_text(loc), found, message, level)
+    def problem(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
+        """Make a Problem for a place in this file."""
+        line, column = self.place(loc, at_key=about.get("at_key", False))
+        value = about.get("value")
+        written = shown(self.value(loc), loc) if value is None else value
+        level = about.get("level", "error")
+        return Problem(self.path, line, column, self.named(loc), written, message, level)
 
-    def value(self, loc: Loc) -> Any:  # noqa: ANN401 - JSON
-        """Give what stands in a place; an empty list, which shows as nothing, if nothing does."""
-        data = self.data
-        for step in loc:
-            if not holds(data, step):
-                return []
-            data = data[step]
-        return data
+    def named(self, loc: Loc) -> str:
+        """Name a place for people."""
+        return keys_text(loc)
+
+    def value(self, loc: Loc) -> Any:
+        """Return what is in a place; an empty list, which shows as nothing, if nothing does."""
+        return value_at(self.data, loc, otherwise=[])
 
 
-def values_in(data: Any) -> int:  # noqa: ANN401 - JSON
+# What rows, forms and requests hold has no lines to point at.
+NOWHERE = Document("", {}, Node(0, 0))
+
+
+def values_in(data: Any) -> int:
     """Count values, without recursion."""
     waiting, count = [data], 0
     while waiting:
@@ -149,28 +146,22 @@ def values_in(data: Any) -> int:  # noqa: ANN401 - JSON
     return count
 
 
-def json_document(path: str, data: Any) -> Document:  # noqa: ANN401 - JSON
+def json_document(path: str, data: Any) -> Document:
     """Make a document of JSON that a program sent: it has keys and no lines.
 
     Raises:
         FormatError: it holds too many values, or something that cannot be stored.
     """
-    waiting, count = [data], 0
-    while waiting:
-        count += 1
-        if count > MAX_NODES:
-            message = f"The body holds more than {MAX_NODES} values; split it."
-            raise FormatError([Problem(path, 0, 0, "", "", message)])
-        value = waiting.pop()
-        if isinstance(value, dict | list):
-            waiting += value.values() if isinstance(value, dict) else value
+    if values_in(data) > MAX_NODES:
+        message = f"The body has more than {MAX_NODES:,} values. Split it."
+        raise FormatError([Problem(path, 0, 0, "", "", message)])
     document = Document(path, data, Node(0, 0))
     if problems := [document.problem(loc, message, value="") for loc, message in faults(data)]:
         raise FormatError(problems)
     return document
 
 
-def faults(data: Any) -> Iterator[tuple[Loc, str]]:  # noqa: ANN401 - JSON
+def faults(data: Any) -> Iterator[tuple[Loc, str]]:
     """Name what no database stores in some JSON, with its place; without recursion."""
     waiting: list[tuple[Loc, Any]] = [((), data)]
     while waiting:
@@ -183,20 +174,20 @@ def faults(data: Any) -> Iterator[tuple[Loc, str]]:  # noqa: ANN401 - JSON
             continue
         else:
             inner = [value]
-        for each in inner:
-            if found := fault(each):
-                yield loc, found
+        for entry in inner:
+            if problem := fault(entry):
+                yield loc, problem
 
 
 def decoded(path: str, content: bytes) -> str:
-    """Give the text of a file.
+    """Return the text of a file.
 
     Raises:
         FormatError: it is too long, is not UTF-8, or holds control characters.
     """
     if len(content) > MAX_BYTES:
         size = f"{len(content) / 1024 / 1024:.1f} MB"
-        message = "The file is larger than 10 MB; split it into several suites."
+        message = "The file is larger than 10 MB. Split it into several suites."
         raise FormatError([Problem(path, 0, 0, "", size, message)])
     try:
         text = content.decode("utf-8-sig")
@@ -204,14 +195,14 @@ def decoded(path: str, content: bytes) -> str:
         before = content[: error.start]
         line = before.count(b"\n") + 1
         column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
-        found = f"byte 0x{content[error.start]:02x}"
-        message = "The file is not UTF-8 text; save it with the encoding UTF-8."
-        raise FormatError([Problem(path, line, column, "", found, message)]) from None
+        written = f"byte 0x{content[error.start]:02x}"
+        message = "The file is not UTF-8 text. Save it with the encoding UTF-8."
+        raise FormatError([Problem(path, line, column, "", written, message)]) from None
     problems = []
     for match in _UNPRINTABLE.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
         column = match.start() - text.rfind("\n", 0, match.start())
-        message = "A control character cannot stand here; remove it, or escape it inside quotes."
+        message = "Control characters are not allowed here. Remove it, or escape it inside quotes."
         problems.append(Problem(path, line, column, "", f"U+{ord(match[0]):04X}", message))
         if len(problems) == _MAX_BAD_CHARACTERS:
             break

@@ -13,8 +13,8 @@ from evals_app.engine.spec import PREFIXES, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, SuiteSpec
 from evals_app.formats.document import Document, Surprise
 from evals_app.formats.explain import allows, annotation_at, explain
-from evals_app.formats.kinds import Dialect, Kind
-from evals_app.formats.problems import Level, Loc, Problem, shortened, shown
+from evals_app.formats.kinds import Kind
+from evals_app.formats.problems import Level, Loc, Place, Problem, shortened, shown
 from fixtures_app.spec import FixtureSpec
 
 MODELS: dict[Kind, type[BaseModel]] = {
@@ -27,13 +27,13 @@ MODELS: dict[Kind, type[BaseModel]] = {
 # Cases, turns and checks of an import together. Each takes between 1 and 2 kB of memory.
 MAX_PARTS = 200_000
 TOO_MANY_PARTS = (
-    f"There are more than {MAX_PARTS:,} cases, turns and checks together, which is more than one import "
-    "reads. Divide the suite among several files, and import one after the other."
+    f"There are more than {MAX_PARTS:,} cases, turns and checks together, the limit of one "
+    "import. Split the suite into several files, and import them one at a time."
 )
 # What people write for us; the rest was written for other systems.
-_OURS: frozenset[Dialect] = frozenset({"native", "table"})
+_OURS: frozenset[str] = frozenset({"native", "table"})
 # They have a list of cases; in the others cases come from elsewhere, and they say so themselves.
-_SAY_CASES: frozenset[Dialect] = frozenset({"native", "struere"})
+_SAY_CASES: frozenset[str] = frozenset({"native", "struere"})
 # Above this a worker gives a conversation up.
 MAX_CASE_S = 1500
 
@@ -59,7 +59,7 @@ class Draft:
     """
 
     kind: Kind
-    dialect: Dialect
+    dialect: str
     document: Document
     data: Any
     spec: Any
@@ -79,18 +79,18 @@ class Draft:
         return "error" if self.dialect in _OURS else "warning"
 
     def without_spec(self) -> "Draft":
-        """Give the same of what was read in part: with its errors, without doubts that follow."""
-        errors = tuple(each for each in self.problems if each.level == "error")
+        """Return the same of what was read in part: with its errors, without doubts that follow."""
+        errors = tuple(problem for problem in self.problems if problem.level == "error")
         return replace(self, spec=None, problems=errors)
 
 
 def drafted(
     kind: Kind,
-    dialect: Dialect,
+    dialect: str,
     document: Document,
-    data: Any,  # noqa: ANN401 - JSON
+    data: Any,
     *,
-    place: Callable[..., Problem] | None = None,
+    place: Place | None = None,
 ) -> Draft:
     """Make a draft of an object that is written in our words.
 
@@ -110,12 +110,12 @@ def drafted(
 
 def validated(
     model: type[BaseModel],
-    data: Any,  # noqa: ANN401 - JSON
+    data: Any,
     document: Document,
     *,
-    place: Callable[..., Problem] | None = None,
+    place: Place | None = None,
 ) -> tuple[Any, list[Problem]]:
-    """Give the spec (None if it is not sound) and everything that is wrong with it."""
+    """Return the spec (None if it is not sound) and everything that is wrong with it."""
     try:
         return model.model_validate(data), []
     except ValidationError as error:
@@ -129,29 +129,33 @@ def surprises(document: Document, model: type[BaseModel]) -> list[Problem]:
     right.
     """
     problems = cut_texts(document)
-    for each in document.surprises:
-        if not _may_be_cut(each) and _is_doubtful(
-            each, annotation_at(model, each.loc, document.data)
+    for surprise in document.surprises:
+        if not _may_be_cut(surprise) and _is_doubtful(
+            surprise, annotation_at(model, surprise.loc, document.data)
         ):
-            written, read = shortened(each.raw, each.loc), shown(each.value, each.loc)
-            message = (
-                f'YAML reads the unquoted {written} as {read}; write "{written}" in quotes if text '
-                f"is meant, else {read}."
+            written, read = (
+                shortened(surprise.raw, surprise.loc),
+                shown(surprise.value, surprise.loc),
             )
-            problems.append(document.problem(each.loc, message, value=written, level="warning"))
+            message = (
+                f'YAML reads the unquoted {written} as {read}. Write "{written}" in quotes if '
+                f"you mean text, otherwise write {read}."
+            )
+            problems.append(document.problem(surprise.loc, message, value=written, level="warning"))
     return problems
 
 
 def cut_texts(document: Document) -> list[Problem]:
-    """Warn of texts that perhaps go on behind what YAML takes for the beginning of a comment."""
+    """Warn of texts that perhaps continue after what YAML takes for the beginning of a comment."""
     problems = []
-    for each in filter(_may_be_cut, document.surprises):
+    for surprise in filter(_may_be_cut, document.surprises):
         message = (
-            f"A # behind a blank begins a comment, so this reads {shown(each.value, each.loc)}. Put "
-            "all of it in quotes if it is text, else write a blank behind the #."
+            "A # after a space begins a comment, so this is read as "
+            f"{shown(surprise.value, surprise.loc)}. Put all of it in quotes if it is text. Otherwise "
+            "write a space after the #."
         )
-        written = shortened(each.raw, each.loc)
-        problems.append(document.problem(each.loc, message, value=written, level="warning"))
+        written = shortened(surprise.raw, surprise.loc)
+        problems.append(document.problem(surprise.loc, message, value=written, level="warning"))
     return problems
 
 
@@ -159,7 +163,7 @@ def _may_be_cut(surprise: Surprise) -> bool:
     return surprise.value is None or isinstance(surprise.value, str)
 
 
-def _is_doubtful(surprise: Surprise, annotation: Any) -> bool:  # noqa: ANN401 - a type
+def _is_doubtful(surprise: Surprise, annotation: Any) -> bool:
     if annotation is Any:
         return True
     if isinstance(surprise.value, bool):
@@ -192,16 +196,18 @@ def _references(kind: Kind, data: dict[str, Any]) -> Iterator[Reference]:
             yield from model_references(juror, (*loc, "jury", n))
 
 
-def written_assertions(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Loc]]:
-    """Find every assertion of a suite that may not be sound."""
+def written_assertions(
+    data: dict[str, Any], *, final: str = "final_assertions"
+) -> Iterator[tuple[dict[str, Any], Loc]]:
+    """Find every assertion of a suite that may not be sound; `final` is the key of final ones."""
     yield from rows(data, "assertions", ())
     for case, here in rows(data, "cases", ()):
         for turn, there in rows(case, "turns", here):
             yield from rows(turn, "assertions", there)
-        yield from rows(case, "final_assertions", here)
+        yield from rows(case, final, here)
 
 
-def parts_in(data: Any) -> int:  # noqa: ANN401 - JSON
+def parts_in(data: Any) -> int:
     """Count the cases, turns and checks of a suite that may not be sound."""
     if not isinstance(data, dict):
         return 0
@@ -211,7 +217,7 @@ def parts_in(data: Any) -> int:  # noqa: ANN401 - JSON
 
 
 def rows(data: dict[str, Any], key: str, loc: Loc) -> Iterator[tuple[dict[str, Any], Loc]]:
-    """Give the mappings in a list of something that may not be sound, each with its place."""
+    """Return the mappings in a list of something that may not be sound, each with its place."""
     rows = data.get(key)
     for n, row in enumerate(rows if isinstance(rows, list) else []):
         if isinstance(row, dict):
@@ -223,20 +229,20 @@ def repeated_names(document: Document, problems: Sequence[Problem]) -> list[Prob
     if not isinstance(document.data, dict):
         return []
     first: dict[str, int] = {}
-    found = []
+    repeated = []
     for case, loc in rows(document.data, "cases", ()):
         name, position = case.get("name"), loc[-1]
         if isinstance(name, str) and isinstance(position, int):
             known = first.setdefault(name, position)
             if known != position:
-                message = f"Case {known + 1} has the same name; a case is known by its name."
-                found.append(document.problem((*loc, "name"), message))
-    said = {each.keys for each in problems}
-    return [each for each in found if each.keys not in said]
+                message = f"Case {known + 1} has the same name. The names of cases must differ."
+                repeated.append(document.problem((*loc, "name"), message))
+    reported = {problem.keys for problem in problems}
+    return [item for item in repeated if item.keys not in reported]
 
 
-def model_references(value: Any, loc: Loc) -> Iterator[Reference]:  # noqa: ANN401 - JSON
-    """Give what a model name refers to: its provider, or the scripted agent that judges."""
+def model_references(value: Any, loc: Loc) -> Iterator[Reference]:
+    """Return what a model name refers to: its provider, or the scripted agent that judges."""
     provider: Any
     name: Any
     if isinstance(value, str) and value != "agent":
@@ -277,11 +283,11 @@ def hollow_parts(draft: Draft) -> Iterator[Problem]:
     if not suite.cases and draft.dialect in _SAY_CASES:
         message = "There are no cases yet, so there is nothing to run."
         yield draft.place(("cases",), message, level="warning")
-    found = list(suite.hollow())
+    hollow_places = list(suite.hollow())
     for assertion, loc in placed_assertions(suite):
         if hollow := assertion.hollow():
-            found.append(((*loc, *hollow[0]), hollow[1]))
-    for loc, message in found:
+            hollow_places.append(((*loc, *hollow[0]), hollow[1]))
+    for loc, message in hollow_places:
         yield draft.place(loc, message, level=draft.strictness)
 
 
@@ -292,68 +298,59 @@ def informing(draft: Draft) -> Draft:
     return replace(draft, spec=draft.spec.informing())
 
 
-def suite_warnings(suite: SuiteSpec, place: Callable[..., Problem]) -> Iterator[Problem]:
-    """Give what is allowed in a suite and yet hardly meant."""
+def suite_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
+    """Return what is allowed in a suite and yet hardly meant."""
     for assertion, loc in placed_assertions(suite):
         yield from _assertion_warnings(assertion, loc, place)
     yield from _swamped(suite, place)
     for c, case in enumerate(suite.cases):
         here: Loc = ("cases", c)
         for loc, message in case.placeholders():
-            yield place((*here, *loc), f"{message} No run of it starts.", level="warning")
+            yield place(
+                (*here, *loc), (f"{message} Runs with this case do not start."), level="warning"
+            )
         for t, turn in enumerate(case.turns):
             there: Loc = (*here, "turns", t)
             for _, message in missed_by_expected(turn.expected, suite.assertions_for(turn)):
                 yield place((*there, "expected"), message, level="warning")
         if suite.asserts_nothing(case):
             message = (
-                f"Nothing is asserted in case {case.name!r}: no check with a weight and no limit. "
-                "Its executions will end in error."
+                f"Case {case.name!r} checks nothing: it has no check with a weight and no limit. "
+                "Its executions will end in an error."
             )
             yield place(here, message, value="", level="warning")
         if (longest := case.turn_timeout_s * len(case.turns)) > MAX_CASE_S:
             message = (
-                f"The turns of case {case.name!r} may take {longest:g} s together; a conversation "
-                f"is given up after {MAX_CASE_S} s."
+                f"The turns of case {case.name!r} may take {longest:g} s together. A "
+                f"conversation is stopped after {MAX_CASE_S} s."
             )
             yield place((*here, "turn_timeout_s"), message, level="warning")
 
 
-def _swamped(suite: SuiteSpec, place: Callable[..., Problem]) -> Iterator[Problem]:
+def _swamped(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
     """Warn of the first case in which the weight of one check leaves the others no say."""
     for c, case in enumerate(suite.cases):
         if heavy := suite.swamping(case):
             message = (
-                f"In case {case.name!r} the check {heavy.label!r} weighs so much that the score goes by"
-                " it alone. Give the others more weight, or leave them out."
+                f"In case {case.name!r} the check {heavy.label!r} has so much weight that it "
+                "alone decides the score. Give the others more weight, or remove them."
             )
             yield place(("cases", c), message, value="", level="warning")
             return
 
 
-def suite_advice(suite: SuiteSpec, place: Callable[..., Problem]) -> Iterator[Problem]:
-    """Give what would make the checks of a suite better, each once: at the first that it is about."""
-    checks: list[tuple[Loc, AssertionSpec]] = [
-        (("assertions", a), each) for a, each in enumerate(suite.assertions)
-    ]
-    for c, case in enumerate(suite.cases):
-        for t, turn in enumerate(case.turns):
-            own = enumerate(turn.assertions or [])
-            checks += [(("cases", c, "turns", t, "assertions", a), each) for a, each in own]
-        final = enumerate(case.final_assertions)
-        checks += [(("cases", c, "final_assertions", a), each) for a, each in final]
+def suite_advice(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
+    """Return what would make the checks of a suite better, each once: at the first that it is about."""
     about: dict[str, list[Loc]] = defaultdict(list)
-    for loc, check in checks:
+    for check, loc in placed_assertions(suite):
         for message in check.grader.advice():
             about[message].append(loc)
     for message, places in about.items():
-        more = f" This is about {len(places)} checks of this suite." if len(places) > 1 else ""
+        more = f" This applies to {len(places)} checks of this suite." if len(places) > 1 else ""
         yield place(places[0], f"{message}{more}", level="warning")
 
 
-def _assertion_warnings(
-    assertion: AssertionSpec, loc: Loc, place: Callable[..., Problem]
-) -> Iterator[Problem]:
+def _assertion_warnings(assertion: AssertionSpec, loc: Loc, place: Place) -> Iterator[Problem]:
     key = "args" if getattr(assertion.grader, "args", None) else "value"
     is_written = getattr(assertion.grader, key, None) is not None
     for message in assertion.grader.warnings():

@@ -13,9 +13,11 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel, ValidationError
 
 from evals_app.engine.graders import GRADERS, named_type
-from evals_app.engine.suite import COMMON_KEYS, AssertionSpec, near
-from evals_app.formats.document import Document
-from evals_app.formats.problems import Loc, Problem, holds, is_secret
+from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
+from evals_app.formats.document import NOWHERE, Document
+from evals_app.formats.problems import Loc, Problem, holds, is_secret, value_at
+from fixtures_app.ground.spec_errors import message_of
+from fixtures_app.ground.words import near
 
 _EXPECTED = {
     "string_type": "text",
@@ -34,8 +36,8 @@ _EXPECTED = {
 }
 
 
-class Place(Protocol):
-    """Makes a Problem for a place in what was validated, with a value already found there."""
+class Put(Protocol):
+    """Makes a Problem for a place in what was validated, with a value that was found there."""
 
     def __call__(self, loc: Loc, message: str, *, at_key: bool = False) -> Problem: ...
 
@@ -44,22 +46,22 @@ def explain(
     error: ValidationError,
     *,
     model: type[BaseModel],
-    data: Any,  # noqa: ANN401 - what was validated
-    document: Document,
-    place: Place | None = None,
+    data: Any,
+    document: Document = NOWHERE,
+    place: Put | None = None,
 ) -> list[Problem]:
-    """Give one Problem for each place that is wrong.
+    """Return one Problem for each place that is wrong.
 
     `place` translates where the data that was validated is not the data of the file.
     """
     put = place or document.problem
-    found: dict[Loc, list[dict[str, Any]]] = {}
-    for each in error.errors(include_url=False, include_context=True):
-        details: dict[str, Any] = dict(each)
-        found.setdefault(_real_place(details, data), []).append(details)
-    above = {loc[:length] for loc in found for length in range(len(loc))}
+    by_place: dict[Loc, list[dict[str, Any]]] = {}
+    for item in error.errors(include_url=False, include_context=True):
+        details: dict[str, Any] = dict(item)
+        by_place.setdefault(_real_place(details, data), []).append(details)
+    above = {loc[:length] for loc in by_place for length in range(len(loc))}
     problems = []
-    for loc, errors in found.items():
+    for loc, errors in by_place.items():
         if loc in above and _is_other_branch(errors):
             continue
         problems += [
@@ -69,7 +71,7 @@ def explain(
     return problems
 
 
-def _real_place(error: Mapping[str, Any], data: Any) -> Loc:  # noqa: ANN401 - JSON
+def _real_place(error: Mapping[str, Any], data: Any) -> Loc:
     """Leave out what pydantic adds to a place: the names of union branches and wrappers."""
     loc: list[str | int] = []
     steps = error["loc"]
@@ -83,19 +85,19 @@ def _real_place(error: Mapping[str, Any], data: Any) -> Loc:  # noqa: ANN401 - J
 
 
 def _is_other_branch(errors: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether errors above others only say that a branch did not match which nobody meant."""
-    return all(each["type"] in {*_EXPECTED, "literal_error"} for each in errors)
+    """Whether errors above others only say that a branch did not match that was not meant."""
+    return all(error["type"] in {*_EXPECTED, "literal_error"} for error in errors)
 
 
 def _sentences(
     loc: Loc,
     errors: Sequence[Mapping[str, Any]],
     model: type[BaseModel],
-    data: Any,  # noqa: ANN401 - JSON
+    data: Any,
     document: Document,
 ) -> Iterator[tuple[str, bool]]:
-    """Give each message, and whether it is about the key rather than the value."""
-    kinds = {each["type"] for each in errors}
+    """Return each message, and whether it is about the key rather than the value."""
+    kinds = {error["type"] for error in errors}
     if "extra_forbidden" in kinds:
         yield _unknown_key(loc, model, data), True
         return
@@ -103,16 +105,16 @@ def _sentences(
         yield _missing_key(loc, model, data), False
         return
     expected = list(
-        dict.fromkeys(_EXPECTED[k] for each in errors if (k := each["type"]) in _EXPECTED)
+        dict.fromkeys(_EXPECTED[k] for error in errors if (k := error["type"]) in _EXPECTED)
     )
     if "a number" in expected and "a whole number" in expected:
         expected.remove("a whole number")
-    said = [each for each in errors if each["type"] not in {*_EXPECTED, "literal_error"}]
-    if said:
+    own = [error for error in errors if error["type"] not in {*_EXPECTED, "literal_error"}]
+    if own:
         # A sentence of our own beats the complaint of a branch that was not meant.
-        yield from dict.fromkeys((_said(each), False) for each in said)
+        yield from dict.fromkeys((message_of(item), False) for item in own)
         return
-    value = _at(data, loc)
+    value = value_at(data, loc)
     choices = _choices(annotation_at(model, loc, data))
     if choices and (isinstance(value, str) or not expected):
         hint = near(value, choices) if isinstance(value, str) else ""
@@ -122,54 +124,30 @@ def _sentences(
     raw = None if is_secret(loc) else document.raw(loc)
     message = _wrong_type(expected, value, raw)
     if expected == ["a list"] and document.is_yaml:
-        message = f"{message.removesuffix('.')}; begin each entry with a dash."
+        message = f"{message.removesuffix('.')}. Begin each entry with a dash."
     yield message, False
 
 
-def _said(error: Mapping[str, Any]) -> str:
-    kind, context = error["type"], error.get("ctx", {})
-    if kind == "too_short":
-        return "At least one entry is needed; this list is empty."
-    if kind == "too_long":
-        return (
-            f"At most {context['max_length']} entries are possible; this list has "
-            f"{context['actual_length'] or 'more'}."
-        )
-    if kind == "string_too_short":
-        return "This text must not be empty."
-    if kind == "string_too_long":
-        return (
-            f"This text is too long; at most {context.get('max_length', 'that many')} characters."
-        )
-    message = str(error["msg"]).removeprefix("Value error, ")
-    for begin, instead in (
-        ("Input should be ", "The value must be "),
-        ("String should ", "It should "),
-        ("Decimal input should ", "The number should "),
-    ):
-        if message.startswith(begin):
-            message = instead + message.removeprefix(begin)
-    return message if message.endswith((".", "?", "!")) else f"{message}."
-
-
-def _wrong_type(expected: Sequence[str], value: Any, raw: str | None) -> str:  # noqa: ANN401
+def _wrong_type(expected: Sequence[str], value: Any, raw: str | None) -> str:
     wanted = f"{', '.join(expected[:-1])} or {expected[-1]}" if len(expected) > 1 else expected[0]
     message = f"Expected {wanted}, found {_kind(value)}"
     if "text" in expected and raw and isinstance(value, bool | int | float):
         word = "reads an unquoted no, off, yes or on as true or false" if _is_word(raw) else ""
         because = f" (YAML {word})" if word else ""
-        return f'{message}; quote it: "{raw}"{because}.'
+        return f'{message}. Put it in quotes: "{raw}"{because}.'
     if isinstance(value, str) and expected[0].endswith("number") and _is_number(value):
-        mend = (
-            "remove the quotes" if raw is None else f"to YAML {raw} is text; write {float(value):g}"
+        fix = (
+            "remove the quotes"
+            if raw is None
+            else (f"YAML reads {raw} as text, so write {float(value):g}")
         )
-        return f"{message}; {mend}."
+        return f"{message}; {fix}."
     if isinstance(value, str) and expected == ["true or false"]:
-        return f"{message}; write true or false without quotes."
+        return f"{message}. Write true or false without quotes."
     return f"{message}."
 
 
-def _kind(value: Any) -> str:  # noqa: ANN401 - JSON
+def _kind(value: Any) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -192,26 +170,26 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _missing_key(loc: Loc, model: type[BaseModel], data: Any) -> str:  # noqa: ANN401 - JSON
+def _missing_key(loc: Loc, model: type[BaseModel], data: Any) -> str:
     field = _field(_owner(model, loc, data), loc[-1])
     meaning = f": {field.description}" if field is not None and field.description else ""
     return f"The key `{loc[-1]}` is missing{meaning.rstrip('.')}."
 
 
-def _unknown_key(loc: Loc, model: type[BaseModel], data: Any) -> str:  # noqa: ANN401 - JSON
+def _unknown_key(loc: Loc, model: type[BaseModel], data: Any) -> str:
     owner = _owner(model, loc, data)
     key = str(loc[-1])
     if owner is None:
         return f"Unknown key `{key}`."
     if key in getattr(owner, "not_yet", ()):
         return f"`{key}` is not available in this version."
-    known = _keys(owner, _at(data, loc[:-1]))
+    known = _keys(owner, value_at(data, loc[:-1]))
     return f"Unknown key `{key}`.{_near_key(key, known)} Known keys: {', '.join(known)}."
 
 
 def _near_key(key: str, known: Sequence[str]) -> str:
     # finalAssertions for final_assertions, and the other way round.
-    same = [each for each in known if _letters(each) == _letters(key)]
+    same = [item for item in known if _letters(item) == _letters(key)]
     return f" Did you mean {same[0]!r}?" if same else near(key, known)
 
 
@@ -219,38 +197,38 @@ def _letters(key: str) -> str:
     return key.replace("_", "").replace("-", "").lower()
 
 
-def _keys(owner: type[BaseModel], value: Any) -> list[str]:  # noqa: ANN401 - JSON
+def _keys(owner: type[BaseModel], value: Any) -> list[str]:
     if owner is AssertionSpec:
         grader = _grader_of(value)
         return [*COMMON_KEYS, *(_keys(grader, value) if grader else ())]
     return [field.alias or name for name, field in owner.model_fields.items()]
 
 
-def _grader_of(value: Any) -> type[BaseModel] | None:  # noqa: ANN401 - JSON
+def _grader_of(value: Any) -> type[BaseModel] | None:
     kind = named_type(value) if isinstance(value, dict) else None
     return GRADERS.get(kind) if isinstance(kind, str) else None
 
 
-def _owner(model: type[BaseModel], loc: Loc, data: Any) -> type[BaseModel] | None:  # noqa: ANN401
-    """Give the class that the last key of a place belongs to."""
+def _owner(model: type[BaseModel], loc: Loc, data: Any) -> type[BaseModel] | None:
+    """Return the class that the last key of a place belongs to."""
     annotation = annotation_at(model, loc[:-1], data)
-    value = _at(data, loc[:-1])
+    value = value_at(data, loc[:-1])
     models = [m for m in _members(annotation) if isinstance(m, type) and issubclass(m, BaseModel)]
     # Of several the one that most of what was written belongs to.
-    for each in sorted(models, key=lambda model: -_shared_keys(model, value)):
-        if each is AssertionSpec and loc[-1] not in COMMON_KEYS:
+    for item in sorted(models, key=lambda model: -_shared_keys(model, value)):
+        if item is AssertionSpec and loc[-1] not in COMMON_KEYS:
             grader = _grader_of(value)
             if grader and loc[-1] in getattr(grader, "not_yet", ()):
                 return grader
-        return each
+        return item
     return None
 
 
-def _shared_keys(model: type[BaseModel], value: Any) -> int:  # noqa: ANN401 - JSON
+def _shared_keys(model: type[BaseModel], value: Any) -> int:
     return len(model.model_fields.keys() & value.keys()) if isinstance(value, dict) else 0
 
 
-def _field(owner: type[BaseModel] | None, key: str | int) -> Any:  # noqa: ANN401 - FieldInfo
+def _field(owner: type[BaseModel] | None, key: str | int) -> Any:
     if owner is None:
         return None
     for name, field in owner.model_fields.items():
@@ -259,25 +237,25 @@ def _field(owner: type[BaseModel] | None, key: str | int) -> Any:  # noqa: ANN40
     return None
 
 
-def annotation_at(model: Any, loc: Loc, data: Any) -> Any:  # noqa: ANN401 - a type; JSON
-    """Give the annotation of a place in authored data; Any where everything is allowed."""
+def annotation_at(model: Any, loc: Loc, data: Any) -> Any:
+    """Return the annotation of a place in authored data; Any where everything is allowed."""
     annotation = model
     for step in loc:
         annotation = _child(annotation, step, data)
-        data = _at(data, (step,))
+        data = value_at(data, (step,))
     return annotation
 
 
-def _child(annotation: Any, step: str | int, value: Any) -> Any:  # noqa: ANN401 - a type; JSON
-    for each in _members(annotation):
-        if isinstance(each, type) and issubclass(each, BaseModel):
-            owner: type[BaseModel] | None = each
-            if each is AssertionSpec and step not in COMMON_KEYS:
+def _child(annotation: Any, step: str | int, value: Any) -> Any:
+    for member in _members(annotation):
+        if isinstance(member, type) and issubclass(member, BaseModel):
+            owner: type[BaseModel] | None = member
+            if member is AssertionSpec and step not in COMMON_KEYS:
                 owner = _grader_of(value)
             field = _field(owner, step)
             if field is not None:
                 return field.annotation
-        origin, args = typing.get_origin(each), typing.get_args(each)
+        origin, args = typing.get_origin(member), typing.get_args(member)
         if origin is list and isinstance(step, int):
             return args[0]
         if origin is dict and isinstance(step, str):
@@ -285,35 +263,27 @@ def _child(annotation: Any, step: str | int, value: Any) -> Any:  # noqa: ANN401
     return Any
 
 
-def _members(annotation: Any) -> Iterator[Any]:  # noqa: ANN401 - a type
-    """Give the branches of a union, each without what Annotated puts around it."""
+def _members(annotation: Any) -> Iterator[Any]:
+    """Return the branches of a union, each without what Annotated puts around it."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated or hasattr(annotation, "__metadata__"):
         yield from _members(typing.get_args(annotation)[0])
     elif origin in {typing.Union, types.UnionType}:
-        for each in typing.get_args(annotation):
-            yield from _members(each)
+        for arg in typing.get_args(annotation):
+            yield from _members(arg)
     else:
         yield annotation
 
 
-def _choices(annotation: Any) -> list[str]:  # noqa: ANN401 - a type
+def _choices(annotation: Any) -> list[str]:
     return [
         str(choice)
-        for each in _members(annotation)
-        if typing.get_origin(each) is Literal
-        for choice in typing.get_args(each)
+        for member in _members(annotation)
+        if typing.get_origin(member) is Literal
+        for choice in typing.get_args(member)
     ]
 
 
-def allows(annotation: Any, kind: type) -> bool:  # noqa: ANN401 - a type
+def allows(annotation: Any, kind: type) -> bool:
     """Whether an annotation names this very type, alone or in a union."""
-    return any(each is kind for each in _members(annotation))
-
-
-def _at(data: Any, loc: Loc) -> Any:  # noqa: ANN401 - JSON
-    for step in loc:
-        if not holds(data, step):
-            return None
-        data = data[step]
-    return data
+    return any(member is kind for member in _members(annotation))

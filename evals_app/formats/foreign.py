@@ -10,15 +10,14 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, Unpack, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from evals_app.engine.suite import near
 from evals_app.formats.attached import Attached
 from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft
-from evals_app.formats.problems import Level, Loc, Problem, holds
+from evals_app.formats.problems import About, Level, Loc, Problem, holds
+from fixtures_app.ground.words import near
 
 # Names of files and folders that tell nothing about what is in them.
 GENERIC = frozenset(
@@ -45,13 +44,14 @@ class Foreign(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a reader may look at beside its own files.
+    """What a reader may look at besides its own files.
 
-    `agent` is the slug of the agent that the person named for what names none; `environment` what
-    stands for `${NAME}`, empty where the files come from somebody who may not see it. `agents` are
-    the slugs of agents that exist, or that native files of the import describe, `providers` those
-    of providers. `root` is the
-    folder, as a whole path, in which the paths of files begin, if it is known.
+    `agent` is the slug of the agent that the person chose for files that name none; `environment`
+    fills in `${NAME}`, and is empty if the person may not see it. `agents` are the slugs of agents
+    that exist, or that native files of the import describe, `providers` those of providers.
+    `fixtures` are the slugs of the import's fixtures by the path of their file, `fixtures_of`
+    returns those of a stored suite. `root` is the folder, as a whole path, in which the paths of
+    files begin, if it is known.
     """
 
     attached: Attached
@@ -59,10 +59,12 @@ class Around:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     agents: frozenset[str] = frozenset()
     providers: frozenset[str] = frozenset()
+    fixtures: Mapping[str, str | None] = field(default_factory=dict)
+    fixtures_of: Callable[[str], Sequence[str]] = lambda _: ()
     root: str = ""
 
     def folder(self, document: Document) -> str:
-        """Give the name of the folder of a file, wherever the import began; empty if unknown."""
+        """Return the name of the folder of a file, wherever the import began; empty if unknown."""
         path = posixpath.normpath(posixpath.join(self.root, document.path))
         return posixpath.basename(posixpath.dirname(path)).strip(".")
 
@@ -81,15 +83,11 @@ class Around:
         return " ".join(names)
 
     def content(self, document: Document, path: str) -> bytes | None:
-        """Give the content of another file by its path from this one; None: there is none.
+        """Return the content of another file by its path from this one; None: there is none.
 
-        It counts as read: nobody takes it for an eval file of its own.
+        It counts as read: it is not taken for an eval file of its own.
         """
         return self.attached.beside(document.path, path)
-
-
-# Reads all documents of a dialect.
-Read = Callable[[Sequence[Document], Around], Iterator[Draft]]
 
 
 class Places:
@@ -105,22 +103,14 @@ class Places:
         """Remember that a part, in our words, was written there."""
         self._noted[ours] = (document, written)
 
-    def __call__(
-        self,
-        loc: Loc,
-        message: str,
-        *,
-        value: str | None = None,
-        at_key: bool = False,
-        level: Level = "error",
-    ) -> Problem:
+    def __call__(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
         length = next(n for n in range(len(loc), -1, -1) if loc[:n] in self._noted)
         document, written = self._noted[loc[:length]]
         for step in loc[length:]:
             if not holds(document.value(written), step):
                 break
             written = (*written, step)
-        return document.problem(written, message, value=value, at_key=at_key, level=level)
+        return document.problem(written, message, **about)
 
 
 def left_out(part: Foreign, document: Document, loc: Loc) -> Iterator[Problem]:
@@ -148,12 +138,12 @@ def unplaced(
             level: Level = "loss" if is_overlooked else "error"
             yield document.problem(here, message, at_key=True, level=level)
         elif isinstance(value, Mapping):
-            for each in (fields[key], *get_args(fields[key])):
-                if isinstance(each, type) and issubclass(each, Foreign):
-                    yield from unplaced(each, value, document, here)
+            for item in (fields[key], *get_args(fields[key])):
+                if isinstance(item, type) and issubclass(item, Foreign):
+                    yield from unplaced(item, value, document, here)
 
 
-def _left_out_below(value: Any, document: Document, loc: Loc) -> Iterator[Problem]:  # noqa: ANN401
+def _left_out_below(value: Any, document: Document, loc: Loc) -> Iterator[Problem]:
     if isinstance(value, Foreign):
         yield from left_out(value, document, loc)
     elif isinstance(value, Mapping):
@@ -177,10 +167,10 @@ def suite_slug(agent: str, name: str, *, instead: str) -> str:
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:
-    """Give each name once: a case is known by its name; a second `greeting` is `greeting (2)`."""
+    """Return each name once: a case is known by its name; a second `greeting` is `greeting (2)`."""
     taken: set[str] = set()
     counts: dict[str, int] = {}  # where to look on, so that many of one name take no longer
-    found = []
+    items = []
     for name in names:
         each, n = name, counts.get(name, 1)
         while each in taken:
@@ -188,5 +178,5 @@ def distinct_names(names: Sequence[str]) -> list[str]:
             each = f"{name} ({n})"
         taken.add(each)
         counts[name] = n
-        found.append(each)
-    return found
+        items.append(each)
+    return items

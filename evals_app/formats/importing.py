@@ -11,21 +11,17 @@ from pydantic import BaseModel
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import agentura, holodeck, lobu, openai_evals, promptfoo, struere, tables
 from evals_app.formats.attached import Attached, FindFile, FindPaths, is_shown, nothing_beside
 from evals_app.formats.detect import (
-    EVAL_SUFFIXES,
     EXPECTED,
     foreign_dialect,
+    has_own_suffix,
     is_json,
-    is_native_fixture,
     is_readable,
     is_spreadsheet,
     kind_of,
-    lobu_agent,
-    project_folder,
-    suite_dialect,
 )
+from evals_app.formats.dialects import DIALECTS
 from evals_app.formats.document import MAX_VALUES, Document, json_document, values_in
 from evals_app.formats.draft import (
     MAX_PARTS,
@@ -35,10 +31,11 @@ from evals_app.formats.draft import (
     informing,
     parts_in,
 )
-from evals_app.formats.foreign import Around, Read
+from evals_app.formats.foreign import Around
 from evals_app.formats.json_lines import read_json_lines
 from evals_app.formats.json_source import read_json
-from evals_app.formats.kinds import Dialect, Kind
+from evals_app.formats.kinds import Kind
+from evals_app.formats.lobu import agent_of
 from evals_app.formats.naming import Holdings, check_names
 from evals_app.formats.native import read_native
 from evals_app.formats.problems import FormatError, Level, Problem
@@ -53,21 +50,17 @@ from evals_app.formats.references import (
     unsound_types,
 )
 from evals_app.formats.streaming import streaming_warnings
+from evals_app.formats.struere import is_suite as is_struere_suite
+from evals_app.formats.struere import may_be_fixture, share_project
+from evals_app.formats.tables.other_tables import instead_of
 from evals_app.formats.toml_source import read_toml
 from evals_app.formats.yaml_source import read_yaml
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 S = TypeVar("S", bound=BaseModel)
 
-# Dialects of other systems, each read as a whole: their files refer to each other.
-_FOREIGN: dict[Dialect, Read] = {
-    "agentura": agentura.read,
-    "lobu": lobu.read,
-    "holodeck": holodeck.read,
-    "promptfoo": promptfoo.read,
-    "openai-evals": openai_evals.read,
-    "table": tables.read,
-}
+# Those that do not share their names of files and keys with ours.
+_FOREIGN = DIALECTS.keys() - {"native", "struere"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +108,19 @@ class _File:
 
     document: Document
     kind: Kind | None
-    dialect: Dialect
+    dialect: str
+
+    @property
+    def slug(self) -> str | None:
+        """The slug of what it describes, if it describes one object."""
+        slug = self.document.value(("slug",))
+        return slug if isinstance(slug, str) else None
 
 
 def read_files(
     files: Sequence[SourceFile | SourceData],
     *,
-    dialect: Dialect | None = None,
+    dialect: str | None = None,
     known: Known | None = None,
     find: FindFile = nothing_beside,
     find_paths: FindPaths = lambda _: (),
@@ -131,11 +130,10 @@ def read_files(
 ) -> Imported:
     """Read files into specs; `known` is what exists already and may be referred to.
 
-    What files name beside themselves is among the files, or `find` finds it by its path, and
-    `find_paths` those that fit a pattern. `agent` is
-    the slug of the agent for foreign files that name none; `environment` stands for `${NAME}` in
-    dialects that know it: empty, unless whoever imports may see it. `root` is the folder, as a
-    whole path, in which the paths of the files begin.
+    Files that a file names are among `files`, or `find` finds them by their path, and `find_paths`
+    those that match a pattern. `agent` is the slug of the agent for foreign files that name none;
+    `environment` fills in `${NAME}` in dialects that know it: empty, unless the person who imports
+    may see it. `root` is the folder, as a whole path, in which the paths of the files begin.
 
     Raises:
         FormatError: with every problem of every file.
@@ -143,23 +141,28 @@ def read_files(
     known = known or Known()
     problems: list[Problem] = []
     unread: dict[Kind, list[str]] = {}
-    given = {each.path: each.content for each in files if isinstance(each, SourceFile)}
+    given = {file.path: file.content for file in files if isinstance(file, SourceFile)}
     attached = Attached(given, find, find_paths, known.size_of)
     read = _classified(files, dialect, problems, unread)
-    agents = frozenset({*known.agents, *_native_slugs(read, "agent"), *unread.get("agent", ())})
-    providers = frozenset({*known.providers, *_native_slugs(read, "provider")})
-    around = Around(attached, agent, environment, agents, providers, root)
-    drafts = list(_bounded(_drafts(read, around, known)))
-    drafts = list(map(attached.attach, drafts))
+    around = Around(
+        attached,
+        agent,
+        environment,
+        agents=frozenset({*known.agents, *_slugs(read, "agent"), *unread.get("agent", ())}),
+        providers=frozenset({*known.providers, *_slugs(read, "provider")}),
+        fixtures={file.document.path: file.slug for file in read if file.kind == "fixture"},
+        fixtures_of=known.fixtures_of,
+        root=root,
+    )
+    drafts = list(map(attached.attach, _bounded(_drafts(read, around))))
     # What another file names is a part of that, even if it looks like an eval file.
-    drafts = [each for each in drafts if each.document.path not in attached.claimed]
-    problems = [each for each in problems if each.path not in attached.claimed]
-    types, found = declared_types(drafts)
-    problems += found
+    drafts = [draft for draft in drafts if draft.document.path not in attached.claimed]
+    problems = [problem for problem in problems if problem.path not in attached.claimed]
+    types, misdeclared = declared_types(drafts)
     schemas = {**known.entity_types, **unsound_types(drafts), **_schemas(types)}
     hidden = known.entity_types.keys() - known.visible().entity_types.keys() - types.keys()
-    opened, found = open_types(drafts, schemas, hidden=hidden)
-    problems += found
+    opened, unopened = open_types(drafts, schemas, hidden=hidden)
+    problems += [*misdeclared, *unopened]
     schemas |= _schemas(opened)
     for draft in drafts:
         problems += [*draft.problems, *hollow_parts(draft)]
@@ -171,7 +174,7 @@ def read_files(
     problems += list(check_fixtures(drafts, schemas, reported=problems, hidden=hidden))
     problems += streaming_warnings(drafts, known.visible().agents)
     problems = list(dict.fromkeys(problems))  # several suites may read one file
-    if any(each.level == "error" for each in problems):
+    if any(item.level == "error" for item in problems):
         raise FormatError(problems)
     imported = _imported(drafts, [*types.values(), *opened.values()], problems)
     return replace(imported, contents=attached.contents)
@@ -179,19 +182,20 @@ def read_files(
 
 def _classified(
     files: Sequence[SourceFile | SourceData],
-    dialect: Dialect | None,
+    dialect: str | None,
     problems: list[Problem],
     unread: dict[Kind, list[str]],
 ) -> list[_File]:
-    """Read the YAML of each file and tell what it is; what is wrong goes to `problems`."""
+    """Parse each file and tell what it is; what is wrong goes to `problems`."""
     read: list[_File] = []
-    ours = None if dialect in _FOREIGN else dialect
+    is_foreign = dialect in _FOREIGN
+    ours = None if is_foreign else dialect
     size = 0
     for file in files:
         if is_shown(file.path) or not is_readable(file.path):
             message = (
-                tables.instead_of(file.path)
-                or f"This is not an eval file. {EXPECTED}, outside of folders ending in .files."
+                instead_of(file.path)
+                or f"This is not an eval file. {EXPECTED}, outside of folders whose name ends in .files."
             )
             problems.append(Problem(file.path, 0, 0, "", "", message))
             continue
@@ -199,18 +203,13 @@ def _classified(
             document = _document(file)
         except FormatError as error:
             problems += error.problems
-            name = PurePosixPath(file.path).name
-            if guess := kind_of(file.path, None):
-                unread.setdefault(guess, []).append(name.split(".")[0])
-            elif name == "lobu.toml":
-                there = filter(None, (lobu_agent(each.path) for each in files))
-                unread.setdefault("agent", []).extend(there)
+            _note_unread(file.path, files, unread)
             continue
         size += values_in(document.data)
         if size > MAX_VALUES:
             message = (
-                f"With this file there are more than {MAX_VALUES:,} values, which is more than one "
-                "import reads. Import the files one after the other, or a part of them at a time."
+                f"With this file there are more than {MAX_VALUES:,} values, the limit of one import."
+                " Import the files one at a time, or in smaller groups."
             )
             raise FormatError([*problems, Problem(file.path, 0, 0, "", "", message)])
         if foreign := _foreign_dialect(document, dialect):
@@ -218,37 +217,53 @@ def _classified(
             continue
         kind = kind_of(file.path, document.data)
         if kind is None:
-            message = f"This is not an eval file. {EXPECTED}; its keys do not tell what else it is."
+            message = (
+                f"This is not an eval file. {EXPECTED}. Its keys do not say what it is either."
+            )
             problems.append(document.problem((), message))
             continue
-        spoken = ours or suite_dialect(file.path, document.data) if kind == "suite" else "native"
-        read.append(_File(document, kind, spoken))
-    if dialect in _FOREIGN and read and all(each.dialect != dialect for each in read):
-        problems += [_not_of(dialect, each.document) for each in read]
-    return [_spoken(each, read, ours) for each in read]
+        by_content = "struere" if is_struere_suite(file.path, document.data) else "native"
+        read.append(_File(document, kind, ours or by_content if kind == "suite" else "native"))
+    if is_foreign and read and all(file.dialect != dialect for file in read):
+        problems += [_not_of(dialect, file.document) for file in read]
+    return [_settled(file, read, ours) for file in read]
 
 
-def _not_of(dialect: Dialect, document: Document) -> Problem:
-    """Refuse a file that goes by its own name although somebody said what it is."""
+def _note_unread(
+    path: str, files: Sequence[SourceFile | SourceData], unread: dict[Kind, list[str]]
+) -> None:
+    """Note what a file would have described, so that it is not reported as missing."""
+    name = PurePosixPath(path).name
+    if kind := kind_of(path, None):
+        unread.setdefault(kind, []).append(name.split(".")[0])
+    elif name == "lobu.toml":
+        agents = filter(None, (agent_of(file.path) for file in files))
+        unread.setdefault("agent", []).extend(agents)
+
+
+def _not_of(dialect: str | None, document: Document) -> Problem:
+    """Refuse a file that belongs to another dialect by its name, although --format names this one."""
     message = (
-        f"This cannot be read as {dialect}: by its name it is a file of Touchstone's own, or of another"
-        " system. Give it another name, or leave --format out."
+        f"This cannot be read as {dialect}: its name says that it is Touchstone's own file, or one of"
+        " another system. Rename it, or leave out --format."
     )
     return document.problem((), message, value="")
 
 
 def _document(file: SourceFile | SourceData) -> Document:
-    """Read a file, whatever it holds.
+    """Parse a file, whatever it describes.
 
     Raises:
-        FormatError: it cannot be read.
+        FormatError: it cannot be parsed.
     """
     if isinstance(file, SourceData):
         return json_document(file.path, file.data)
     if file.path.endswith(".toml"):
         return read_toml(file.path, file.content)
     if is_spreadsheet(file.path):
-        return tables.read_table(file.path, file.content)
+        from evals_app.formats.tables.reader import read_table  # noqa: PLC0415 - rarely needed
+
+        return read_table(file.path, file.content)
     if file.path.lower().endswith(".jsonl"):
         return read_json_lines(file.path, file.content)
     if is_json(file.path):
@@ -256,45 +271,46 @@ def _document(file: SourceFile | SourceData) -> Document:
     return read_yaml(file.path, file.content)
 
 
-def _foreign_dialect(document: Document, dialect: Dialect | None) -> Dialect | None:
-    """Tell the dialect of another system's file; native ones beside it stay what their names say."""
-    if dialect is None or document.path.endswith(EVAL_SUFFIXES):
+def _foreign_dialect(document: Document, dialect: str | None) -> str | None:
+    """Return the dialect of another system's file; native ones next to it stay what they are."""
+    if dialect is None or has_own_suffix(document.path):
         return foreign_dialect(document.path, document.data)
     return dialect if dialect in _FOREIGN else None
 
 
-def _spoken(file: _File, others: Sequence[_File], dialect: Dialect | None) -> _File:
-    """Settle the dialect of a fixture, which by its keys may be of either.
+def _settled(file: _File, others: Sequence[_File], dialect: str | None) -> _File:
+    """Settle the dialect of a fixture, whose keys may be valid in both.
 
-    It belongs to Struere unless it has native keys, or only native files stand beside it.
+    It belongs to Struere unless it has native keys, or all files next to it are native.
     """
     if file.kind != "fixture":
         return file
     if dialect is not None:
         return replace(file, dialect=dialect)
-    if is_native_fixture(file.document.data):
+    if not may_be_fixture(file.document.data):
         return file
-    suites = {each.dialect for each in others if each.kind == "suite" and _shares(each, file)}
+    suites = {
+        other.dialect
+        for other in others
+        if other.kind == "suite" and share_project(other.document.path, file.document.path)
+    }
     has_native = any(
-        each.kind in {"agent", "provider"} or is_native_fixture(each.document.data)
-        for each in others
-        if each.kind != "suite"
+        other.kind in {"agent", "provider"}
+        or (other.kind != "suite" and not may_be_fixture(other.document.data))
+        for other in others
     )
     if "struere" in suites or not (suites or has_native):
         return replace(file, dialect="struere")
     return file
 
 
-def _native_slugs(files: Sequence[_File], kind: Kind) -> Iterator[str]:
-    """Give the slugs of the objects of a kind that native files describe."""
-    for file in files:
-        data = file.document.data
-        if file.kind == kind and isinstance(data, dict) and isinstance(data.get("slug"), str):
-            yield data["slug"]
+def _slugs(files: Sequence[_File], kind: Kind) -> Iterator[str]:
+    """Return the slugs of the objects of a kind that native files describe."""
+    return (file.slug for file in files if file.kind == kind and file.slug is not None)
 
 
 def _bounded(drafts: Iterable[Draft]) -> Iterator[Draft]:
-    """Give drafts as far as one import may go.
+    """Yield drafts up to the limit of one import.
 
     Raises:
         FormatError: there are more cases, turns and checks.
@@ -307,48 +323,18 @@ def _bounded(drafts: Iterable[Draft]) -> Iterator[Draft]:
         yield draft
 
 
-def _drafts(files: Sequence[_File], around: Around, known: Known) -> Iterator[Draft]:
-    for dialect, read in _FOREIGN.items():
-        if documents := [each.document for each in files if each.dialect == dialect]:
-            yield from read(documents, around)
+def _drafts(files: Sequence[_File], around: Around) -> Iterator[Draft]:
+    for dialect in DIALECTS.values():
+        documents = [file.document for file in files if file.dialect == dialect.name]
+        if documents and dialect.package:
+            yield from dialect.read(documents, around)
     for file in files:
-        if file.kind is None:
-            continue
-        if file.dialect == "native":
+        if file.dialect == "native" and file.kind is not None:
             yield read_native(file.document, file.kind)
-        elif file.kind == "fixture":
-            yield struere.read_fixture(file.document)
-        else:
-            slugs = _project_fixtures(file, files)
-            had = known.fixtures_of
-            yield struere.read_suite(file.document, fixtures=slugs, had=had)
-
-
-def _project_fixtures(suite: _File, files: Sequence[_File]) -> list[str]:
-    """Give the slugs of all fixtures in the project folder of a suite, in order."""
-    slugs = (
-        each.document.data.get("slug")
-        for each in files
-        if each.kind == "fixture" and isinstance(each.document.data, dict) and _shares(suite, each)
-    )
-    return sorted({slug for slug in slugs if isinstance(slug, str)})
-
-
-def _shares(suite: _File, fixture: _File) -> bool:
-    """Whether both lie in one project folder; without such folders, in one folder tree."""
-    home, has_evals = project_folder(suite.document.path, part="evals")
-    place, has_fixtures = project_folder(fixture.document.path, part="fixtures")
-    if home == place or (has_evals and has_fixtures):
-        return home == place
-    return _is_inside(place, home) or _is_inside(home, place)
-
-
-def _is_inside(folder: str, parent: str) -> bool:
-    return not parent or folder.startswith(parent.rstrip("/") + "/")
 
 
 def _schemas(types: Mapping[str, DeclaredType]) -> dict[str, Mapping[str, Any]]:
-    return {slug: each.spec.json_schema for slug, each in types.items()}
+    return {slug: item.spec.json_schema for slug, item in types.items()}
 
 
 def _imported(
@@ -359,15 +345,15 @@ def _imported(
         agents=list(_located(drafts, AgentSpec)),
         suites=list(_located(drafts, SuiteSpec)),
         fixtures=list(_located(drafts, FixtureSpec)),
-        entity_types=[_located_type(each) for each in types],
+        entity_types=[_located_type(item) for item in types],
         warnings=_sorted(problems, "warning"),
         losses=_sorted(problems, "loss"),
     )
 
 
 def _sorted(problems: Sequence[Problem], level: Level) -> list[Problem]:
-    chosen = (each for each in problems if each.level == level)
-    return sorted(chosen, key=lambda each: (each.path, each.line, each.column))
+    chosen = (problem for problem in problems if problem.level == level)
+    return sorted(chosen, key=lambda problem: (problem.path, problem.line, problem.column))
 
 
 def _located(drafts: Sequence[Draft], model: type[S]) -> Iterator[Located[S]]:

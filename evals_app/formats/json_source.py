@@ -20,7 +20,7 @@ def read_json(path: str, content: bytes) -> Document:
     """Read a JSON file; one that holds several values, one after the other, is a list of them.
 
     Raises:
-        FormatError: it is no JSON, has a key twice, or holds what cannot be stored.
+        FormatError: it is not JSON, has a key twice, or holds what cannot be stored.
     """
     values = read_json_lines(path, content)
     if not values.data:
@@ -32,7 +32,7 @@ def read_json(path: str, content: bytes) -> Document:
 
 @dataclass(slots=True)
 class _Marks:
-    """The places of everything in a text of sound JSON, found when somebody asks for one."""
+    """The places of everything in a text of sound JSON, found when someone asks for one."""
 
     text: str = field(repr=False)
     _root: Node | None = None
@@ -44,12 +44,12 @@ class _Marks:
         return self._root.place(loc, at_key=at_key)
 
     def raw(self, loc: Loc) -> str | None:
-        """Return nothing: there are no plain scalars in JSON."""
+        """Return nothing: there are not plain scalars in JSON."""
         return None
 
 
 def _tree(text: str) -> Node:
-    begins = [0, *(found.end() for found in re.finditer("\n", text))]
+    begins = [0, *(match.end() for match in re.finditer("\n", text))]
     root = Node(0, 0, items=[])
     inside = [root]
     key = ""

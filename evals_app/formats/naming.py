@@ -23,8 +23,8 @@ class Contents:
 
     @classmethod
     def of(cls, fixture: FixtureSpec) -> "Contents":
-        entities = frozenset(each.ref for each in fixture.entities)
-        return cls(entities, frozenset(each.id for each in fixture.chunks))
+        entities = frozenset(entity.ref for entity in fixture.entities)
+        return cls(entities, frozenset(chunk.id for chunk in fixture.chunks))
 
 
 def inventory_of(
@@ -35,8 +35,8 @@ def inventory_of(
     return Inventory.of(
         agent,
         abilities,
-        chunks=(chunk for each in known for chunk in each.chunks),
-        entities=(entity for each in known for entity in each.entities),
+        chunks=(chunk for item in known for chunk in item.chunks),
+        entities=(entity for item in known for entity in item.entities),
         types=types,
     )
 
@@ -45,7 +45,7 @@ def inventory_of(
 class Holdings:
     """What agents and fixtures have: those that are stored, and over them those of an import.
 
-    None stands for what is there and cannot be read. `hidden` are the kinds of which whoever
+    None means what is there and cannot be read. `hidden` are the kinds of which the one who
     imports may see nothing that is stored.
     """
 
@@ -76,13 +76,13 @@ class Holdings:
         if abilities is None:
             return None
         slugs = list(fixtures)
-        held = [self.fixtures[s] if s in self.fixtures else self.contents_of(s) for s in slugs]
-        found = inventory_of(agent, abilities, filter(None, held), self.types)
-        is_whole = None not in held
+        contents = [self.fixtures[s] if s in self.fixtures else self.contents_of(s) for s in slugs]
+        inventory = inventory_of(agent, abilities, filter(None, contents), self.types)
+        is_whole = None not in contents
         return replace(
-            found,
-            chunks=found.chunks if is_whole else None,
-            entities=found.entities if is_whole else None,
+            inventory,
+            chunks=inventory.chunks if is_whole else None,
+            entities=inventory.entities if is_whole else None,
             shows_tools=agent in self.agents or "agent" not in self.hidden,
             shows_data=not {"fixture", "entity type"} & self.hidden,
         )
@@ -129,7 +129,7 @@ def _setting(draft: Draft) -> tuple[str, list[str]]:
     written = draft.data.get("fixtures")
     slugs = [written] if isinstance(written, str) else written
     return str(draft.data.get("agent")), [
-        each for each in (slugs if isinstance(slugs, list) else []) if isinstance(each, str)
+        slug for slug in (slugs if isinstance(slugs, list) else []) if isinstance(slug, str)
     ]
 
 
@@ -142,23 +142,23 @@ def _checks(draft: Draft) -> Iterator[tuple[AssertionSpec, Loc]]:
         try:
             yield AssertionSpec.model_validate(written), loc
         except ValidationError:
-            continue  # said elsewhere
+            continue  # reported elsewhere
 
 
 def _misspelt(
     draft: Draft, inventory: Inventory, checks: Sequence[tuple[AssertionSpec, Loc]]
 ) -> Iterator[Problem]:
-    """Warn of tools that nobody here can look up where a name looks like a slip of another."""
+    """Warn of tools that cannot be looked up here where a name looks like a slip of another."""
     if inventory.tools is not None:
         return
-    found = [
+    mentioned = [
         (named, (*loc, *named.loc)) for check, loc in checks for named in check.grader.mentions()
     ]
-    doubts = slips([named for named, _ in found])
-    for named, loc in found:
+    doubts = slips([named for named, _ in mentioned])
+    for named, loc in mentioned:
         if usual := doubts.get(named.name):
             message = (
-                f"The agent {inventory.agent} brings its own tools, so nobody here knows"
-                f" {named.name!r}; other checks say {usual!r}. Is that meant?"
+                f"The agent {inventory.agent} has its own tools, so {named.name!r} cannot be looked up"
+                f" here. Other checks use {usual!r}. Did you mean that?"
             )
             yield draft.place(loc, message, level="warning")

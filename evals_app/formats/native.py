@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.formats.dialect import Dialect
 from evals_app.formats.document import Document
 from evals_app.formats.draft import MODELS, Draft, drafted, repeated_names, surprises
 from evals_app.formats.explain import allows, annotation_at
@@ -16,6 +17,45 @@ from evals_app.formats.problems import Loc, Problem
 from evals_app.formats.prompt_variables import with_plain_variables
 from evals_app.formats.yaml_text import write_yaml
 
+DIALECT = Dialect(
+    name="native",
+    title="Our own YAML",
+    page="files",
+    about=(
+        "One file for each suite, agent, fixture and provider. It can express everything, and "
+        "exports are written in it."
+    ),
+    sample=(
+        (
+            "shop.agent.yaml",
+            """\
+agent: Shop assistant
+slug: shop
+model: anthropic/claude-haiku-5-5
+system_prompt: You answer questions about orders.
+""",
+        ),
+        (
+            "refunds.suite.yaml",
+            """\
+suite: Refunds
+slug: refunds
+agent: shop
+cases:
+  - name: Asks for a refund
+    turns:
+      - user: I want my money back.
+        assertions:
+          - {type: contains, value: refund}
+""",
+        ),
+    ),
+    files=tuple(
+        f"*.{kind}.{end}"
+        for end in ("yaml", "yml")
+        for kind in ("suite", "agent", "fixture", "provider")
+    ),
+)
 # Written even where they say what would hold without them: a reader looks for them first.
 _ALWAYS = {"agent": ("driver",)}
 # Texts of authors that come from other systems as they are.
@@ -44,8 +84,8 @@ def _relative_words(agent: AgentSpec, document: Document) -> Iterator[Problem]:
     for n, word in enumerate(agent.command or ()):
         if word.startswith(("./", "../")):
             message = (
-                f"Programs are started in Touchstone's own folder, so {word} is looked for there, and"
-                " not beside this file. Write its whole path if it is somewhere else."
+                f"Programs start in Touchstone's own folder, so {word} is expected there, not "
+                "next to this file. Write its full path if it is somewhere else."
             )
             yield document.problem(("command", n), message, level="warning")
 
@@ -64,12 +104,12 @@ def write_native(spec: BaseModel) -> bytes:
 
 
 def file_name(spec: BaseModel) -> str:
-    """Give the name of the file that a spec is written to: refund-flow.suite.yaml."""
+    """Return the name of the file that a spec is written to: refund-flow.suite.yaml."""
     kind = next(kind for kind, model in MODELS.items() if isinstance(spec, model))
     return f"{getattr(spec, 'slug')}.{kind}.yaml"  # noqa: B009 - every one of them has a slug
 
 
-def _tidied(value: Any, loc: Loc, model: type[BaseModel], data: Any) -> Any:  # noqa: ANN401 - JSON
+def _tidied(value: Any, loc: Loc, model: type[BaseModel], data: Any) -> Any:
     """Write 3 for a declared 3.0; in free data the difference stays."""
     if isinstance(value, dict):
         return {key: _tidied(item, (*loc, key), model, data) for key, item in value.items()}

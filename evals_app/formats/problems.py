@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 Loc = tuple[str | int, ...]
 # A loss is something that an import leaves out, because there is no place for it here.
@@ -13,7 +13,7 @@ Level = Literal["error", "warning", "loss"]
 _SHOWN = 80
 _HIDDEN = "***"
 
-# Words of a key under which somebody may have put a secret instead of the name of its variable.
+# Words of a key under which someone may have put a secret instead of the name of its variable.
 _SECRETIVE = {
     *("key", "apikey", "secret", "token", "password", "passwd", "credential", "credentials"),
     *("authorization", "auth", "headers"),
@@ -26,7 +26,7 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake (or one doubt) in one place of a file.
+    """One error (or one doubt) in one place of a file.
 
     `line` and `column` count from 1, 0 where the whole file is meant. `keys` is the path of keys,
     for example `cases[2].turns[0].user`; `value` what was found there, shortened.
@@ -47,16 +47,35 @@ class Problem:
         return f"{place}:{keys} {self.message}{found}"
 
 
+class About(TypedDict, total=False):
+    """What a Problem may say besides its place and its message.
+
+    `value` is looked up unless it is given; `at_key` points at the key in place of its value.
+    """
+
+    value: str | None
+    at_key: bool
+    level: Level
+
+
+class Place(Protocol):
+    """Makes a Problem for a place in an object in our words, where that was written."""
+
+    def __call__(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem: ...
+
+
 @dataclass(frozen=True, slots=True)
 class NoAgent(Problem):
-    """Nothing says which agent is tested: whoever imports the file may choose one."""
+    """Nothing says which agent is tested: the person who imports the file may choose one."""
 
 
 class FormatError(Exception):
     """Files that cannot be read; `problems` holds everything that is wrong with all of them."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = sorted(problems, key=lambda each: (each.path, each.line, each.column))
+        self.problems = sorted(
+            problems, key=lambda problem: (problem.path, problem.line, problem.column)
+        )
         super().__init__("\n".join(map(str, self.problems)))
 
 
@@ -74,15 +93,24 @@ def keys_text(loc: Loc) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def holds(data: Any, step: str | int) -> bool:  # noqa: ANN401 - JSON
+def holds(data: Any, step: str | int) -> bool:
     """Whether a mapping has this key, or a list this position."""
     if isinstance(step, int):
         return isinstance(data, list) and 0 <= step < len(data)
     return isinstance(data, dict) and step in data
 
 
+def value_at(data: Any, loc: Loc, *, otherwise: Any = None) -> Any:
+    """Return what is in a place of some data."""
+    for step in loc:
+        if not holds(data, step):
+            return otherwise
+        data = data[step]
+    return data
+
+
 def is_secret(loc: Loc) -> bool:
-    """Whether what stands here may be a secret: no message repeats it."""
+    """Whether what is here may be a secret: no message repeats it."""
     return any(
         word.lower() in _SECRETIVE
         for step in loc
@@ -96,7 +124,7 @@ def has_secret(line: str) -> bool:
     return is_secret(tuple(_KEYS.findall(line))) or _CREDENTIALS.search(line) is not None
 
 
-def shown(value: Any, loc: Loc = ()) -> str:  # noqa: ANN401 - whatever was written
+def shown(value: Any, loc: Loc = ()) -> str:
     """Write a value for an error message, shortened; empty for lists and mappings."""
     if isinstance(value, list | dict):
         return ""  # the place says enough

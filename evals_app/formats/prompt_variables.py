@@ -1,21 +1,20 @@
 """Variables in prompts that only another system fills in: kept as text, and reported."""
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 from evals_app.engine.template import without_foreign
-from evals_app.formats.problems import Problem
+from evals_app.formats.problems import Place, Problem
 
 FOREIGN_VARIABLE = (
-    "Nothing here fills {{{{{name}}}}} in, so the agent reads it as it is written. Write what it stands"
-    " for, or a parameter of the case: {{{{threadContext.params.NAME}}}}."
+    "Nothing here fills {{{{{name}}}}} in, so the agent receives it unchanged. Write its value, "
+    "or use a parameter of the case: {{{{threadContext.params.NAME}}}}."
 )
 
 
 def with_plain_variables(
-    data: Any,  # noqa: ANN401 - JSON
+    data: Any,
     key: Literal["system_prompt", "judge_context"],
-    place: Callable[..., Problem],
+    place: Place,
 ) -> tuple[Any, list[Problem]]:
     """Return data whose prompt has no foreign variables, and a loss for each of them."""
     written = data.get(key) if isinstance(data, dict) else None

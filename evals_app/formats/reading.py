@@ -1,15 +1,14 @@
-"""A foreign file while it is read: its parts, what it names beside itself, and what is wrong."""
+"""A foreign file while it is read: its parts, the files it names, and what is wrong."""
 
 import posixpath
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from evals_app.engine.suite import near
 from evals_app.formats.document import Below, Document, decoded
 from evals_app.formats.draft import Draft, validated
 from evals_app.formats.foreign import Around, Foreign, Places, left_out, slug_of, unplaced
-from evals_app.formats.kinds import Dialect
 from evals_app.formats.problems import FormatError, Level, Loc, Problem
+from fixtures_app.ground.words import near
 
 P = TypeVar("P", bound=Foreign)
 
@@ -24,14 +23,14 @@ class Reading:
 
     @property
     def is_sound(self) -> bool:
-        return not any(each.level == "error" for each in self.problems)
+        return not any(problem.level == "error" for problem in self.problems)
 
-    def value(self, loc: Loc) -> Any:  # noqa: ANN401 - JSON
-        """Give what stands in a place; an empty list if nothing does."""
+    def value(self, loc: Loc) -> Any:
+        """Return what is in a place; an empty list if nothing does."""
         return self.document.value(loc)
 
     def part(self, shape: type[P], loc: Loc) -> P | None:
-        """Read a part; None if it is not sound, which is said, as is what has no place here."""
+        """Read a part; None if it is not sound, which is reported, as is what has no place here."""
         document = self.document
         written = self.value(loc)
         part: P | None
@@ -68,19 +67,19 @@ class Reading:
         return slug_of(name, instead=slug_of(self.around.folder(self.document)))
 
     def path(self, other: str) -> str:
-        """Give the path of another file from where the import began."""
+        """Return the path of another file from where the import began."""
         folder = posixpath.dirname(self.document.path)
         return posixpath.normpath(posixpath.join(folder, other.replace("\\", "/")))
 
     def content(self, loc: Loc) -> bytes | None:
-        """Give the content of the file that a place names; None, and said: there is none."""
+        """Return the content of the file that a place names; None, and reported: there is none."""
         path = self.value(loc)
         if not isinstance(path, str) or not path:
-            return None  # said where the part is read
+            return None  # reported where the part is read
         content = self.around.content(self.document, path)
         if content is None:
-            found = self.path(path)
-            self.say(loc, self.missing(found))
+            place = self.path(path)
+            self.say(loc, self.missing(place))
         return content
 
     def missing(self, path: str) -> str:
@@ -88,17 +87,16 @@ class Reading:
         folder = posixpath.dirname(self.document.path)
         if posixpath.relpath(path, folder or ".").startswith("../"):
             return (
-                f"There is no file {path} in what is imported, and above the folder of this one"
-                " nothing else is looked at. Import the folder that holds both, or send both in"
-                " one zip."
+                f"There is no file {path} in this import, and other files above this folder are "
+                "not read. Import the folder that contains both, or upload both in one zip."
             )
         end = posixpath.splitext(path)[1]
         given = self.around.attached.given.keys() - {self.document.path}
-        others = [each for each in given if each.endswith(end)]
+        others = [item for item in given if item.endswith(end)]
         return f"There is no file {path}.{near(path, others)}"
 
     def text(self, loc: Loc) -> str | None:
-        """Give the text of the file that a place names; None, and said: it cannot be read."""
+        """Return the text of the file that a place names; None, and reported: it cannot be read."""
         content = self.content(loc)
         if content is None:
             return None
@@ -112,11 +110,11 @@ class Reading:
             return None
         return text
 
-    def remarks(self, dialect: Dialect) -> Draft:
-        """Give a draft that is no object, and brings everything that was found wrong."""
+    def remarks(self, dialect: str) -> Draft:
+        """Return a draft that is not an object, and brings everything that was found wrong."""
         return Draft("suite", dialect, self.document, {}, None, (), tuple(self.problems))
 
 
 def _cut_out(document: Document, loc: Loc) -> Document:
-    """Give a part as a document of its own, so that it is looked at as it was written."""
+    """Return a part as a document of its own, so that it is looked at as it was written."""
     return Document(document.path, document.value(loc), Below(document.marks, loc))

@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import ValidationError
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.inventory import Abilities
-from evals_app.engine.spec import ProviderKind
-from evals_app.engine.suite import near
+from evals_app.engine.kinds import KINDS as PROVIDER_KINDS
 from evals_app.formats.draft import Draft, Reference
 from evals_app.formats.kinds import KINDS, Kind
 from evals_app.formats.naming import Contents
 from evals_app.formats.problems import Problem
+from fixtures_app.ground.spec_errors import messages_of
+from fixtures_app.ground.words import near
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec, check_entities
 from fixtures_app.tools import TOOLS
 
@@ -27,7 +28,7 @@ class Known:
     `agents` gives each agent's driver, `abilities` what each may call, `entity_types` each type's
     JSON Schema. `contents_of` tells what checks may name of a fixture. `size_of` tells how
     many bytes the stored content of a SHA-256 has; None if there is none. `fixtures_of` tells
-    which fixtures the suite of a slug has. `hidden` are the kinds of which whoever imports may see
+    which fixtures the suite of a slug has. `hidden` are the kinds of which the person who imports may see
     nothing: no message repeats their names or what they hold.
     """
 
@@ -35,15 +36,15 @@ class Known:
     abilities: Mapping[str, Abilities] = field(default_factory=dict)
     fixtures: frozenset[str] = frozenset()
     entity_types: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    # Azure's address is every site's own: nobody has it from the start.
-    providers: frozenset[str] = frozenset(get_args(ProviderKind)) - {"azure_openai"}
+    # Azure has a separate address for each site: no site has it from the start.
+    providers: frozenset[str] = frozenset(PROVIDER_KINDS) - {"azure_openai"}
     contents_of: Callable[[str], Contents | None] = lambda _: None
     size_of: Callable[[str], int | None] = lambda _: None
     fixtures_of: Callable[[str], Sequence[str]] = lambda _: ()
     hidden: frozenset[str] = frozenset()
 
     def visible(self) -> "Known":
-        """Give what messages may repeat."""
+        """Return what messages may repeat."""
         return replace(
             self,
             agents={} if "agent" in self.hidden else self.agents,
@@ -91,7 +92,9 @@ def check_references(
         drivers = {**stored.agents, **given["agent"]}
         return {
             "agent": list(drivers),
-            "scripted judge": [each for each, how in drivers.items() if how in ("scripted", "")],
+            "scripted judge": [
+                driver for driver, how in drivers.items() if how in ("scripted", "")
+            ],
             "fixture": [*given["fixture"], *stored.fixtures],
             "provider": [*given["provider"], *stored.providers],
             "tool": list(TOOLS),
@@ -106,7 +109,7 @@ def check_references(
 
 
 def _slugs(drafts: Sequence[Draft], kind: Kind) -> dict[str, str]:
-    """Give slugs, and for agents the driver; an unsound agent might have any."""
+    """Return slugs, and for agents the driver; an unsound agent might have any."""
     return {
         draft.slug: draft.spec.driver if isinstance(draft.spec, AgentSpec) else ""
         for draft in drafts
@@ -131,35 +134,36 @@ def _unknown(
         message = f"There is no tool {name!r}.{hint}"
     elif reference.kind == "scripted judge" and name in drivers:
         message = (
-            f"A judge scripted/{name} needs an agent with driver scripted; {name!r} has driver "
-            f"{drivers[name]}.{hint}"
+            f"A judge scripted/{name} needs an agent with driver scripted, but {name!r} has "
+            f"driver {drivers[name]}.{hint}"
         )
     elif reference.kind == "scripted judge":
-        message = f"No scripted agent {name!r} exists, in this import or before it.{hint}"
+        message = f"No scripted agent {name!r} exists in this import or on this site.{hint}"
     else:
-        message = f"No {reference.kind} {name!r} exists, in this import or before it.{hint}"
+        message = f"No {reference.kind} {name!r} exists in this import or on this site.{hint}"
         if reference.kind == "agent":
             message += (
-                f" Import {name}.agent.yaml along with it, or make the agent in the forms first."
+                f" Import {name}.agent.yaml together with it, or create the agent in the "
+                "forms first."
             )
     return draft.place(reference.loc, message)
 
 
 def declared_types(drafts: Sequence[Draft]) -> tuple[dict[str, DeclaredType], list[Problem]]:
-    """Give the entity types that the fixtures declare; two may not differ under one slug."""
-    found: dict[str, DeclaredType] = {}
+    """Return the entity types that the fixtures declare; two may not differ under one slug."""
+    types: dict[str, DeclaredType] = {}
     problems = []
     for draft in drafts:
         if not isinstance(draft.spec, FixtureSpec):
             continue
         for n, spec in enumerate(draft.spec.entity_types):
-            known = found.setdefault(spec.slug, DeclaredType(spec, draft, n))
+            known = types.setdefault(spec.slug, DeclaredType(spec, draft, n))
             if known.spec != spec:
                 line, _ = known.draft.document.place(("entity_types", known.position))
                 where = f"{known.draft.document.path}:{line}"
                 message = f"The entity type {spec.slug!r} has another schema in {where}."
                 problems.append(draft.document.problem(("entity_types", n, "slug"), message))
-    return found, problems
+    return types, problems
 
 
 def open_types(
@@ -168,32 +172,32 @@ def open_types(
     *,
     hidden: Collection[str] = (),
 ) -> tuple[dict[str, DeclaredType], list[Problem]]:
-    """Make types that allow anything for what Struere fixtures use and nobody declares.
+    """Make types that allow anything for what Struere fixtures use and no file declares.
 
     No message names the types that are `hidden`.
     """
-    found: dict[str, DeclaredType] = {}
+    opened: dict[str, DeclaredType] = {}
     problems = []
     for draft in drafts:
         if draft.dialect != "struere" or not isinstance(draft.spec, FixtureSpec):
             continue
         for n, entity in enumerate(draft.spec.entities):
-            if entity.type in schemas or entity.type in found:
+            if entity.type in schemas or entity.type in opened:
                 continue
             loc = ("entities", n, "type")
             try:
                 spec = EntityTypeSpec.model_validate({"slug": entity.type, "schema": {}})
             except ValidationError as error:
-                message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+                message = messages_of(error)[0]
                 problems.append(draft.document.problem(loc, message))
                 continue
-            found[entity.type] = DeclaredType(spec, draft, n)
+            opened[entity.type] = DeclaredType(spec, draft, n)
             message = (
-                f"No file declares the entity type {entity.type!r}; it is made, and any data fits "
-                f"it.{near(entity.type, schemas.keys() - set(hidden))}"
+                f"No file declares the entity type {entity.type!r}. It is created and accepts "
+                f"any data.{near(entity.type, schemas.keys() - set(hidden))}"
             )
             problems.append(draft.document.problem(loc, message, level="warning"))
-    return found, problems
+    return opened, problems
 
 
 def check_fixtures(
@@ -207,18 +211,18 @@ def check_fixtures(
 
     Nothing is revealed of the types that are `hidden`.
     """
-    said = {(each.path, each.keys) for each in reported if each.level == "error"}
+    known_places = {(item.path, item.keys) for item in reported if item.level == "error"}
     for draft in drafts:
         if not isinstance(draft.spec, FixtureSpec):
             continue
         for found in check_entities(draft.spec, schemas, hidden=hidden):
             problem = draft.document.problem(found.loc, found.message)
-            if (problem.path, problem.keys) not in said:
+            if (problem.path, problem.keys) not in known_places:
                 yield problem
 
 
 def unsound_types(drafts: Sequence[Draft]) -> dict[str, Mapping[str, Any]]:
-    """Give the entity types of fixtures that are not sound, so that nobody misses them."""
+    """Return the entity types of fixtures that are not sound, so that they are not reported as missing."""
     rows = [
         row
         for draft in drafts
@@ -229,5 +233,5 @@ def unsound_types(drafts: Sequence[Draft]) -> dict[str, Mapping[str, Any]]:
     return {slug: {} for row in rows if isinstance(slug := row.get("slug"), str)}
 
 
-def _list(value: Any) -> list[Any]:  # noqa: ANN401 - JSON
+def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []

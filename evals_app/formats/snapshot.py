@@ -25,7 +25,7 @@ SCHEMA_VERSION: Literal[2] = 2
 class SnapshotSpec(Spec):
     """What a run was started with; later edits do not reach it.
 
-    As it is stored its suite has no cases: they stand apart. `judge` is the judge that was chosen
+    As it is stored its suite has no cases: they are stored separately. `judge` is the judge that was chosen
     at the start, `similarity` the way to compare texts, `scripted` the agents that judges follow,
     `evaluation_steps` those of G-Eval that existed, by the key of their Recipe.
     """
@@ -43,8 +43,8 @@ class SnapshotSpec(Spec):
 
     @property
     def inventory(self) -> Inventory:
-        """Tell what checks may name."""
-        types = [each.slug for each in self.entity_types]
+        """Say what checks may name."""
+        types = [item.slug for item in self.entity_types]
         return inventory_of(
             self.agent.slug, self.agent.abilities, map(Contents.of, self.fixtures), types
         )
@@ -87,7 +87,7 @@ class Name:
         self._hash.update(case.encode() + b"\n")
 
     def of(self, head: str) -> str:
-        """Give the SHA-256."""
+        """Return the SHA-256."""
         whole = self._hash.copy()
         whole.update(head.encode())
         return whole.hexdigest()

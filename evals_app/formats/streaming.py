@@ -7,7 +7,7 @@ from evals_app.engine.suite import SuiteSpec
 from evals_app.formats.draft import Draft
 from evals_app.formats.problems import Problem
 
-NO_STREAMING = "Only agents that are models stream; for this one the setting does nothing."
+NO_STREAMING = "Only agents that are models can stream. The setting has no effect for this one."
 
 
 def streaming_warnings(drafts: Sequence[Draft], agents: Mapping[str, str]) -> Iterator[Problem]:
@@ -15,7 +15,7 @@ def streaming_warnings(drafts: Sequence[Draft], agents: Mapping[str, str]) -> It
 
     `agents` gives the driver of each agent that is stored.
     """
-    made = (each.spec for each in drafts if isinstance(each.spec, AgentSpec))
+    made = (item.spec for item in drafts if isinstance(item.spec, AgentSpec))
     drivers = {**agents, **{spec.slug: spec.driver for spec in made}}
     for draft in drafts:
         if not isinstance(draft.spec, SuiteSpec):

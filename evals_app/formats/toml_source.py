@@ -1,4 +1,4 @@
-"""Read TOML, with the lines on which its keys stand."""
+"""Read TOML, with the lines on which its keys are."""
 
 import re
 import tomllib
@@ -23,7 +23,7 @@ def read_toml(path: str, content: bytes) -> Document:
     """Read a TOML file; dates and times are the text they would be in JSON.
 
     Raises:
-        FormatError: it is no TOML, or holds what cannot be stored.
+        FormatError: it is not TOML, or holds what cannot be stored.
     """
     text = decoded(path, content)
     if len(text) > MAX_CHARS:
@@ -41,16 +41,16 @@ def read_toml(path: str, content: bytes) -> Document:
     return document
 
 
-def _problem(path: str, said: str) -> Problem:
-    if "integer string conversion" in said:
-        said = "A number is too long"
-    found = _AT.search(said)
-    line, column = (int(found[1] or 0), int(found[2] or 0)) if found else (0, 0)
-    message = f"This is no TOML: {_AT.sub('', said) or 'nested too deep'}."
+def _problem(path: str, reason: str) -> Problem:
+    if "integer string conversion" in reason:
+        reason = "A number is too long"
+    match = _AT.search(reason)
+    line, column = (int(match[1] or 0), int(match[2] or 0)) if match else (0, 0)
+    message = f"This is not valid TOML: {_AT.sub('', reason) or 'nested too deep'}."
     return Problem(path, line, column, "", "", message)
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - TOML
+def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -66,14 +66,14 @@ def _note_lines(text: str, root: Node) -> None:
     """
     table = root
     for line, written in enumerate(text.splitlines(), 1):
-        if found := _TABLE.match(written):
-            table = _below(root, found[2], line)
-            if found[1] == "[[":
+        if match := _TABLE.match(written):
+            table = _below(root, match[2], line)
+            if match[1] == "[[":
                 table.items = table.items or []
                 table.items.append(Node(line, 1, entries={}))
                 table = table.items[-1]
-        elif found := _KEY.match(written):
-            _below(table, found[1], line)
+        elif match := _KEY.match(written):
+            _below(table, match[1], line)
 
 
 def _below(node: Node, keys: str, line: int) -> Node:

@@ -30,26 +30,26 @@ def plain(word: str) -> str:
     return _SEPARATORS.sub(" ", _HUMP.sub(" ", word)).strip().casefold()
 
 
-def rows_place(data: Any) -> Loc | None:  # noqa: ANN401 - JSON
+def rows_place(data: Any) -> Loc | None:
     """Return the place of the rows of a data set: the data itself, or its one list of such rows."""
     if isinstance(data, list):
         return () if _ask_something(data) else None
     if not isinstance(data, dict):
         return None
-    found = [
+    places = [
         key for key, value in data.items() if isinstance(value, list) and _ask_something(value)
     ]
-    return (found[0],) if len(found) == 1 else None
+    return (places[0],) if len(places) == 1 else None
 
 
 def _ask_something(rows: list[Any]) -> bool:
     """Whether one of the first rows has a column of messages."""
     words = {*USER, *MESSAGES}
-    found = (row for row in map(record_in, rows[:_LOOKED_AT]) if isinstance(row, dict))
-    return any(plain(key) in words for row in found for key in row)
+    records = (row for row in map(record_in, rows[:_LOOKED_AT]) if isinstance(row, dict))
+    return any(plain(key) in words for row in records for key in row)
 
 
-def record_in(row: Any) -> Any:  # noqa: ANN401 - JSON
+def record_in(row: Any) -> Any:
     """Return the record that a row is; items of OpenAI Evals are wrapped: `{"item": {...}}`."""
     is_wrapped = isinstance(row, dict) and isinstance(row.get("item"), dict)
     return row["item"] if is_wrapped else row

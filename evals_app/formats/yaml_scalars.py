@@ -8,10 +8,10 @@ import math
 import re
 from typing import Any
 
-_MAX_DIGITS = 1000
-_MOST = 10**_MAX_DIGITS
-_TOO_LONG = f"A number has at most {_MAX_DIGITS} characters; put a longer one in quotes."
-_TOO_LARGE = "This number is too large to be stored; put it in quotes."
+from fixtures_app.ground.strict_json import MAX_DIGITS, TOO_LONG
+
+_MOST = 10**MAX_DIGITS
+_TOO_LARGE = "This number is too large to be stored. Put it in quotes."
 
 _TRUE = {"true", "yes", "on"}
 _FALSE = {"false", "no", "off"}
@@ -24,36 +24,25 @@ _BARE_EXPONENT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)[eE][-+]?[0-9]+")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
-def fault(value: Any) -> str:  # noqa: ANN401 - a JSON scalar
+def fault(value: Any) -> str:
     """Name what no database stores in a text or number; empty if there is nothing."""
     if isinstance(value, str):
         return character_fault(value)
     if isinstance(value, float):
         return "" if math.isfinite(value) else _TOO_LARGE
-    return _TOO_LONG if isinstance(value, int) and abs(value) >= _MOST else ""
-
-
-def whole_number(digits: str) -> int:
-    """Read a whole number.
-
-    Raises:
-        ValueError: it is too long to be stored.
-    """
-    if len(digits) > _MAX_DIGITS:
-        raise ValueError(_TOO_LONG)
-    return int(digits)
+    return TOO_LONG if isinstance(value, int) and abs(value) >= _MOST else ""
 
 
 def character_fault(text: str) -> str:
     """Name what no database stores in a text; empty if there is nothing."""
     if "\0" in text:
-        return "A text cannot hold the character U+0000."
+        return "A text cannot contain the character U+0000."
     if any("\ud800" <= char <= "\udfff" for char in text):
-        return "A text cannot hold half of a surrogate pair."
+        return "A text cannot contain half of a surrogate pair."
     return ""
 
 
-def resolved(text: str) -> Any:  # noqa: ANN401 - a JSON scalar
+def resolved(text: str) -> Any:
     """Read a plain scalar as YAML 1.1 does, except that times and dates stay text.
 
     Raises:
@@ -66,14 +55,14 @@ def resolved(text: str) -> Any:  # noqa: ANN401 - a JSON scalar
     if text[0] not in "+-.0123456789":
         return text
     if _NOT_FINITE.fullmatch(text):
-        msg = "There is no infinite number and no NaN in eval files; write a number or quote it."
+        msg = "Infinity and NaN are not allowed. Write a number, or put it in quotes."
         raise ValueError(msg)
     is_whole = _DECIMAL.fullmatch(text) or _OCTAL.fullmatch(text) or _BASED.fullmatch(text)
     is_bare = _BARE_EXPONENT.fullmatch(text) is not None
     if not is_whole and not is_bare and not _FLOAT.fullmatch(text):
         return text
-    if len(text) > _MAX_DIGITS:
-        raise ValueError(_TOO_LONG)
+    if len(text) > MAX_DIGITS:
+        raise ValueError(TOO_LONG)
     digits = text.replace("_", "")
     if not is_whole:
         number = float(digits)
@@ -87,10 +76,10 @@ def resolved(text: str) -> Any:  # noqa: ANN401 - a JSON scalar
     return int(digits, 0)
 
 
-def is_surprising(raw: str, value: Any) -> bool:  # noqa: ANN401 - a JSON scalar
+def is_surprising(raw: str, value: Any) -> bool:
     """Whether a person may have meant something else by a plain scalar than what is read.
 
-    `raw` goes on with the comment behind it, where that may be a part of the text.
+    `raw` goes on with the comment after it, where that may be a part of the text.
     """
     if value is None:
         return raw.startswith("#")

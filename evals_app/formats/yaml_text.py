@@ -18,7 +18,7 @@ _BLOCK = re.compile(
 class _Dumper(yaml.SafeDumper):
     """No aliases, entries of a list indented below their key."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401 - JSON
+    def ignore_aliases(self, data: Any) -> bool:
         return True
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: FBT001, FBT002
@@ -50,7 +50,7 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(float, _number)
 
 
-def write_yaml(data: Any) -> bytes:  # noqa: ANN401 - JSON
+def write_yaml(data: Any) -> bytes:
     """Write JSON as YAML that `read_yaml` reads back to equal data."""
     text: str = yaml.dump(
         data,

@@ -1,4 +1,4 @@
-"""Find on disk what eval files name, in what is imported and beside it, and nowhere else."""
+"""Find the files that eval files name, in the imported folders and next to imported files only."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,40 +13,40 @@ _MOST_PATHS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """A way to files in some folders, and below; paths begin at `root`."""
+    """Access to files in some folders and below; paths begin at `root`."""
 
     folders: frozenset[Path]
     root: Path = Path()
 
     @classmethod
     def of(cls, given: Iterable[Path], *, root: Path = Path()) -> Self:
-        """Lead to the folders that are given and to those of the files that are given."""
+        """Return access to folders, and to the folders of files."""
         resolved = (path.resolve() for path in given)
         return cls(frozenset(path if path.is_dir() else path.parent for path in resolved), root)
 
     def find(self, path: str) -> bytes | None:
-        """Give the content of a file; None: there is none."""
+        """Return the content of a file; None if it does not exist."""
         file = self._file(self.root / path)
         if file is None:
             return None
         with file.open("rb") as opened:
-            return opened.read(MAX_FILE_BYTES + 1)  # one byte more tells that it is too long
+            return opened.read(MAX_FILE_BYTES + 1)  # one byte more shows that it is too long
 
     def find_paths(self, pattern: str) -> list[str]:
-        """Give the paths of the files that fit a pattern."""
+        """Return the paths of the files that match a pattern."""
         if Path(pattern).is_absolute():
             return []
         try:
             fitting = list(islice(self.root.glob(pattern), _MOST_PATHS))
         except (OSError, ValueError):
-            return []  # no path can look so
-        return [each.relative_to(self.root).as_posix() for each in fitting if self._file(each)]
+            return []  # not a valid path
+        return [path.relative_to(self.root).as_posix() for path in fitting if self._file(path)]
 
     def _file(self, path: Path) -> Path | None:
-        # A link may lead anywhere; what counts is where it ends.
+        # A link may lead anywhere; its target counts.
         try:
             file = path.resolve()
             is_there = file.is_file()
         except (OSError, ValueError):
-            return None  # no file can have such a name
+            return None  # not a valid name of a file
         return None if not is_there or self.folders.isdisjoint(file.parents) else file

@@ -1,4 +1,4 @@
-"""What an import does to each object, and what it says about that."""
+"""What an import does to each object, and its report."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,9 +13,9 @@ Kind = Literal["entity type", "fixture", "provider", "agent", "suite"]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An edit since the last import: who made the last one, and when, as far as that is known.
+    """An edit since the last import: who made the last one, and when, if known.
 
-    `is_own`: no file has ever brought it.
+    `is_own`: it was never imported.
     """
 
     by: str
@@ -24,7 +24,7 @@ class Edit:
 
     def __str__(self) -> str:
         when = f" on {self.at:%Y-%m-%d at %H:%M} UTC" if self.at else ""
-        who = f"{self.by or 'somebody'}{when}"
+        who = f"{self.by or 'someone'}{when}"
         return f"written here by {who}" if self.is_own else f"edited by {who} since its last import"
 
 
@@ -32,9 +32,9 @@ class Edit:
 class Change:
     """What an import did, or would do, to one object.
 
-    `path` is the file that it comes from, `suite` what the files say of a suite; `edit`: somebody
-    edited what the import replaces; `source`: the other file that this came from. `cases_before` is
-    how many cases a suite had.
+    `path` is the file that it comes from, `suite` the suite in the files, `edit` the edit that the
+    import replaces, `source` the other file that the stored suite came from, and `cases_before` how
+    many cases it had.
     """
 
     kind: Kind
@@ -49,13 +49,13 @@ class Change:
 
     @property
     def replaced(self) -> str:
-        """Say what would be lost: an edit, or what another file says; empty if nothing is."""
+        """What would be lost: an edit, or what came from another file; empty if nothing."""
         came = f"imported from {self.source}, not from {self.path}" if self.source else ""
         return " and ".join(filter(None, (came, str(self.edit) if self.edit else "")))
 
     @property
     def size(self) -> str:
-        """Say how many cases a suite had."""
+        """How many cases a suite had, as text."""
         if self.cases_before is None:
             return ""
         return f", with {self.cases_before:,} case{'' if self.cases_before == 1 else 's'},"
@@ -63,9 +63,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What became of everything in an import, what is hardly meant in it, and what it lost.
+    """What became of everything in an import, with warnings and losses.
 
-    `before` and `after` stand for what is stored under the same slugs until then, and from then on.
+    `before` and `after` are versions of what is stored under the same slugs before and after it.
     """
 
     changes: list[Change] = field(default_factory=list)
@@ -76,5 +76,5 @@ class ImportReport:
 
     @property
     def edited(self) -> list[Change]:
-        """Return the changes that replace what somebody edited, or what came from another file."""
-        return [each for each in self.changes if each.replaced]
+        """The changes that replace edits, or suites from another file."""
+        return [change for change in self.changes if change.replaced]

@@ -1,4 +1,4 @@
-"""Specs and rows: what of a row a spec would change."""
+"""Compare specs with rows: what saving would change."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,13 +15,14 @@ from evals_app.engine.suite import CaseSpec, SuiteSpec
 from evals_app.formats import Difference, differences
 from evals_app.models import Agent, Case, Provider, Suite
 from evals_app.models.suites import cases_of
-from fixtures_app.library import Saved, canonical
+from fixtures_app.ground.json_data import canonical
+from fixtures_app.library import Saved
 
 S = TypeVar("S", bound=BaseModel)
 
 
 def same(left: BaseModel | None, right: BaseModel | None) -> bool:
-    """Whether two specs say the same; what is left out equals its default."""
+    """Whether two specs are the same; missing keys equal their defaults."""
     return left is right or _content(left) == _content(right)
 
 
@@ -31,8 +32,8 @@ def _content(spec: BaseModel | None) -> str:
     return canonical(spec.model_dump(mode="json", by_alias=True, exclude_defaults=True))
 
 
-def readable(row: Any) -> Any:  # noqa: ANN401 - a row with to_spec, and its spec
-    """Give a row's spec; None where the row no longer validates, and so differs from any spec."""
+def readable(row: Any) -> Any:
+    """Return a row's spec; None if the row no longer validates, and so differs from any spec."""
     try:
         return row.to_spec()
     except ValidationError:
@@ -40,14 +41,14 @@ def readable(row: Any) -> Any:  # noqa: ANN401 - a row with to_spec, and its spe
 
 
 def digest_of(spec: BaseModel) -> str:
-    """Stand for what a spec says: equal for specs that say the same."""
+    """Return a digest that is equal for equal specs."""
     if isinstance(spec, SuiteSpec):
         return _digest_of_suite(spec, map(digest_of, spec.cases))
     return hashlib.sha256(_content(spec).encode()).hexdigest()
 
 
 def _digest_of_suite(spec: SuiteSpec, cases: Iterable[str]) -> str:
-    """Stand for a suite by the digests of its cases, of which there may be too many to hold."""
+    """Return the digest of a suite from those of its cases, which may be too many for memory."""
     whole = hashlib.sha256()
     for digest in cases:
         whole.update(digest.encode())
@@ -56,7 +57,7 @@ def _digest_of_suite(spec: SuiteSpec, cases: Iterable[str]) -> str:
 
 
 class StoredCase(NamedTuple):
-    """The row of a case, and how it compares with the case of the same name, if there is one."""
+    """The row of a case, compared with the case of the same name."""
 
     pk: int
     position: int
@@ -68,8 +69,8 @@ class StoredCase(NamedTuple):
 class Compared(Generic[S]):
     """A spec, the row of the same slug if there is one, and what saving would do.
 
-    The digests stand for what both say; that of a row which does not validate any more is empty.
-    `details` are the differences, if somebody asked for them, and `cases` those of a stored suite.
+    The digest of a row that no longer validates is empty. `details` are the differences, if
+    requested, and `cases` those of a stored suite.
     """
 
     spec: S
@@ -84,7 +85,7 @@ class Compared(Generic[S]):
     def of(
         cls,
         spec: S,
-        row: Any,  # noqa: ANN401 - of any kind, or None
+        row: Any,
         digests: tuple[str, str],
         details: Sequence[Difference] | None = None,
         cases: Mapping[str, StoredCase] = MappingProxyType({}),
@@ -103,15 +104,15 @@ def compared(
 ) -> list[Compared[S]]:
     """Compare specs with the rows that are stored under their slugs; nothing is written."""
     stored = {row.slug: row for row in rows}
-    found = []
+    results = []
     for spec in specs:
         row = stored.get(getattr(spec, "slug"))  # noqa: B009 - of every kind of spec
         before = readable(row) if row is not None else None
         digests = digest_of(spec), digest_of(before) if before is not None else ""
-        is_told = in_detail and before is not None
-        details = list(differences(before, spec)) if is_told else None
-        found.append(Compared.of(spec, row, digests, details))
-    return found
+        has_details = in_detail and before is not None
+        details = list(differences(before, spec)) if has_details else None
+        results.append(Compared.of(spec, row, digests, details))
+    return results
 
 
 def compare_providers(
@@ -183,7 +184,7 @@ class _ComparedSuite:
             self._details += differences(before, spec, ("cases", row.name))
 
     def result(self) -> Compared[SuiteSpec]:
-        """Say what all of it comes to."""
+        """Return the result."""
         digest = _digest_of_suite(self._spec, (digest for _, digest in self._wanted.values()))
         if self._head is None or not self._is_sound:
             return Compared.of(self._spec, self._row, (digest, ""), None, self._stored)
@@ -207,7 +208,7 @@ def _slugs(specs: Iterable[Any]) -> list[str]:
 
 
 def _have_same_content(left: CaseSpec | None, right: CaseSpec | None) -> bool:
-    """Whether what stands in a case's other tables is the same."""
+    """Whether the turns and checks of two cases are the same."""
     return (
         left is not None
         and right is not None

@@ -1,4 +1,4 @@
-"""What people wrote as one file to take away: as it is, or an archive (zip) of several."""
+"""One file for download: a native file, or an archive (zip) of several."""
 
 import io
 import zipfile
@@ -14,7 +14,7 @@ from evals_app.models import Suite
 from fixtures_app.library import fixture_specs
 from fixtures_app.spec import FixtureSpec
 
-# Stands in an archive beside files that cannot say everything; an import passes it over.
+# In an archive of files that cannot contain everything; imports skip it.
 LOST = "what-is-lost.txt"
 
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the same archive each time
@@ -23,7 +23,7 @@ _READABLE = 0o644 << 16
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file to take away."""
+    """A file to download."""
 
     name: str
     media_type: str
@@ -33,7 +33,7 @@ class Download:
 def download(name: str, suites: Sequence[str] = (), *, form: Form = "native") -> Download:
     """Write some suites with all that they need, or everything; `name` is the file's.
 
-    What has no place in the form stands in a file of its own beside the others.
+    What the format does not support is listed in a file of its own.
 
     Raises:
         LookupError: there is no such suite.
@@ -43,9 +43,9 @@ def download(name: str, suites: Sequence[str] = (), *, form: Form = "native") ->
     files = dict(export.files)
     remarks = [*export.losses, *export.warnings]
     if suites and len(files) == 1 and not any(map(_is_within, remarks)):
-        remarks = []  # who asks for a suite as a table knows that its agent stays here
+        remarks = []  # a table never has the agent, so that needs no remark
     if remarks:
-        files[LOST] = "".join(f"{each}\n" for each in remarks).encode()
+        files[LOST] = "".join(f"{remark}\n" for remark in remarks).encode()
     if len(files) == 1:
         ((path, content),) = files.items()
         only = name + "".join(PurePosixPath(path).suffixes)
@@ -54,7 +54,7 @@ def download(name: str, suites: Sequence[str] = (), *, form: Form = "native") ->
 
 
 def _is_within(remark: Problem) -> bool:
-    """Whether it is about a file that was written, not about what stays behind as a whole."""
+    """Whether it is about part of a written file, not about a whole object that is left out."""
     return remark.level != "loss" or remark.keys != ""
 
 

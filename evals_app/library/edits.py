@@ -1,4 +1,4 @@
-"""Who edited what since its last import, and what imports leave in the history of their objects."""
+"""Edits since the last import, and the entries that imports leave in the history."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -22,15 +22,15 @@ MODELS: Mapping[Kind, type[Model]] = {
     "agent": Agent,
     "suite": Suite,
 }
-# Stands for whoever may use the command line, where nobody says who it is.
+# The user name in the history for imports on the command line.
 COMMAND_LINE = "command-line"
 
 
 def edit_of(found: Compared[Any]) -> Edit | None:
-    """Tell who edited the row that a spec would change since its last import; None: nobody did.
+    """Return the last edit, since its last import, of the row that a spec would change.
 
-    Rows that an import marked are compared with what it wrote. Of others, made by a person or
-    imported before there were marks, the history tells: forms leave entries in it.
+    Rows that an import marked are compared with what it wrote. For others, the history counts:
+    forms leave entries in it.
     """
     row = found.row
     if row is None or found.what != "updated":
@@ -45,8 +45,8 @@ def edit_of(found: Compared[Any]) -> Edit | None:
     return Edit(last.user.get_username(), last.action_time, is_own=is_own)
 
 
-def _last_entry(row: Any) -> LogEntry | None:  # noqa: ANN401 - a row that files can hold
-    """Give the last entry since the last import in the history of a row, or of one of its cases."""
+def _last_entry(row: Any) -> LogEntry | None:
+    """Return the last entry since the last import in the history of a row or of its cases."""
     own = Q(content_type=ContentType.objects.get_for_model(row), object_id=str(row.pk))
     if isinstance(row, Suite):
         cases = row.cases.annotate(key=Cast("pk", CharField())).values("key")
@@ -60,34 +60,35 @@ def _last_entry(row: Any) -> LogEntry | None:  # noqa: ANN401 - a row that files
 def note_changes(
     changes: Sequence[Change],
     *,
-    user: Any,  # noqa: ANN401 - a user, or nobody
+    user: Any,
     at: datetime,
     note: str,
 ) -> None:
     """Leave an entry in the history of each object that was added or changed.
 
-    `note` says how; `{path}` in it stands for the file. Nobody is whoever used the command line.
+    `note` is its text, in which `{path}` becomes the file. Without a user, the entry is by the
+    command line.
     """
-    changed = [each for each in changes if each.what != "unchanged"]
+    changed = [change for change in changes if change.what != "unchanged"]
     if not changed:
         return
-    author = user or _whoever_uses_the_command_line()
-    entries = [each for kind in MODELS for each in _entries(kind, changed, author.pk, at, note)]
+    author = user or _command_line_user()
+    entries = [entry for kind in MODELS for entry in _entries(kind, changed, author.pk, at, note)]
     LogEntry.objects.bulk_create(entries, batch_size=500)
 
 
 def _entries(
     kind: Kind, changes: Iterable[Change], user_id: int, at: datetime, note: str
 ) -> Iterable[LogEntry]:
-    found = {each.slug: each for each in changes if each.kind == kind}
-    if not found:
+    by_slug = {change.slug: change for change in changes if change.kind == kind}
+    if not by_slug:
         return
     model = MODELS[kind]
     content_type = ContentType.objects.get_for_model(model)
     names = "slug" if kind == "entity type" else "name"
-    rows = model._default_manager.filter(slug__in=found)  # noqa: SLF001 - how Django names it
+    rows = model._default_manager.filter(slug__in=by_slug)  # noqa: SLF001 - how Django names it
     for pk, slug, name in rows.values_list("pk", "slug", names):
-        change = found[slug]
+        change = by_slug[slug]
         is_gone = change.what == "archived"
         yield LogEntry(
             user_id=user_id,
@@ -95,15 +96,15 @@ def _entries(
             object_id=str(pk),
             object_repr=name[:200],
             action_flag=ADDITION if change.what == "created" else CHANGE,
-            change_message="Archived: its file is gone."
+            change_message="Archived because its file is gone."
             if is_gone
             else note.format(path=change.path),
             action_time=at,
         )
 
 
-def _whoever_uses_the_command_line() -> Any:  # noqa: ANN401 - whatever the site has for users
-    """Give a user who cannot sign in: entries need one, and the command line knows none."""
+def _command_line_user() -> Any:
+    """Return a user who cannot sign in: entries need one, and the command line has none."""
     users: Any = get_user_model()._default_manager  # noqa: SLF001 - how Django names it
-    found = users.filter(username=COMMAND_LINE).first()
-    return found or users.create_user(COMMAND_LINE, is_active=False)
+    user = users.filter(username=COMMAND_LINE).first()
+    return user or users.create_user(COMMAND_LINE, is_active=False)

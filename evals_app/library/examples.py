@@ -12,14 +12,14 @@ EXAMPLES = settings.BASE_DIR / "examples"
 
 
 def import_examples(rights: Rights = EVERYTHING, *, dry_run: bool = False) -> ImportReport:
-    """Import the examples in a stable order; nothing where they were not installed.
+    """Import the examples in a stable order; nothing if they are not installed.
 
     Raises:
-        EditedError: somebody edited one of them.
-        FormatError: something of the same name is here already and does not go together with them.
+        EditedError: one of them was edited.
+        FormatError: something stored under the same name conflicts with them.
     """
-    found = sorted(path for path in EXAMPLES.rglob("*") if is_eval_file(path.as_posix()))
-    paths = [path for path in found if not is_shown(path.relative_to(EXAMPLES).as_posix())]
+    all_paths = sorted(path for path in EXAMPLES.rglob("*") if is_eval_file(path.as_posix()))
+    paths = [path for path in all_paths if not is_shown(path.relative_to(EXAMPLES).as_posix())]
     files = [SourceFile(path.relative_to(EXAMPLES).as_posix(), path.read_bytes()) for path in paths]
     beside = Beside.of(paths, root=EXAMPLES)
     return import_files(

@@ -1,4 +1,4 @@
-"""Take what an agent did in its world as what its case expects from now on."""
+"""Turn the changes that an agent made in its world into a check of its case."""
 
 from collections.abc import Collection
 
@@ -11,32 +11,30 @@ from evals_app.engine.graders.base import PlainGrader
 from evals_app.engine.suite import AssertionSpec
 from evals_app.engine.trial import Trial, View
 from evals_app.formats.snapshot import read_case
-from evals_app.library.columns import assertion_columns
 from evals_app.library.comparing import same
 from evals_app.models import Assertion, Case, Execution, SnapshotCase, Turn
 
 
 class CannotExpectError(Exception):
-    """What was chosen makes no check; the message is for people."""
+    """The selection is not a valid check; the message is for people."""
 
 
 def live_case(execution: Execution) -> Case | None:
-    """Find the case as it is today, if it still exists."""
+    """Return the case as it is today, if it still exists."""
     cases = Case.objects.filter(suite=execution.run.suite_id, name=execution.case)
     return cases.first() if execution.run.suite_id is not None else None
 
 
 def is_edited(case: Case, *, since: Execution) -> bool:
-    """Whether a case is no longer what an execution held."""
+    """Whether a case has changed since an execution."""
     frozen = SnapshotCase.objects.filter(
         snapshot=since.run.snapshot_id, position=since.position
     ).first()
     if frozen is None:
         return True
     try:
-        # Read, not compared as texts: an older version wrote fewer keys.
-        held = read_case(frozen.content)
-        return not same(held, _whole(case).to_spec())
+        # Not compared as texts: an older version wrote fewer keys.
+        return not same(read_case(frozen.content), _whole(case).to_spec())
     except ValidationError:
         return True
 
@@ -52,21 +50,21 @@ def _whole(case: Case) -> Case:
 def expect_changes(
     case: Case, trial: Trial, *, kept: Collection[str], nothing_else: bool
 ) -> Assertion:
-    """Add a check to the end of a case that asks for what changed in a trial.
+    """Add a final check to a case that requires the changes of a trial.
 
     `kept` are the keys of `happenings` and of their parts.
 
     Raises:
-        CannotExpectError: nothing was chosen, the trial itself would not pass, or the case has
-            this very check.
+        CannotExpectError: nothing was chosen, the trial itself would not pass, or the case already
+            has this check.
     """
     spec = _written(trial, kept=kept, nothing_else=nothing_else)
-    # Two people may click at the same moment; whoever edits the case meanwhile is told at saving.
+    # Two people may click at the same moment.
     Case.objects.select_for_update().get(pk=case.pk)
-    columns = assertion_columns(spec)
+    columns = Assertion.columns_of(spec)
     checks = case.final_assertions.all()
     if any(all(getattr(row, name) == value for name, value in columns.items()) for row in checks):
-        msg = "The case has this very check already."
+        msg = "The case already has this check."
         raise CannotExpectError(msg)
     last = checks.aggregate(last=Max("position"))["last"]
     position = 0 if last is None else last + 1
@@ -76,23 +74,23 @@ def expect_changes(
 
 
 def _written(trial: Trial, *, kept: Collection[str], nothing_else: bool) -> AssertionSpec:
-    found = happenings(trial)
-    options = expectation(found, kept=kept, nothing_else=nothing_else)
+    changes = happenings(trial)
+    options = expectation(changes, kept=kept, nothing_else=nothing_else)
     if not options:
-        msg = "Choose what is to happen, or that nothing else may."
+        msg = "Choose at least one change, or “Nothing else may change”."
         raise CannotExpectError(msg)
-    if nothing_else and any(each.key not in kept for each in found):
+    if nothing_else and any(change.key not in kept for change in changes):
         msg = (
-            "“Nothing else may change” cannot hold while a change is left out: tick them all, or"
-            " untick it."
+            "“Nothing else may change” would fail, because some changes are not selected. Select all"
+            " of them, or clear it."
         )
         raise CannotExpectError(msg)
     try:
         spec = AssertionSpec.model_validate({"type": "world_changes"} | options)
     except ValidationError as error:
-        msg = "So many changes do not fit into one check. Choose fewer."
+        msg = "These are too many changes for one check. Choose fewer."
         raise CannotExpectError(msg) from error
     if not (isinstance(spec.grader, PlainGrader) and spec.grader.grade(View(trial)).passed):
-        msg = "This conversation itself would not pass such a check. Choose fewer changes."
+        msg = "This conversation itself would fail this check. Choose fewer changes."
         raise CannotExpectError(msg)
     return spec

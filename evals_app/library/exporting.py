@@ -1,4 +1,4 @@
-"""Write rows as files again: in our own words, or in those of other systems as far as they go."""
+"""Write rows as files: native ones, or those of other systems as far as they support it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,14 +9,15 @@ from pydantic import BaseModel
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.spec import ModelSpec, ProviderSpec
-from evals_app.engine.suite import AssertionSpec, SuiteSpec, near
+from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import FormatError, Problem, file_name, files_of, write_native
 from evals_app.formats.document import MAX_BYTES, MAX_NODES
-from evals_app.formats.struere_export import write_project
-from evals_app.formats.tables import write_csv, write_xlsx
+from evals_app.formats.struere.export import write_project
+from evals_app.formats.tables.writing import write_csv, write_xlsx
 from evals_app.formats.yaml_source import read_yaml
 from evals_app.library.memory import uncollected
 from evals_app.models import Agent, Attachment, Provider, Suite
+from fixtures_app.ground.words import near
 from fixtures_app.library import fixture_specs
 from fixtures_app.spec import FixtureSpec
 
@@ -26,7 +27,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Files by their path, what has no place in them, and what an import would not take."""
+    """Files by their paths, losses, and warnings of what an import would refuse."""
 
     files: Mapping[str, bytes] = field(repr=False)
     losses: list[Problem] = field(default_factory=list)
@@ -45,10 +46,10 @@ class _Chosen:
 def export_files(suites: Sequence[str] = (), *, form: Form = "native") -> Export:
     """Write all that is not archived, or some suites with all that they need.
 
-    What turns show stands in a folder of its own beside their suite, unless the format knows none.
+    Files of turns are in a folder next to their suite, if the format supports them.
 
     Raises:
-        LookupError: there is no such suite; the message names near ones.
+        LookupError: there is no such suite; the message names similar ones.
         pydantic.ValidationError: a row holds what no longer validates.
     """
     return _WRITERS[form](_some(suites) if suites else _everything())
@@ -103,25 +104,17 @@ def _agents_of(suites: Sequence[SuiteSpec]) -> list[AgentSpec]:
 
 
 def _judges_of(suite: SuiteSpec) -> Iterator[ModelSpec]:
-    own: list[Any] = [suite.judge_model, *(each.model for each in _assertions_of(suite))]
+    own: list[Any] = [suite.judge_model, *(check.model for check in suite.checks())]
     yield from (judge for judge in own if isinstance(judge, ModelSpec))
-    for assertion in _assertions_of(suite):
-        yield from assertion.grader.jurors()
+    for check in suite.checks():
+        yield from check.grader.jurors()
 
 
 def _embedders_of(suite: SuiteSpec) -> Iterator[ModelSpec]:
-    for assertion in _assertions_of(suite):
-        grader = assertion.grader
+    for check in suite.checks():
+        grader = check.grader
         if isinstance(grader, SemanticSimilarity) and grader.embedder is not None:
             yield grader.embedder
-
-
-def _assertions_of(suite: SuiteSpec) -> Iterator[AssertionSpec]:
-    yield from suite.assertions
-    for case in suite.cases:
-        yield from case.final_assertions
-        for turn in case.turns:
-            yield from turn.assertions or ()
 
 
 # Formats
@@ -136,7 +129,7 @@ def _native(chosen: _Chosen) -> Export:
 
 def _struere(chosen: _Chosen) -> Export:
     written, losses = write_project(chosen.suites, chosen.fixtures)
-    left = _left([*chosen.agents, *chosen.providers], "A Struere project has no file for this.")
+    left = _left([*chosen.agents, *chosen.providers], "Struere projects do not support this.")
     return Export(written, [*losses, *left], list(_refused(written)))
 
 
@@ -169,7 +162,7 @@ def _shown(chosen: _Chosen) -> dict[str, bytes]:
 
 def _beside_tables(chosen: _Chosen) -> Iterator[Problem]:
     others = [*chosen.agents, *chosen.fixtures, *chosen.providers]
-    return _left(others, "Tables hold suites and nothing else.")
+    return _left(others, "Tables can contain only suites.")
 
 
 def _left(specs: Iterable[BaseModel], reason: str) -> Iterator[Problem]:
@@ -178,19 +171,17 @@ def _left(specs: Iterable[BaseModel], reason: str) -> Iterator[Problem]:
 
 
 def _without_judge(chosen: _Chosen) -> Iterator[Problem]:
-    """Say which suites are judged by a scripted agent that does not exist any more."""
+    """Warn of suites whose judge is a scripted agent that no longer exists."""
     agents = {agent.slug for agent in chosen.agents}
     for suite in chosen.suites:
         for judge in dict.fromkeys(_judges_of(suite)):
             if judge.provider == "scripted" and judge.name not in agents:
-                message = (
-                    f"An import would refuse it. Its judge, the agent {judge.name!r}, is gone."
-                )
+                message = f"An import would refuse it: its judge, the agent {judge.name!r}, no longer exists."
                 yield Problem(file_name(suite), 0, 0, "", "", message, "warning")
 
 
 def _refused(files: Mapping[str, bytes]) -> Iterator[Problem]:
-    """Say which files an import would refuse, because they are too large."""
+    """Warn of files that an import would refuse because they are too large."""
     for path, content in files.items():
         if len(content) <= MAX_BYTES and _most_values(content) <= MAX_NODES:
             continue  # reading it to be sure would take longer than writing it
@@ -198,10 +189,10 @@ def _refused(files: Mapping[str, bytes]) -> Iterator[Problem]:
             read_yaml(path, content)
         except FormatError as error:
             (problem,) = error.problems
-            message = f"An import would refuse it. {problem.message}"
+            message = f"An import would refuse it: {problem.message}"
             yield replace(problem, message=message, level="warning")
 
 
 def _most_values(content: bytes) -> int:
-    # Our YAML has no more on a line than a key, its value, and a dash for each list that goes on.
+    # A line of our YAML has at most a key, its value, and a dash for each list.
     return 2 * content.count(b"\n") + content.count(b"- ") + 1

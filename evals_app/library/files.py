@@ -4,20 +4,19 @@ import dataclasses
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from django.db import DataError, connection, transaction
 from django.db.models import Count, Max
 from django.utils import timezone
 
 from evals_app.engine.callables.references import importing_within
-from evals_app.engine.suite import SuiteSpec, near
+from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import (
-    Dialect,
     FindFile,
     FindPaths,
     FormatError,
@@ -28,7 +27,6 @@ from evals_app.formats import (
     SourceData,
     SourceFile,
     files_of,
-    nothing_beside,
     read_files,
 )
 from evals_app.library.changes import Change, ImportReport, Kind
@@ -55,6 +53,7 @@ from evals_app.library.saving import (
 from evals_app.library.sources import Sources, is_same_file, other_source
 from evals_app.models import Agent, Attachment, Provider, Suite
 from evals_app.models.concurrency import one_moment
+from fixtures_app.ground.words import near
 from fixtures_app.library import (
     known_schemas,
     misfits,
@@ -63,22 +62,19 @@ from fixtures_app.library import (
 )
 from fixtures_app.models import EntityType, Fixture
 
-# Any number, as long as nothing else in this database uses it for an advisory lock.
+# Any number that nothing else in this database uses for an advisory lock.
 _IMPORT_LOCK = 7_203_117
 _IMPORTED = "Imported from {path}."
 _MOST_MISFITS = 3
-_CODE_S = 60.0  # for all code of the operator's that an import names; somebody waits for it
+_CODE_S = 60.0  # for all code of the operator's that an import names; a person waits for it
 
 
 class ChangedSinceError(Exception):
-    """What an import would replace is not what it was when somebody looked at it."""
+    """What an import would replace has changed since its dry run."""
 
 
 class EditedError(Exception):
-    """An import would replace what somebody edited, or what came from another file.
-
-    `changes` say what.
-    """
+    """An import would replace edits, or suites from another file: the `changes`."""
 
     def __init__(self, changes: Sequence[Change]) -> None:
         super().__init__("; ".join(map(edited_words, changes)))
@@ -86,120 +82,129 @@ class EditedError(Exception):
 
 
 def edited_words(change: Change) -> str:
-    """Say what an import would replace that somebody edited, or that came from another file."""
+    """Return a sentence about an edit, or a suite from another file, that an import would replace."""
     return f"The {change.kind} {change.slug!r}{change.size} was {change.replaced}."
+
+
+class Reading(TypedDict, total=False):
+    """How files are read: see `read_files`."""
+
+    dialect: str | None
+    find: FindFile
+    find_paths: FindPaths
+    environment: Mapping[str, str]
 
 
 def import_files(
     files: Sequence[SourceFile | SourceData],
     *,
     dry_run: bool = False,
-    dialect: Dialect | None = None,
-    find: FindFile = nothing_beside,
-    find_paths: FindPaths = lambda _: (),
     agent: str | None = None,
-    environment: Mapping[str, str] = MappingProxyType({}),
     root: str = "",
     prune: Collection[str] = (),
     before: Collection[str] = (),
     replace: bool = False,
     edit: str = "",
     rights: Rights = EVERYTHING,
-    approve: Callable[[ImportReport], None] | None = None,
+    approve: Callable[[ImportReport], None] = lambda _: None,
+    **reading: Unpack[Reading],
 ) -> ImportReport:
-    """Save everything that the files hold in one transaction; with `dry_run` write nothing.
+    """Save everything in the files in one transaction; a dry run only reports the differences.
 
-    A dry run tells in detail what would be different. `find` gives what files name beside
-    themselves and is not among them, by its path, and `find_paths` the paths of all that fit a
-    pattern; `agent` is the slug of the agent for files of
-    other systems that name none, `environment` what stands for `${NAME}` in them. `root` is the
-    folder, as a whole path, in which their paths begin: suites remember their file.
-    Suites whose file was in a folder of `prune` and is gone, or does not hold them any more, are
-    archived. `before` is what reports of a dry run said, one of which still has to be so. What
-    somebody edited since its last import, and suites that came from another file, are only replaced
-    with `replace`. `edit`: this is no import
-    but such an edit, and its words for the history. `rights` are those of whoever imports:
-    they are asked before anything is read, and no message reveals what they may not see. `approve`
-    sees the report before it becomes true; what it raises stops the import.
+    `agent` is the slug of the agent for files of other systems that name none. `root` is the folder,
+    as a whole path, in which the paths begin: suites remember their file. Suites whose file was in a
+    folder of `prune`, and that no file has any longer, are archived. `before` has versions from
+    reports of dry runs: one of them must still be current. Edits since the last import, and suites
+    from another file, are replaced only with `replace`. `edit` means that this is itself such an
+    edit, and is its text in the history. `rights` are those of the user, and are checked before
+    anything is read; no message reveals what they may not see. `approve` is called with the report
+    before anything is saved, and may raise an error.
 
-    Everything is read, compared and prepared without a transaction; the one that writes begins
-    when what it was compared with has not changed since.
+    Everything is read, compared and prepared without a transaction. The one that writes begins only
+    if nothing that it was compared with has changed.
 
     Raises:
-        PermissionDenied: they may not; nothing was saved.
-        FormatError: with every problem of every file; nothing was saved.
-        ChangedSinceError: what is stored is not what it was `before`; nothing was saved.
-        EditedError: it would replace what somebody edited, or what came from another file; nothing
-            was saved.
+        PermissionDenied: the user may not import this.
+        FormatError: with every problem of every file.
+        ChangedSinceError: what is stored is not what it was `before`.
+        EditedError: it would replace an edit, or a suite from another file.
     """
     rights.require_some()
-    sources = Sources(root, prune, [each.path for each in files])
-    try:
-        with importing_within(_CODE_S):
-            while True:
-                # Code of the operator's is imported here, so nobody may have to wait for it.
-                known = _known(rights)
-                reachable = dataclasses.replace(
-                    known,
-                    size_of=_stored_sizes(),
-                    fixtures_of=_fixtures_of,
-                    contents_of=functools.cache(contents_of),
+    sources = Sources(root, prune, [file.path for file in files])
+    with _storing_errors_explained(), importing_within(_CODE_S):
+        while True:
+            known = _known(rights)
+            imported = _read(files, known, rights, agent=agent, root=root, reading=reading)
+            with set_aside(), one_moment():
+                prepared = _Prepared.of(
+                    imported, known, sources, rights, is_edit=bool(edit), in_detail=dry_run
                 )
-                with uncollected():
-                    imported = read_files(
-                        files,
-                        dialect=dialect,
-                        known=reachable,
-                        find=find,
-                        find_paths=find_paths,
-                        agent=agent,
-                        environment=environment,
-                        root=root,
-                    )
-                if "provider" not in rights.hidden():
-                    imported.warnings.extend(unjudged(imported, os.environ))
-                rights.require_kinds(
-                    kind for kind, located in _by_kind(imported).items() if located
-                )
-                _check_agent(agent, imported, known)
-                with set_aside(), one_moment():
-                    prepared = _Prepared.of(
-                        imported, known, sources, rights, is_edit=bool(edit), in_detail=dry_run
-                    )
-                if prepared is None:
-                    continue
-                report = prepared.report
-                rights.require(report.changes)
-                if approve is not None:
-                    approve(report)
-                if before and report.before not in before:
-                    raise ChangedSinceError
-                if dry_run:
+            if prepared is None:
+                continue
+            report = prepared.report
+            rights.require(report.changes)
+            approve(report)
+            if before and report.before not in before:
+                raise ChangedSinceError
+            if dry_run:
+                return report
+            if report.edited and not replace:
+                raise EditedError(report.edited)
+            with set_aside():
+                if prepared.save(note=edit or _IMPORTED):
                     return report
-                if report.edited and not replace:
-                    raise EditedError(report.edited)
-                with set_aside():
-                    if prepared.save(note=edit or _IMPORTED):
-                        return report
+
+
+@contextmanager
+def _storing_errors_explained() -> Iterator[None]:
+    try:
+        yield
     except (DataError, OverflowError) as error:
-        # The last net; the specs bound what columns hold.
+        # The last resort: specs bound what columns can store.
         reason = str(error).partition("\n")[0]  # what follows may quote the value
         message = f"The database cannot store a value of this import: {reason}"
         raise FormatError([Problem("", 0, 0, "", "", message)]) from error
 
 
+def _read(
+    files: Sequence[SourceFile | SourceData],
+    known: Known,
+    rights: Rights,
+    *,
+    agent: str | None,
+    root: str,
+    reading: Reading,
+) -> Imported:
+    """Read files; code of the operator's is imported here, so nothing is locked."""
+    reachable = dataclasses.replace(
+        known,
+        size_of=_stored_sizes(),
+        fixtures_of=_fixtures_of,
+        contents_of=functools.cache(contents_of),
+    )
+    with uncollected():
+        imported = read_files(files, known=reachable, agent=agent, root=root, **reading)
+    if "provider" not in rights.hidden():
+        imported.warnings.extend(unjudged(imported, os.environ))
+    rights.require_kinds(kind for kind, located in _by_kind(imported).items() if located)
+    _check_agent(agent, imported, known)
+    return imported
+
+
 def _check_agent(agent: str | None, imported: Imported, known: Known) -> None:
-    """Refuse an agent, named for files that name none, that is nowhere: even if all of them do."""
+    """Refuse an unknown agent for files that name none, even if all of them name one."""
     agents = _slugs(imported.agents)
     if agent is not None and agent not in {*known.agents, *agents}:
         shown = {*known.visible().agents, *agents}
-        message = f"No agent {agent!r} exists, in this import or before it.{near(agent, shown)}"
+        message = (
+            f"There is no agent {agent!r}, neither stored nor in this import.{near(agent, shown)}"
+        )
         raise FormatError([Problem("agent", 0, 0, "", "", message)])
 
 
 @dataclass(slots=True)
 class _Prepared:
-    """An import that was compared with what is stored, and needs only be written."""
+    """An import that was compared with what is stored and is ready to be written."""
 
     imported: Imported
     known: Known
@@ -222,10 +227,10 @@ class _Prepared:
         is_edit: bool,
         in_detail: bool,
     ) -> Self | None:
-        """Compare an import with what is stored; None if that changed in the meantime.
+        """Compare an import with what is stored; return None if that changed in the meantime.
 
         Raises:
-            FormatError: stored entities do not fit the schema of a type any more.
+            FormatError: stored entities do not match the schema of a type.
         """
         state = _state(imported)
         if _known(rights) != known:
@@ -235,14 +240,14 @@ class _Prepared:
         found = _compared(imported, in_detail=in_detail)
         files = {
             located.spec.slug: _kept_source(
-                each.row, "" if is_edit else sources.source_of(located.path)
+                entry.row, "" if is_edit else sources.source_of(located.path)
             )
-            for each, located in zip(found["suite"], imported.suites, strict=True)
+            for entry, located in zip(found["suite"], imported.suites, strict=True)
         }
         changes = [
-            _change(kind, each, located.path, files, is_edit=is_edit)
+            _change(kind, entry, located.path, files, is_edit=is_edit)
             for kind, all_located in _by_kind(imported).items()
-            for each, located in zip(found[kind], all_located, strict=True)
+            for entry, located in zip(found[kind], all_located, strict=True)
         ]
         changes += [Change("suite", slug, "archived") for slug in gone]
         report = ImportReport(
@@ -251,8 +256,8 @@ class _Prepared:
         return cls(imported, known, rights, state, found, files, gone, report, is_edit)
 
     def save(self, *, note: str) -> bool:
-        """Write everything; False, and nothing is written, if what is stored changed meanwhile."""
-        # A content that nothing names is seen by nobody, and goes in the night.
+        """Write everything; return False, with nothing written, if stored rows have changed."""
+        # Contents that nothing names are invisible, and are removed at night.
         Attachment.objects.store(self.imported.contents.values())
         mark = None if self.is_edit else Mark(timezone.now())
         suites = SuiteWriting(self.found["suite"], self.sources, mark)
@@ -276,16 +281,16 @@ class _Prepared:
         return True
 
     def _write(self, suites: SuiteWriting, mark: Mark | None) -> None:
-        types = [each for each in self.found["entity type"] if each.what != "unchanged"]
-        save_entity_types([each.spec for each in types])
-        fixtures = [each for each in self.found["fixture"] if each.what != "unchanged"]
-        for each in fixtures:
-            save_fixture(each.spec)
+        types = [entry for entry in self.found["entity type"] if entry.what != "unchanged"]
+        save_entity_types([entry.spec for entry in types])
+        fixtures = [entry for entry in self.found["fixture"] if entry.what != "unchanged"]
+        for entry in fixtures:
+            save_fixture(entry.spec)
         if mark:
             for model, found in ((EntityType, types), (Fixture, fixtures)):
-                for each in found:
-                    rows = model._default_manager.filter(slug=each.spec.slug)  # noqa: SLF001 - how Django names it
-                    rows.update(**mark.columns(each))
+                for entry in found:
+                    rows = model._default_manager.filter(slug=entry.spec.slug)  # noqa: SLF001 - how Django names it
+                    rows.update(**mark.columns(entry))
             mark_unchanged(EntityType, self.found["entity type"], mark)
             mark_unchanged(Fixture, self.found["fixture"], mark)
         write_providers(self.found["provider"], mark)
@@ -295,14 +300,16 @@ class _Prepared:
 
 
 def _compared(imported: Imported, *, in_detail: bool) -> dict[Kind, list[Compared[Any]]]:
-    # The types of a fixture are compared, and saved, for themselves.
-    fixtures = [each.spec.model_copy(update={"entity_types": []}) for each in imported.fixtures]
+    # Entity types are compared and saved separately from fixtures.
+    fixtures = [
+        located.spec.model_copy(update={"entity_types": []}) for located in imported.fixtures
+    ]
     rows = Fixture.objects.with_everything().filter(slug__in=[spec.slug for spec in fixtures])
-    types = [each.spec for each in imported.entity_types]
+    types = [located.spec for located in imported.entity_types]
     stored_types = EntityType.objects.filter(slug__in=[spec.slug for spec in types])
-    providers = [each.spec for each in imported.providers]
-    agents = [each.spec for each in imported.agents]
-    suites = [each.spec for each in imported.suites]
+    providers = [located.spec for located in imported.providers]
+    agents = [located.spec for located in imported.agents]
+    suites = [located.spec for located in imported.suites]
     return {
         "entity type": compared(stored_types, types, in_detail=in_detail),
         "fixture": compared(rows, fixtures, in_detail=in_detail),
@@ -313,7 +320,7 @@ def _compared(imported: Imported, *, in_detail: bool) -> dict[Kind, list[Compare
 
 
 def _kept_source(row: Suite | None, new: str) -> str:
-    """Return which of two paths of one file tells more: that it has, or that of this import."""
+    """Return the longer of two paths of one file: the stored one, or that of this import."""
     known = row.source if row is not None else ""
     return known if len(known) > len(new) and is_same_file(known, new) else new
 
@@ -337,24 +344,26 @@ def _change(
 
 
 def _before(found: Mapping[Kind, Iterable[Compared[Any]]]) -> str:
-    """Stand in short for all that is stored under the slugs of specs."""
+    """Return a version of all that is stored under the slugs of specs."""
     return _version(
-        (kind, each.spec.slug, each.digest_before, getattr(each.row, "archived_at", None))
+        (kind, entry.spec.slug, entry.digest_before, getattr(entry.row, "archived_at", None))
         for kind in sorted(found)
-        for each in found[kind]
-        if each.digest_before
+        for entry in found[kind]
+        if entry.digest_before
     )
 
 
 def _after(found: Mapping[Kind, Iterable[Compared[Any]]]) -> str:
-    """Stand in short for what will be stored."""
+    """Return a version of what will be stored."""
     return _version(
-        (kind, each.spec.slug, each.digest, None) for kind in sorted(found) for each in found[kind]
+        (kind, entry.spec.slug, entry.digest, None)
+        for kind in sorted(found)
+        for entry in found[kind]
     )
 
 
 def version_of_suite(row: Suite, spec: SuiteSpec) -> str:
-    """Stand in short for a suite: as `before` of an import that holds it alone says it."""
+    """Return the version of a suite: `before` of an import of it alone."""
     return _version([("suite", row.slug, digest_of(spec), row.archived_at)])
 
 
@@ -365,10 +374,10 @@ def _version(stored: Iterable[tuple[Kind, str, str, datetime | None]]) -> str:
     return version.hexdigest()
 
 
-def _state(imported: Imported, *, lock: bool = False) -> Any:  # noqa: ANN401 - only ever compared
-    """Give what changes whenever something does that an import is compared with.
+def _state(imported: Imported, *, lock: bool = False) -> Any:
+    """Return what differs as soon as anything changes that an import is compared with.
 
-    `lock` keeps it from changing until the end of the transaction, where rows can be locked.
+    `lock` prevents changes until the end of the transaction, if the database can lock rows.
     """
     suites = Suite.objects.filter(slug__in=_slugs(imported.suites)).order_by("slug")
     if lock:
@@ -376,21 +385,21 @@ def _state(imported: Imported, *, lock: bool = False) -> Any:  # noqa: ANN401 - 
     whole = suites.annotate(count=Count("cases"), last=Max("cases__updated_at"))
     columns = ("slug", "updated_at", "archived_at", "agent", "count", "last")
     tables = (Agent, Provider, Fixture, EntityType)
-    rows = [list(each.objects.order_by("pk").values_list("pk", "updated_at")) for each in tables]
+    rows = [list(table.objects.order_by("pk").values_list("pk", "updated_at")) for table in tables]
     return rows, list(whole.values_list(*columns))
 
 
 def _slugs(imported: Iterable[Located[Any]]) -> set[str]:
-    return {each.spec.slug for each in imported}
+    return {located.spec.slug for located in imported}
 
 
 def _shown(imported: Imported) -> set[str]:
-    """Give the contents that the turns of an import show."""
-    return set(files_of(each.spec for each in imported.suites).values())
+    """Return the contents of the files of an import's turns."""
+    return set(files_of(located.spec for located in imported.suites).values())
 
 
 def _wait_for_other_imports() -> None:
-    """Let one import of a site follow the other; SQLite does so by itself."""
+    """Make imports wait for each other; SQLite does so anyway."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_IMPORT_LOCK])
@@ -407,7 +416,7 @@ def _by_kind(imported: Imported) -> dict[Kind, Sequence[Located[Any]]]:
 
 
 def _known(rights: Rights) -> Known:
-    """Give what exists: equal for as long as none of it changes, so there is no function in it."""
+    """Return what exists. It has no functions: it stays equal as long as nothing changes."""
     return Known(
         agents=dict(Agent.objects.values_list("slug", "driver")),
         abilities={
@@ -415,7 +424,7 @@ def _known(rights: Rights) -> Known:
         },
         fixtures=frozenset(Fixture.objects.values_list("slug", flat=True)),
         entity_types=known_schemas(),
-        # Those that every site has count even where somebody removed their rows.
+        # The default providers count even if their rows were removed.
         providers=Known().providers | set(Provider.objects.values_list("slug", flat=True)),
         hidden=rights.hidden(),
     )
@@ -427,7 +436,7 @@ def _fixtures_of(suite: str) -> list[str]:
 
 
 def _stored_sizes() -> Callable[[str], int | None]:
-    """Give a way to the sizes of stored contents, which asks the database once and if need be."""
+    """Return a function for the sizes of stored contents; it queries the database at most once."""
 
     @functools.cache
     def sizes() -> dict[str, int]:
@@ -437,10 +446,10 @@ def _stored_sizes() -> Callable[[str], int | None]:
 
 
 def _check_types(imported: Imported, rights: Rights) -> None:
-    """Refuse schemas that stored entities do not fit: what is stored can always be imported."""
-    places = {each.spec.slug: each for each in imported.entity_types}
+    """Refuse schemas that stored entities do not match: what is stored can always be imported."""
+    places = {located.spec.slug: located for located in imported.entity_types}
     besides = _slugs(imported.fixtures)
-    found = misfits([each.spec for each in places.values()], besides=besides)
+    found = misfits([located.spec for located in places.values()], besides=besides)
     problems = [
         Problem(
             places[slug].path,
@@ -448,7 +457,7 @@ def _check_types(imported: Imported, rights: Rights) -> None:
             0,
             "",
             slug,
-            f"Entities that exist do not fit this schema of {slug!r}; import their fixtures along with "
+            f"Stored entities do not match this schema of {slug!r}. Import their fixtures together with "
             "it." + (_listed(sentences) if rights.may_see("fixture") else ""),
         )
         for slug, sentences in found.items()

@@ -18,12 +18,12 @@ def contents_of(slug: str) -> Contents | None:
 def inventory_for(agent: Agent, fixtures: Iterable[Fixture]) -> Inventory:
     """Return what checks may name where this agent works on these fixtures."""
     types = EntityType.objects.values_list("slug", flat=True)
-    contents = _contents([each.pk for each in fixtures])
+    contents = _contents([fixture.pk for fixture in fixtures])
     return inventory_of(agent.slug, agent.abilities, contents, types)
 
 
 def _contents(fixtures: Collection[int]) -> list[Contents]:
-    """Return what fixtures hold, in two queries however many they are."""
+    """Return the contents of fixtures, always in two queries."""
     entities: defaultdict[int, set[str]] = defaultdict(set)
     chunks: defaultdict[int, set[str]] = defaultdict(set)
     if fixtures:

@@ -1,22 +1,20 @@
-"""Say at an import which suites nobody here could judge."""
+"""Warn at an import of suites without a judge."""
 
 from collections.abc import Iterator, Mapping
 
 from django.conf import settings
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from evals_app.engine.llm.keys import no_judge, why_unreachable
-from evals_app.engine.spec import ModelRef, ModelSpec, ProviderSpec
+from evals_app.engine.spec import ProviderSpec, read_model
 from evals_app.formats import Imported, Problem
 from evals_app.models import Agent, Provider
 
-_MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
-
 
 def unjudged(imported: Imported, environ: Mapping[str, str]) -> Iterator[Problem]:
-    """Warn of suites with judged checks that name no judge, where this site has none either."""
+    """Warn of suites with judged checks that name no judge, if this site has none either."""
     stored = {row.slug: row.to_spec() for row in Provider.objects.prefetch_related("prices")}
-    providers = stored | {each.spec.slug: each.spec for each in imported.providers}
+    providers = stored | {located.spec.slug: located.spec for located in imported.providers}
     if _can_judge(settings.EVALS_JUDGE_MODEL, providers, environ):
         return
     with_model = set(Agent.objects.exclude(model="").values_list("slug", flat=True))
@@ -36,6 +34,6 @@ def _can_judge(
     site: str, providers: Mapping[str, ProviderSpec], environ: Mapping[str, str]
 ) -> bool:
     try:
-        return why_unreachable(_MODEL.validate_python(site), providers, environ) is None
+        return why_unreachable(read_model(site), providers, environ) is None
     except ValidationError:
         return False

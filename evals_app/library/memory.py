@@ -1,4 +1,4 @@
-"""Keep the garbage collector from looking through what is all in use."""
+"""Keep the garbage collector from walking objects that are all in use."""
 
 import gc
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ def uncollected() -> Iterator[None]:
 
 @contextmanager
 def set_aside() -> Iterator[None]:
-    """Let the garbage collector pass over everything there is by now, and collect what comes.
+    """Exclude existing objects from garbage collection; collect only new ones.
 
-    Rows and what belongs to them name each other, so nothing else removes them.
+    Rows and their parts refer to each other, so only the collector can remove them.
     """
     gc.freeze()
     try:

@@ -20,9 +20,9 @@ _VERBS = {"created": "add", "updated": "change", "archived": "change"}
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What somebody may write, and read, by an import; everything unless something else is said.
+    """What a user may write and read by an import; by default, everything.
 
-    `user` is in whose name it is done: nobody's where the command line is used.
+    `user` is None on the command line.
     """
 
     has_perm: Callable[[str], bool] = lambda _: True
@@ -30,8 +30,8 @@ class Rights:
     user: Any = None
 
     @classmethod
-    def of(cls, user: Any) -> Self:  # noqa: ANN401 - whatever the site has for users
-        """Give the rights of a user."""
+    def of(cls, user: Any) -> Self:
+        """Return the rights of a user."""
         return cls(user.has_perm, user.get_username(), user)
 
     def may(self, verb: str, kind: Kind) -> bool:
@@ -39,11 +39,11 @@ class Rights:
         return self.has_perm(_PERMISSIONS[kind].format(verb))
 
     def may_see(self, kind: Kind) -> bool:
-        """Whether they may know what is stored of a kind; the admin shows what may be changed."""
+        """Whether they may see stored objects of a kind; the admin shows what may be changed."""
         return self.may("view", kind) or self.may("change", kind)
 
     def may_import(self) -> bool:
-        """Whether there is anything at all that they may write."""
+        """Whether they may write anything at all."""
         return any(self.may(verb, kind) for kind in _PERMISSIONS for verb in ("add", "change"))
 
     def may_add_everything(self) -> bool:
@@ -51,23 +51,21 @@ class Rights:
         return all(self.may("add", kind) for kind in _PERMISSIONS)
 
     def hidden(self) -> frozenset[str]:
-        """Give the kinds of which nothing may be revealed to them."""
+        """Return the kinds that must not be revealed to them."""
         return frozenset(kind for kind in _PERMISSIONS if not self.may_see(kind))
 
     def require_some(self) -> None:
-        """Refuse who may write nothing: asked before anything is read.
+        """Refuse users who may not write anything; called before anything is read.
 
         Raises:
             PermissionDenied: they may neither add nor change anything that files hold.
         """
         if not self.may_import():
-            message = (
-                f"The user {self.name} may not import: no permission to add or change anything."
-            )
+            message = f"The user {self.name} may not import: they have no permission to add or change anything."
             raise PermissionDenied(message)
 
     def require_kinds(self, kinds: Iterable[Kind]) -> None:
-        """Refuse kinds of which they may do nothing: asked before anything is compared.
+        """Refuse kinds that they may neither see nor add; called before anything is compared.
 
         Raises:
             PermissionDenied: naming what is missing.
@@ -77,19 +75,19 @@ class Rights:
                 self._refuse("add", kind)
 
     def require(self, changes: Iterable[Change]) -> None:
-        """Refuse unless they may make each change, and see what would stay as it is.
+        """Refuse unless they may make each change, and see what stays unchanged.
 
         Raises:
             PermissionDenied: naming what is missing.
         """
-        wanted = {(each.kind, _VERBS.get(each.what, "view")) for each in changes}
+        wanted = {(change.kind, _VERBS.get(change.what, "view")) for change in changes}
         for kind, verb in sorted(wanted):
             if not (self.may_see(kind) if verb == "view" else self.may(verb, kind)):
                 self._refuse(verb, kind)
 
     def _refuse(self, verb: str, kind: Kind) -> None:
         permission = _PERMISSIONS[kind].format(verb)
-        message = f"The user {self.name} lacks permission {permission}."
+        message = f"The user {self.name} does not have the permission {permission}."
         raise PermissionDenied(message)
 
 

@@ -1,7 +1,7 @@
 """Specs to rows: save providers, agents and suites, writing only what differs.
 
-A suite's cases keep their rows by name, so that links to them stay good, unless very many differ at
-once; the turns and checks of a case that differs are replaced whole.
+A suite's cases keep their rows by name, so that links to them stay valid, unless very many differ
+at once. The turns and checks of a case that differs are all replaced.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,15 +15,6 @@ from django.db import connection, models, transaction
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.spec import PriceSpec, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
-from evals_app.library.columns import (
-    agent_columns,
-    assertion_columns,
-    case_columns,
-    price_columns,
-    provider_columns,
-    suite_columns,
-    turn_columns,
-)
 from evals_app.library.comparing import (
     Compared,
     compare_agents,
@@ -33,8 +24,10 @@ from evals_app.library.comparing import (
     same,
 )
 from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
+from evals_app.models.agents import AGENT
 from evals_app.models.concurrency import let_others_write
-from evals_app.models.suites import delete_cases, empty_cases, remove_staged
+from evals_app.models.providers import PRICE, PROVIDER
+from evals_app.models.suites import CASE, SUITE, delete_cases, empty_cases, remove_staged
 from fixtures_app.library import Saved
 from fixtures_app.models import Fixture
 
@@ -42,26 +35,26 @@ M = TypeVar("M", bound=models.Model)
 T = TypeVar("T")
 
 BATCH = 500
-AT_ONCE = 500  # cases that one transaction writes with their turns and checks
+AT_ONCE = 500  # cases with their turns and checks in one transaction
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """When an import writes rows: they note it, with what it wrote, to tell edits from it later."""
+    """The mark of an import on its rows, by which later edits are recognised."""
 
     at: datetime
 
     def columns(self, found: Compared[Any]) -> dict[str, Any]:
-        """Give the columns of a row that is written."""
+        """Return the columns of a written row."""
         return {"imported_digest": found.digest, "imported_at": self.at}
 
 
-def _written(each: Compared[Any], columns: Mapping[str, Any], mark: Mark | None) -> dict[str, Any]:
-    return {"slug": each.spec.slug, **columns, **(mark.columns(each) if mark else {})}
+def _written(entry: Compared[Any], columns: Mapping[str, Any], mark: Mark | None) -> dict[str, Any]:
+    return {**columns, **(mark.columns(entry) if mark else {})}
 
 
 def _upsert(model: type[M], rows: Sequence[dict[str, Any]], *, by: Sequence[str]) -> list[M]:
-    """Insert rows, or change those that are there; `by` names what tells them apart."""
+    """Insert rows, or update existing ones; `by` names their unique columns."""
     if not rows:
         return []
     columns = [name for name in rows[0] if name not in by]
@@ -75,13 +68,13 @@ def _upsert(model: type[M], rows: Sequence[dict[str, Any]], *, by: Sequence[str]
 
 
 def mark_unchanged(model: type[models.Model], found: Iterable[Compared[Any]], mark: Mark) -> None:
-    """Let rows that stay as they are count as imported from now on."""
+    """Mark unchanged rows as imported."""
     rows = []
-    for each in found:
-        if each.what == "unchanged" and each.row.imported_digest != each.digest:
-            for name, value in mark.columns(each).items():
-                setattr(each.row, name, value)
-            rows.append(each.row)
+    for entry in found:
+        if entry.what == "unchanged" and entry.row.imported_digest != entry.digest:
+            for name, value in mark.columns(entry).items():
+                setattr(entry.row, name, value)
+            rows.append(entry.row)
     manager = model._default_manager  # noqa: SLF001 - how Django names it
     manager.bulk_update(rows, ["imported_digest", "imported_at"], batch_size=BATCH)
 
@@ -96,11 +89,11 @@ def save_provider(spec: ProviderSpec) -> Saved:
 
 def write_providers(found: Sequence[Compared[ProviderSpec]], mark: Mark | None = None) -> None:
     """Write the providers that differ, with the prices of their models."""
-    differing = [each for each in found if each.what != "unchanged"]
-    rows = [_written(each, provider_columns(each.spec), mark) for each in differing]
+    differing = [entry for entry in found if entry.what != "unchanged"]
+    rows = [_written(entry, PROVIDER.values(entry.spec), mark) for entry in differing]
     written = _upsert(Provider, rows, by=["slug"])
-    for row, each in zip(written, differing, strict=True):
-        save_prices(row, each.spec.prices)
+    for row, entry in zip(written, differing, strict=True):
+        save_prices(row, entry.spec.prices)
     if mark:
         mark_unchanged(Provider, found, mark)
 
@@ -108,7 +101,7 @@ def write_providers(found: Sequence[Compared[ProviderSpec]], mark: Mark | None =
 @transaction.atomic
 def save_prices(provider: Provider, specs: Sequence[PriceSpec]) -> None:
     """Replace the list of a provider's prices; what stays the same keeps its row."""
-    wanted = [price_columns(spec) for spec in specs]
+    wanted = [PRICE.values(spec) for spec in specs]
     kept: list[dict[str, Any]] = []
     gone: list[int] = []
     for row in provider.prices.all():
@@ -117,7 +110,7 @@ def save_prices(provider: Provider, specs: Sequence[PriceSpec]) -> None:
             kept.append(columns)
         else:
             gone.append(row.pk)
-    # Gone first: a price may take the place of another.
+    # Deleted first: a new price may replace an old one.
     ModelPrice.objects.filter(pk__in=gone).delete()
     ModelPrice.objects.bulk_create(
         [ModelPrice(provider=provider, **columns) for columns in wanted if columns not in kept],
@@ -135,17 +128,17 @@ def save_agent(spec: AgentSpec) -> Saved:
 
 def write_agents(found: Sequence[Compared[AgentSpec]], mark: Mark | None = None) -> None:
     """Write the agents that differ."""
-    differing = [each for each in found if each.what != "unchanged"]
-    rows = [_written(each, agent_columns(each.spec), mark) for each in differing]
+    differing = [entry for entry in found if entry.what != "unchanged"]
+    rows = [_written(entry, AGENT.values(entry.spec), mark) for entry in differing]
     _upsert(Agent, rows, by=["slug"])
     if mark:
         mark_unchanged(Agent, found, mark)
 
 
 def save_suite(spec: SuiteSpec, *, source: str = "") -> Saved:
-    """Write a suite with its cases, turns and checks; one that was archived is so no more.
+    """Write a suite with its cases, turns and checks; an archived one is restored.
 
-    `source` is the file that it comes from; without one the suite keeps what it knows.
+    `source` is the file that it comes from; without one, the suite keeps its source.
 
     Raises:
         ValueError: its agent or one of its fixtures does not exist.
@@ -157,12 +150,12 @@ def save_suite(spec: SuiteSpec, *, source: str = "") -> Saved:
 
 
 class SuiteWriting:
-    """Write the suites that differ, so that other writers wait for no more than a moment.
+    """Write the suites that differ, and block other writers only for a moment.
 
-    `write` is called in a transaction, which on SQLite locks everybody else out. Before it `stage`
-    puts down, a few at a time, all cases that are too many for that; nobody sees them until `write`
-    gives them to their suites. After it `clean_up` removes what they replace. Where it is not asked
-    to stage, `write` does everything itself.
+    `write` is called in a transaction, which on SQLite blocks all other writers. If there are too
+    many cases for that, `stage` writes them before it, a few at a time; they are invisible until
+    `write` adds them to their suites. `clean_up` then removes what they replace. Without `stage`,
+    `write` does everything itself.
     """
 
     def __init__(
@@ -175,11 +168,11 @@ class SuiteWriting:
         self._sources = sources
         self._mark = mark
         self._name = uuid4().hex
-        differing = [each for each in found if each.what != "unchanged"]
-        self._plans = [_CasePlan.of(each) for each in differing]
+        differing = [entry for entry in found if entry.what != "unchanged"]
+        self._plans = [_CasePlan.of(entry) for entry in differing]
 
     def stage(self) -> None:
-        """Write cases ahead where there are more than a transaction should write."""
+        """Write cases in advance if they are too many for one transaction."""
         room = AT_ONCE
         for number, plan in enumerate(self._plans):
             if plan.written <= room:
@@ -195,16 +188,16 @@ class SuiteWriting:
             plan.new = []
 
     def write(self) -> None:
-        """Write everything, or give what was staged to its suite.
+        """Write everything, and add staged cases to their suites.
 
         Raises:
             ValueError: the agent or a fixture of a suite does not exist.
         """
         differing = [plan.compared for plan in self._plans]
-        agents = _by_slug(Agent, (each.spec.agent for each in differing), "agent")
+        agents = _by_slug(Agent, (entry.spec.agent for entry in differing), "agent")
         rows = [
-            _written(each, self._columns(each, agents[each.spec.agent]), self._mark)
-            for each in differing
+            _written(entry, self._columns(entry, agents[entry.spec.agent]), self._mark)
+            for entry in differing
         ]
         suites = _upsert(Suite, rows, by=["slug"])
         _write_fixtures(suites, differing)
@@ -215,22 +208,22 @@ class SuiteWriting:
         if self._mark:
             mark_unchanged(Suite, self._found, self._mark)
 
-    def _columns(self, each: Compared[SuiteSpec], agent: Agent) -> dict[str, Any]:
+    def _columns(self, entry: Compared[SuiteSpec], agent: Agent) -> dict[str, Any]:
         return {
             "agent_id": agent.pk,
             "archived_at": None,
-            "source": self._source(each),
-            **suite_columns(each.spec),
+            "source": self._source(entry),
+            **SUITE.values(entry.spec),
         }
 
-    def _source(self, each: Compared[SuiteSpec]) -> str:
-        known = each.row.source if each.row is not None else ""
-        return self._sources.get(each.spec.slug) or known
+    def _source(self, entry: Compared[SuiteSpec]) -> str:
+        known = entry.row.source if entry.row is not None else ""
+        return self._sources.get(entry.spec.slug) or known
 
     def _write_sources(self) -> None:
-        for each in self._found:
-            if each.what == "unchanged" and each.row.source != self._source(each):
-                Suite.objects.filter(pk=each.row.pk).update(source=self._source(each))
+        for entry in self._found:
+            if entry.what == "unchanged" and entry.row.source != self._source(entry):
+                Suite.objects.filter(pk=entry.row.pk).update(source=self._source(entry))
 
     def _write_cases(self, suite: Suite, plan: "_CasePlan") -> None:
         if plan.staged:
@@ -244,14 +237,14 @@ class SuiteWriting:
         _change_cases(plan.changed, suite=suite)
 
     def clean_up(self) -> None:
-        """Remove what was staged and is in no suite: replaced, or not wanted after all."""
+        """Remove staged cases without a suite: replaced ones, or those of a failed import."""
         if any(plan.staged for plan in self._plans):
             remove_staged(Case.anywhere.filter(suite=None, staged__startswith=self._name))
 
 
 @dataclass(frozen=True, slots=True)
 class _CaseToWrite:
-    """A case at its place; `pk` is that of its row, if it has one."""
+    """A case with its position, and the key of its row if it has one."""
 
     spec: CaseSpec
     position: int
@@ -259,12 +252,12 @@ class _CaseToWrite:
     is_refilled: bool = True  # its turns and checks differ, or are not there yet
 
     def columns(self) -> dict[str, Any]:
-        return {"name": self.spec.name, "position": self.position, **case_columns(self.spec)}
+        return {"position": self.position, **CASE.values(self.spec)}
 
 
 @dataclass(slots=True)
 class _CasePlan:
-    """What becomes of the cases of a suite; `staged` is the name of those that are written ahead."""
+    """What becomes of the cases of a suite; `staged` is the name of those written in advance."""
 
     compared: Compared[SuiteSpec]
     gone: list[int] = field(default_factory=list)
@@ -291,12 +284,12 @@ class _CasePlan:
 
     @property
     def written(self) -> int:
-        """How many cases are written with all that belongs to them."""
+        """How many cases are written with their turns and checks."""
         return len(self.new) + len(self.changed)
 
     def replace_all(self) -> None:
-        """Let those that differ come as new ones: they are too many to be changed one by one."""
-        self.gone += [each.pk for each in self.changed if each.pk is not None]
+        """Replace the cases that differ by new ones: they are too many to be changed one by one."""
+        self.gone += [case.pk for case in self.changed if case.pk is not None]
         self.new += self.changed
         self.changed = []
 
@@ -304,23 +297,23 @@ class _CasePlan:
 def _by_slug(model: type[M], slugs: Iterable[str], noun: str) -> dict[str, M]:
     wanted = set(slugs)
     rows = model._default_manager.filter(slug__in=wanted)  # noqa: SLF001 - how Django names it
-    found = {getattr(row, "slug"): row for row in rows}  # noqa: B009 - of either model
-    if missing := sorted(wanted - found.keys()):
+    by_slug = {getattr(row, "slug"): row for row in rows}  # noqa: B009 - of either model
+    if missing := sorted(wanted - by_slug.keys()):
         msg = f"There is no {noun} {', '.join(map(repr, missing))}."
         raise ValueError(msg)
-    return found
+    return by_slug
 
 
 def _write_fixtures(suites: Sequence[Suite], found: Sequence[Compared[SuiteSpec]]) -> None:
-    rows = _by_slug(Fixture, (slug for each in found for slug in each.spec.fixtures), "fixture")
+    rows = _by_slug(Fixture, (slug for entry in found for slug in entry.spec.fixtures), "fixture")
     link = Suite.fixtures.through
     before = {
-        each.row.pk: {row.slug for row in each.row.fixtures.all()} for each in found if each.row
+        entry.row.pk: {row.slug for row in entry.row.fixtures.all()} for entry in found if entry.row
     }
     pairs = [
-        (suite, each.spec.fixtures)
-        for suite, each in zip(suites, found, strict=True)
-        if before.get(suite.pk, set()) != set(each.spec.fixtures)
+        (suite, entry.spec.fixtures)
+        for suite, entry in zip(suites, found, strict=True)
+        if before.get(suite.pk, set()) != set(entry.spec.fixtures)
     ]
     for part in _parts([suite.pk for suite, _ in pairs if suite.pk in before]):
         link.objects.filter(suite__in=part).delete()
@@ -329,17 +322,17 @@ def _write_fixtures(suites: Sequence[Suite], found: Sequence[Compared[SuiteSpec]
 
 
 def _write_defaults(suites: Sequence[Suite], found: Sequence[Compared[SuiteSpec]]) -> None:
-    """Write the checks that suites have for all turns, where they differ."""
+    """Write the default checks of suites that differ."""
     pairs = [
-        (suite, each)
-        for suite, each in zip(suites, found, strict=True)
-        if each.row is None
-        or not _same_list(each.row.default_assertions.all(), each.spec.assertions)
+        (suite, entry)
+        for suite, entry in zip(suites, found, strict=True)
+        if entry.row is None
+        or not _same_list(entry.row.default_assertions.all(), entry.spec.assertions)
     ]
-    for part in _parts([suite.pk for suite, each in pairs if each.row is not None]):
+    for part in _parts([suite.pk for suite, entry in pairs if entry.row is not None]):
         Assertion.objects.filter(suite__in=part).delete()
     _create_assertions(
-        row for suite, each in pairs for row in _assertions(each.spec.assertions, suite=suite)
+        row for suite, entry in pairs for row in _assertions(entry.spec.assertions, suite=suite)
     )
 
 
@@ -349,7 +342,7 @@ def _same_list(rows: Iterable[Assertion], specs: Sequence[AssertionSpec]) -> boo
 
 
 def _move_cases(moved: Sequence[tuple[int, int]]) -> None:
-    # Fifty times as fast as `bulk_update`: one case more at the top moves all others.
+    # Fifty times as fast as `bulk_update`: a new case at the top moves all others.
     if moved:
         table = connection.ops.quote_name(Case._meta.db_table)  # noqa: SLF001 - how Django names it
         with connection.cursor() as cursor:
@@ -357,18 +350,18 @@ def _move_cases(moved: Sequence[tuple[int, int]]) -> None:
 
 
 def _create_cases(cases: Sequence[_CaseToWrite], *, suite: Suite | None, staged: str = "") -> None:
-    rows = [Case(suite=suite, staged=staged, **each.columns()) for each in cases]
+    rows = [Case(suite=suite, staged=staged, **entry.columns()) for entry in cases]
     Case.anywhere.bulk_create(rows, batch_size=BATCH)
-    _fill_cases([(row, each.spec) for row, each in zip(rows, cases, strict=True)])
+    _fill_cases([(row, entry.spec) for row, entry in zip(rows, cases, strict=True)])
 
 
 def _change_cases(cases: Sequence[_CaseToWrite], *, suite: Suite) -> None:
     rows = _upsert(
-        Case, [{"suite": suite, **each.columns()} for each in cases], by=["suite", "name"]
+        Case, [{"suite": suite, **entry.columns()} for entry in cases], by=["suite", "name"]
     )
-    refilled = [(row, each) for row, each in zip(rows, cases, strict=True) if each.is_refilled]
+    refilled = [(row, entry) for row, entry in zip(rows, cases, strict=True) if entry.is_refilled]
     empty_cases([row.pk for row, _ in refilled])
-    _fill_cases([(row, each.spec) for row, each in refilled])
+    _fill_cases([(row, entry.spec) for row, entry in refilled])
 
 
 def _parts(items: Sequence[T]) -> Iterable[Sequence[T]]:
@@ -377,7 +370,7 @@ def _parts(items: Sequence[T]) -> Iterable[Sequence[T]]:
 
 def _fill_cases(cases: Sequence[tuple[Case, CaseSpec]]) -> None:
     turns = [
-        (Turn(case=case, position=position, **turn_columns(turn)), turn)
+        (Turn(case=case, position=position, **Turn.columns_of(turn)), turn)
         for case, spec in cases
         for position, turn in enumerate(spec.turns)
     ]
@@ -397,7 +390,7 @@ def _assertions(
     specs: Sequence[AssertionSpec] | None, **owner: models.Model
 ) -> Iterable[Assertion]:
     return (
-        Assertion(position=position, **owner, **assertion_columns(spec))
+        Assertion(position=position, **owner, **Assertion.columns_of(spec))
         for position, spec in enumerate(specs or ())
     )
 

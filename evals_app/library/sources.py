@@ -9,7 +9,7 @@ from pathlib import Path
 from evals_app.formats import Imported
 from evals_app.models import Suite
 
-# A text that somebody pasted is no file, whatever it is called.
+# The path of pasted text, which is not a file.
 PASTED = "pasted.yaml"
 
 _OF_TABLE = re.compile(r"(?:\.suite)?\.(?:csv|xlsx)$", re.IGNORECASE)
@@ -19,7 +19,7 @@ _OF_TABLE = re.compile(r"(?:\.suite)?\.(?:csv|xlsx)$", re.IGNORECASE)
 class Sources:
     """The files of an import, and the folders in which suites whose file is gone are archived.
 
-    `root` is the folder, as a whole path, in which their paths begin; empty if it is unknown.
+    `root` is the folder, as a whole path, in which their paths begin; empty if unknown.
     """
 
     root: str
@@ -27,7 +27,7 @@ class Sources:
     paths: Sequence[str]
 
     def source_of(self, path: str) -> str:
-        """Return how a suite remembers its file; empty where that would mean nothing."""
+        """Return the path that a suite remembers; empty for pasted text."""
         if path == PASTED:
             return ""
         return posixpath.normpath(posixpath.join(self.root, path))
@@ -36,39 +36,39 @@ class Sources:
         """Return the slugs of suites that came from these folders and are not imported now."""
         if not self.folders:
             return []
-        here = {each.spec.slug for each in imported.suites}
+        here = {suite.spec.slug for suite in imported.suites}
         begins = tuple(f"{folder.rstrip('/')}/" for folder in self.folders)
         read = set(map(self.source_of, self.paths))
-        # Compared here: to SQLite upper and lower case are the same.
+        # Compared here: SQLite ignores case.
         stored = Suite.objects.current().exclude(source="").order_by("slug")
         return [
             slug
             for slug, source in stored.values_list("slug", "source")
             if slug not in here
             and source.startswith(begins)
-            # A table may be imported by its own name and be passed over in its folder.
+            # A table may be imported by its own name and skipped in its folder.
             and (source in read or not _is_there(Path(source)))
         ]
 
 
 def other_source(stored: str, new: str) -> str:
-    """Return the file that a suite came from, if another one would take the suite over."""
+    """Return the file that a suite came from, if another file would replace it."""
     if not stored or not new or is_same_file(stored, new) or _was_renamed(stored):
         return ""
     return stored
 
 
 def is_same_file(one: str, other: str) -> bool:
-    """Whether two paths can be of one file; one of them may begin further up than the other.
+    """Whether two paths may name the same file; one may begin in a higher folder.
 
-    A table may be kept as CSV and as a workbook.
+    A table may exist as CSV and as a workbook.
     """
     shorter, longer = sorted((_OF_TABLE.sub("", one), _OF_TABLE.sub("", other)), key=len)
     return longer == shorter or longer.endswith(f"/{shorter}")
 
 
 def _was_renamed(path: str) -> bool:
-    """Whether a file is gone from a folder that is still there."""
+    """Whether a file no longer exists in a folder that does."""
     file = Path(path)
     return file.is_absolute() and _is_there(file.parent) and not _is_there(file)
 
@@ -77,4 +77,4 @@ def _is_there(path: Path) -> bool:
     try:
         return path.exists()
     except OSError:
-        return True  # who may not look cannot say that it is gone
+        return True  # not readable, which does not mean that it is gone

@@ -5,11 +5,10 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from evals_app.engine.suite import near
+from evals_app.management import USAGE
 from evals_app.models import Agent, Suite
 from evals_app.runs.select import Part, nothing_chosen
-
-USAGE = 2
+from fixtures_app.ground.words import near
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def _current(agent: Agent | None) -> list[Suite]:
     raise CommandError(message, returncode=USAGE)
 
 
-def _suites() -> Any:  # noqa: ANN401 - the query set of suites, whose methods django-stubs loses
+def _suites() -> Any:
     return Suite.objects.select_related("agent").order_by("slug")
 
 
@@ -92,6 +91,6 @@ def _slugs(model: type[Agent] | type[Suite]) -> list[str]:
 def _unknown(what: str, slug: str, known: list[str]) -> str:
     """Name what does not exist, with the nearest slug: a similar one, else one that contains it."""
     hint = near(slug, known)
-    if not hint and (longer := [each for each in known if slug in each]):
+    if not hint and (longer := [name for name in known if slug in name]):
         hint = near(longer[0], longer)
     return f"There is no {what} {slug!r}.{hint}"

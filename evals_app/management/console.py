@@ -1,4 +1,4 @@
-"""What commands show while runs go on, and what they say in the end."""
+"""What commands show while runs are running, and what they report at the end."""
 
 import time
 from collections import Counter
@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.models import Run
-from evals_app.reports.markdown import score_text
+from evals_app.reports.figures import score_text
 from evals_app.reports.run_json import verdict_of_all
 from evals_app.runs.cluster import TICK_S
 
@@ -22,8 +22,8 @@ COLOURS = {"passed": "green", "failed": "red", "inconclusive": "yellow"}
 _SUMMED = ("total", "passed", "failed", "errored", "cancelled", "not_run", "spent_usd")
 
 
-def console_on(out: Any, *, plain: bool) -> Console:  # noqa: ANN401 - Django's wrapper, or a file
-    """Give rich's console on a command's output; `plain` leaves out colour."""
+def console_on(out: Any, *, plain: bool) -> Console:
+    """Return rich's console on a command's output; `plain` leaves out colour."""
     return Console(file=getattr(out, "_out", out), no_color=plain or None)
 
 
@@ -83,7 +83,7 @@ def _reload(runs: Sequence[Run]) -> list[Run]:
 
 
 def counts_of(run: Run) -> str:
-    """Say how many passed, failed and so on, leaving out what did not happen."""
+    """Return how many passed, failed and so on, leaving out what did not happen."""
     counts = {
         "passed": run.passed,
         "failed": run.failed,
@@ -91,12 +91,12 @@ def counts_of(run: Run) -> str:
         "cancelled": run.cancelled,
         "not run": run.not_run if not run.is_open else 0,
     }
-    said = [f"{count} {word}" for word, count in counts.items() if count or word == "passed"]
-    return ", ".join(said)
+    counted = [f"{count} {word}" for word, count in counts.items() if count or word == "passed"]
+    return ", ".join(counted)
 
 
 def rate_of(count: int, seconds: float) -> str:
-    """Say how many conversations end in a second, or in a minute if that is less than one."""
+    """Return how many conversations end in a second, or in a minute if that is less than one."""
     if not count or seconds <= 0:
         return ""
     a_second = count / seconds
@@ -104,7 +104,7 @@ def rate_of(count: int, seconds: float) -> str:
 
 
 def cost_of(run: Run) -> str:
-    """Say what a run has cost so far, and what it may cost; nothing where nothing is paid."""
+    """Return what a run has cost so far, and what it may cost; nothing where nothing is paid."""
     if run.max_cost_usd is not None:
         return f"{usd_text(run.spent_usd)} of {usd_text(run.max_cost_usd)}"
     spent = usd_text(run.spent_usd) if run.spent_usd else ""
@@ -167,7 +167,9 @@ def print_total(runs: Sequence[Run], *, console: Console) -> None:
     """Print what several runs come to together."""
     verdict = verdict_of_all([run.verdict for run in runs])
     verdicts = Counter(run.verdict for run in runs)
-    suites = ", ".join(f"{verdicts[each]} {each}" for each in Run.Verdict.values if verdicts[each])
+    suites = ", ".join(
+        f"{verdicts[verdict]} {verdict}" for verdict in Run.Verdict.values if verdicts[verdict]
+    )
     total = _together(runs)
     cost = f", {cost_of(total)}" if cost_of(total) else ""
     console.print(
@@ -197,10 +199,10 @@ def _how_to_go_on(run: Run, limit: Decimal, *, site: str) -> str:
 
 
 def run_link(run: Run, *, site: str) -> str:
-    """Give the address of a run's page."""
+    """Return the address of a run's page."""
     return f"{site}/admin/evals_app/run/{run.pk}/change/"
 
 
 def _plain(text: str) -> str:
-    # Square brackets are markup to rich; a reply may hold any.
+    # Square brackets are markup to rich; a reply may contain any.
     return text.replace("[", r"\[")

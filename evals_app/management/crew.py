@@ -1,9 +1,12 @@
-"""Somebody to work on what a command has started."""
+"""Workers for the runs that a command has started."""
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 
+from evals_app.models import Run
 from evals_app.runs.cluster import LocalCluster
+from evals_app.runs.providers import kinds_of
 from evals_app.runs.workers import somebody_works
 
 LOOK_FOR_WORKERS_S = 5.0
@@ -11,10 +14,11 @@ GRACE_S = 5.0
 
 
 class Crew:
-    """Somebody to do the work: workers that are alive, else some of our own."""
+    """Live workers, or else workers of our own."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, runs: Sequence[Run]) -> None:
         self._stack = stack
+        self._runs = runs
         self._cluster: LocalCluster | None = None
         self._looked_at = 0.0
 
@@ -23,10 +27,11 @@ class Crew:
         return self._cluster is not None
 
     def ensure(self) -> None:
-        """Start workers of our own if nobody works (any more)."""
+        """Start workers of our own if no worker is alive (any more)."""
         self._looked_at = time.monotonic()
         if self._cluster is None and not somebody_works():
-            self._cluster = self._stack.enter_context(LocalCluster(grace_s=GRACE_S))
+            cluster = LocalCluster(grace_s=GRACE_S, kinds=kinds_of(self._runs))
+            self._cluster = self._stack.enter_context(cluster)
 
     def tick(self) -> None:
         """Keep things going.

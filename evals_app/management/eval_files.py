@@ -1,4 +1,4 @@
-"""The eval files below paths: which they are, what they hold, and when one of them changes."""
+"""The eval files below paths: which they are, their content, and when one of them changes."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ from evals_app.formats import (
     eval_files,
     is_shown,
 )
+from evals_app.management import USAGE
 
-USAGE = 2
-# Readers refuse more than this; one byte is read beyond it, to let them say so.
+# Readers refuse more than this; one more byte is read so that they notice.
 MOST_BYTES = MAX_BYTES + 1
 
 # Time of writing, size and number of a file; None: there is none.

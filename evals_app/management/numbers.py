@@ -8,13 +8,13 @@ MOST_SECONDS = 10_000_000  # four months
 
 
 def whole(*, most: int, least: int = 1) -> Callable[[str], int]:
-    """Give what reads a whole number between two bounds."""
+    """Return what reads a whole number between two bounds."""
 
     def read(text: str) -> int:
         # Python itself refuses to read a number of thousands of digits.
         is_number = text.isascii() and text.isdigit() and len(text) <= len(str(most))
         if not is_number or not least <= int(text) <= most:
-            message = f"{text!r} is no whole number from {least} to {most:,}"
+            message = f"{text!r} is not a whole number from {least} to {most:,}"
             raise ArgumentTypeError(message)
         return int(text)
 
@@ -25,7 +25,7 @@ def seconds(text: str) -> float:
     """Read a duration above 0."""
     value = duration(text)
     if not value:
-        message = f"{text!r} is no time; write seconds above 0, for example 600"
+        message = f"{text!r} is not a valid time; write seconds above 0, for example 600"
         raise ArgumentTypeError(message)
     return value
 
@@ -37,6 +37,6 @@ def duration(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value <= MOST_SECONDS:
-        message = f"{text!r} is no number of seconds from 0 to {MOST_SECONDS:,}"
+        message = f"{text!r} is not a number of seconds from 0 to {MOST_SECONDS:,}"
         raise ArgumentTypeError(message)
     return value

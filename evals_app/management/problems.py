@@ -1,4 +1,4 @@
-"""How commands tell what is wrong, doubtful or lost."""
+"""How commands report errors, warnings and losses."""
 
 from collections.abc import Iterable
 

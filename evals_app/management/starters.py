@@ -11,17 +11,18 @@ from evals_app.engine.spec import Slug
 from evals_app.formats.foreign import slug_of
 from evals_app.formats.kinds import Kind
 from evals_app.formats.yaml_text import write_yaml
-from evals_app.management.eval_files import USAGE
+from evals_app.management import USAGE
+from fixtures_app.ground.spec_errors import message_of
 
 _SLUG: TypeAdapter[str] = TypeAdapter(Slug)
 
 _SUITE = """\
-# A suite: conversations to hold with one agent, and what must be true of its answers.
+# A suite: conversations with one agent, and what must be true of its answers.
 # What follows a # is explained to you, or switched off: take the # away to use it.
 #
-#   manage.py import_evals FILE --dry-run    tells whether this file is right
+#   manage.py import_evals FILE --dry-run    checks this file and changes nothing
 #   manage.py import_evals FILE              brings it to the site; do so after each edit
-#   manage.py run_evals SLUG                 holds the conversations
+#   manage.py run_evals SLUG                 runs the conversations
 
 # Its name for people; its name in commands and addresses, which stays; the agent's slug.
 {head}
@@ -34,14 +35,14 @@ tags: [smoke]
 # works on a copy of its own.
 # fixtures: [shop-data]
 
-# How often each case is held. Models vary: several trials show how steady the agent is.
+# How often each case runs. Models vary: several trials show how consistent the agent is.
 trials: 1
 
 # Checks for every turn that has none of its own.
 # assertions:
 #   - {{type: not_contains, value: as an AI}}
 
-# What must hold of a whole run, beside its cases.
+# What a whole run must reach, besides its cases.
 # gates:
 #   max_p95_ms: 8000
 #   max_cost_usd: 0.50
@@ -50,7 +51,7 @@ cases:
   # A case is one conversation. It is known by its name: renamed, it is another case.
   - name: Says hello
     turns:
-      # What the person says, and what must be true of the reply.
+      # The user message, and what must be true of the reply.
       - user: Hello!
         assertions:
           - type: matches
@@ -140,7 +141,7 @@ def _head(**keys: Any) -> str:
 
 
 def check_slug(slug: str) -> None:
-    """Refuse what is no slug.
+    """Refuse text that is not a valid slug.
 
     Raises:
         CommandError: with a slug that is near, if there is one.
@@ -149,12 +150,14 @@ def check_slug(slug: str) -> None:
         _SLUG.validate_python(slug)
     except ValidationError as error:
         found = error.errors()[0]
-        reason = found["msg"].removeprefix("Value error, ")
+        reason = message_of(found)
         if found["type"] != "value_error":
             reason = "It has 1 to 100 characters."
         near = slug_of(slug, instead="")
         hint = f" Did you mean {near!r}?" if near else ""
-        raise CommandError(f"{slug!r} is no slug. {reason}{hint}", returncode=USAGE) from error
+        raise CommandError(
+            f"{slug!r} is not a valid slug. {reason}{hint}", returncode=USAGE
+        ) from error
 
 
 def write_starter(text: str, *, slug: str, kind: Kind, folder: Path) -> str:
@@ -170,7 +173,7 @@ def write_starter(text: str, *, slug: str, kind: Kind, folder: Path) -> str:
         with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError as error:
-        # Of a folder too: a file stands in its place.
+        # Of a folder too: a file is in its place.
         taken = os.path.relpath(error.filename)
         message = f"{taken} exists already; choose another slug or another --dir."
         raise CommandError(message, returncode=USAGE) from error

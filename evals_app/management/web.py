@@ -4,20 +4,18 @@ import signal
 import socket
 import subprocess
 import sys
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from evals_app.management import USAGE
 from evals_app.runs.cluster import parent_death_signal
-
-USAGE = 2
 
 
 def ensure_free(bind: str) -> None:
-    """Refuse an address that nobody can serve on, or somebody does already.
+    """Refuse an address that cannot be served on, or that is already in use.
 
     Raises:
         CommandError: why it cannot be used.
@@ -63,12 +61,7 @@ class WebServer:
         )
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.send_signal(signal.SIGTERM)
         try:
             self._process.wait(10)

@@ -8,25 +8,8 @@ from evals_app.engine.agent_spec import AgentSpec, abilities_of
 from evals_app.engine.inventory import Abilities
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.tool_spec import written_names
+from evals_app.models.mapping import RowMapping
 from fixtures_app.models import Importable
-
-
-def model_columns(reference: Any) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - a dumped ModelRef
-    """Split a dumped model reference into its name and its sampling settings."""
-    if reference is None:
-        return "", {}
-    if isinstance(reference, str):
-        return reference, {}
-    settings = dict(reference)
-    return f"{settings.pop('provider')}/{settings.pop('name')}", settings
-
-
-def model_reference(name: str, settings: dict[str, Any]) -> Any:  # noqa: ANN401 - see above
-    """Join what `model_columns` split."""
-    if not settings:
-        return name or None
-    provider, _, model = name.partition("/")
-    return {"provider": provider, "name": model, **settings}
 
 
 class Agent(Importable):
@@ -35,7 +18,7 @@ class Agent(Importable):
     class Driver(models.TextChoices):
         MODEL = "model", "A model with tools"
         HTTP = "http", "An agent over HTTP"
-        PYTHON = "python", "A Python callable"
+        PYTHON = "python", "A Python function"
         COMMAND = "command", "A program"
         SCRIPTED = "scripted", "Scripted (offline)"
 
@@ -47,14 +30,10 @@ class Agent(Importable):
     name = models.CharField(max_length=200)
     description = models.TextField(blank=True)
     driver = models.CharField(max_length=20, choices=Driver, default=Driver.MODEL)
-    model = models.CharField(
-        max_length=301, blank=True, help_text="For example anthropic/claude-haiku-5-5."
-    )
+    model = models.CharField(max_length=301, blank=True)
     model_settings = models.JSONField(default=dict, blank=True)
     system_prompt = models.TextField(
         blank=True,
-        help_text="May use {{threadContext.channel}}, {{threadContext.params.NAME}}, "
-        "{{agentName}} and {{datetime}}.",
     )
     url = models.CharField(max_length=2000, blank=True, default="")
     headers = models.JSONField(default=dict, blank=True)
@@ -77,37 +56,24 @@ class Agent(Importable):
 
     @property
     def tool_names(self) -> list[str]:
-        return [name for each in self.tools for name in written_names(each)]
+        return [name for tool in self.tools for name in written_names(tool)]
 
     @property
     def abilities(self) -> Abilities:
-        """Tell which tools it has, and whether it finds knowledge outside of its world."""
+        """Which tools it has, and whether it looks up knowledge outside its world."""
         return abilities_of(self.driver, self.tools)
 
     def written(self) -> dict[str, Any]:
-        """Give what a file would say."""
-        return {
-            "agent": self.name,
-            "slug": self.slug,
-            "description": self.description,
-            "driver": self.driver,
-            "model": model_reference(self.model, self.model_settings),
-            "system_prompt": self.system_prompt,
-            "url": self.url or None,
-            "headers": self.headers,
-            "protocol": self.protocol,
-            "remote_model": self.remote_model or None,
-            "callable": self.callable or None,
-            "command": self.command or None,
-            "tools": self.tools,
-            "settings": self.settings,
-            "rules": self.rules,
-        }
+        """Return what a file would state."""
+        return AGENT.written(self)
 
     def to_spec(self) -> AgentSpec:
-        """Give the spec; what the operator permitted when it was written is not asked again.
+        """Return the spec; permissions of the operator were checked when it was written.
 
         Raises:
-            pydantic.ValidationError: the row holds what no longer validates.
+            pydantic.ValidationError: the row no longer validates.
         """
         return AgentSpec.model_validate(self.written(), context=FROZEN)
+
+
+AGENT = RowMapping(Agent, AgentSpec, renamed={"agent": "name"}, models={"model": "model_settings"})

@@ -9,17 +9,17 @@ from django.utils import timezone
 from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.files import sha256_of
 
-GRACE = timedelta(days=1)  # that a content stays though nothing names it: a form may be open
+GRACE = timedelta(days=1)  # that an unused content is kept: a form may be open
 
 
 class AttachmentQuerySet(models.QuerySet["Attachment"]):
     """Contents by their SHA-256."""
 
     def store(self, contents: Iterable[bytes]) -> None:
-        """Store contents; what is stored already only counts as wanted again."""
+        """Store contents; those already stored only become wanted again."""
         rows = [
-            Attachment(sha256=sha256_of(each), size_bytes=len(each), content=each)
-            for each in contents
+            Attachment(sha256=sha256_of(content), size_bytes=len(content), content=content)
+            for content in contents
         ]
         self.bulk_create(
             rows,
@@ -30,19 +30,19 @@ class AttachmentQuerySet(models.QuerySet["Attachment"]):
         )
 
     def keep(self, sha256s: Iterable[str]) -> dict[str, int]:
-        """Keep contents that somebody is about to name; give how many bytes those stored have."""
+        """Keep contents that are about to be named; return the sizes of those that are stored."""
         wanted = set(sha256s)
         now = timezone.now()
-        # Most were kept a moment ago; who writes nothing waits for nobody.
+        # Most were kept a moment ago, and without a write there is no wait.
         self.filter(pk__in=wanted, wanted_at__lt=now - GRACE / 2).update(wanted_at=now)
         return dict(self.filter(pk__in=wanted).values_list("pk", "size_bytes"))
 
     def forgotten(self) -> "AttachmentQuerySet":
-        """Give the contents that may go, unless something names them."""
+        """Return the contents that may be deleted unless something names them."""
         return self.filter(wanted_at__lt=timezone.now() - GRACE)
 
     def read(self, sha256: str) -> bytes:
-        """Give a content.
+        """Return a content.
 
         Raises:
             ConfigurationError: it is not stored.
@@ -54,15 +54,15 @@ class AttachmentQuerySet(models.QuerySet["Attachment"]):
         return bytes(content)
 
     def by_name(self, sha256s: Mapping[str, str]) -> dict[str, bytes]:
-        """Give contents by the names of their SHA-256s; what is not stored is left out."""
+        """Return contents by the names of their SHA-256s; missing ones are left out."""
         stored = dict(self.filter(pk__in=set(sha256s.values())).values_list("pk", "content"))
         return {name: bytes(stored[key]) for name, key in sha256s.items() if key in stored}
 
 
 class Attachment(models.Model):
-    """A content, known by its SHA-256; turns and snapshots name it, so it is never changed.
+    """A content by its SHA-256. Turns and snapshots name it, so it never changes.
 
-    Only `wanted_at` is: when somebody last stored it, or was about to name it.
+    Only `wanted_at` does: when it was last stored, or about to be named.
     """
 
     sha256 = models.CharField(max_length=64, primary_key=True)

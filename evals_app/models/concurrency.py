@@ -1,4 +1,4 @@
-"""Long reads and writes beside others who write."""
+"""Long reads and writes that do not block other writers."""
 
 import time
 from collections.abc import Iterator
@@ -11,20 +11,20 @@ _GAP_S = 0.12
 
 
 def let_others_write() -> None:
-    """Pause between two transactions: who waits for SQLite looks for a gap every 0.1 s."""
+    """Pause between two transactions: waiting writers try SQLite every 0.1 s."""
     if connection.vendor == "sqlite" and not connection.in_atomic_block:
         time.sleep(_GAP_S)
 
 
 @contextmanager
 def one_moment() -> Iterator[None]:
-    """Let all queries of a block see the same, and keep nobody from writing; inside a transaction they see what that sees."""
+    """Let all queries of a block see the same state without blocking writers."""
     if connection.in_atomic_block:
         yield
     elif connection.vendor == "sqlite":
         sqlite: Any = connection
         mode = sqlite.transaction_mode
-        # Ours begin by locking everybody else out; this one never does, and must not write.
+        # Our transactions begin with a write lock; this one never locks, and must not write.
         sqlite.transaction_mode = "DEFERRED"
         try:
             with transaction.atomic():

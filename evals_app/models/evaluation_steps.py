@@ -1,18 +1,20 @@
 """Evaluation steps of G-Eval: written by a judge once, edited by people."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
 
-from evals_app.engine.judging import Recipe
+if TYPE_CHECKING:
+    from evals_app.engine.judging import Recipe
 
 
 class EvaluationStepsQuerySet(models.QuerySet["EvaluationSteps"]):
     """Steps by what they are written from."""
 
-    def keep(self, recipe: Recipe, proposal: Sequence[str] | None) -> list[str] | None:
-        """Keep steps unless there are some; give those that were written first, None if none were."""
+    def keep(self, recipe: "Recipe", proposal: Sequence[str] | None) -> list[str] | None:
+        """Store steps unless there are some; return the first ones, None if there are none."""
         if proposal is None:
             known = self.filter(key=recipe.key).first()
             return None if known is None else list(known.written)
@@ -30,15 +32,15 @@ class EvaluationStepsQuerySet(models.QuerySet["EvaluationSteps"]):
         return list(row.written)
 
     def current(self, keys: Sequence[str]) -> dict[str, list[str]]:
-        """Give the steps as they are now, by key."""
+        """Return the current steps, by key."""
         return dict(self.filter(key__in=keys).order_by("key").values_list("key", "steps"))
 
 
 class EvaluationSteps(models.Model):
-    """The steps for equal criteria, fields and judge: a yardstick that all their checks share.
+    """The steps for equal criteria, fields and judge: all their checks share them.
 
-    A run freezes `steps` when it starts. If there were none yet it grades by `written`, what the
-    judge wrote first, whatever people make of `steps` meanwhile.
+    A run freezes `steps` when it starts. If there were none, it grades by `written`, what the judge
+    wrote first, even if `steps` are edited in the meantime.
     """
 
     key = models.CharField(max_length=64, unique=True)

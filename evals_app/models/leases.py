@@ -1,4 +1,4 @@
-"""Leases and workers: who works on what, and until when we believe it."""
+"""Leases and workers: who works on what, and until when that is assumed."""
 
 import uuid
 
@@ -11,12 +11,11 @@ from evals_app.models.runs import Run
 
 
 class Lease(models.Model):
-    """One drainer at work on a run. Past `until` it is dead and its rows go back.
+    """One drainer at work on a run. After `until` it counts as dead and its rows are released.
 
-    `grants` tells for each limited provider how many calls at once it may make and would like to:
-    `{slug: {"granted", "wanted", "waited"}}`. `reserved_usd` is its share of what the run has reserved, `spent_usd`
-    of what it has spent.
-    `activity` is what people are told of its work.
+    `grants` states how many parallel calls it may make, and wants to, of each limited provider:
+    `{slug: {"granted", "wanted", "waited"}}`. `reserved_usd` and `spent_usd` are its shares of what
+    the run has reserved and spent. `activity` is shown to people.
     """
 
     token = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -36,7 +35,7 @@ class Lease(models.Model):
 
 
 class Worker(models.Model):
-    """A worker command that is, or was lately, alive."""
+    """A worker command that is or recently was alive."""
 
     host = models.CharField(max_length=255)
     pid = models.PositiveIntegerField()
@@ -54,7 +53,7 @@ class Worker(models.Model):
 
 
 class Tally(models.Model):
-    """How often something happened on this site, for those who watch it."""
+    """How often something happened on this site, for monitoring."""
 
     LEASES_REAPED = "leases_reaped"
     RESULTS_REFUSED = "results_refused"

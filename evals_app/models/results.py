@@ -1,4 +1,4 @@
-"""Executions and what came of them."""
+"""Executions and their results."""
 
 from django.db import models
 from django.db.models import Q
@@ -33,11 +33,11 @@ class Execution(models.Model):
     attempts = models.PositiveSmallIntegerField(default=0)
     lease_token = models.UUIDField(null=True)
     is_scripted = models.BooleanField(default=False)
-    prompt_tokens = models.BigIntegerField(null=True)
-    response_tokens = models.BigIntegerField(null=True)
+    agent_prompt_tokens = models.BigIntegerField(null=True)
+    agent_response_tokens = models.BigIntegerField(null=True)
     judge_prompt_tokens = models.BigIntegerField(null=True)
     judge_response_tokens = models.BigIntegerField(null=True)
-    cost_usd = UsdField(null=True)
+    agent_cost_usd = UsdField(null=True)
     judge_cost_usd = UsdField(null=True)
     time_ms = models.FloatField(null=True)
     tool_calls = models.PositiveIntegerField(null=True)
@@ -92,9 +92,9 @@ class Execution(models.Model):
 
 
 class CaseResult(models.Model):
-    """What came of a case over its trials; written when its run ends, by who closes it.
+    """The result of a case over its trials; written when its run ends.
 
-    `verdict` is blank where nothing could be decided.
+    `verdict` is blank if nothing could be decided.
     """
 
     # The constraint has the index.
@@ -136,7 +136,7 @@ class Transcript(models.Model):
 
 
 class PaidCalls(models.Model):
-    """Model calls of a conversation that we broke off: held again, it does not repeat them."""
+    """Model calls of an interrupted conversation, which are not repeated when it runs again."""
 
     execution = models.OneToOneField(
         Execution, models.CASCADE, primary_key=True, related_name="paid_calls"
@@ -148,7 +148,7 @@ class PaidCalls(models.Model):
 
 
 class GradeResult(models.Model):
-    """What one assertion said; keeps no key to the assertion, which may change."""
+    """The grade of one check; it has no key to the check, which may change."""
 
     STATUSES = [(status.value, status.value.replace("_", " ")) for status in GradeStatus]
 

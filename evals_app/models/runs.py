@@ -17,13 +17,13 @@ from evals_app.reports.similarity import compared_by, stand_in_note
 class Snapshot(models.Model):
     """Everything a run uses, as canonical JSON, stored once per content.
 
-    `content` holds all but the cases; the name covers both.
+    `content` has all but the cases; the hash covers both.
     """
 
     sha256 = models.CharField(max_length=64, primary_key=True)
     schema_version = models.PositiveSmallIntegerField()
     content = models.TextField()
-    # While its cases are being written; whoever needs the same content meanwhile completes them.
+    # False while its cases are written; another run with the same content completes them.
     is_complete = models.BooleanField(db_default=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -32,7 +32,7 @@ class Snapshot(models.Model):
 
 
 class SnapshotCase(models.Model):
-    """One case of a snapshot, as canonical JSON: nobody has to read all of them at once."""
+    """One case of a snapshot, as canonical JSON, so that cases can be read one by one."""
 
     # The constraint has the index.
     snapshot = models.ForeignKey(Snapshot, models.CASCADE, related_name="cases", db_index=False)
@@ -49,13 +49,13 @@ class SnapshotCase(models.Model):
 
 
 class VisibleRuns(models.Manager["Run"]):
-    """The runs that exist for everybody: all of their executions are written."""
+    """The visible runs: all of their executions are written."""
 
     def get_queryset(self) -> models.QuerySet["Run"]:
         return super().get_queryset().exclude(status=Run.PREPARING)
 
     def suite_verdicts(self) -> models.QuerySet["Run"]:
-        """Return the runs that give suites their verdicts: whole ones that went on to their end."""
+        """Return the runs that give suites their verdicts: whole ones that ran to their end."""
         return self.filter(is_whole=True, status=Run.Status.FINISHED, cancelled=0, not_run=0)
 
 
@@ -63,15 +63,15 @@ class Run(models.Model):
     """A suite, or part of it, executed once.
 
     `total` is always passed + failed + errored + cancelled + not_run; the counters move with the
-    executions, in one transaction. `spent_usd` is what its calls cost, repeated ones included;
-    `reserved_usd` what calls under way may cost at most, `unsettled_usd` what calls of dead workers
-    may have cost. With `max_cost_usd` the three exceed it only by what agents outside report, and then
-    the run stops. `agent_cost_usd` and
-    `judge_cost_usd` are those of its results, null where a price or a usage is unknown.
+    executions, in one transaction. `spent_usd` is the cost of its calls, including repeated ones,
+    `reserved_usd` the most that running calls may cost, `unsettled_usd` what calls of dead workers
+    may have cost. Their sum exceeds `max_cost_usd` only by what agents outside report, and then the
+    run stops. `agent_cost_usd` and `judge_cost_usd` are those of its results, null if a price or a
+    usage is unknown.
 
-    `is_whole` says that it holds every case that the suite had when it started, with the suite's own
-    agent and that agent's own model, and neither repeats a run nor was tried by hand. How often a case
-    is held does not matter.
+    `is_whole` means that it has every case that the suite had at its start, with the suite's own
+    agent and that agent's own model, and is neither a re-run nor a trial run. The number of trials
+    does not matter.
     """
 
     class Status(models.TextChoices):
@@ -91,7 +91,7 @@ class Run(models.Model):
         BUDGET = "budget", "Out of budget"
 
     OPEN = (Status.QUEUED, Status.RUNNING)
-    PREPARING = "preparing"  # its executions are being written; nobody sees it yet
+    PREPARING = "preparing"  # its executions are being written; it is not visible yet
 
     snapshot = models.ForeignKey(Snapshot, models.PROTECT, related_name="runs")
     suite = models.ForeignKey(Suite, models.SET_NULL, null=True, related_name="runs")
@@ -105,15 +105,15 @@ class Run(models.Model):
         max_length=5, choices=Suite.ScoreScale, default=Suite.ScoreScale.ZERO_ONE
     )
     is_scripted = models.BooleanField(default=False)
-    is_tryout = models.BooleanField(default=False)  # tried by hand
+    is_tryout = models.BooleanField(default=False)  # not counted
     is_whole = models.BooleanField(default=False)
-    case_count = models.PositiveIntegerField(null=True)  # cases that it holds
+    case_count = models.PositiveIntegerField(null=True)  # cases that it has
     suite_case_count = models.PositiveIntegerField(null=True)  # cases of the suite at its start
     suite_agent_slug = models.CharField(max_length=100, blank=True)  # the suite's own agent
     replaced_model = models.CharField(max_length=301, blank=True)  # the agent's own, if not used
     similarity = models.CharField(max_length=400, blank=True)  # how texts are compared, if they are
     is_similarity_stand_in = models.BooleanField(default=False)  # in place of embeddings
-    # What was chosen at its start instead of what suite and agent say: agent, model, trials.
+    # Chosen at its start instead of the values of suite and agent: agent, model, trials.
     overrides = models.JSONField(default=dict)
     rerun_of = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="reruns"
@@ -148,7 +148,7 @@ class Run(models.Model):
     pruned_at = models.DateTimeField(null=True)  # when its transcripts were removed
     deadline_at = models.DateTimeField(null=True)
     waiting_since = models.DateTimeField(db_default=Now())  # unless a process works on it
-    # Of the models that it calls: while one of them asks to be left alone, nobody begins the run.
+    # Of the models that it calls: while one of them is rate-limiting us, the run does not begin.
     providers = models.ManyToManyField(ProviderState, related_name="runs")
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
@@ -198,7 +198,7 @@ class Run(models.Model):
 
     @property
     def covers(self) -> str:
-        """What it covers of its suite, in words; empty for the whole."""
+        """Which part of its suite it covers, in words; empty for the whole suite."""
         return coverage({column: getattr(self, column) for column in COVERAGE_COLUMNS})
 
     @property
@@ -220,15 +220,15 @@ class Run(models.Model):
         return f"{words}: {self.verdict or self.status}"
 
     def cancel(self) -> bool:
-        """Ask the run to stop unless it has ended; say whether this call did it."""
+        """Stop the run unless it has ended; return whether this call did it."""
         return self._stop(self.StopReason.CANCELLED)
 
     def pass_deadline(self) -> bool:
-        """Stop the run when its time is over; say whether this call did it."""
+        """Stop the run if its time is over; return whether this call did it."""
         return self._stop(self.StopReason.DEADLINE, deadline_at__lte=Now())
 
     def run_out_of_budget(self) -> bool:
-        """Stop the run because its money is spent; say whether this call did it."""
+        """Stop the run because its budget is spent; return whether this call did it."""
         return self._stop(self.StopReason.BUDGET)
 
     def _stop(self, reason: str, **condition: Any) -> bool:

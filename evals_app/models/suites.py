@@ -13,19 +13,22 @@ from django.db.models.query import ModelIterable
 from django.utils import timezone
 
 from evals_app.engine.permits import FROZEN
-from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
-from evals_app.models.agents import Agent, model_reference
+from evals_app.engine.suite import (
+    AssertionSpec,
+    CaseSpec,
+    GatesSpec,
+    LimitsSpec,
+    SuiteSpec,
+    TurnSpec,
+)
+from evals_app.models.agents import Agent
 from evals_app.models.concurrency import let_others_write
+from evals_app.models.mapping import RowMapping
 from evals_app.models.money import UsdField
 from fixtures_app.models import Fixture, Importable
 
 CASES_AT_ONCE = 500
 FRACTION = [MinValueValidator(0.0), MaxValueValidator(1.0)]
-LIMITS = (
-    *("max_prompt_tokens", "max_response_tokens", "max_time_ms", "max_cost_usd"),
-    "max_tool_calls",
-)
-GATES = ("min_score", "min_pass_rate", "max_p95_ms", "max_cost_per_call_usd", "max_cost_usd")
 
 
 class _WithCases(ModelIterable):  # type: ignore[type-arg]  # it takes none when it runs
@@ -65,16 +68,16 @@ def _attach(
     owners: Sequence[models.Model], name: str, back: str, rows: Iterable[models.Model]
 ) -> None:
     """Let `owner.NAME.all()` give its rows without a query, as a prefetch does."""
-    found: dict[Any, list[models.Model]] = {owner.pk: [] for owner in owners}
+    related: dict[Any, list[models.Model]] = {owner.pk: [] for owner in owners}
     by_pk = {owner.pk: owner for owner in owners}
     for row in rows:
         owner_id = getattr(row, f"{back}_id")
-        found[owner_id].append(row)
+        related[owner_id].append(row)
         setattr(row, back, by_pk[owner_id])
     for owner in owners:
-        related = getattr(owner, name).get_queryset()
-        related._result_cache, related._prefetch_done = found[owner.pk], True  # noqa: SLF001
-        owner.__dict__.setdefault("_prefetched_objects_cache", {})[name] = related
+        query = getattr(owner, name).get_queryset()
+        query._result_cache, query._prefetch_done = related[owner.pk], True  # noqa: SLF001
+        owner.__dict__.setdefault("_prefetched_objects_cache", {})[name] = query
 
 
 def cases_of(
@@ -93,18 +96,18 @@ def cases_of(
 
 
 class SuiteQuerySet(models.QuerySet["Suite"]):
-    """Suites, how to load them whole, and how to put them away."""
+    """Suites: load them whole, archive and restore them."""
 
     def current(self) -> "SuiteQuerySet":
         """Leave archived ones out."""
         return self.filter(archived_at=None)
 
     def archive(self) -> int:
-        """Take suites out of lists and runs; say how many were not archived before."""
+        """Remove suites from lists and runs; return how many were not archived before."""
         return self.current().update(archived_at=Now())
 
     def restore(self) -> int:
-        """Bring archived suites back; say how many were archived."""
+        """Restore archived suites; return how many there were."""
         return self.exclude(archived_at=None).update(archived_at=None)
 
     def with_head(self) -> "SuiteQuerySet":
@@ -125,12 +128,12 @@ class Suite(Importable):
     """Cases for one agent, with defaults."""
 
     class PassRule(models.TextChoices):
-        ALL = "all", "Every check must pass"
-        SCORE = "score", "The score must reach the threshold"
+        ALL = "all", "Every check passes"
+        SCORE = "score", "The score reaches the threshold"
 
     class RunRule(models.TextChoices):
-        ALL_CASES = "all_cases", "Every case passes and every gate holds"
-        GATES = "gates", "Every gate holds"
+        ALL_CASES = "all_cases", "Every case and every gate passes"
+        GATES = "gates", "Every gate passes"
 
     class ScoreScale(models.TextChoices):
         ZERO_ONE = "0-1", "0 to 1"
@@ -145,52 +148,36 @@ class Suite(Importable):
     trials = models.PositiveSmallIntegerField(
         default=1,
         validators=[MinValueValidator(1), MaxValueValidator(100)],
-        help_text="How often each case is held; more show how steady the agent is.",
     )
     min_pass_rate = models.FloatField(
         default=1.0,
         validators=FRACTION,
-        help_text="Share of a case's trials that must pass, 0 to 1.",
     )
     pass_rule = models.CharField(max_length=10, choices=PassRule, default=PassRule.ALL)
     pass_threshold = models.FloatField(
         default=0.8,
         validators=FRACTION,
-        help_text="Used when the score decides, and for the rubric.",
     )
     run_rule = models.CharField(max_length=10, choices=RunRule, default=RunRule.ALL_CASES)
-    score_scale = models.CharField(
-        max_length=5, choices=ScoreScale, default=ScoreScale.ZERO_ONE, help_text="Display only."
-    )
+    score_scale = models.CharField(max_length=5, choices=ScoreScale, default=ScoreScale.ZERO_ONE)
     concurrency = models.PositiveSmallIntegerField(
         default=10,
         validators=[MinValueValidator(1), MaxValueValidator(1000)],
-        help_text="Conversations held at the same time.",
     )
     judge_model = models.CharField(
         max_length=301,
         blank=True,
-        help_text="provider/model, `agent` for the agent's own, or scripted/AGENT. "
-        "Blank: the site's judge.",
     )
     judge_settings = models.JSONField(default=dict, blank=True)
-    judge_prompt = models.TextField(
-        blank=True, help_text="How strict the judge should be, and what to look at."
-    )
-    judge_context = models.TextField(
-        blank=True, help_text="Facts that the judge may rely on; the agent does not see them."
-    )
+    judge_prompt = models.TextField(blank=True)
+    judge_context = models.TextField(blank=True)
     rubric = models.TextField(
         default="",
         blank=True,
-        help_text="Markdown, graded once at the end of each conversation, about all of it: one "
-        "thing to achieve in each bullet. Blank: none.",
     )
     rubric_weight = models.FloatField(
         default=0.5,
         validators=FRACTION,
-        help_text="Share of the rubric in the score, 0 to 1; the checks have the rest. Without "
-        "checks the rubric is all. 0: shown only.",
     )
     min_score = models.FloatField(null=True, blank=True, validators=FRACTION)
     gate_pass_rate = models.FloatField(null=True, blank=True, validators=FRACTION)
@@ -198,12 +185,7 @@ class Suite(Importable):
     max_cost_per_call_usd = UsdField(null=True, blank=True)
     max_cost_usd = UsdField(null=True, blank=True)
     archived_at = models.DateTimeField("archived", null=True, blank=True, editable=False)
-    source = models.TextField(
-        "imported from",
-        blank=True,
-        editable=False,
-        help_text="The file that it was last imported from, where that has a place.",
-    )
+    source = models.TextField("imported from", blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -216,86 +198,76 @@ class Suite(Importable):
         return self.name
 
     def written(self) -> dict[str, Any]:
-        """Give what a file would say."""
+        """Return what a file would state."""
         return self.written_head() | {"cases": [case.written() for case in self.cases.all()]}
 
     def written_head(self) -> dict[str, Any]:
-        """Give what a file would say, without its cases."""
-        return {
-            "suite": self.name,
-            "slug": self.slug,
+        """Return what a file would state, without its cases."""
+        return SUITE.written(self) | {
             "agent": self.agent.slug,
-            "description": self.description,
-            "tags": self.tags,
             "fixtures": [fixture.slug for fixture in self.fixtures.all()],
-            "trials": self.trials,
-            "min_pass_rate": self.min_pass_rate,
-            "pass_rule": self.pass_rule,
-            "pass_threshold": self.pass_threshold,
-            "run_rule": self.run_rule,
-            "score_scale": self.score_scale,
-            "concurrency": self.concurrency,
-            "judge_model": model_reference(self.judge_model, self.judge_settings),
-            "judge_prompt": self.judge_prompt,
-            "judge_context": self.judge_context,
-            "rubric": self.rubric,
-            "rubric_weight": self.rubric_weight,
-            "assertions": [each.written() for each in self.default_assertions.all()],
-            "gates": {
-                "min_score": self.min_score,
-                "min_pass_rate": self.gate_pass_rate,
-                "max_p95_ms": self.max_p95_ms,
-                "max_cost_per_call_usd": self.max_cost_per_call_usd,
-                "max_cost_usd": self.max_cost_usd,
-            },
+            "assertions": [check.written() for check in self.default_assertions.all()],
             "cases": [],
         }
 
-    def each_case(self) -> "Iterator[Case]":
-        """Give the cases in order, each with its turns and checks, holding a few at a time."""
+    def each_case(self, *, only: Collection[int] | None = None) -> "Iterator[Case]":
+        """Return the cases in order with their turns and checks, a few at a time in memory.
+
+        `only` are the keys of some of them.
+        """
         rows = self.cases.order_by("position", "pk")
+        if only is not None:
+            rows = rows.filter(pk__in=only)
         part = list(rows[:CASES_AT_ONCE])
         while part:
             _load_content(part)
             yield from part
             last = part[-1]
             later = Q(position=last.position, pk__gt=last.pk) | Q(position__gt=last.position)
-            # Said twice: the first is what the index finds.
+            # The first filter is redundant, but uses the index.
             part = list(rows.filter(position__gte=last.position).filter(later)[:CASES_AT_ONCE])
 
     def to_spec(self) -> SuiteSpec:
-        """Give the spec; load the row by `with_everything()` first or pay a query a row.
+        """Return the spec; load the row by `with_everything()` first to avoid a query per row.
 
-        What the operator permitted when it was written is not asked again.
+        Permissions of the operator were checked when it was written.
 
         Raises:
-            pydantic.ValidationError: the rows hold what no longer validates.
+            pydantic.ValidationError: the rows no longer validate.
         """
         return SuiteSpec.model_validate(self.written(), context=FROZEN)
 
 
-# A fixture in use stays, as an agent in use does. A ManyToManyField has no `on_delete` of its own, and
-# the admin gives no field to one whose table is a model of ours.
+SUITE = RowMapping(
+    Suite,
+    SuiteSpec,
+    renamed={"suite": "name", "gates.min_pass_rate": "gate_pass_rate"},
+    limits={"gates": GatesSpec},
+    models={"judge_model": "judge_settings"},
+    elsewhere=frozenset({"agent", "fixtures", "assertions", "cases"}),
+)
+
+# A fixture in use cannot be deleted, like an agent in use. A ManyToManyField has no `on_delete`, and
+# the admin has no field for one with its own model.
 _fixture_of = Suite.fixtures.through._meta.get_field("fixture")  # noqa: SLF001 - documented
 _fixture_of.remote_field.on_delete = models.PROTECT
 
 
 class CaseManager(models.Manager["Case"]):
-    """The cases of suites: all but those that an import has put down and nobody may see yet."""
+    """The cases of suites: all but those that an import has staged."""
 
     def get_queryset(self) -> models.QuerySet["Case"]:
         return super().get_queryset().filter(suite__isnull=False)
 
 
 class Case(models.Model):
-    """One conversation to hold.
+    """One conversation.
 
-    A large import writes its cases beforehand, without a suite and with a name of its own in
-    `staged`, and gives them to their suites when all are there; what an import replaces goes the
-    same way back.
+    A large import writes its cases in advance, without a suite and with its own name in `staged`,
+    and adds them to their suites when all are written; replaced cases go the opposite way.
     """
 
-    # Only what is staged has none, and that is read nowhere.
+    # Only staged cases have none, and nothing reads those.
     suite: models.ForeignKey[Suite, Suite] = models.ForeignKey(  # type: ignore[misc]
         Suite, models.CASCADE, null=True, related_name="cases"
     )
@@ -304,24 +276,18 @@ class Case(models.Model):
     position = models.PositiveIntegerField(default=0)
     description = models.TextField(blank=True)
     tags = models.JSONField(default=list, blank=True)
-    channel = models.CharField(
-        max_length=200, blank=True, help_text="For example widget, whatsapp, api or dashboard."
-    )
+    channel = models.CharField(max_length=200, blank=True)
     context_params = models.JSONField(default=dict, blank=True)
     clock = models.CharField(
         max_length=40,
         blank=True,
-        help_text="Freeze the agent's clock, for example 2026-05-01T09:30:00+00:00.",
     )
     max_prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
     max_response_tokens = models.PositiveIntegerField(null=True, blank=True)
-    max_time_ms = models.PositiveIntegerField(
-        "max time (ms)", null=True, blank=True, help_text="The agent's own time, all turns."
-    )
-    max_cost_usd = UsdField("max cost (USD)", null=True, blank=True)
+    max_time_ms = models.PositiveIntegerField(null=True, blank=True)
+    max_cost_usd = UsdField(null=True, blank=True)
     max_tool_calls = models.PositiveIntegerField(null=True, blank=True)
     turn_timeout_s = models.FloatField(
-        "turn timeout (s)",
         default=60.0,
         validators=[MinValueValidator(0.001), MaxValueValidator(1500.0)],
     )
@@ -330,7 +296,6 @@ class Case(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(100)],
-        help_text="Blank: as the suite says.",
     )
     history = models.JSONField(default=list, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -357,29 +322,26 @@ class Case(models.Model):
         return self.name
 
     def written(self) -> dict[str, Any]:
-        """Give what a file would say."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "tags": self.tags,
-            "channel": self.channel or None,
-            "context_params": self.context_params,
-            "clock": self.clock or None,
-            "limits": {limit: getattr(self, limit) for limit in LIMITS},
-            "turn_timeout_s": self.turn_timeout_s,
-            "streaming": self.streaming,
-            "trials": self.trials,
-            "history": self.history,
+        """Return what a file would state."""
+        return CASE.written(self) | {
             "turns": [turn.written() for turn in self.turns.all()],
-            "final_assertions": [each.written() for each in self.final_assertions.all()],
+            "final_assertions": [check.written() for check in self.final_assertions.all()],
         }
 
     def to_spec(self) -> CaseSpec:
         return CaseSpec.model_validate(self.written(), context=FROZEN)
 
 
+CASE = RowMapping(
+    Case,
+    CaseSpec,
+    limits={"limits": LimitsSpec},
+    elsewhere=frozenset({"turns", "final_assertions"}),
+)
+
+
 def delete_cases(ids: Sequence[int]) -> None:
-    """Delete cases, staged ones too, with all that belongs to them."""
+    """Delete cases, also staged ones, with their turns and checks."""
     empty_cases(ids)
     for part in _parts(ids):
         Case.anywhere.filter(pk__in=part).delete()
@@ -387,7 +349,7 @@ def delete_cases(ids: Sequence[int]) -> None:
 
 def empty_cases(ids: Sequence[int]) -> None:
     """Delete the turns and checks of cases."""
-    # From the bottom up, so that Django finds nothing to cascade to row by row.
+    # From the bottom up, so that Django has nothing to cascade to row by row.
     for part in _parts(ids):
         Assertion.objects.filter(turn__case__in=part).delete()
         Assertion.objects.filter(case__in=part).delete()
@@ -407,7 +369,7 @@ def remove_staged(rows: models.QuerySet[Case]) -> None:
 
 
 def remove_forgotten_staged() -> None:
-    """Delete what imports have left behind that were killed: none takes a day."""
+    """Delete what killed imports have left: no import takes a day."""
     remove_staged(Case.anywhere.filter(created_at__lt=timezone.now() - timedelta(days=1)))
 
 
@@ -417,12 +379,12 @@ class Turn(models.Model):
     class Checks(models.TextChoices):
         SUITE = "suite", "The suite's checks"
         OWN = "own", "Own checks only"
-        BOTH = "both", "The suite's checks and own ones"
+        BOTH = "both", "The suite's checks and own checks"
 
     case = models.ForeignKey(Case, models.CASCADE, related_name="turns")
     position = models.PositiveIntegerField(default=0)
-    user = models.TextField("user message")
-    expected = models.TextField("expected answer", null=True, blank=True)  # noqa: DJ001 - "" is a text
+    user = models.TextField()
+    expected = models.TextField(null=True, blank=True)  # noqa: DJ001 - "" is a text
     checks = models.CharField(max_length=5, choices=Checks, default=Checks.OWN)
     files = models.JSONField(default=list, blank=True)
     context = models.JSONField(default=list, blank=True)
@@ -436,26 +398,32 @@ class Turn(models.Model):
         return self.user[:60]
 
     def written(self) -> dict[str, Any]:
-        """Give what a file would say."""
-        own = [each.written() for each in self.assertions.all()]
-        # "The suite's and own ones" without an own one is simply the suite's.
+        """Return what a file would state."""
+        own = [check.written() for check in self.assertions.all()]
+        # "The suite's checks and own checks" without own ones are just the suite's.
         takes_suites = self.checks == self.Checks.SUITE or (
             self.checks == self.Checks.BOTH and not own
         )
-        return {
-            "user": self.user,
-            "expected": self.expected,
-            "files": self.files,
-            "context": self.context,
-            "retrieval_context": self.retrieval_context,
-            "config": self.config,
+        return TURN.written(self) | {
             "inherit": self.checks == self.Checks.BOTH and bool(own),
             "assertions": None if takes_suites else own,
         }
 
+    @staticmethod
+    def columns_of(spec: TurnSpec) -> dict[str, Any]:
+        """Return the values of the columns."""
+        if spec.assertions is None:
+            checks = Turn.Checks.SUITE
+        else:
+            checks = Turn.Checks.BOTH if spec.inherit else Turn.Checks.OWN
+        return {"checks": checks, **TURN.values(spec)}
+
+
+TURN = RowMapping(Turn, TurnSpec, elsewhere=frozenset({"inherit", "assertions"}))
+
 
 class Assertion(models.Model):
-    """One thing to verify; belongs to exactly one of suite (default), case (final) or turn."""
+    """A check; belongs to exactly one of suite (default), case (final) or turn."""
 
     class Scope(models.TextChoices):
         TURN = "turn", "The reply"
@@ -471,16 +439,15 @@ class Assertion(models.Model):
     position = models.PositiveIntegerField(default=0)
     type = models.CharField(max_length=40)
     options = models.JSONField(default=dict, blank=True)
-    name = models.CharField("label", max_length=200, blank=True)
+    name = models.CharField(max_length=200, blank=True)
     weight = models.FloatField(
         default=1.0,
         validators=[MinValueValidator(0.0)],
-        help_text="How much it counts; 0 shows it only.",
     )
     threshold = models.FloatField(null=True, blank=True, validators=FRACTION)
     enabled = models.BooleanField(default=True)
     fail_on_error = models.BooleanField(default=False)
-    model = models.CharField("judge", max_length=301, blank=True)
+    model = models.CharField(max_length=301, blank=True)
     model_settings = models.JSONField(default=dict, blank=True)
     scope = models.CharField(max_length=12, choices=Scope, blank=True)
 
@@ -501,23 +468,24 @@ class Assertion(models.Model):
         return self.name or self.type
 
     def written(self) -> dict[str, Any]:
-        """Give what a file would say."""
-        common: dict[str, Any] = {
-            "type": self.type,
-            "name": self.name or None,
-            "weight": self.weight,
-            "threshold": self.threshold,
-            "enabled": self.enabled,
-            "fail_on_error": self.fail_on_error,
-            "model": model_reference(self.model, self.model_settings),
-            "scope": self.scope or None,
-        }
-        return common | dict(self.options)
+        """Return what a file would state."""
+        return ASSERTION.written(self) | dict(self.options)
 
     def to_spec(self) -> AssertionSpec:
-        """Give the spec; what the operator permitted when it was written is not asked again.
+        """Return the spec; permissions of the operator were checked when it was written.
 
         Raises:
             pydantic.ValidationError: the type is gone, or its options no longer validate.
         """
         return AssertionSpec.model_validate(self.written(), context=FROZEN)
+
+    @staticmethod
+    def columns_of(spec: AssertionSpec) -> dict[str, Any]:
+        """Return the values of the columns."""
+        options = spec.grader.model_dump(mode="json", exclude_defaults=True)
+        return {"options": options, **ASSERTION.values(spec)}
+
+
+ASSERTION = RowMapping(
+    Assertion, AssertionSpec, models={"model": "model_settings"}, elsewhere=frozenset({"grader"})
+)

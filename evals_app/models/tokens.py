@@ -11,20 +11,20 @@ from django.db.models.functions import Now
 
 
 class ApiToken(models.Model):
-    """A key to the REST API; only its SHA-256 is stored, so it is shown once."""
+    """A key to the REST API. Only its SHA-256 is stored, so it is shown once."""
 
     class Scope(models.TextChoices):
         READ = "read", "Read"
         RUN = "run", "Read and run"
         AUTHOR = "author", "Read, run and write"
 
-    name = models.CharField(max_length=200, help_text="What uses it, for example CI.")
+    name = models.CharField(max_length=200, help_text="What it is used for, for example CI.")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_tokens")
     scope = models.CharField(max_length=10, choices=Scope, default=Scope.READ)
     requires_if_match = models.BooleanField(
         "requires If-Match",
         default=False,
-        help_text="Refuse changes that are sent without the header If-Match, so that nobody's edit is overwritten unseen.",
+        help_text="Refuse changes without the header If-Match, so that no edit is overwritten unnoticed.",
     )
     prefix = models.CharField(max_length=12, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
@@ -48,7 +48,7 @@ class ApiToken(models.Model):
         expires_at: datetime | None = None,
         requires_if_match: bool = False,
     ) -> tuple["ApiToken", str]:
-        """Create a token; the text given back is nowhere else."""
+        """Create a token; the returned text is not stored."""
         text = f"ts_{secrets.token_urlsafe(32)}"
         token = cls.objects.create(
             name=name,

@@ -10,7 +10,7 @@ COVERAGE_COLUMNS = (
 
 
 def coverage(run: Mapping[str, Any]) -> str:
-    """Return what a run that is not whole covered; of a whole one nothing, for that is everything."""
+    """Return in words what a run covered; empty for a whole run."""
     if run["is_whole"]:
         return ""
     return ", ".join([*_kind(run), *_cases(run), *_instead(run)]) or "not the whole suite"
@@ -19,20 +19,20 @@ def coverage(run: Mapping[str, Any]) -> str:
 def _kind(run: Mapping[str, Any]) -> list[str]:
     if run["rerun_of_id"] is not None:
         return [f"re-run of run {run['rerun_of_id']}"]
-    return ["tried by hand"] if run["is_tryout"] else []
+    return ["trial run"] if run["is_tryout"] else []
 
 
 def _cases(run: Mapping[str, Any]) -> list[str]:
-    held, in_all = run["case_count"], run["suite_case_count"]
-    if held is None or in_all is None or held >= in_all:
+    covered, in_suite = run["case_count"], run["suite_case_count"]
+    if covered is None or in_suite is None or covered >= in_suite:
         return []
-    return [f"{held:,} of {in_all:,} cases"]
+    return [f"{covered:,} of {in_suite:,} cases"]
 
 
 def _instead(run: Mapping[str, Any]) -> list[str]:
-    found = []
+    replaced = []
     if run["suite_agent_slug"] not in {"", run["agent_slug"]}:
-        found.append(f"with agent {run['agent_slug']} instead of {run['suite_agent_slug']}")
+        replaced.append(f"with agent {run['agent_slug']} instead of {run['suite_agent_slug']}")
     if run["replaced_model"]:
-        found.append(f"with model {run['model']} instead of {run['replaced_model']}")
-    return found
+        replaced.append(f"with model {run['model']} instead of {run['replaced_model']}")
+    return replaced

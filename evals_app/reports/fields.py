@@ -24,7 +24,7 @@ def field_table(
 ) -> str:
     """Write a Markdown table of the fields, those of listed models beneath the list.
 
-    `default` may put a default into words of its own; models in `apart` have tables elsewhere.
+    `default` may describe a default in its own words; models in `apart` have tables elsewhere.
     """
     head = [f"| {heading} | type | default | meaning |", "|---|---|---|---|"]
     return "\n".join([*head, *_rows(model, "", default, apart)])
@@ -34,8 +34,9 @@ def _rows(
     model: type[BaseModel], prefix: str, default: Default, apart: tuple[type[BaseModel], ...]
 ) -> Iterator[str]:
     for name, field in model.model_fields.items():
-        meaning = f"{field.title}." if field.title else ""
-        meaning = f"{meaning} {field.description or ''}".strip()
+        title = field.title or name
+        adds = title.lower() != name.replace("_", " ")  # `tags` needs no "Tags."
+        meaning = f"{title}. {field.description or ''}".strip() if adds else field.description or ""
         key = f"{prefix}{field.alias or name}"
         shown = default(model, field) or _default(field)
         yield f"| `{key}` | {_kind(field.annotation)} | {shown} | {cell(meaning)} |"
@@ -53,8 +54,8 @@ def _default(field: FieldInfo) -> str:
     return f"`{json.dumps(value)}`"
 
 
-def _kind(annotation: Any) -> str:  # noqa: ANN401 - whatever a field is annotated with
-    """Name a type for people who write YAML."""
+def _kind(annotation: Any) -> str:
+    """Return the name of a type for people who write YAML."""
     names: dict[Any, str] = {
         str: "text",
         bool: "true or false",
@@ -68,9 +69,9 @@ def _kind(annotation: Any) -> str:  # noqa: ANN401 - whatever a field is annotat
         return names[annotation]
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Literal:
-        return ", ".join(f"`{each}`" for each in arguments)
+        return ", ".join(f"`{word}`" for word in arguments)
     if origin in (Union, types.UnionType):
-        kinds = [_kind(each) for each in arguments if each is not type(None)]
+        kinds = [_kind(kind) for kind in arguments if kind is not type(None)]
         # A number is written either way.
         return " or ".join(k for k in kinds if k != "whole number" or "number" not in kinds)
     if origin is list:
@@ -85,5 +86,5 @@ def _kind(annotation: Any) -> str:  # noqa: ANN401 - whatever a field is annotat
 
 
 def cell(text: str) -> str:
-    """Write a text so that it stays in its cell."""
+    """Return a text that stays in its cell."""
     return text.replace("|", "\\|")

@@ -1,6 +1,6 @@
 """The reference of native files, written from the specs themselves.
 
-`python -m evals_app.reports.files > docs/files.md` writes the page anew.
+`python -m evals_app.reports.files > docs/files.md` writes the page again.
 """
 
 import inspect
@@ -32,29 +32,29 @@ _INTRODUCTION = """\
 # Files
 
 Native files are YAML: `*.suite.yaml`, `*.agent.yaml`, `*.fixture.yaml` and `*.provider.yaml`. A file
-holds one object; unknown keys, wrong types and repeated keys are refused with file, line and column.
+contains one object. Unknown keys, wrong types and repeated keys are refused with file, line and column.
 `examples/` has files of every kind. `python manage.py import_evals PATH...` reads them,
-`python manage.py export_evals --dir DIR` writes them; what was exported imports unchanged.
+`python manage.py export_evals --dir DIR` writes them; exported files import unchanged.
 
-Entity types belong to the whole site. An exported fixture declares those of its entities, the first
-one also those that no entity has; a site without fixtures exports no entity types.
+Entity types belong to the whole site. An exported fixture declares the types of its entities; the first
+one also declares unused types. A site without fixtures exports no entity types.
 
-What turns show stands in the folder `SLUG.files` beside the suite. Nothing in a folder whose name
+Files that turns show are in the folder `SLUG.files` next to the suite. Nothing in a folder whose name
 ends in `.files` is imported by itself. Of office documents the text is read: the first 200,000
 characters, of at most 20 MB unpacked and 500,000 elements.
 
-A file has at most 10 MB and 500,000 keys and values, aliases written out. All files of one import together have at
-most 1,000,000 values, and 200,000 cases, turns and checks. Divide what is larger among several suites, and import one
-after the other.
+A file has at most 10 MB and 500,000 keys and values, counting what aliases repeat. All files of one import together have at
+most 1,000,000 values, and 200,000 cases, turns and checks. Split larger suites, and import them one at
+a time.
 
-Files of other systems are read as they are: tables ([spreadsheets](spreadsheets.md)) and projects
+Files of other systems are read directly: tables ([spreadsheets](spreadsheets.md)) and projects
 of [Struere](coming-from-struere.md), [Agentura](coming-from-agentura.md),
 [Lobu](coming-from-lobu.md), [HoloDeck](coming-from-holodeck.md),
-[promptfoo](coming-from-promptfoo.md) and [OpenAI Evals](coming-from-openai-evals.md). What they leave to their defaults is written out when they
-are imported, so that an export shows it.
+[promptfoo](coming-from-promptfoo.md) and [OpenAI Evals](coming-from-openai-evals.md). Their defaults are written out on
+import, so that an export shows them.
 
-Assertions have a page of their own: [assertions](assertions.md). What an agent over HTTP, in Python or
-as a program is told, and may answer, stands in [your own agent](own-agents.md)."""
+Assertions have a page of their own: [assertions](assertions.md). [Your own agent](own-agents.md) describes
+what an agent over HTTP, in Python or as a program receives and may answer."""
 
 # File, title, specs in the order of their sections.
 _FILES: tuple[tuple[str, str, tuple[type[BaseModel], ...]], ...] = (
@@ -89,7 +89,7 @@ _APART: tuple[type[BaseModel], ...] = (*_TITLES, AssertionSpec)
 
 
 def files_reference() -> str:
-    """Write the page: a section for each kind of file, a table for each part of it."""
+    """Return the page: a section for each kind of file, a table for each part of it."""
     parts = [_INTRODUCTION]
     for suffix, title, specs in _FILES:
         parts.append(f"## {title}: `{suffix}`")

@@ -1,92 +1,123 @@
 """A forecast as a few sentences for people, and as JSON for other tools."""
 
 from decimal import Decimal
-from typing import Any
+
+from pydantic import Field
 
 from evals_app.engine.forecast import Forecast
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.reports.answers import Answer, Json, Tokens, in_json
 
-_EXACT = 100  # above it two digits say enough
+_EXACT = 100  # above it two digits are enough
 _LONGEST_IN_SMALLER_UNIT = 90  # seconds, then minutes
 
 
-def in_words(found: Forecast, *, max_cost_usd: Decimal | None = None) -> str:
-    """Say what a run would take, and whether it may reach the most it may cost."""
-    if not found.conversations:
-        return "No conversation: no case fits."
-    sentences = [f"Runs {_counted(found.conversations, 'conversation')}.", _likely(found)]
-    if found.unpriced:
-        named = " and ".join(found.unpriced)
-        sentences.append(f"What that costs is unknown: there is no price for {named}.")
-    if found.embedder:
-        sentences.append(f"Comparing texts with {found.embedder} costs a little more.")
-    if max_cost_usd is not None and found.cost_usd and found.cost_usd[1] > max_cost_usd:
-        will = "will probably" if found.cost_usd[0] > max_cost_usd else "may"
-        sentences.append(f"It {will} stop before the end, at {usd_text(max_cost_usd)}.")
+def in_words(forecast: Forecast, *, max_cost_usd: Decimal | None = None) -> str:
+    """Return what a run would probably take, and whether it may reach its cost limit."""
+    if not forecast.conversations:
+        return "No conversation: no case matches."
+    sentences = [f"Runs {_counted(forecast.conversations, 'conversation')}.", _likely(forecast)]
+    if forecast.unpriced:
+        named = " and ".join(forecast.unpriced)
+        sentences.append(f"The cost is unknown: there is no price for {named}.")
+    if forecast.embedder:
+        sentences.append(f"Comparing texts with {forecast.embedder} costs a little more.")
+    if max_cost_usd is not None and forecast.cost_usd and forecast.cost_usd[1] > max_cost_usd:
+        will = "will probably" if forecast.cost_usd[0] > max_cost_usd else "may"
+        sentences.append(f"It {will} stop early at the limit of {usd_text(max_cost_usd)}.")
     return " ".join(sentences)
 
 
-def basis(found: Forecast) -> str:
-    """Say what a forecast is drawn from."""
-    if not found.earlier_runs:
-        return "from the text of the cases; a guess"
-    who = "script" if found.is_scripted else "agent" if found.is_outside else "model"
-    text = f"from {_counted(found.earlier_runs, 'earlier run')} of this suite with this {who}"
+def basis(forecast: Forecast) -> str:
+    """Return what a forecast is based on."""
+    if not forecast.earlier_runs:
+        return "a guess from the text of the cases"
+    who = "script" if forecast.is_scripted else "agent" if forecast.is_outside else "model"
+    text = f"from {_counted(forecast.earlier_runs, 'earlier run')} of this suite with this {who}"
     return (
-        f"{text}, {_counted(found.new_cases, 'case')} without a result yet"
-        if found.new_cases
+        f"{text}, {_counted(forecast.new_cases, 'case')} without a result yet"
+        if forecast.new_cases
         else text
     )
 
 
-def forecast_json(found: Forecast) -> dict[str, Any]:
-    """Give it with the names of REST."""
-    low_s, high_s = found.duration_s or (None, None)
-    agent = {"prompt": found.agent_prompt_tokens, "response": found.agent_response_tokens}
-    judge = {"prompt": found.judge_prompt_tokens, "response": found.judge_response_tokens}
-    low_usd, high_usd = found.cost_usd or (None, None)
-    return {
-        "conversations": found.conversations,
-        "calls": {"agent": found.agent_calls, "judge": found.judge_calls},
-        "tokens": {"agent": agent, "judge": judge},
-        "cost_usd": {
-            "low": None if low_usd is None else float(low_usd),
-            "high": None if high_usd is None else float(high_usd),
-        },
-        "unpriced": list(found.unpriced),
-        "duration_ms": {
-            "low": None if low_s is None else round(low_s * 1000),
-            "high": None if high_s is None else round(high_s * 1000),
-        },
-        "earlier_runs": found.earlier_runs,
-        "basis": basis(found),
-    }
+class Calls(Answer):
+    """Model calls of agent and judge."""
+
+    agent: int
+    judge: int
 
 
-def _likely(found: Forecast) -> str:
-    calls = found.agent_calls + found.judge_calls
-    time = _times(*found.duration_s) if found.duration_s else ""
+class Range(Answer):
+    """The lowest and the highest likely value; null: unknown."""
+
+    low: float | None
+    high: float | None
+
+
+class ForecastAnswer(Answer):
+    """What a run would probably take; nothing is guaranteed."""
+
+    conversations: int
+    calls: Calls
+    tokens: Tokens
+    cost_usd: Range = Field(description="Agent and judge; null if a price is missing.")
+    unpriced: list[str] = Field(description="Models without a price.")
+    duration_ms: Range = Field(description="Null for an external agent that has never run.")
+    earlier_runs: int = Field(description="Runs it is based on; 0: an estimate.")
+    basis: str = Field(description="What it is based on, in words.")
+
+
+def forecast_json(forecast: Forecast) -> Json:
+    """Return a forecast as REST answers it."""
+    low_usd, high_usd = forecast.cost_usd or (None, None)
+    low_ms, high_ms = (
+        (round(s * 1000) for s in forecast.duration_s) if forecast.duration_s else (None, None)
+    )
+    return ForecastAnswer.of_object(
+        forecast,
+        calls={"agent": forecast.agent_calls, "judge": forecast.judge_calls},
+        tokens={
+            "agent": {
+                "prompt": forecast.agent_prompt_tokens,
+                "response": forecast.agent_response_tokens,
+            },
+            "judge": {
+                "prompt": forecast.judge_prompt_tokens,
+                "response": forecast.judge_response_tokens,
+            },
+        },
+        cost_usd={"low": in_json(low_usd), "high": in_json(high_usd)},
+        unpriced=list(forecast.unpriced),
+        duration_ms={"low": low_ms, "high": high_ms},
+        basis=basis(forecast),
+    )
+
+
+def _likely(forecast: Forecast) -> str:
+    calls = forecast.agent_calls + forecast.judge_calls
+    time = _times(*forecast.duration_s) if forecast.duration_s else ""
     if not time and not calls:
-        return "How long it takes and what it costs depends on the agent; a first run will show."
-    if found.is_outside and not calls:
-        return f"Takes {time}; what the agent itself pays is not known ({basis(found)})."
+        return "Time and cost depend on the agent; the first run will show them."
+    if forecast.is_outside and not calls:
+        return f"Takes {time}; the agent's own cost is unknown ({basis(forecast)})."
     if not calls:
         free = (
-            "No chat model is called" if found.embedder else "No model is called, nothing is paid"
+            "No chat model is called" if forecast.embedder else "No model is called, so it is free"
         )
-        return f"{free}; takes {time} ({basis(found)})."
+        return f"{free}; takes {time} ({basis(forecast)})."
     tokens = (
-        found.agent_prompt_tokens
-        + found.agent_response_tokens
-        + found.judge_prompt_tokens
-        + found.judge_response_tokens
+        forecast.agent_prompt_tokens
+        + forecast.agent_response_tokens
+        + forecast.judge_prompt_tokens
+        + forecast.judge_response_tokens
     )
-    said = f"About {_rounded(calls)} model call{'' if calls == 1 else 's'}"
-    if found.agent_calls and found.judge_calls:
-        said += f", {_rounded(found.judge_calls)} of them by the judge"
-    cost = f", {_costs(*found.cost_usd)}" if found.cost_usd else ""
+    text = f"About {_rounded(calls)} model call{'' if calls == 1 else 's'}"
+    if forecast.agent_calls and forecast.judge_calls:
+        text += f", {_rounded(forecast.judge_calls)} of them by the judge"
+    cost = f", {_costs(*forecast.cost_usd)}" if forecast.cost_usd else ""
     lasts = time or "for as long as the agent takes"
-    return f"{said}, {_rounded(tokens)} tokens{cost}, {lasts} ({basis(found)})."
+    return f"{text}, {_rounded(tokens)} tokens{cost}, {lasts} ({basis(forecast)})."
 
 
 def _counted(count: int, noun: str) -> str:
@@ -94,7 +125,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _rounded(count: int) -> str:
-    """Give two significant digits of a number that is only likely."""
+    """Return an estimate with two significant digits."""
     return f"{round(count, 2 - len(str(count))) if count > _EXACT else count:,}"
 
 
@@ -116,7 +147,7 @@ def _times(low_s: float, high_s: float) -> str:
 
 
 def _time(seconds: float) -> tuple[str, str]:
-    """Give a whole number, of hours with one decimal, and its unit."""
+    """Return a whole number, for hours with one decimal, and its unit."""
     if round(seconds) < _LONGEST_IN_SMALLER_UNIT:
         return f"{seconds:.0f}", "second"
     if round(seconds / 60) < _LONGEST_IN_SMALLER_UNIT:

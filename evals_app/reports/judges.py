@@ -1,4 +1,4 @@
-"""All who judge in a run, in one text: the run's judge first, then those that checks name."""
+"""All judges of a run in one text: the run's judge first, then those of single checks."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,37 +10,37 @@ UNCALIBRATED = "uncalibrated"
 
 
 def judges_text(judges: Iterable[ModelSpec]) -> str:
-    """Name each once."""
+    """Return the judges as text, each once."""
     return _BETWEEN.join(dict.fromkeys(map(str, judges)))
 
 
 def judges_in(text: str) -> list[str]:
-    """Take such a text apart."""
+    """Return the judges of such a text."""
     return text.split(_BETWEEN) if text else []
 
 
 def has_script(judges: str) -> bool:
-    """Say whether one of them follows a script."""
+    """Return whether one of them is scripted."""
     return any(judge.startswith("scripted/") for judge in judges_in(judges))
 
 
 def flags_shown(details: Mapping[str, Any]) -> list[str]:
     """Return the flags of a judged grade as they are today; none if it has none.
 
-    Whether its judge agrees with people is not a matter of when it was graded: what old grades
-    stored of that is left out, and said anew.
+    Whether its judge agrees with people does not depend on the time of grading: what old grades
+    stored about it is replaced.
     """
     stored = details.get("flags")
     if not isinstance(stored, list):
         return []
-    flags = [each for each in stored if isinstance(each, str) and each != UNCALIBRATED]
+    flags = [flag for flag in stored if isinstance(flag, str) and flag != UNCALIBRATED]
     return flags if is_compared_with_people(flags) else [*flags, UNCALIBRATED]
 
 
 def is_compared_with_people(flags: Iterable[str]) -> bool:
-    """Say whether it is known how often people agree with this judge; of a script it says nothing.
+    """Return whether the agreement of this judge with people is known; a script needs none.
 
-    Nothing compares them yet, so it is known of no model.
+    Nothing measures it yet, so it is unknown for every model.
     """
     return "scripted" in flags
 

@@ -1,6 +1,6 @@
 """A run as Markdown: for a pull request, a chat, or a folder of results.
 
-What agents and people wrote is quoted so that it can neither break a table nor become markup.
+Text of agents and people is escaped: it can neither break a table nor become markup.
 """
 
 import re
@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evals_app.engine.llm.pricing import usd_text
+from evals_app.reports.figures import UNKNOWN, duration, percent, score_text
 from evals_app.reports.judges import has_script
 from evals_app.reports.run_json import AT_LEAST
 from evals_app.reports.sums import sums
 
-UNKNOWN = "—"
 MOST_REASON = 500
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
@@ -28,27 +28,27 @@ _WORDS = {
 }
 _STOPPED = {
     "cancelled": "cancelled by a person",
-    "deadline": "out of time",
-    "budget": "its ceiling of cost was reached",
+    "deadline": "time limit reached",
+    "budget": "cost limit reached",
 }
 _GATES = {
     "min_score": "Mean score at least {}",
-    "min_pass_rate": "At least {} of the cases pass",
-    "max_p95_ms": "95 % of the turns answered within {}",
-    "max_cost_per_call_usd": "A turn of the agent costs at most {} on average",
-    "max_cost_usd": "Agent and judge cost at most {}",
+    "min_pass_rate": "At least {} of cases pass",
+    "max_p95_ms": "95 % of turns answered within {}",
+    "max_cost_per_call_usd": "Average cost of a turn of the agent at most {}",
+    "max_cost_usd": "Cost of agent and judge at most {}",
 }
 
 
 def run_markdown(run: Mapping[str, Any], executions: Sequence[Mapping[str, Any]]) -> str:
-    """Write a run and its executions as one Markdown document.
+    """Return a run and its executions as one Markdown document.
 
-    Both have the names of the JSON report. Beyond these a run may have `score_scale`, on which
-    its scores are shown, `stand_in_note`, `snapshot` and `url`, and an execution `url`.
+    Both have the keys of the JSON report. A run may also have `score_scale`, on which its scores
+    are shown, `stand_in_note`, `snapshot` and `url`; an execution may also have `url`.
     """
     scale = run.get("score_scale", "0-1")
     is_over = run["verdict"] is not None
-    executions = [dict(each, state=_state(each, is_over=is_over)) for each in executions]
+    executions = [dict(row, state=_state(row, is_over=is_over)) for row in executions]
     parts = [
         f"# {escaped(run['suite'])}: run {run['id']}",
         *_outcome(run),
@@ -62,9 +62,9 @@ def run_markdown(run: Mapping[str, Any], executions: Sequence[Mapping[str, Any]]
 
 
 def escaped(text: str) -> str:
-    """Quote a text for one line of Markdown: nothing in it is markup, a link or a line break."""
+    """Return a text for one line of Markdown, without markup, links or line breaks."""
     line = " ".join(text.split())
-    # Addresses would become links by themselves.
+    # Addresses would become links.
     return re.sub(r"(?i)\b(https?|www)(?=[:.])", "\\1\u200b", _MARKUP.sub(r"\\\1", line))
 
 
@@ -73,13 +73,13 @@ def _outcome(run: Mapping[str, Any]) -> list[str]:
     verdict = _WORDS[run["verdict"] or run["status"]]
     kinds = ("passed", "failed", "errored", "cancelled", "not_run")
     numbers = ", ".join(f"{counts[kind]:,} {kind.replace('_', ' ')}" for kind in kinds)
-    lines = [f"**{verdict}**: {numbers}; {counts['total']:,} in all."]
+    lines = [f"**{verdict}**: {numbers}; {counts['total']:,} in total."]
     if run.get("is_scripted"):
         lines.append(
             "> Scripted: the agent follows a script. The verdict tests the checks, not an agent."
         )
     elif has_script(run["judge"] or ""):
-        lines.append("> A judge follows a script: what it says of the agent means nothing.")
+        lines.append("> A judge follows a script: its verdicts mean nothing about the agent.")
     lines += [f"> {escaped(note)}" for note in run.get("notes") or []]
     if run.get("covers"):
         lines.append(f"> Not the whole suite: {escaped(run['covers'])}.")
@@ -96,17 +96,17 @@ def _facts(run: Mapping[str, Any], *, scale: str) -> list[tuple[str, ...]]:
         ("Model", escaped(run.get("model") or UNKNOWN)),
         ("Judge", escaped(run.get("judge") or UNKNOWN)),
         ("Score", score_text(run["score"], scale=scale)),
-        ("Cases passed", _percent(run.get("pass_rate"))),
-        ("Latency of a turn, median", _duration(run.get("median_ms"))),
-        ("Latency of a turn, p95", _duration(run.get("p95_ms"))),
+        ("Cases passed", percent(run.get("pass_rate"))),
+        ("Latency of a turn, median", duration(run.get("median_ms"))),
+        ("Latency of a turn, p95", duration(run.get("p95_ms"))),
         *sums(_totals(run), run.get(AT_LEAST) or {}),
         ("Started", run.get("started_at") or UNKNOWN),
-        ("Duration", _duration(run["duration_ms"])),
+        ("Duration", duration(run["duration_ms"])),
         ("Snapshot", f"`{run['snapshot'][:12]}`" if run.get("snapshot") else UNKNOWN),
     ]
     if run["budget"]["max_cost_usd"] is not None:
-        ceiling = usd_text(run["budget"]["max_cost_usd"])
-        rows.append(("Spent", f"{usd_text(run['budget']['spent_usd'])} of at most {ceiling}"))
+        limit = usd_text(run["budget"]["max_cost_usd"])
+        rows.append(("Spent", f"{usd_text(run['budget']['spent_usd'])} of at most {limit}"))
     if run.get("url"):
         rows.append(("Page", f"<{run['url']}>"))
     return rows
@@ -132,9 +132,9 @@ def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
                 return score_text(value, scale=scale)
             if name.endswith("_usd"):
                 return usd_text(value)
-            return _percent(value) if name == "min_pass_rate" else _duration(value)
+            return percent(value) if name == "min_pass_rate" else duration(value)
 
-        word = {True: "✅ holds", False: "❌ missed", None: "❔ unknown"}[gate["passed"]]
+        word = {True: "✅ passed", False: "❌ missed", None: "❔ unknown"}[gate["passed"]]
         sentence = _GATES[gate["name"]].format(shown(gate["limit"]))
         if gate.get("reason"):
             word = f"{word}. {escaped(gate['reason'])}"
@@ -144,15 +144,15 @@ def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
 
 def _went_wrong(executions: Sequence[Mapping[str, Any]]) -> list[str]:
     by_cause: dict[str, list[Mapping[str, Any]]] = {}
-    for each in executions:
-        if each["cause"]:
-            by_cause.setdefault(each["cause"], []).append(each)
+    for execution in executions:
+        if execution["cause"]:
+            by_cause.setdefault(execution["cause"], []).append(execution)
     if not by_cause:
         return []
-    parts = ["## What went wrong"]
-    # Failures first: they say something about the agent.
+    parts = ["## Failures and errors"]
+    # Failures first: they concern the agent.
     for cause, rows in sorted(by_cause.items(), key=lambda item: item[1][0]["state"] == "errored"):
-        lines = [f"- {_link(each)}: {_reason(each['reason'] or '')}" for each in rows]
+        lines = [f"- {_link(row)}: {_reason(row['reason'] or '')}" for row in rows]
         parts += [
             f"### {_WORDS[rows[0]['state']]}, cause {cause} ({len(rows):,})",
             "\n".join(lines),
@@ -167,7 +167,7 @@ def _cases(cases: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
         (
             escaped(case["name"]),
             _WORDS[case["verdict"] or "not_run"],
-            _percent(case["pass_rate"]),
+            percent(case["pass_rate"]),
             score_text(case["score"], scale=scale),
         )
         for case in cases
@@ -180,14 +180,14 @@ def _executions(executions: Sequence[Mapping[str, Any]], *, scale: str) -> list[
         return []
     rows = [
         (
-            _link(each),
-            str(each["trial"]),
-            _WORDS[each["state"]],
-            score_text(each["score"], scale=scale),
-            _duration(each["time_ms"]),
-            usd_text(each["cost_usd"]) if each["verdict"] else UNKNOWN,
+            _link(row),
+            str(row["trial"]),
+            _WORDS[row["state"]],
+            score_text(row["score"], scale=scale),
+            duration(row["time_ms"]),
+            usd_text(row["cost_usd"]) if row["verdict"] else UNKNOWN,
         )
-        for each in executions
+        for row in executions
     ]
     return [
         "## Executions",
@@ -198,7 +198,7 @@ def _executions(executions: Sequence[Mapping[str, Any]], *, scale: str) -> list[
 def _state(execution: Mapping[str, Any], *, is_over: bool) -> str:
     if execution["verdict"]:
         return str(execution["verdict"])
-    # What still waits when the run has ended was not run.
+    # What is still queued when the run has ended did not run.
     is_left = is_over and execution["status"] == "queued"
     return "not_run" if is_left else str(execution["status"])
 
@@ -216,20 +216,3 @@ def _reason(text: str) -> str:
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def score_text(score: float | None, *, scale: str) -> str:
-    """Write a score in 0..1 on the scale of its suite."""
-    if score is None:
-        return UNKNOWN
-    return f"{1 + 4 * score:.1f} of 5" if scale == "1-5" else f"{score:.2f}"
-
-
-def _percent(rate: float | None) -> str:
-    return UNKNOWN if rate is None else f"{100 * rate:.1f} %"
-
-
-def _duration(ms: float | None) -> str:
-    if ms is None:
-        return UNKNOWN
-    return f"{ms:,.0f} ms" if ms < 1000 else f"{ms / 1000:,.1f} s"  # noqa: PLR2004 - a second

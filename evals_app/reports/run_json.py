@@ -1,26 +1,43 @@
 """Runs and executions as JSON: what REST answers and `run_evals --output` writes.
 
-The functions take rows as mappings of columns, so that nothing here knows the database. The words
-are those of the reference of commands; what is not known is null, never 0.
+The functions take rows as mappings of columns, so that nothing here knows the database. What is
+unknown is null, never 0. `answers` has the keys.
 """
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from decimal import Decimal
 from typing import Any, TypeVar
 
+from evals_app.engine.limits import LIMITS
+from evals_app.reports.answers import (
+    Budget,
+    CaseResult,
+    Counts,
+    ExecutionDetails,
+    ExecutionRow,
+    Gate,
+    Grade,
+    Json,
+    Message,
+    Progress,
+    Row,
+    RunDetails,
+    RunRow,
+    TokenCount,
+    ToolCall,
+    Turn,
+    in_json,
+)
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
 from evals_app.reports.judges import with_flags_shown
 from evals_app.reports.similarity import SIMILARITY_COLUMNS, similarity_json
 
 SCHEMA_VERSION = 1
 
-Row = Mapping[str, Any]
-Json = dict[str, Any]
 _Number = TypeVar("_Number", int, Decimal)
 
-# What `run_json` needs of a run; with the summary it is whole.
+# The columns that `run_json` needs; `run_details_json` needs the summary too.
 RUN_COLUMNS = (
     *("id", "suite_slug", "judge", "is_scripted", *COVERAGE_COLUMNS, *SIMILARITY_COLUMNS),
     *("status", "verdict", "stop_reason", "score", "concurrency"),
@@ -31,7 +48,7 @@ RUN_COLUMNS = (
     *("created_at", "started_at", "finished_at"),
 )
 RUN_SUMMARY = "summary"
-AT_LEAST = "at_least"  # in it: what is known of sums that are not, by their names
+AT_LEAST = "at_least"  # in it: the known part of sums that are not fully known, by name
 
 CASE_COLUMNS = (
     *("name", "verdict", "trials", "passed", "failed", "errored", "pass_rate", "score"),
@@ -41,10 +58,11 @@ CASE_COLUMNS = (
 EXECUTION_COLUMNS = (
     *("id", "run_id", "case", "position", "trial", "status", "verdict", "cause", "reason"),
     *("score", "summary", "is_scripted", "attempts", "started_at", "finished_at"),
-    *("cost_usd", "judge_cost_usd", "time_ms", "prompt_tokens", "response_tokens"),
+    *("agent_cost_usd", "judge_cost_usd", "time_ms"),
+    *("agent_prompt_tokens", "agent_response_tokens"),
     *("judge_prompt_tokens", "judge_response_tokens"),
 )
-# And what `execution_json` needs besides, to show limits against what was measured.
+# The columns that `execution_json` needs too, to show limits with measured values.
 MEASURED_COLUMNS = ("tool_calls",)
 
 GRADE_COLUMNS = (
@@ -52,25 +70,15 @@ GRADE_COLUMNS = (
     *("threshold", "cause", "reason", "evidence", "details"),
 )
 
-_COUNTS = ("total", "passed", "failed", "errored", "cancelled", "not_run")
-_BUDGET = ("max_cost_usd", "spent_usd", "reserved_usd", "unsettled_usd")
-_LIMITS = {
-    "max_prompt_tokens": "prompt_tokens",
-    "max_response_tokens": "response_tokens",
-    "max_time_ms": "time_ms",
-    "max_cost_usd": "cost_usd",
-    "max_tool_calls": "tool_calls",
-}
-
 
 def document(run: Row, *, cases: Iterable[Json], executions: Iterable[Json]) -> Json:
-    """Give the whole result of a run, as `--output` writes it.
+    """Return the whole result of a run, as `--output` writes it.
 
-    What is given as an iterator stays one: `written` takes it as it comes.
+    Iterators stay iterators: `written` reads them while it writes.
     """
     return {
         "schema_version": SCHEMA_VERSION,
-        "run": run_json(run) | run_details_json(run[RUN_SUMMARY], cases),
+        "run": run_details_json(run, cases),
         "executions": executions,
     }
 
@@ -80,13 +88,13 @@ def documents(runs: Iterable[Json], *, rows: Iterable[Row]) -> Json:
 
     `rows` are the same runs as columns, to be added up.
     """
-    parts = ({key: each[key] for key in ("run", "executions")} for each in runs)
+    parts = ({key: run[key] for key in ("run", "executions")} for run in runs)
     return {"schema_version": SCHEMA_VERSION, "total": total_json(list(rows)), "runs": parts}
 
 
 def total_json(runs: Sequence[Row]) -> Json:
-    """Return what several runs come to together; what one of them does not know is null."""
-    each = [run_json(run) for run in runs]
+    """Return the sums over several runs; a value that is unknown for one of them is null."""
+    answers = [run_json(run) for run in runs]
     return {
         "runs": len(runs),
         "verdict": verdict_of_all([run["verdict"] for run in runs]),
@@ -94,11 +102,10 @@ def total_json(runs: Sequence[Row]) -> Json:
             verdict: sum(run["verdict"] == verdict for run in runs)
             for verdict in ("passed", "failed", "inconclusive")
         },
-        "counts": {name: sum(run[name] for run in runs) for name in _COUNTS},
+        "counts": {name: sum(run[name] for run in runs) for name in Counts.KEYS},
         "tokens": {
             who: {
-                kind: _sum(run["tokens"][who][kind] for run in each)
-                for kind in ("prompt", "response")
+                kind: _sum(run["tokens"][who][kind] for run in answers) for kind in TokenCount.KEYS
             }
             for who in ("agent", "judge")
         },
@@ -121,15 +128,15 @@ def _sum(values: Iterable[_Number | None]) -> _Number | None:
     return None if None in known else sum(known)  # type: ignore[arg-type, return-value]  # no None
 
 
-def written(value: Any, *, indent: str = "") -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds
-    """Write JSON piece by piece, an iterator as the list of what it gives.
+def written(value: Any, *, indent: str = "") -> Iterator[str]:
+    """Write JSON piece by piece, an iterator as a list.
 
-    Together the pieces are what `json.dumps` with an indent of 2 makes of the whole.
+    Together the pieces are the same as `json.dumps` with an indent of 2.
     """
     inner = indent + "  "
     if isinstance(value, Iterator):
         opening, closing = "[", "]"
-        parts = (("", each) for each in value)
+        parts = (("", item) for item in value)
     elif isinstance(value, Mapping) and _is_large(value):
         opening, closing = "{", "}"
         parts = ((f"{json.dumps(key, ensure_ascii=False)}: ", value[key]) for key in value)
@@ -138,176 +145,142 @@ def written(value: Any, *, indent: str = "") -> Iterator[str]:  # noqa: ANN401 -
         yield text.replace("\n", "\n" + indent)  # in a text there is no line break
         return
     before = opening
-    for name, each in parts:
+    for name, item in parts:
         yield f"{before}\n{inner}{name}"
-        yield from written(each, indent=inner)
+        yield from written(item, indent=inner)
         before = ","
     yield opening + closing if before == opening else f"\n{indent}{closing}"
 
 
 def _is_large(value: Row) -> bool:
     return any(
-        isinstance(each, Iterator) or (isinstance(each, Mapping) and _is_large(each))
-        for each in value.values()
+        isinstance(item, Iterator) or (isinstance(item, Mapping) and _is_large(item))
+        for item in value.values()
     )
 
 
 def run_json(run: Row) -> Json:
-    """Give a run as lists show it."""
+    """Return a run as lists show it."""
+    return RunRow.of(run, **_of_run(run))
+
+
+def run_details_json(run: Row, cases: Iterable[Json]) -> Json:
+    """Return a run with what is known once it has ended: its cases, gates and so on."""
+    summary: Row = run[RUN_SUMMARY]
+    return RunDetails.of(
+        run,
+        **_of_run(run),
+        pass_rate=summary.get("pass_rate"),
+        median_ms=summary.get("median_ms"),
+        p95_ms=summary.get("p95_ms"),
+        pass_at_k=list(summary.get("pass_at_k", ())),
+        pass_hat_k=list(summary.get("pass_hat_k", ())),
+        cases=cases,
+        gates=[
+            Gate.of(gate, reason=gate.get("reason") or None) for gate in summary.get("gates", ())
+        ],
+        notes=list(summary.get("notes", ())),
+        at_least=summary.get(AT_LEAST, {}),
+    )
+
+
+def _of_run(run: Row) -> Json:
+    """Return what is no column of the same name."""
     return {
-        "id": run["id"],
         "suite": run["suite_slug"],
         "agent": run["agent_slug"],
         "model": run["model"] or None,
         "judge": run["judge"] or None,
-        "is_scripted": run["is_scripted"],
-        "is_tryout": run["is_tryout"],
-        "is_whole": run["is_whole"],
         "covers": coverage(run) or None,
         "similarity": similarity_json(run),
-        "status": run["status"],
         "verdict": run["verdict"] or None,
         "stop_reason": run["stop_reason"] or None,
-        "score": run["score"],
-        "counts": {name: run[name] for name in _COUNTS},
-        "progress": {"done": run["total"] - run["not_run"], "total": run["total"]},
+        "counts": Counts.of(run),
+        "progress": Progress.of(run, done=run["total"] - run["not_run"]),
         "tokens": {"agent": _tokens(run, "agent_"), "judge": _tokens(run, "judge_")},
         **_costs(run["agent_cost_usd"], run["judge_cost_usd"]),
-        "budget": {name: _usd(run[name]) for name in _BUDGET},
+        "budget": Budget.of(run),
         "duration_ms": _duration_ms(run),
-        "concurrency": run["concurrency"],
         "rerun_of": run["rerun_of_id"],
-        "created_at": _time(run["created_at"]),
-        "started_at": _time(run["started_at"]),
-        "finished_at": _time(run["finished_at"]),
-    }
-
-
-def run_details_json(summary: Row, cases: Iterable[Json]) -> Json:
-    """Give what is known once a run has ended: its cases, gates and so on. Before, all are empty."""
-    return {
-        "pass_rate": summary.get("pass_rate"),
-        "median_ms": summary.get("median_ms"),
-        "p95_ms": summary.get("p95_ms"),
-        "pass_at_k": list(summary.get("pass_at_k", ())),
-        "pass_hat_k": list(summary.get("pass_hat_k", ())),
-        "cases": cases,
-        "gates": [
-            gate | {"reason": gate.get("reason") or None} for gate in summary.get("gates", ())
-        ],
-        "notes": list(summary.get("notes", ())),
-        AT_LEAST: summary.get(AT_LEAST, {}),
     }
 
 
 def case_json(case: Row) -> Json:
-    """Give a case over its trials."""
+    """Return a case over its trials."""
     low, high = case["interval_low"], case["interval_high"]
-    return {
-        "name": case["name"],
-        "verdict": case["verdict"] or None,
-        "trials": case["trials"],
-        "passed": case["passed"],
-        "failed": case["failed"],
-        "errored": case["errored"],
-        "pass_rate": case["pass_rate"],
-        "score": case["score"],
-        "deviation": case["deviation"],
-        "interval": None if low is None else [low, high],
-        "pass_at_k": case["pass_at_k"],
-        "pass_hat_k": case["pass_hat_k"],
-    }
+    interval = None if low is None else [low, high]
+    return CaseResult.of(case, verdict=case["verdict"] or None, interval=interval)
 
 
 def execution_row_json(execution: Row) -> Json:
-    """Give an execution as lists show it: without messages, tool calls and grades."""
-    return {
-        "id": execution["id"],
-        "run": execution["run_id"],
-        "case": execution["case"],
-        "trial": execution["trial"],
-        "status": execution["status"],
-        "verdict": execution["verdict"] or None,
-        "cause": execution["cause"] or None,
-        "reason": execution["reason"] or None,
-        "score": execution["score"],
-        "is_scripted": execution["is_scripted"],
-        "attempts": execution["attempts"],
-        "summary": execution["summary"] or None,
-        "duration_ms": _duration_ms(execution),
-        "time_ms": execution["time_ms"],
-        "tokens": {"agent": _tokens(execution, ""), "judge": _tokens(execution, "judge_")},
-        **_costs(execution["cost_usd"], execution["judge_cost_usd"]),
-        "started_at": _time(execution["started_at"]),
-        "finished_at": _time(execution["finished_at"]),
-    }
+    """Return an execution as lists show it: without messages, tool calls and grades."""
+    return ExecutionRow.of(execution, **_of_execution(execution))
 
 
 def execution_json(execution: Row, *, grades: Sequence[Row], trial: Row | None) -> Json:
-    """Give everything about an execution; `trial` is the stored Trial, None before it ended."""
-    return {
-        **execution_row_json(execution),
-        "limits": _limits(execution, grades),
-        "grades": [_grade(grade) for grade in grades],
+    """Return everything about an execution; `trial` is the stored Trial, None before it ended."""
+    return ExecutionDetails.of(
+        execution,
+        **_of_execution(execution),
+        limits=_limits(execution, grades),
+        grades=[_grade(grade) for grade in grades],
         **_conversation(trial or {}),
+    )
+
+
+def _of_execution(execution: Row) -> Json:
+    """Return what is no column of the same name."""
+    return {
+        "run": execution["run_id"],
+        "verdict": execution["verdict"] or None,
+        "cause": execution["cause"] or None,
+        "reason": execution["reason"] or None,
+        "summary": execution["summary"] or None,
+        "duration_ms": _duration_ms(execution),
+        "tokens": {"agent": _tokens(execution, "agent_"), "judge": _tokens(execution, "judge_")},
+        **_costs(execution["agent_cost_usd"], execution["judge_cost_usd"]),
     }
 
 
 def _limits(execution: Row, grades: Sequence[Row]) -> Json:
-    """Give each limit with what was measured, whether or not it is set."""
-    held = {grade["type"]: grade for grade in grades if grade["family"] == "limit"}
+    """Return each limit with the measured value, whether or not it is set."""
+    graded = {grade["type"]: grade for grade in grades if grade["family"] == "limit"}
     return {
-        limit: {
-            "limit": held[limit]["details"].get("limit") if limit in held else None,
-            "actual": _plain(execution[measured]),
-            "passed": held[limit]["passed"] if limit in held else None,
+        limit.key: {
+            "limit": graded[limit.key]["details"].get("limit") if limit.key in graded else None,
+            "actual": in_json(execution[limit.column]),
+            "passed": graded[limit.key]["passed"] if limit.key in graded else None,
         }
-        for limit, measured in _LIMITS.items()
+        for limit in LIMITS
     }
 
 
 def _grade(grade: Row) -> Json:
-    return {
-        "type": grade["type"],
-        "name": grade["label"],
-        "family": grade["family"],
-        "turn": grade["turn"],
-        "score": grade["score"],
-        "passed": grade["passed"],
-        "status": grade["status"],
-        "cause": grade["cause"] or None,
-        "weight": grade["weight"],
-        "threshold": grade["threshold"],
-        "reason": grade["reason"],
-        "evidence": [{"speaker": ""} | each for each in grade["evidence"]],
-        "details": with_flags_shown(grade["details"]),
-    }
+    return Grade.of(
+        grade,
+        name=grade["label"],
+        cause=grade["cause"] or None,
+        evidence=[{"speaker": ""} | quote for quote in grade["evidence"]],
+        details=with_flags_shown(grade["details"]),
+    )
 
 
 def _conversation(trial: Row) -> Json:
-    """Tell what was said and done: messages in order, and the calls that belong to each."""
-    messages: list[Json] = [
-        {"role": each["role"], "content": each["text"], "turn": None}
-        for each in trial.get("history", ())
+    """Return what happened: messages in order, and the calls that belong to each."""
+    messages = [
+        Message.of(role=message["role"], content=message["text"], turn=None)
+        for message in trial.get("history", ())
     ]
     tool_calls: list[Json] = []
     turns: list[Json] = []
     for number, turn in enumerate(trial.get("turns", ()), 1):
-        messages.append({"role": "user", "content": turn["user"], "turn": number})
+        messages.append(Message.of(role="user", content=turn["user"], turn=number))
         for message in turn["messages"]:
             tool_calls += [
-                {
-                    "turn": number,
-                    "message": len(messages),
-                    "name": call["name"],
-                    "args": call["args"],
-                    "result": call["result"],
-                    "error": call["error"],
-                    "duration_ms": call["duration_ms"],
-                }
+                ToolCall.of(call, turn=number, message=len(messages))
                 for call in message["tool_calls"]
             ]
-            messages.append({"role": message["role"], "content": message["text"], "turn": number})
+            messages.append(Message.of(role=message["role"], content=message["text"], turn=number))
         turns.append(_turn(number, turn))
     return {
         "messages": messages,
@@ -320,49 +293,30 @@ def _conversation(trial: Row) -> Json:
 
 
 def _turn(number: int, turn: Row) -> Json:
-    return {
-        "turn": number,
-        "error": turn["error"],
-        "model": turn["model"],
-        "latency_ms": turn["latency_ms"],
-        "waited_ms": turn["waited_ms"],
-        "first_token_ms": turn["first_token_ms"],
-        "cost_usd": _usd(turn.get("cost_usd")),
-        "attempts": list(turn["attempts"]),
-        "notes": list(turn["notes"]),
-        "files": list(turn.get("files", ())),
-    }
+    cost = turn.get("cost_usd")  # as text in a transcript; older ones have none
+    return Turn.of(
+        turn,
+        turn=number,
+        cost_usd=None if cost is None else float(cost),
+        files=list(turn.get("files", ())),
+    )
 
 
-def _tokens(row: Row, of: str) -> Json:
-    return {kind: row[f"{of}{kind}_tokens"] for kind in ("prompt", "response")}
+def _tokens(row: Row, prefix: str) -> Json:
+    return {kind: row[f"{prefix}{kind}_tokens"] for kind in TokenCount.KEYS}
 
 
 def _costs(agent: Decimal | None, judge: Decimal | None) -> Json:
-    """Give the cost in all and of each side; one that is unknown makes the sum unknown."""
+    """Return the total cost and that of each side; if one is unknown, the total is unknown."""
     total = None if agent is None or judge is None else agent + judge
     return {
-        "cost_usd": _usd(total),
-        "cost_parts_usd": {"agent": _usd(agent), "judge": _usd(judge)},
+        "cost_usd": in_json(total),
+        "cost_parts_usd": {"agent": in_json(agent), "judge": in_json(judge)},
     }
 
 
-def _plain(measured: float | Decimal | None) -> float | None:
-    return float(measured) if isinstance(measured, Decimal) else measured
-
-
-def _usd(amount: Decimal | str | None) -> float | None:
-    # A transcript keeps money as text.
-    return None if amount is None else float(amount)
-
-
 def _duration_ms(row: Row) -> float | None:
-    started: datetime | None = row["started_at"]
-    finished: datetime | None = row["finished_at"]
-    if started is None or finished is None:
+    if row["started_at"] is None or row["finished_at"] is None:
         return None
-    return round((finished - started).total_seconds() * 1000, 3)
-
-
-def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
+    seconds: float = (row["finished_at"] - row["started_at"]).total_seconds()
+    return round(seconds * 1000, 3)

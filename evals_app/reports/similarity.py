@@ -9,7 +9,7 @@ DIFFERENTLY = "measured differently"
 
 
 def similarity_json(run: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the method and whether it stands in for embeddings; None if no texts are compared."""
+    """Return the method and whether it replaces embeddings; None if no texts are compared."""
     if not run["similarity"]:
         return None
     return {"method": run["similarity"], "is_stand_in": run["is_similarity_stand_in"]}
@@ -20,17 +20,17 @@ def compared_by(method: str) -> str:
     what, _, name = method.partition(" ")
     if what == "embeddings":
         return f"embeddings of {name}"
-    return f"the judge {name}" if name else "the words that they share"
+    return f"the judge {name}" if name else "shared words"
 
 
 def stand_in_note(method: str) -> str:
-    """Return the sentences that say what stood in for embeddings."""
+    """Return the note on what replaced embeddings."""
     return (
         f"{STAND_IN}: no embeddings were available, so texts were compared by {compared_by(method)}."
-        " Scores of “Reply means the same” do not compare with those of runs that had embeddings."
+        " Scores of “Reply means the same” are not comparable with those of runs that had embeddings."
     )
 
 
 def is_measured_differently(method: str, other: str) -> bool:
-    """Return whether two runs compared texts in different ways, so that their scores do not compare."""
+    """Return whether two runs compared texts differently: their scores are not comparable."""
     return bool(method and other and method != other)

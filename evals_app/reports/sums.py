@@ -7,7 +7,7 @@ from evals_app.engine.llm.pricing import usd_text
 
 
 def sums(totals: Mapping[str, Any], at_least: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Name the tokens and costs of agent and judge.
+    """Return the tokens and costs of agent and judge.
 
     Both are by the names of a run's columns: its totals, and what is known of those that are None.
     """
@@ -22,7 +22,7 @@ def sums(totals: Mapping[str, Any], at_least: Mapping[str, float]) -> list[tuple
     ]
 
 
-def _known(totals: Mapping[str, Any], at_least: Mapping[str, float], name: str) -> Any:  # noqa: ANN401 - a number or None
+def _known(totals: Mapping[str, Any], at_least: Mapping[str, float], name: str) -> Any:
     return at_least.get(name) if totals[name] is None else totals[name]
 
 
@@ -41,5 +41,5 @@ def _count(exact: int | None, least: float | None) -> str:
     return f"at least {least:,.0f}" if least else "unknown"
 
 
-def _usd(exact: Any, least: float) -> str:  # noqa: ANN401 - Decimal, float or None
+def _usd(exact: Any, least: float) -> str:
     return f"at least {usd_text(least)}" if exact is None and least else usd_text(exact)

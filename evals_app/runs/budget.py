@@ -1,6 +1,6 @@
 """The money of a run: reserved before a call, settled after it, never above the ceiling.
 
-What agents outside say that they have spent is known only afterwards: above the ceiling, the run stops.
+What external agents report to have spent is known only afterwards: above the ceiling, the run stops.
 
 Amounts are read under the lock of the run's row and added up in Python: SQLite would add floats.
 """
@@ -22,8 +22,8 @@ def settle_and_reserve(
 ) -> list[bool] | None:
     """Take down a drainer's account and reserve what fits beside it; None if its lease is gone.
 
-    The account holds totals, so that telling it twice changes nothing. Where nothing at all is
-    reserved and a call does not fit, nobody could make it fit: the budget is spent, the run stops.
+    The account consists of totals, so that reporting it twice changes nothing. Where nothing at all is
+    reserved and a call does not fit, nothing could make it fit: the budget is spent, the run stops.
     It stops too once more is spent than it may; only agents outside can do that.
     """
     with transaction.atomic():
@@ -60,7 +60,7 @@ def _grant(run: Run, amounts: Sequence[Decimal]) -> tuple[list[bool], Decimal]:
 
 
 def leave_unsettled(lease: Lease) -> None:
-    """Count what a lease still has reserved as perhaps spent: nobody is left to say."""
+    """Count what a lease still has reserved as perhaps spent: its worker cannot report any more."""
     if lease.reserved_usd:
         run = _locked(lease.run_id)
         run.reserved_usd -= lease.reserved_usd

@@ -1,4 +1,4 @@
-"""Cancel a run: nothing more is begun, what is being said stops within a pulse."""
+"""Cancel a run: nothing more is begun, running conversations stop within a pulse."""
 
 from django.db import transaction
 from django.db.models import F
@@ -10,7 +10,7 @@ AT_ONCE = 5000  # rows of one transaction: other writers wait for each
 
 
 def cancel_run(run: Run) -> bool:
-    """Ask a run to stop unless it has ended; say whether this call did it."""
+    """Ask a run to stop unless it has ended; return whether this call did it."""
     did = run.cancel()
     cancel_queued(run.pk)
     close_if_over(run.pk)

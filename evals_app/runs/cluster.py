@@ -7,10 +7,10 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Self
 
 from django.conf import settings
@@ -34,14 +34,14 @@ TICK_S = 0.2
 ANNOUNCE_S = 10.0
 RETRY_S = 1.0  # how often a database that is away is asked
 LEEWAY_S = 10.0  # beyond the grace, before processes are killed
-IMPATIENT_S = 3.0  # the same once we were told twice
-_PATIENCE = 2  # so often we may be told again before all is killed
+IMPATIENT_S = 3.0  # the same after a second signal
+_PATIENCE = 2  # so many more signals kill everything
 _PR_SET_PDEATHSIG = 1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class CannotWorkError(Exception):
-    """Workers cannot be started, or not any more; the message says what to do."""
+    """Workers cannot be started, or no longer; the message explains what to do."""
 
 
 class Interrupted:
@@ -56,12 +56,12 @@ class Interrupted:
     @contextmanager
     def listening(self) -> Iterator[Self]:
         """Take SIGINT and SIGTERM for as long as the block lasts."""
-        before = {each: signal.signal(each, self._note) for each in _SIGNALS}
+        before = {number: signal.signal(number, self._note) for number in _SIGNALS}
         try:
             yield self
         finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _note(self, signum: int, frame: FrameType | None) -> None:
         self.count += 1
@@ -72,10 +72,13 @@ class LocalCluster:
 
     `grace_s` is how long conversations may still take once the block is left; what is unfinished
     then goes back to the queue. A second signal meanwhile ends the grace, a third one everything.
+    `kinds` are the kinds of providers whose SDKs are imported before the workers are forked; those
+    of all providers that can be called, unless given. Workers import any other SDK when they need it.
     """
 
-    def __init__(self, *, grace_s: float = 20.0) -> None:
+    def __init__(self, *, grace_s: float = 20.0, kinds: Collection[str] | None = None) -> None:
         self.grace_s = grace_s
+        self.kinds = kinds
         self._sentinel: BaseProcess | None = None
         self._restarts = Restarts()
         self._start_at: float | None = None  # None: not to be started (again)
@@ -88,7 +91,8 @@ class LocalCluster:
         reap()
         announce(processes=settings.WORKERS)
         ensure_schedule()
-        preload(kinds_in_use())  # once here instead of a second of CPU in each worker
+        # Once here, instead of a second of CPU in each worker.
+        preload(kinds_in_use() if self.kinds is None else self.kinds)
         # What is loaded by now stays; the interpreter's end would spend a second on collecting it.
         gc.freeze()
         die_with_parent()
@@ -96,12 +100,7 @@ class LocalCluster:
         self._chores_at = time.monotonic() + _between_chores()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     @property
@@ -110,13 +109,13 @@ class LocalCluster:
         return self._sentinel is not None or self._start_at is not None
 
     def tick(self) -> None:
-        """Do what is due, and start dead or stuck processes anew. Call it every TICK_S or so.
+        """Do what is due, and restart dead or stuck processes. Call it every TICK_S or so.
 
         Raises:
             CannotWorkError: they died too often.
         """
         if not self.is_alive:
-            message = "The worker's processes died too often; the log says why."
+            message = "The worker's processes died too often; see the log."
             raise CannotWorkError(message)
         if time.monotonic() >= self._chores_at:
             self._chores_at = time.monotonic() + self._do_chores()
@@ -132,15 +131,15 @@ class LocalCluster:
         GRACE.value = self.grace_s
         give_up = time.monotonic() + self.grace_s + LEEWAY_S
         if self._sentinel is not None:
-            self._told.set()
+            self._stop.set()
             self._sign_off(lambda: announce(processes=settings.WORKERS, is_draining=True))
             self._await_end(self._sentinel, give_up=give_up)
-        for each in (reap, retire):
-            self._sign_off(each)
+        for note in (reap, retire):
+            self._sign_off(note)
 
     def _start(self) -> None:
         connections.close_all()  # a connection must not cross a fork
-        self._told, self._beat = Flag(), multiprocessing.RawValue("d", 0.0)
+        self._stop, self._beat = Flag(), multiprocessing.RawValue("d", 0.0)
         self._is_idle_too_long = False
         self._watchdog = Watchdog(
             # On SQLite its scheduler may have to wait for another transaction.
@@ -149,12 +148,12 @@ class LocalCluster:
             idle_s=2 * settings.EVALS_LEASE_S + settings.EVALS_REAP_S,
         )
         self._sentinel = q_cluster.get_mp_context().Process(
-            target=Sentinel, kwargs={"stop": self._told, "beat": self._beat}, name="sentinel"
+            target=Sentinel, kwargs={"stop": self._stop, "beat": self._beat}, name="sentinel"
         )
         self._sentinel.start()
 
     def _do_chores(self) -> float:
-        """Reap, say that we are alive; give the seconds until it is due again."""
+        """Reap and announce ourselves; return the seconds until this is due again."""
         try:
             reap()
             announce(processes=settings.WORKERS)
@@ -174,14 +173,14 @@ class LocalCluster:
         return _between_chores()
 
     def _problem(self, sentinel: BaseProcess) -> str:
-        """Say what is wrong with the processes; nothing if they work as far as we can see."""
+        """Return what is wrong with the processes; nothing if they work as far as we can see."""
         if not sentinel.is_alive():
             return "The process that guards the workers died."
         is_silent = self._watchdog.hear(self._beat.value, now=time.monotonic())
         if self._is_cut_off:
-            return ""  # nobody can work, and whoever waits for the database is silent
+            return ""  # no process can work, and those that wait for the database are silent
         if is_silent:
-            return "The process that guards the workers gave no sign of life for too long."
+            return "The process that guards the workers has not responded for too long."
         if self._is_idle_too_long:
             return "Runs wait though the workers are idle."
         return ""
@@ -189,21 +188,21 @@ class LocalCluster:
     def _bury(self, problem: str) -> None:
         """Kill what is left, and plan a new start unless there were too many."""
         self._kill()
-        self._chores_at = 0.0  # what they held is given back at once
+        self._chores_at = 0.0  # their work is given back at once
         pause = self._restarts.next_pause(now=time.monotonic())
         if pause is None:
             self._start_at = None
-            log.error("%s That was too often in ten minutes; giving up.", problem)
+            log.error("%s Too many times in ten minutes; giving up.", problem)
             return
         self._start_at = time.monotonic() + pause
-        log.error("%s Starting all of them anew in %.0f s; no result is lost.", problem, pause)
+        log.error("%s Restarting all of them in %.0f s; no result is lost.", problem, pause)
 
     def _await_end(self, sentinel: BaseProcess, *, give_up: float) -> None:
         is_patient = True
         with Interrupted().listening() as again:
             while sentinel.is_alive() and time.monotonic() < give_up and again.count < _PATIENCE:
                 if again and is_patient:
-                    log.warning("Told again to stop: handing back what is unfinished.")
+                    log.warning("Asked again to stop: handing back unfinished work.")
                     is_patient, GRACE.value = False, 0.0
                     give_up = min(give_up, time.monotonic() + IMPATIENT_S)
                 sentinel.join(TICK_S)
@@ -221,7 +220,7 @@ class LocalCluster:
             _kill_group(group, signal.SIGKILL)
         sentinel.kill()  # it may not have a group of its own yet
         sentinel.join(5)
-        give_up = time.monotonic() + 2  # whoever has to bury the others may take its time
+        give_up = time.monotonic() + 2  # the process that waits for them may need a moment
         while group is not None and _kill_group(group, 0) and time.monotonic() < give_up:
             time.sleep(0.02)
 
@@ -231,7 +230,7 @@ class LocalCluster:
             note()
         except AWAY as error:
             connections.close_all()
-            log.warning("Could not sign off; the next worker cleans up. (%s)", error)
+            log.warning("Could not sign off; the next worker will clean up. (%s)", error)
 
 
 def _between_chores() -> float:
@@ -239,7 +238,7 @@ def _between_chores() -> float:
 
 
 def _kill_group(group: int, signum: int) -> bool:
-    """Send a signal to a group of processes; say whether there is one."""
+    """Send a signal to a group of processes; return whether there is one."""
     with suppress(ProcessLookupError, PermissionError):  # macOS: zombies may not be killed
         os.killpg(group, signum)
         return True
@@ -270,7 +269,7 @@ def die_with_parent() -> None:
     """Make every process that is forked from now on die when its parent does."""
     global _is_registered  # noqa: PLW0603 - hooks of a process cannot be taken away again
     if parent_death_signal() is not None and not _is_registered:
-        os.register_at_fork(before=_note_parent, after_in_child=_heed_parent)
+        os.register_at_fork(before=_note_parent, after_in_child=_follow_in_child)
         _is_registered = True
 
 
@@ -279,13 +278,13 @@ def _note_parent() -> None:
     _follow_parent = parent_death_signal()
 
 
-def _heed_parent() -> None:
+def _follow_in_child() -> None:
     if _follow_parent is not None:
         _follow_parent()
 
 
 def parent_death_signal() -> Callable[[], None] | None:
-    """Give what a child of this process calls first, so that it dies with it; None if unknown."""
+    """Return what a child of this process calls first, so that it dies with it; None if unknown."""
     if os.uname().sysname != "Linux":
         return None
     libc, parent = ctypes.CDLL(None, use_errno=True), os.getpid()

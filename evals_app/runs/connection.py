@@ -17,7 +17,7 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.spec import ProviderSpec
 
 ANSWER_S = 15.0  # of the call
-GIVE_UP_S = 18.0  # of all, the SDK's import included: nobody waits longer in front of a page
+GIVE_UP_S = 18.0  # of all, the SDK's import included: people do not wait longer for a page
 
 _NOT_FOUND = 404
 _QUESTION = "This is a test of the connection. Answer with the one word: yes"
@@ -51,9 +51,11 @@ async def try_provider(
             is_well=False, sentence=f"{provider.provider} did not answer within {GIVE_UP_S:g} s."
         )
     except ProviderError as error:
-        # Without what is said of patience, of which there was none.
-        said = f"{provider.provider} {error.attempts[-1].error}" if error.attempts else str(error)
-        return Tried(is_well=False, sentence=f"{said}{_hint(provider, error)}")
+        # Without the words about retries: there were none.
+        problem = (
+            f"{provider.provider} {error.attempts[-1].error}" if error.attempts else str(error)
+        )
+        return Tried(is_well=False, sentence=f"{problem}{_hint(provider, error)}")
     except ConfigurationError as error:
         return Tried(is_well=False, sentence=str(error))
 
@@ -69,9 +71,11 @@ async def _ask(models: Models, provider: ProviderSpec, model: str) -> str:
         patience_s=0,
     )
     reply = await models.complete(call)
-    said = " ".join(reply.text.split())
-    said = said if len(said) <= _LONGEST_ANSWER else f"{said[:_LONGEST_ANSWER]}…"
-    what = f"It said “{said}”." if said else f"It said nothing, and stopped with “{reply.stop}”."
+    text = " ".join(reply.text.split())
+    text = text if len(text) <= _LONGEST_ANSWER else f"{text[:_LONGEST_ANSWER]}…"
+    what = (
+        f"It replied “{text}”." if text else f"Its reply is empty; it stopped with “{reply.stop}”."
+    )
     return f"{model} answered in {reply.latency_ms / 1000:.1f} s. {what} {_cost(reply.cost_usd)}"
 
 
@@ -91,7 +95,7 @@ def _cost(usd: Decimal | None) -> str:
 
 
 def _hint(provider: ProviderSpec, error: ProviderError) -> str:
-    """Say what is often wrong where there is nothing at an address."""
+    """Return what is often wrong where there is nothing at an address."""
     kind = KINDS[provider.kind]
     if error.status != _NOT_FOUND or kind.api != "openai" or provider.base_url is None:
         return ""

@@ -29,9 +29,9 @@ T = TypeVar("T")
 
 
 def plan_of(run: Run) -> Plan:
-    """Give what the executions of a run share, from its snapshot."""
+    """Return what the executions of a run share, from its snapshot."""
     frozen = SnapshotSpec.read(run.snapshot.content)
-    types = {each.slug: each.json_schema for each in frozen.entity_types}
+    types = {kind.slug: kind.json_schema for kind in frozen.entity_types}
     started_at = run.created_at.isoformat()
     return Plan(
         suite=frozen.suite,
@@ -97,9 +97,9 @@ class DrainDesk:
         return await self._here(self._heart.beat, Orders(Signal.LOST))(report)
 
     async def bank(self, account: Account, amounts: Sequence[Decimal]) -> Sequence[bool]:
-        told = await self._here(settle_and_reserve, None)(self._lease.token, account, amounts)
-        # Without the lease nothing is reserved; the next pulse says that all is over.
-        return [False] * len(amounts) if told is None else told
+        granted = await self._here(settle_and_reserve, None)(self._lease.token, account, amounts)
+        # Without the lease nothing is reserved; the next pulse reports the end.
+        return [False] * len(amounts) if granted is None else granted
 
     async def book(self, provider: str, count: int) -> float:
         return await self._here(book_calls, 0.0)(self._providers[provider], count)

@@ -14,7 +14,7 @@ from evals_app.models import Agent, Run, Suite
 from evals_app.models.suites import cases_of
 from fixtures_app.models import EntityType
 
-MOST_COMPARED = 500  # cases; of more it is only said that they were not compared
+MOST_COMPARED = 500  # cases; larger suites are only reported as not compared
 
 S = TypeVar("S", bound=Spec)
 
@@ -80,7 +80,7 @@ def _differs(before: Spec, after: Mapping[str, Any]) -> bool:
 
 
 def _read(spec: type[S], written: Mapping[str, Any]) -> S | None:
-    """Validate what rows hold; None if it is unsound, and so has changed."""
+    """Validate the content of rows; None if it is invalid, and so has changed."""
     try:
         return spec.model_validate(written, context=FROZEN)
     except ValidationError:

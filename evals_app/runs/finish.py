@@ -19,19 +19,15 @@ CHUNK = 2000  # rows read and written at once
 
 log = logging.getLogger(__name__)
 
-# Sums of a run, by the columns of its executions.
-TOTALS = {
-    "agent_prompt_tokens": "prompt_tokens",
-    "agent_response_tokens": "response_tokens",
-    "judge_prompt_tokens": "judge_prompt_tokens",
-    "judge_response_tokens": "judge_response_tokens",
-    "agent_cost_usd": "cost_usd",
-    "judge_cost_usd": "judge_cost_usd",
-}
+# Columns of a run that are sums of the columns of its executions.
+TOTALS = (
+    *("agent_prompt_tokens", "agent_response_tokens", "agent_cost_usd"),
+    *("judge_prompt_tokens", "judge_response_tokens", "judge_cost_usd"),
+)
 
 
 def close_if_over(run_id: int) -> bool:
-    """End the run if nothing is left, or it was stopped and nothing runs; say if this call did."""
+    """End the run if nothing is left, or it was stopped and nothing runs; return whether this call did."""
     still_open = Run.objects.filter(pk=run_id, status__in=Run.OPEN)
     run = still_open.first()
     if run is None or not _is_over(run):
@@ -47,23 +43,23 @@ def close_if_over(run_id: int) -> bool:
 
 def _close(run: Run) -> None:
     results = CaseResults(run)
-    said: dict[str, Any] = {"verdict": Run.Verdict.INCONCLUSIVE}
+    result: dict[str, Any] = {"verdict": Run.Verdict.INCONCLUSIVE}
     try:
         summary = sum_up(run, results)
     except ValidationError:
-        # Made by another version: it can be ended all the same, but nobody knows its rules.
+        # Made by another version: it can be ended all the same, but its rules are unknown.
         log.exception("Run %d cannot be summed up.", run.pk)
     else:
-        said = {"verdict": summary.verdict, "score": summary.score, "summary": summary.to_json()}
+        result = {"verdict": summary.verdict, "score": summary.score, "summary": summary.to_json()}
         results.write()
     sums, at_least = _sums(run)
-    if "summary" in said:
-        said["summary"][AT_LEAST] = at_least
+    if "summary" in result:
+        result["summary"][AT_LEAST] = at_least
     is_cancelled = run.stop_reason == Run.StopReason.CANCELLED
     Run.objects.filter(pk=run.pk).update(
         status=Run.Status.CANCELLED if is_cancelled else Run.Status.FINISHED,
         finished_at=Now(),
-        **said,
+        **result,
         **sums,
     )
 
@@ -72,7 +68,7 @@ def _is_over(run: Run) -> bool:
     if run.not_run == 0:
         return True
     running = run.executions.filter(status=Execution.Status.RUNNING)
-    # A drainer may have a claim under way that nobody sees yet.
+    # A drainer may have a claim under way that is not visible yet.
     if not run.stop_reason or run.leases.exists() or running.exists():
         return False
     is_cancelled = run.stop_reason == Run.StopReason.CANCELLED
@@ -133,7 +129,7 @@ def sum_up(run: Run, results: CaseResults | None = None) -> RunSummary:
 
 def _facts(run: Run) -> Iterator[Fact]:
     rows = run.executions.order_by("position", "trial").values_list(
-        "case", "verdict", "score", "turn_ms", "cost_usd", "judge_cost_usd"
+        "case", "verdict", "score", "turn_ms", "agent_cost_usd", "judge_cost_usd"
     )
     for case, verdict, score, turn_ms, cost, judge_cost in rows.iterator(chunk_size=CHUNK):
         known = Verdict(verdict) if verdict else None
@@ -147,8 +143,8 @@ def _sums(run: Run) -> tuple[dict[str, Any], dict[str, float]]:
     """
     finished = Q(status=Execution.Status.FINISHED)
     found = run.executions.filter(finished).aggregate(
-        **{f"sum_{name}": Sum(column) for name, column in TOTALS.items()},
-        **{f"count_{name}": Count(column) for name, column in TOTALS.items()},
+        **{f"sum_{name}": Sum(name) for name in TOTALS},
+        **{f"count_{name}": Count(name) for name in TOTALS},
         rows=Count("pk"),
     )
     known = {name: found[f"sum_{name}"] for name in TOTALS}

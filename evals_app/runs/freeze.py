@@ -1,4 +1,4 @@
-"""Freeze what a run uses, or say what is missing."""
+"""Freeze what a run uses, or report what is missing."""
 
 import json
 import os
@@ -18,18 +18,19 @@ from pydantic import ValidationError
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.llm.ollama import find_embedding_model
 from evals_app.engine.llm.pricing import prices_of, prices_on
-from evals_app.engine.spec import ModelSpec, ProviderSpec, Spec
-from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
+from evals_app.engine.spec import ModelSpec, ProviderSpec, Spec, read_model
+from evals_app.engine.suite import CaseSpec, SuiteSpec
 from evals_app.engine.web import why_not_called
 from evals_app.formats.explain import explain
 from evals_app.formats.snapshot import SCHEMA_VERSION, Name, SnapshotSpec, canonical_case, read_case
-from evals_app.formats.yaml_source import read_yaml
 from evals_app.models import Agent, Provider, Snapshot, SnapshotCase, Suite
 from evals_app.models.concurrency import let_others_write
-from evals_app.runs.likeness import TextComparison
-from evals_app.runs.obstacles import MODEL, Obstacles
+from evals_app.runs.needs import Needs
+from evals_app.runs.obstacles import Obstacles
 from evals_app.runs.select import WHOLE, Part
-from evals_app.runs.steps import StepsInUse
+from evals_app.runs.similarity import TextComparison
+from evals_app.runs.steps import known_steps
+from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.models import EntityType, Fixture
 from fixtures_app.spec import FixtureSpec
 
@@ -50,7 +51,7 @@ class CannotStartError(Exception):
 
 
 class Planned(NamedTuple):
-    """A case of a snapshot, and how often the run is to hold it; 0: not at all."""
+    """A case of a snapshot, and how often to run it; 0: not at all."""
 
     trials: int
     name: str
@@ -69,6 +70,7 @@ class Frozen:
         self.judges: list[ModelSpec] = []  # the run's first, then those of single checks
         self.cases = 0
         self.executions = 0
+        self.share = 1.0  # of all executions, where only some of the cases were read
         self.files: dict[str, str] = {}  # SHA-256 of what turns show -> its path
         self._name = Name()
         self._file = TemporaryFile("w+", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed on leaving
@@ -96,13 +98,13 @@ class Frozen:
             yield Planned(int(trials), json.loads(name), content)
 
     def plan(self) -> Iterator[tuple[str, int, int]]:
-        """Give case, position and trial of each execution."""
+        """Return case, position and trial of each execution."""
         for position, case in enumerate(self):
             for trial in range(1, case.trials + 1):
                 yield case.name, position, trial
 
     def chosen(self) -> Iterator[tuple[CaseSpec, int]]:
-        """Give the cases that the run is to hold, and how often."""
+        """Return the cases to run, and how often."""
         for case in self:
             if case.trials:
                 yield read_case(case.content), case.trials
@@ -147,13 +149,15 @@ def freeze(
     agent: Agent | None = None,
     model: str = "",
     max_cost_usd: Decimal | None = None,
+    most_cases: int | None = None,
     environ: Mapping[str, str] = os.environ,
     why_not_called: Callable[[str], str | None] = why_not_called,
     find_local_model: Callable[[str | None], str | None] = find_local_model,
 ) -> Iterator[Frozen]:
     """Load everything that a run of the suite uses, prices as they are today.
 
-    With a ceiling each model must have a price, or nobody could tell when it is reached.
+    With a ceiling each model must have a price, or it would be unknown when it is reached. Of a suite
+    with more than `most_cases` only so many are read: enough for a forecast, not for a run.
 
     Raises:
         CannotStartError: something it needs is missing or does not fit.
@@ -164,22 +168,19 @@ def freeze(
     obstacles = Obstacles(providers, environ, why_not_called)
     obstacles.agent(agent_spec)
     comparison = TextComparison(providers, obstacles.why_unreachable, find_local_model)
-    steps = StepsInUse()
-
-    def see(assertion: AssertionSpec) -> None:
-        obstacles.see(assertion, agent_spec)
-        comparison.see(assertion)
-        steps.see(assertion)
-
+    needs = Needs()
     with Frozen() as frozen:
         frozen.replaced_model = str(own.model) if agent_spec.model != own.model else ""
-        suite_spec = _read_suite(suite, part, frozen, see, obstacles.case)
+        suite_spec = _read_suite(
+            suite, part, frozen, needs=needs, see_chosen=obstacles.case, most_cases=most_cases
+        )
+        own_judges = obstacles.judges(needs, agent_spec)
         obstacles.files(frozen.files)
-        judge = obstacles.judge(suite_spec, agent_spec)
-        scripted = obstacles.scripted(judge)
-        similarity = comparison.choose(lambda: obstacles.chat_model(suite_spec, agent_spec))
+        judge = obstacles.judge(suite_spec, agent_spec) if needs.judge else None
+        scripted = obstacles.scripted({judge, *own_judges})
+        similarity = comparison.choose(needs, lambda: obstacles.chat_model(suite_spec, agent_spec))
         obstacles.found += comparison.problems
-        frozen.judges = [*_by_name([judge]), *_by_name(obstacles.own_judges - {judge})]
+        frozen.judges = [*_by_name([judge]), *_by_name(own_judges - {judge})]
         comparing = [*comparison.models, similarity.judge if similarity else None]
         models = _by_name([agent_spec.model, *frozen.judges, *comparing])
         priced = _with_prices(providers, models)
@@ -194,7 +195,7 @@ def freeze(
             judge=judge,
             similarity=similarity,
             scripted=scripted,
-            evaluation_steps=steps.known(judge=judge, agent=agent_spec.model),
+            evaluation_steps=known_steps(needs.recipes, judge=judge, agent=agent_spec.model),
             fixtures=_fixtures(suite_spec.fixtures),
             entity_types=[row.to_spec() for row in EntityType.objects.order_by("slug")],
             providers=priced,
@@ -204,52 +205,57 @@ def freeze(
 
 def _too_many(frozen: Frozen) -> list[str]:
     most = settings.EVALS_MAX_EXECUTIONS
-    if frozen.executions <= most:
+    executions, cases = (round(n / frozen.share) for n in (frozen.executions, frozen.cases))
+    if executions <= most:
         return []
     return [
         (
-            f"This run would have {frozen.executions:,} conversations ({frozen.cases:,} cases with "
-            f"all their trials), and at most {most:,} are allowed. Choose fewer cases or trials."
+            f"This run would have {executions:,} conversations ({cases:,} cases with all their"
+            f" trials), and at most {most:,} are allowed. Choose fewer cases or trials."
         )
     ]
 
 
 def _by_name(models: Iterable[ModelSpec | None]) -> list[ModelSpec]:
-    """Give each model once."""
-    return sorted({each for each in models if each is not None}, key=str)
+    """Return each model once."""
+    return sorted({model for model in models if model is not None}, key=str)
 
 
 def _read_suite(
     suite: Suite,
     part: Part,
     frozen: Frozen,
-    see: Callable[[AssertionSpec], None],
+    *,
+    needs: Needs,
     see_chosen: Callable[[CaseSpec, SuiteSpec], None],
+    most_cases: int | None,
 ) -> SuiteSpec:
-    """Read a suite case by case, and give it without its cases.
+    """Read a suite case by case, and return it without its cases.
 
-    `see` is given every check, `see_chosen` the cases that the run is to hold.
+    `needs` is given every check, `see_chosen` the cases to run.
     """
     row = Suite.objects.with_head().get(pk=suite.pk)
     if row.archived_at is not None:
         raise CannotStartError([archived(row.slug)])
     try:
         head = SuiteSpec.model_validate(row.written_head())
-        for each in head.assertions:
-            see(each)
+        for check in head.assertions:
+            needs.add(check)
         if head.rubric_check is not None:
-            see(head.rubric_check)
-        for case_row in row.each_case():
-            # Not to_spec(): what the operator permits is asked anew before each run.
+            needs.add(head.rubric_check)
+        sample = None if most_cases is None else part.sample(row, most=most_cases)
+        frozen.share = sample.share if sample else 1.0
+        for case_row in row.each_case(only=sample.keys if sample else None):
+            # Not to_spec(): what the operator permits is checked again before each run.
             case = CaseSpec.model_validate(case_row.written())
-            for each in case.assertions():
-                see(each)
+            for check in case.assertions():
+                needs.add(check)
             trials = part.trials_of(case, head)
             if trials:
                 see_chosen(case, head)
             frozen.add(case, trials=trials)
     except ValidationError:
-        # As a whole it says of every problem where it is.
+        # As a whole it reports the place of every problem.
         _read(SuiteSpec, Suite.objects.with_everything().get(pk=suite.pk).written())
         raise
     return head
@@ -268,7 +274,7 @@ def _fixtures(slugs: Collection[str]) -> list[FixtureSpec]:
 def _with_prices(
     providers: Mapping[str, ProviderSpec], models: Collection[ModelSpec]
 ) -> list[ProviderSpec]:
-    """Give the providers of these models, with their prices that are in force and nothing else."""
+    """Return the providers of these models, with their prices that are in force and nothing else."""
     today = timezone.now().date()
     return [
         spec.model_copy(
@@ -285,13 +291,12 @@ def _with_prices(
 
 
 def _read(spec: type[S], written: dict[str, Any]) -> S:
-    """Validate what rows hold: a check may be of a kind that is gone, an agent half written."""
+    """Validate the content of rows: a check may be of a kind that is gone, an agent half written."""
     try:
         return spec.model_validate(written)
     except ValidationError as exc:
-        nowhere = read_yaml("", b"{}")  # rows have no lines to point at
-        found = explain(exc, model=spec, data=written, document=nowhere)
-        problems = [f"{each.keys}: {each.message}" for each in found]
+        found = explain(exc, model=spec, data=written)
+        problems = [f"{problem.keys}: {problem.message}" for problem in found]
         raise CannotStartError(problems) from exc
 
 
@@ -304,8 +309,7 @@ def _with_model(agent: AgentSpec, model: str) -> AgentSpec:
         problem = f"Agent {agent.slug} {kind}: it has no model that could be replaced."
         raise CannotStartError([problem])
     try:
-        other = MODEL.validate_python(model)
+        other = read_model(model)
     except ValidationError as exc:
-        problems = [error["msg"].removeprefix("Value error, ") for error in exc.errors()]
-        raise CannotStartError(problems) from exc
+        raise CannotStartError(messages_of(exc)) from exc
     return agent if str(other) == str(agent.model) else agent.model_copy(update={"model": other})

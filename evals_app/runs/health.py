@@ -39,7 +39,7 @@ from evals_app.runs.waiting import waiting_runs
 from evals_app.runs.workers import live_workers
 
 ROUNDS = 2  # of reapers, or of tickets: one may have been missed
-ENOUGH = 20  # conversations that tell how long one takes
+ENOUGH = 20  # conversations that show how long one takes
 SAMPLE = 200
 PROCESS = Concat("host", Value(":"), Cast("pid", CharField()))  # of a lease
 
@@ -47,14 +47,14 @@ PROCESS = Concat("host", Value(":"), Cast("pid", CharField()))  # of a lease
 class StuckKind(StrEnum):
     """What has not happened."""
 
-    NOT_TAKEN_BACK = "not_taken_back"  # held by a worker whose lease has ended
+    NOT_TAKEN_BACK = "not_taken_back"  # taken by a worker whose lease has ended
     HELD_BY_NOBODY = "held_by_nobody"  # running under a lease that does not exist
     NOT_TAKEN_UP = "not_taken_up"  # queued, though worker processes are free
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """Executions that should have gone on; `since` is None where no row says it."""
+    """Executions that should have continued; `since` is None where no row records it."""
 
     kind: StuckKind
     executions: int
@@ -69,11 +69,6 @@ class HeldRows:
     lease_token: uuid.UUID | None
     number: int
     until: datetime | None
-
-
-def stuck(run: Run) -> list[Stuck]:
-    """Name what of a run is stuck."""
-    return stuck_among(Run.objects.filter(pk=run.pk)).get(run.pk, [])
 
 
 def stuck_among(runs: QuerySet[Run]) -> dict[int, list[Stuck]]:
@@ -98,13 +93,13 @@ def held_rows(runs: QuerySet[Run]) -> list[HeldRows]:
 
 
 def running_rows() -> QuerySet[Execution]:
-    """Give what is running by its own small index, however large the runs are."""
+    """Return what is running by its own small index, however large the runs are."""
     # Running rows have a token. That it is asked for leads SQLite to the index of leased rows.
     return Execution.objects.filter(status=Execution.Status.RUNNING, lease_token__isnull=False)
 
 
 def stuck_while_held(held: Sequence[HeldRows]) -> dict[int, list[Stuck]]:
-    """Name rows that count as running though nobody can be at work on them, by run."""
+    """Return rows that count as running though no worker can have them, by run."""
     long_ago = timezone.now() - ROUNDS * timedelta(seconds=settings.EVALS_REAP_S)
     found: dict[int, list[Stuck]] = {}
     for run_id in {rows.run_id for rows in held}:
@@ -112,7 +107,7 @@ def stuck_while_held(held: Sequence[HeldRows]) -> dict[int, list[Stuck]]:
         late = [rows for rows in mine if rows.until is not None and rows.until < long_ago]
         unheld = [rows for rows in mine if rows.until is None]
         problems = [
-            Stuck(kind, sum(each.number for each in rows), rows[0].until)
+            Stuck(kind, sum(row.number for row in rows), rows[0].until)
             for kind, rows in (
                 (StuckKind.NOT_TAKEN_BACK, sorted(late, key=attrgetter("until"))),
                 (StuckKind.HELD_BY_NOBODY, unheld),
@@ -125,7 +120,7 @@ def stuck_while_held(held: Sequence[HeldRows]) -> dict[int, list[Stuck]]:
 
 
 def stuck_in_queue(runs: QuerySet[Run]) -> dict[int, Stuck]:
-    """Name runs that wait though worker processes are free: nobody has looked for long."""
+    """Return runs that wait though worker processes are free: none has looked for long."""
     long = ROUNDS * timedelta(seconds=settings.EVALS_LEASE_S)
     in_force = Lease.objects.filter(until__gt=Now())
     waiting = (
@@ -154,7 +149,7 @@ def _total(rows: QuerySet[Any], template: str, of: Combinable) -> Subquery:
 
 
 def requeue(run: Run) -> int:
-    """Take back what dead workers hold, and ask for somebody to work on the run.
+    """Take back the work of dead workers, and call workers for the run.
 
     Safe at any time: rows of live leases are never touched, and a ticket too many ends at once.
     Gives how many executions went back.

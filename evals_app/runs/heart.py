@@ -1,4 +1,4 @@
-"""The heart of a drainer: keeps its lease alive and says, each pulse, what is wanted of it."""
+"""The heart of a drainer: keeps its lease alive and reports, each pulse, what to do."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +19,8 @@ from evals_app.runs.providers import blocks, leave_alone, share_places
 class Heart:
     """Beats once a pulse.
 
-    `grace` holds the seconds that conversations may still take; negative: nobody told us to stop.
-    `is_closing` says whether this process is to begin nothing more.
+    `grace` is the seconds that conversations may still take; negative: we were not asked to stop.
+    `is_closing`: whether this process is to begin nothing more.
     """
 
     lease: HeldLease
@@ -36,13 +36,13 @@ class Heart:
         if not self._renew(report):
             return Orders(Signal.LOST)
         asked = report.providers
-        told = {slug: each.block for slug, each in asked.items() if each.block is not None}
-        if told:
-            leave_alone(told)
+        blocked = {slug: state.block for slug, state in asked.items() if state.block is not None}
+        if blocked:
+            leave_alone(blocked)
         limits = {
-            each.slug: each.max_concurrency
-            for each in self.providers
-            if each.max_concurrency is not None and each.slug in asked
+            provider.slug: provider.max_concurrency
+            for provider in self.providers
+            if provider.max_concurrency is not None and provider.slug in asked
         }
         if limits:
             places = share_places(self.lease.token, limits, self._wishes(asked), self.places)
@@ -55,17 +55,17 @@ class Heart:
         now = time.monotonic()
         if now - self.renewed < settings.EVALS_HEARTBEAT_S:
             return True
-        held = {str(pk): doing for pk, doing in report.held.items()}
+        held = {str(pk): doing for pk, doing in report.doing.items()}
         if not self.lease.renew(activity=self.lease.counts | {"held": held}):
             return False
         self.renewed = now
         return True
 
     def _wishes(self, asked: Mapping[str, Standing]) -> dict[str, Standing]:
-        """Give what is wanted of each provider; before the first call as much as there are slots."""
+        """Return what is wanted of each provider; before the first call as much as there are slots."""
         if self.places:
             return dict(asked)
-        return {slug: replace(each, wanted=self.lease.slots) for slug, each in asked.items()}
+        return {slug: replace(state, wanted=self.lease.slots) for slug, state in asked.items()}
 
     def _signal(self) -> Signal:
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""A lease: what one drainer holds of a run, from opening to release.
+"""A lease: the part of a run that one drainer has, from opening to release.
 
 Every operation is one short transaction. Locks are taken in the order Lease, Executions by id,
 Run. Who finds no row with its token has been given up for dead and writes nothing.
@@ -30,14 +30,14 @@ from evals_app.runs.record import record_outcomes, storable
 from evals_app.runs.sharing import drainers_for, slots_for
 from evals_app.runs.workers import processes
 
-SUSPECTS_AT_ONCE = 8  # executions whose worker died once; those of two deaths are held alone
+SUSPECTS_AT_ONCE = 8  # executions whose worker died once; those of two deaths run alone
 
 
 class HeldLease:
     """A lease in the hands of this process.
 
-    Every method may be repeated when nobody knows whether it arrived: `patiently` does so.
-    `is_alone` says whether this process works on nothing else.
+    Every method may be repeated when it is unknown whether it arrived: `patiently` does so.
+    `is_alone`: whether this process works on nothing else.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class HeldLease:
         """Take up to `count` queued executions of the run; none if it is stopped or done.
 
         More than `free` are taken only of what the run's other drainers cannot begin at once. None:
-        there is no more of that, or what is left has seen its worker die. Suspects are held in
+        there is no more of that, or what is left has seen its worker die. Suspects run in
         small company or alone, to find out which of them it was: when nothing else is in hand.
         """
         if self.holds_suspects and in_hand:
@@ -72,7 +72,7 @@ class HeldLease:
         )
         with transaction.atomic():
             # It may come late, after a cut: rows taken under a lease that was given up for dead would
-            # belong to nobody.
+            # belong to no lease.
             if not Lease.objects.filter(pk=self.token).select_for_update().exists():
                 return []
             waiting = queued.order_by()[: count + self._others].count()  # looked at, not locked
@@ -109,13 +109,13 @@ class HeldLease:
         """Count an attempt for each that is still ours, and give those."""
         mine = self._mine().filter(pk__in=ids)
         with transaction.atomic():
-            fresh = mine.filter(started_at__isnull=True)  # told twice, it counts once
+            fresh = mine.filter(started_at__isnull=True)  # reported twice, it counts once
             if fresh.update(attempts=F("attempts") + 1, started_at=Now()) == len(ids):
                 return set(ids)
             return set(mine.values_list("pk", flat=True))
 
     def record(self, outcomes: Sequence[Outcome]) -> bool:
-        """Write what came of executions, once; say whether the lease is still ours."""
+        """Write what came of executions, once; return whether the lease is still ours."""
         asked_at = time.monotonic()
         written = record_outcomes(outcomes, run_id=self.run_id, token=self.token)
         if written is None:
@@ -150,7 +150,7 @@ class HeldLease:
             )
 
     def release(self) -> None:
-        """Hand back what is still held, as if it had never begun, and end the lease."""
+        """Hand back what is unfinished, as if it had never begun, and end the lease."""
         with transaction.atomic():
             lease = Lease.objects.filter(pk=self.token).select_for_update().first()
             if lease is None:
@@ -170,7 +170,7 @@ class HeldLease:
 
 
 def _company(attempts: int) -> int | None:
-    """Say how many of a kind may be held at once: the fewer, the more often their worker died."""
+    """Return how many of a kind may run at once: the fewer, the more often their worker died."""
     if attempts == 0:
         return None
     return SUSPECTS_AT_ONCE if attempts == 1 else 1
@@ -200,10 +200,10 @@ def open_lease(run_id: int, *, is_alone: Callable[[], bool] = lambda: True) -> H
         run = Run.objects.select_for_update().filter(pk=run_id, status__in=Run.OPEN).first()
         if run is None or run.stop_reason or not run.not_run:
             return None
-        held = run.leases.filter(until__gt=Now()).aggregate(slots=Sum("slots"))["slots"] or 0
+        taken = run.leases.filter(until__gt=Now()).aggregate(slots=Sum("slots"))["slots"] or 0
         drainers = drainers_for(run.concurrency, executions=run.total, processes=processes())
         share = slots_for(run.concurrency, drainers=drainers)
-        slots = min(share, run.concurrency - held)
+        slots = min(share, run.concurrency - taken)
         if slots <= 0:
             return None
         lease = Lease.objects.create(

@@ -26,7 +26,7 @@ def limited_memory(megabytes: int) -> Iterator[None]:
 
 @asynccontextmanager
 async def standing_still_kills(*, after_s: float) -> AsyncIterator[None]:
-    """End this process, with a traceback, when its event loop stands still for so long.
+    """End this process, with a traceback, when its event loop is blocked for so long.
 
     The clock is C's own: it strikes even while code that never lets go of the interpreter runs.
     """

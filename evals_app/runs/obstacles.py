@@ -1,29 +1,30 @@
-"""What stands in the way of a run: things that are missing, or that cannot be reached."""
+"""What keeps a run from starting: things that are missing or cannot be reached."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from importlib.util import find_spec
 
 from django.conf import settings
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.mcp_tools import MISSING as MISSING_MCP
 from evals_app.engine.llm.keys import no_judge, unknown_address, why_unreachable
 from evals_app.engine.llm.pricing import Prices, usd_text
-from evals_app.engine.spec import ModelRef, ModelSpec, ProviderSpec
+from evals_app.engine.spec import ModelSpec, ProviderSpec, read_model
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
 from evals_app.engine.tool_spec import HeaderValue, HttpTool, McpTools, header_variables
 from evals_app.formats import file_name
 from evals_app.models import Agent, Attachment
+from evals_app.runs.needs import Needs
+from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.tools import TOOLS
 
-MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
 MOST_MESSAGES = 5  # named of those that still have variables
 
 
 class Obstacles:
-    """Collects what stands in the way of a run."""
+    """Collects what keeps a run from starting."""
 
     def __init__(
         self,
@@ -32,8 +33,6 @@ class Obstacles:
         why_not_called: Callable[[str], str | None],
     ) -> None:
         self.found: list[str] = []
-        self.own_judges: set[ModelSpec | None] = set()  # of checks that name one
-        self._needs_judge = False
         self._unjudged: AssertionSpec | None = None  # a check of a chosen case without a judge
         self._unfilled = 0
         self._providers = providers
@@ -70,22 +69,8 @@ class Obstacles:
         if why := self._why_not_called(url):
             self._say(f"{who} cannot be asked: {why}")
 
-    def see(self, assertion: AssertionSpec, agent: AgentSpec) -> None:
-        """Look at a check, one after the other."""
-        grader = assertion.grader
-        if grader.family != "judged":
-            return
-        if jurors := grader.jurors():
-            for juror in jurors:
-                self.own_judges.add(self._named(juror, agent, f"The jury of {assertion.label!r}"))
-            return
-        if assertion.model is None:
-            self._needs_judge = True
-            return
-        self.own_judges.add(self._named(assertion.model, agent, f"Check {assertion.label!r}"))
-
     def case(self, case: CaseSpec, suite: SuiteSpec) -> None:
-        """Look at a case that is to run: what it says to the agent, and who judges it."""
+        """Look at a case that is to run: its messages, and who judges it."""
         if self._unjudged is None:
             self._unjudged = suite.judged_check([case])
         for _, problem in case.placeholders():
@@ -98,10 +83,13 @@ class Obstacles:
         for sha256 in set(paths) - Attachment.objects.keep(paths).keys() if paths else ():
             self._say(f"The content of {paths[sha256]} is not stored: import its suite again.")
 
+    def judges(self, needs: Needs, agent: AgentSpec) -> set[ModelSpec]:
+        """Return the judges that checks name."""
+        named = (self._named(reference, agent, who) for who, reference in needs.judges)
+        return {model for model in named if model is not None}
+
     def judge(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
-        """Choose the judge, if a check that has been seen needs one."""
-        if not self._needs_judge:
-            return None
+        """Choose the judge of checks that name none."""
         found, model = len(self.found), self.chat_model(suite, agent)
         if model is None and self._unjudged is not None and len(self.found) == found:
             check, site = self._unjudged.label, settings.EVALS_JUDGE_MODEL
@@ -114,19 +102,18 @@ class Obstacles:
         if suite.judge_model is not None:
             return self._named(suite.judge_model, agent, f"Suite {suite.slug}")
         try:
-            site = MODEL.validate_python(settings.EVALS_JUDGE_MODEL)
+            site = read_model(settings.EVALS_JUDGE_MODEL)
         except ValidationError as exc:
-            problem = exc.errors()[0]["msg"].removeprefix("Value error, ")
+            problem = messages_of(exc)[0]
             self._say(f"EVALS_JUDGE_MODEL is {settings.EVALS_JUDGE_MODEL!r}. {problem}")
             return None
         if self.why_unreachable(site) is None:
             return site
         return agent.model
 
-    def scripted(self, judge: ModelSpec | None) -> list[AgentSpec]:
+    def scripted(self, judges: Collection[ModelSpec | None]) -> list[AgentSpec]:
         """Load the agents that scripted judges follow."""
-        judges = {judge, *self.own_judges}
-        slugs = {each.name for each in judges if each and each.provider == "scripted"}
+        slugs = {judge.name for judge in judges if judge and judge.provider == "scripted"}
         found = {row.slug: row for row in Agent.objects.filter(slug__in=slugs)}
         for slug in sorted(slugs):
             if slug not in found:

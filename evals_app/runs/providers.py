@@ -1,4 +1,4 @@
-"""What all processes share of the providers: calls at once, calls a minute, and being left alone.
+"""What all processes share of the providers: parallel calls, calls per minute, and rate limits.
 
 Locks are taken after those of leases, executions and runs, providers in the order of their slugs.
 """
@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from evals_app.engine.llm.models import Block, Standing
 from evals_app.engine.spec import ProviderSpec
-from evals_app.models import Agent, Lease, Provider, ProviderState, Suite
+from evals_app.models import Agent, Lease, Provider, ProviderState, Run, Suite
 
 Grants = dict[str, dict[str, int]]
 
@@ -24,7 +24,7 @@ def share_places(
     standings: Mapping[str, Standing],
     ordered: Mapping[str, int],
 ) -> dict[str, int] | None:
-    """Give how many calls at once a drainer may make of each limited provider from now on.
+    """Return how many calls at once a drainer may make of each limited provider from now on.
 
     `ordered` is what it was given before. None: the lease is gone. What live leases are granted
     never exceeds a limit, all together.
@@ -47,7 +47,7 @@ def share_places(
                 wanted=standing.wanted,
                 had=had,
                 waited=waited,
-                others=[each[slug] for each in others if slug in each],
+                others=[asked[slug] for asked in others if slug in asked],
             )
             grants[slug] = {
                 # A lower number is given back at the next pulse: until it is heard, more may begin.
@@ -63,26 +63,26 @@ def share_places(
 def fair_places(
     limit: int, *, wanted: int, had: int, waited: int, others: Sequence[Mapping[str, int]]
 ) -> int:
-    """Give one drainer's places: all that are free, or its fair share where others go without.
+    """Return one drainer's places: all that are free, or its fair share where others go without.
 
     `waited` is for how many pulses it has had none. With fewer places than drainers they take
-    turns: whoever has one gives it up, whoever has waited longest takes it.
+    turns: the drainer that has one gives it up, the one that has waited longest takes it.
     """
-    free = limit - sum(each["granted"] for each in others)
-    claims = [each for each in others if each["wanted"]]
+    free = limit - sum(claim["granted"] for claim in others)
+    claims = [claim for claim in others if claim["wanted"]]
     fair = limit // (1 + len(claims))
     if not claims:
-        return max(0, free)  # nobody else wants any: none is worth a wait
+        return max(0, free)  # no other wants any: none is worth a wait
     if fair:
-        is_somebody_short = any(each["granted"] < min(each["wanted"], fair) for each in claims)
-        return max(0, min(wanted, free, fair) if is_somebody_short else min(wanted, free))
-    without = [each["waited"] for each in claims if not each["granted"]]
+        is_any_short = any(claim["granted"] < min(claim["wanted"], fair) for claim in claims)
+        return max(0, min(wanted, free, fair) if is_any_short else min(wanted, free))
+    without = [claim["waited"] for claim in claims if not claim["granted"]]
     is_others_turn = bool(without) and (had > 0 or max(without) > waited)
     return 0 if is_others_turn else max(0, min(wanted, free, 1))
 
 
 def leave_alone(blocks: Mapping[str, Block]) -> None:
-    """Tell all processes to leave providers alone; it never shortens a wait."""
+    """Let all processes wait for providers; this never shortens a wait."""
     for slug, block in sorted(blocks.items()):
         until = Now() + timedelta(seconds=block.for_s)
         ProviderState.objects.filter(
@@ -91,7 +91,7 @@ def leave_alone(blocks: Mapping[str, Block]) -> None:
 
 
 def blocks(slugs: Iterable[str]) -> dict[str, Block]:
-    """Give the providers that want to be left alone."""
+    """Return the providers that are rate-limiting us."""
     found = ProviderState.objects.filter(slug__in=list(slugs), blocked_until__gt=Now())
     rows = found.annotate(now=Now()).values_list("slug", "blocked_until", "now", "reason")
     return {slug: Block(_seconds(until, now), reason) for slug, until, now, reason in rows if until}
@@ -111,15 +111,21 @@ def book_calls(provider: ProviderSpec, count: int) -> float:
 
 
 def kinds_in_use() -> set[str]:
-    """Give the kinds of the providers that runs may call here.
+    """Return the kinds of the providers that runs may call here.
 
     Their key is set; of those that need none, an agent or a suite names a model.
     """
     return {
-        each.kind
-        for each in Provider.objects.only("slug", "kind", "api_key_env")
-        if (_is_named(each.slug) if each.has_key is None else each.has_key)
+        provider.kind
+        for provider in Provider.objects.only("slug", "kind", "api_key_env")
+        if (_is_named(provider.slug) if provider.has_key is None else provider.has_key)
     }
+
+
+def kinds_of(runs: Iterable[Run]) -> set[str]:
+    """Return the kinds of the providers that these runs call."""
+    slugs = Run.providers.through.objects.filter(run__in=list(runs)).values("providerstate")
+    return set(Provider.objects.filter(slug__in=slugs).values_list("kind", flat=True))
 
 
 def _is_named(slug: str) -> bool:

@@ -23,25 +23,25 @@ KEPT_CHARACTERS = 8_000
 class MessageQueue:
     """Hands each message to one of the processes that wait for it, in the order of arrival.
 
-    With `maxsize`, whoever puts one in waits while that many lie about and nobody is free.
+    With `maxsize`, `put` waits while that many wait and no process is free.
     """
 
     def __init__(self, maxsize: int = 0) -> None:
         self._reader, self._writer = socket.socketpair(socket.AF_UNIX, _KIND)
         self._writer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * MOST_BYTES)
-        # A counter that is never held: up by one and down by one are single steps.
+        # A counter that is never locked: up by one and down by one are single steps.
         self._room = multiprocessing.Semaphore(maxsize) if maxsize else None
 
-    def put(self, message: Any) -> None:  # noqa: ANN401 - whatever can be pickled
+    def put(self, message: Any) -> None:
         packed = pickle.dumps(message)
         if len(packed) > MOST_BYTES:
-            # Only the report of a failure grows so long, and its end says what happened.
+            # Only the report of a failure grows so long, and its end shows what happened.
             packed = pickle.dumps(message | {"result": str(message["result"])[-KEPT_CHARACTERS:]})
         if self._room is not None:
             self._room.acquire()
         self._writer.send(packed)
 
-    def get(self) -> Any:  # noqa: ANN401
+    def get(self) -> Any:
         if self._room is not None:
             # Before the message, not after: who dies in between leaves one place too many, which
             # does no harm; one too few each time would fill the queue for good.
@@ -53,7 +53,7 @@ class MessageQueue:
         return is_closed or not wait([self._reader], timeout=0)
 
     def qsize(self) -> int:
-        """Give 1 for any number of messages: the kernel does not count them."""
+        """Return 1 for any number of messages: the kernel does not count them."""
         return 0 if self.empty() else 1
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class MessageQueue:
 
 
 class Flag:
-    """An event. It is set as soon as there is something in a pipe that nobody reads."""
+    """An event. It is set as soon as there is something in a pipe that is never read."""
 
     def __init__(self) -> None:
         self._reader, self._writer = multiprocessing.Pipe(duplex=False)

@@ -1,4 +1,4 @@
-"""Reap: give back what dead workers held, and see to runs that nobody looks after.
+"""Reap: return the work of dead workers, and look after runs without a worker.
 
 Any number of reapers may run at the same time; each step has one winner.
 """
@@ -77,21 +77,21 @@ def _others_go_on(run_id: int) -> Iterator[None]:
 
 
 def reap_lease(lease: Lease) -> bool:
-    """Queue again what a lease held, and end it; False if somebody else did, or it came to life."""
+    """Queue the rows of a lease again, and end it; False if another process did, or it is alive again."""
     with transaction.atomic():
         # One reaper wins: the others find no row. A late renewal before this line saves the lease.
         still_dead = Lease.objects.filter(pk=lease.pk, until=lease.until)
         if not still_dead.select_for_update(skip_locked=True).exists():
             return False
-        held = Execution.objects.filter(
+        leased = Execution.objects.filter(
             lease_token=lease.pk, status=Execution.Status.RUNNING
         ).order_by("pk")
-        rows = list(held.select_for_update())
+        rows = list(leased.select_for_update())
         # Only a death after the conversation began counts against an execution.
         worn_out = [row for row in rows if row.started_at and row.attempts >= MOST_ATTEMPTS]
         if worn_out:
             _write_off(worn_out, lease=lease)
-        held.exclude(pk__in=[row.pk for row in worn_out]).order_by().update(
+        leased.exclude(pk__in=[row.pk for row in worn_out]).order_by().update(
             status=Execution.Status.QUEUED, lease_token=None
         )
         leave_unsettled(still_dead.get())

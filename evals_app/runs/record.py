@@ -72,20 +72,22 @@ def _record(outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID) -> in
             status=Execution.Status.RUNNING,
         )
         kept = set(ours.order_by("pk").select_for_update().values_list("pk", flat=True))
-        return write_outcomes([each for each in outcomes if each.job.id in kept], run_id=run_id)
+        return write_outcomes(
+            [outcome for outcome in outcomes if outcome.job.id in kept], run_id=run_id
+        )
 
 
 def write_outcomes(outcomes: Sequence[Outcome], *, run_id: int) -> int:
     """Write outcomes of executions that the caller has locked, and move the run's counters."""
     if not outcomes:
         return 0
-    outcomes = sorted(outcomes, key=lambda each: each.job.id)
+    outcomes = sorted(outcomes, key=lambda outcome: outcome.job.id)
     _update_executions(outcomes)
     Transcript.objects.bulk_create(
         [Transcript(execution_id=o.job.id, trial=storable(o.trial.to_json())) for o in outcomes]
     )
     GradeResult.objects.bulk_create(
-        [_grade_row(o.job.id, each) for o in outcomes for each in o.graded]
+        [_grade_row(outcome.job.id, graded) for outcome in outcomes for graded in outcome.graded]
     )
     if held_again := [o.job.id for o in outcomes if o.job.begun]:
         PaidCalls.objects.filter(execution__in=held_again).delete()
@@ -126,11 +128,11 @@ def _columns(outcome: Outcome) -> dict[str, Any]:
         "score": decision.score if decision else None,
         "lease_token": None,
         "is_scripted": outcome.is_scripted,
-        "prompt_tokens": trial.usage.prompt_tokens,
-        "response_tokens": trial.usage.response_tokens,
+        "agent_prompt_tokens": trial.usage.prompt_tokens,
+        "agent_response_tokens": trial.usage.response_tokens,
         "judge_prompt_tokens": judge.prompt_tokens,
         "judge_response_tokens": judge.response_tokens,
-        "cost_usd": trial.cost_usd,
+        "agent_cost_usd": trial.cost_usd,
         "judge_cost_usd": outcome.judge_cost_usd,
         "time_ms": trial.time_ms,
         "tool_calls": len(trial.tool_calls) if trial.reports_calls else None,
@@ -156,20 +158,20 @@ def _grade_row(execution_id: int, graded: GradedAssertion) -> GradeResult:
         status=grade.status.value,
         cause=grade.cause.value if grade.cause else "",
         reason=storable(grade.reason),
-        evidence=storable([asdict(each) for each in grade.evidence]),
+        evidence=storable([asdict(quote) for quote in grade.evidence]),
         details=storable(grade.details),
         calls=storable([call.to_json() for call in grade.calls]),
     )
 
 
-def storable(value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+def storable(value: Any) -> Any:
     """Replace what PostgreSQL cannot store by U+FFFD, anywhere in a piece of JSON."""
     if isinstance(value, str):
         # Most texts are plain ASCII, and a pattern costs ten times this question.
         is_plain = value.isascii() and "\x00" not in value
         return value if is_plain else _UNSTORABLE.sub("\ufffd", value)
     if isinstance(value, dict):
-        return {storable(key): storable(each) for key, each in value.items()}
+        return {storable(key): storable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [storable(each) for each in value]
+        return [storable(item) for item in value]
     return value

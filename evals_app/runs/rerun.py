@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from django.db.models import QuerySet
 from pydantic import ValidationError
 
-from evals_app.engine.suite import near
 from evals_app.engine.trial import Verdict
 from evals_app.formats.snapshot import SnapshotSpec, read_case
 from evals_app.models import Agent, Execution, Run, Suite
@@ -15,6 +14,7 @@ from evals_app.runs.edited import edited_since
 from evals_app.runs.freeze import AT_ONCE, CannotStartError, archived
 from evals_app.runs.obstacles import MOST_MESSAGES
 from evals_app.runs.start import create_run, start_run
+from fixtures_app.ground.words import near
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

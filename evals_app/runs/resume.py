@@ -14,7 +14,7 @@ from evals_app.runs.tickets import call_workers
 
 
 def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
-    """Hold what was not held; results stay, and what we handed back keeps the replies it paid for.
+    """Run what did not run; results stay, and what we handed back keeps the replies it paid for.
 
     `max_cost_usd` is the new ceiling, of the whole run; None leaves it as it is.
 
@@ -35,7 +35,7 @@ def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:
         locked.not_run += locked.cancelled
         locked.cancelled = 0
         locked.waiting_since = Now()
-        locked.case_results.all().delete()  # they are summed up anew
+        locked.case_results.all().delete()  # they are summed up again
         _requeue_cancelled(locked)
         locked.save()
         transaction.on_commit(call_workers)
@@ -48,7 +48,7 @@ def _why_not(run: Run, max_cost_usd: Decimal | None) -> str:
     if run.is_open:
         return f"Run {run.pk} is still stopping; try again in a moment."
     if not run.cancelled + run.not_run:
-        return f"Run {run.pk} has nothing left to hold."
+        return f"Run {run.pk} has nothing left to run."
     return _too_low(run, max_cost_usd)
 
 
@@ -57,8 +57,8 @@ def _too_low(run: Run, max_cost_usd: Decimal | None) -> str:
         return ""
     if run.max_cost_usd is None:
         return (
-            f"Run {run.pk} was started without a ceiling, and nobody looked whether its models have "
-            "prices: let it go on without one, or start a new run."
+            f"Run {run.pk} was started without a ceiling, so the prices of its models were not"
+            " checked. Resume it without a ceiling, or start a new run."
         )
     committed = run.spent_usd + run.unsettled_usd
     least = committed
@@ -67,20 +67,20 @@ def _too_low(run: Run, max_cost_usd: Decimal | None) -> str:
     ceiling = run.max_cost_usd if max_cost_usd is None else max_cost_usd
     if ceiling is not None and ceiling > least:
         return ""
-    return f"Run {run.pk} needs a ceiling above {usd_text(least, is_exact=True)} to go on."
+    return f"Run {run.pk} needs a ceiling above {usd_text(least, is_exact=True)} to resume."
 
 
 def _requeue_cancelled(run: Run) -> None:
-    """Forget what had been said in conversations that were cut short: they are held anew."""
+    """Forget the beginnings of conversations that were cut short: they run again."""
     cut_short = Execution.objects.filter(run=run, status=Execution.Status.CANCELLED)
     while ids := list(cut_short.order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
         Transcript.objects.filter(execution__in=ids).delete()
         GradeResult.objects.filter(execution__in=ids).delete()
         Execution.objects.filter(pk__in=ids).update(
             status=Execution.Status.QUEUED,
-            attempts=0,  # nobody's death: the run was cancelled
+            attempts=0,  # no worker died: the run was cancelled
             reason="",
-            cost_usd=None,
+            agent_cost_usd=None,
             judge_cost_usd=None,
             turn_ms=[],
             started_at=None,

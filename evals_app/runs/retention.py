@@ -1,8 +1,8 @@
 """Retention: remove the transcripts of old runs, and keep what they came to; and unnamed files.
 
 Verdicts, scores, reasons, evidence, tokens, costs and summaries stay, and with the snapshot a run
-can still be held again. What goes is what was said: transcripts, what judges were asked and
-answered, and calls kept for conversations that were broken off.
+can still run again. What goes is transcripts, what judges were asked and answered, and calls kept
+for conversations that were cut short.
 """
 
 import logging
@@ -42,21 +42,21 @@ class Pruned:
 
 
 def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Run]:
-    """Give the runs that ended longer ago, oldest first, but for pinned ones and each suite's last.
+    """Return the runs that ended longer ago, oldest first, but for pinned ones and each suite's last.
 
-    The last whole runs of a suite stay, and the last others; what somebody tried by hand does not count.
+    The last whole runs of a suite stay, and the last others; trial runs do not count.
     """
     ended = Run.objects.exclude(status__in=Run.OPEN)
     in_suite = Window(RowNumber(), partition_by=["suite_slug", "is_whole"], order_by="-pk")
     last = ended.filter(is_tryout=False).annotate(place=in_suite).filter(place__lte=keep_last)
-    # A run that was resumed has said more since it was pruned.
+    # A run that was resumed has more transcripts since it was pruned.
     unpruned = Q(pruned_at__isnull=True) | Q(pruned_at__lt=F("finished_at"))
     old = ended.filter(unpruned, finished_at__lt=Now() - timedelta(days=older_than_days))
     return old.filter(is_pinned=False).exclude(pk__in=last.values("pk")).order_by("pk")
 
 
 def count_prunable(run: Run) -> Pruned:
-    """Say what pruning the run would take away."""
+    """Return what pruning the run would take away."""
     of_run = Execution.objects.filter(run=run).values("pk")
     return Pruned(
         transcripts=Transcript.objects.filter(pk__in=of_run).count(),
@@ -66,7 +66,7 @@ def count_prunable(run: Run) -> Pruned:
 
 
 def prune_run(run: Run) -> Pruned | None:
-    """Take away what was said in a run; None if it has been pinned or resumed meanwhile.
+    """Remove the transcripts of a run; None if it has been pinned or resumed meanwhile.
 
     Broken off, it is simply done again: that it is pruned is written last.
     """
@@ -76,7 +76,7 @@ def prune_run(run: Run) -> Pruned | None:
     total = Pruned()
     for start in range(0, len(ids), AT_ONCE):
         with transaction.atomic():
-            # Locked, so that nobody pins or resumes it between this look and the end of the batch.
+            # Locked, so that it is not pinned or resumed between this look and the end of the batch.
             if not ours.select_for_update().exists():
                 return None
             total += _prune_executions(ids[start : start + AT_ONCE])
@@ -96,7 +96,7 @@ PRUNE_S = 300.0  # a night
 
 
 def prune_as_scheduled() -> dict[str, int]:
-    """Prune what the settings say, for a time box: a worker has more to do. The rest comes next."""
+    """Prune as the settings demand, for a limited time: a worker has more to do. The rest comes next."""
     until = time.monotonic() + PRUNE_S
     remove_forgotten_staged()
     files = remove_unnamed_files()

@@ -1,13 +1,16 @@
 """Which cases of a suite a run covers, and how often."""
 
-import difflib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 from evals_app.engine.suite import CaseSpec, SuiteSpec
 from evals_app.models import Case, Suite
+from fixtures_app.ground.words import nearest
 
 _ROWS_AT_ONCE = 2000
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,21 @@ class Part:
             return 0
         return self.trials or suite.trials_of(case)
 
+    def sample(self, suite: Suite, *, most: int) -> "Sample | None":
+        """Return at most so many of its cases, evenly spread; None if the suite has no more."""
+        fields = ("pk", "name", "tags", "trials")
+        rows = list(suite.cases.order_by("position", "pk").values_list(*fields))
+        if len(rows) <= most:
+            return None
+        chosen = [
+            (key, self.trials or trials or suite.trials)
+            for key, name, tags, trials in rows
+            if self.matches(name, [*tags, *suite.tags])
+        ]
+        some = evenly(chosen, most=most)
+        executions, in_all = (sum(trials for _, trials in cases) for cases in (some, chosen))
+        return Sample([key for key, _ in some], executions / in_all if in_all else 1.0)
+
     def has_case_of(self, suite: Suite) -> bool:
         """Whether at least one case of the suite is among them; reads names and tags alone."""
         rows = suite.cases.values_list("name", "tags").iterator(_ROWS_AT_ONCE)
@@ -46,6 +64,19 @@ class Part:
 
 
 WHOLE = Part()
+
+
+class Sample(NamedTuple):
+    """The keys of some cases, and their share of all executions."""
+
+    keys: Collection[int]
+    share: float
+
+
+def evenly(rows: Sequence[T], *, most: int) -> Sequence[T]:
+    """Return at most so many rows, evenly spread."""
+    step = len(rows) / most
+    return rows if step <= 1 else [rows[int(number * step)] for number in range(most)]
 
 
 def nothing_chosen(suites: Sequence[Suite], part: Part) -> str:
@@ -64,10 +95,10 @@ def nothing_chosen(suites: Sequence[Suite], part: Part) -> str:
         *(f"the name {text!r}" for text in part.names),
         *(f"the tag {tag!r}" for tag in part.tags),
     ]
-    near = [
-        *(difflib.get_close_matches(text, cases, 1, 0.4) for text in (*part.cases, *part.names)),
-        *(difflib.get_close_matches(tag, sorted(tags), 1) for tag in part.tags),
+    meant = [
+        *(nearest(text, cases) for text in (*part.cases, *part.names)),
+        *(nearest(tag, sorted(tags)) for tag in part.tags),
     ]
-    hints = " or ".join(repr(names[0]) for names in near if names)
+    hints = " or ".join(map(repr, filter(None, meant)))
     hint = f" Did you mean {hints}?" if hints else ""
     return f"No case of {where} has {' or '.join(wanted)}.{hint}"

@@ -12,9 +12,8 @@ from typing import Any
 from django.db import connection
 from django_q import cluster as q_cluster
 from django_q.brokers import Broker, get_broker
-from redis import RedisError
 
-from evals_app.runs.patience import AWAY
+from evals_app.runs.patience import AWAY, queue_faults
 from evals_app.runs.queues import Flag, MessageQueue, Timer
 
 log = logging.getLogger(__name__)
@@ -24,7 +23,7 @@ class PatientBroker:
     """A broker that has nothing to give while it is away, instead of failing.
 
     django-q2 lets a process die of that, which delays tickets by ten seconds, and stores
-    statistics twice a second, which nobody reads: whether a worker is alive is a row.
+    statistics twice a second, which no one reads: whether a worker is alive is a row.
     """
 
     def __init__(self, broker: Broker, *, pause_s: float = 1.0) -> None:
@@ -32,7 +31,7 @@ class PatientBroker:
         self._pause_s = pause_s
         self._is_away = False
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else a broker has
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._broker, name)
 
     def ping(self) -> bool:
@@ -41,11 +40,11 @@ class PatientBroker:
     def set_stat(self, key: str, value: str, timeout: int) -> None:
         pass
 
-    def dequeue(self) -> Any:  # noqa: ANN401
-        """Give the next tickets, or None."""
+    def dequeue(self) -> Any:
+        """Return the next tickets, or None."""
         try:
             tickets = self._broker.dequeue()
-        except (*AWAY, RedisError, OSError) as error:
+        except queue_faults(*AWAY) as error:
             if not self._is_away:
                 log.warning("The queue does not answer; asking until it does. (%s)", error)
             self._is_away = True
@@ -57,11 +56,11 @@ class PatientBroker:
             self._is_away = False
         return tickets
 
-    def acknowledge(self, ticket: Any) -> None:  # noqa: ANN401
+    def acknowledge(self, ticket: Any) -> None:
         try:
             self._broker.acknowledge(ticket)
-        except (*AWAY, RedisError, OSError) as error:
-            # It comes once more, after `retry` seconds, and then finds nothing to do.
+        except queue_faults(*AWAY) as error:
+            # It comes again after `retry` seconds, and then finds nothing to do.
             log.warning("A ticket could not be taken out of the queue. (%s)", error)
             connection.close()
 
@@ -82,7 +81,7 @@ class Sentinel(q_cluster.Sentinel):  # type: ignore[misc]  # django-q2 is untype
     def start(self) -> None:
         # A group of its own, so that the command can kill all of it at once.
         os.setpgrp()
-        # Only the command heeds SIGTERM. A service manager may send it to everybody, and work that
+        # Only the command reacts to SIGTERM. A service manager may send it to all processes, and work that
         # the command wants finished or handed back would be lost. (SIGINT is ignored already.)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         super().start()
@@ -91,14 +90,14 @@ class Sentinel(q_cluster.Sentinel):  # type: ignore[misc]  # django-q2 is untype
         self._beat.value = time.monotonic()  # asked for in every round
         return str(super().status())
 
-    def spawn_process(self, target: Any, *args: Any) -> BaseProcess:  # noqa: ANN401
+    def spawn_process(self, target: Any, *args: Any) -> BaseProcess:
         process: BaseProcess = super().spawn_process(target, *args)
         popen = process._popen  # type: ignore[attr-defined]  # noqa: SLF001
         popen.terminate = popen.kill  # they ignore SIGTERM
         return process
 
     def stop(self) -> None:
-        # It may be waiting for a busy worker or a database that is away. What it holds are
+        # It may be waiting for a busy worker or a database that is away. What it has are
         # tickets: new ones are issued.
         self.pusher.kill()
         super().stop()

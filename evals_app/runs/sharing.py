@@ -8,7 +8,7 @@ MOST_SLOTS = 64  # conversations of one run that a process works on at once
 def drainers_for(concurrency: int, *, executions: int, processes: int) -> int:
     """Return how many processes a run wants: two cores beat one even when one could do it all.
 
-    One process stays free, so that a case tried by hand starts beside a long run.
+    One process stays free, so that a trial run of a case starts beside a long run.
     """
     wanted = 1 if concurrency == 1 else max(2, math.ceil(concurrency / MOST_SLOTS))
     free = max(1, processes - 1)

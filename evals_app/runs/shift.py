@@ -25,7 +25,7 @@ from evals_app.runs.waiting import next_run
 log = logging.getLogger(__name__)
 
 MOST_RUNS = 100  # of one process
-LOOK_S = 0.25  # how often a busy process looks for a run that nobody has taken
+LOOK_S = 0.25  # how often a busy process looks for a run that no process has taken
 PULSE_S_A_RUN = 0.05  # so that the pulses of many runs leave the database its peace
 
 # Seconds that conversations may still take once the worker is asked to stop; negative: it is not.

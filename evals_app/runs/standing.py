@@ -1,4 +1,4 @@
-"""How suites stand: the run that gives each its verdict, and a later one that does not."""
+"""The standing of suites: the run that gives each its verdict, and a later one that does not."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,19 +36,19 @@ def _last(runs: QuerySet[Run]) -> Subquery:
 
 
 def rated(runs: QuerySet[Run]) -> QuerySet[Any]:
-    """Give runs their `pass_rate`: the database takes it out of the summary, which may be large."""
+    """Return runs their `pass_rate`: the database takes it out of the summary, which may be large."""
     return runs.annotate(pass_rate=F("summary__pass_rate")).defer("summary")
 
 
 def standings(suites: Sequence[Any]) -> list[Standing]:
-    """Return how suites stand that were loaded `with_last_runs`, in one query."""
+    """Return the standing of suites loaded `with_last_runs`, in one query."""
     wanted = {key for suite in suites for key in (suite.verdict_run_id, suite.last_run_id) if key}
     runs = {run.pk: run for run in rated(Run.objects.filter(pk__in=wanted))} if wanted else {}
     return [standing(suite, runs) for suite in suites]
 
 
-def standing(suite: Any, runs: Mapping[int, Run]) -> Standing:  # noqa: ANN401 - annotated
-    """Return how a suite stands, whose runs are at hand."""
+def standing(suite: Any, runs: Mapping[int, Run]) -> Standing:
+    """Return the standing of a suite from its loaded runs."""
     has_later = suite.last_run_id not in {None, suite.verdict_run_id}
     return Standing(
         runs.get(suite.verdict_run_id), runs.get(suite.last_run_id) if has_later else None

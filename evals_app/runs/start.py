@@ -1,4 +1,4 @@
-"""Start a run: freeze what it uses, write its executions, ask for somebody to work on them."""
+"""Start a run: freeze what it uses, write its executions, and call workers."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -84,7 +84,7 @@ def start_runs(suites: Sequence[Suite], **how: Any) -> list[Run]:
     """Start a run of each suite, or none; the rest is as for `start_run`.
 
     Raises:
-        CannotStartError: with what stands in the way of each suite.
+        CannotStartError: with what keeps each suite from running.
     """
     runs: list[Run] = []
     problems: dict[str, None] = {}
@@ -113,7 +113,7 @@ def create_run(
 ) -> Run:
     """Write a run with its executions, and wake workers.
 
-    `head` is what the snapshot holds besides cases, which `complete` writes where they are missing;
+    `head` is the snapshot without its cases, which `complete` writes where they are missing;
     `plan` gives case, position and trial of `total` executions, `columns` are more ones of the run.
 
     There may be 100,000 of them, and others want to write too, so each few are a transaction of
@@ -164,7 +164,7 @@ def forget_unprepared(run: Run) -> None:
 
 
 def _columns(head: SnapshotSpec) -> dict[str, Any]:
-    """Give what a run says of its snapshot, so that lists need not read that."""
+    """Return what a run repeats from its snapshot, so that lists need not read that."""
     suite, agent = head.suite, head.agent
     return {
         "suite_slug": suite.slug,
@@ -181,13 +181,13 @@ def _columns(head: SnapshotSpec) -> dict[str, Any]:
 
 
 def _coverage(run: Run) -> dict[str, Any]:
-    """Say how much of its suite a run covers whose executions are written."""
-    held = run.executions.values("position").distinct().count()
+    """Return how much of its suite a run covers whose executions are written."""
+    covered = run.executions.values("position").distinct().count()
     in_all = run.snapshot.cases.count()
     has_own_agent = run.agent_slug == run.suite_agent_slug and not run.replaced_model
     is_first = run.rerun_of_id is None and not run.is_tryout
     return {
-        "case_count": held,
+        "case_count": covered,
         "suite_case_count": in_all,
-        "is_whole": has_own_agent and is_first and held == in_all,
+        "is_whole": has_own_agent and is_first and covered == in_all,
     }

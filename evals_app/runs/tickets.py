@@ -5,8 +5,8 @@ import logging
 from django.db import Error
 from django_q.brokers import get_broker
 from django_q.tasks import async_task
-from redis import RedisError
 
+from evals_app.runs.patience import queue_faults
 from evals_app.runs.waiting import places_to_fill
 
 log = logging.getLogger(__name__)
@@ -25,5 +25,5 @@ def call_workers() -> None:
         broker = get_broker()
         for _ in range(places - broker.queue_size()):
             async_task("evals_app.tasks.drain", task_name="drain", broker=broker)
-    except (Error, RedisError, OSError) as error:
+    except queue_faults(Error) as error:
         log.warning("No ticket could be issued (%s); it is tried again.", error)

@@ -13,9 +13,9 @@ _NAME = re.compile(f"{_NAMES}([0-9a-f]{{64}})")
 
 
 def remove_unnamed_files() -> int:
-    """Remove contents that no turn names, and no snapshot of a run; say how many.
+    """Remove contents that no turn names, and no snapshot of a run; return how many.
 
-    Those that somebody wanted within the last day stay: a form may be open that will name them.
+    Those that someone wanted within the last day stay: a form may be open that will name them.
     """
     unnamed = set(Attachment.objects.forgotten().values_list("pk", flat=True))
     for named in _named():
@@ -24,16 +24,16 @@ def remove_unnamed_files() -> int:
             return 0
     ids = sorted(unnamed)
     return sum(
-        # Asked once more: meanwhile somebody may have begun to name it.
+        # Asked again: by now something may name it.
         Attachment.objects.forgotten().filter(pk__in=ids[start : start + AT_ONCE]).delete()[0]
         for start in range(0, len(ids), AT_ONCE)
     )
 
 
 def _named() -> Iterator[set[str]]:
-    """Give SHA-256s that are named: by turns, then by snapshots, which take longer to read."""
+    """Return SHA-256s that are named: by turns, then by snapshots, which take longer to read."""
     shown = Turn.objects.exclude(files=[]).values_list("files", flat=True)
-    yield {each["sha256"] for files in shown.iterator() for each in files if "sha256" in each}
+    yield {file["sha256"] for files in shown.iterator() for file in files if "sha256" in file}
     frozen = SnapshotCase.objects.filter(
         snapshot__in=Run.everything.values("snapshot"), content__contains=_NAMES
     )

@@ -30,15 +30,15 @@ class Watchdog:
     _waits_since: float | None = None
 
     def hear(self, beat: float, *, now: float) -> bool:
-        """Note the last sign of life; say whether it is too old."""
-        # At most a second each: while we were stopped ourselves, we heard nobody.
+        """Note the last sign of life; return whether it is too old."""
+        # At most a second each: while we were stopped ourselves, we heard nothing.
         since = 0.0 if self._looked_at is None else min(now - self._looked_at, 1.0)
         self._silent_for = 0.0 if beat != self._beat else self._silent_for + since
         self._beat, self._looked_at = beat, now
         return self._silent_for > self.silent_s
 
     def see(self, *, is_work_waiting: bool, now: float) -> bool:
-        """Note whether work waits that nobody does; say whether it has waited too long."""
+        """Note whether work waits untouched; return whether it has waited too long."""
         if not is_work_waiting:
             self._waits_since = None
             return False
@@ -49,7 +49,7 @@ class Watchdog:
 
 @dataclass
 class Restarts:
-    """How often a cluster may be started anew: five times in ten minutes, after ever longer pauses."""
+    """How often a cluster may be restarted: five times in ten minutes, after ever longer pauses."""
 
     _at: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_RESTARTS))
 
@@ -64,7 +64,7 @@ class Restarts:
 
 
 def is_work_waiting() -> bool:
-    """Whether a run waits with nobody at work on it, though this machine's processes are idle."""
+    """Whether a run waits with no worker on it, though this machine's processes are idle."""
     if Lease.objects.filter(until__gt=Now(), host=socket.gethostname()).exists():
         return False
     return waiting_runs().filter(drainers=0).exists()

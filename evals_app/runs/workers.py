@@ -16,7 +16,7 @@ FRESH = timedelta(seconds=30)
 
 
 def live_workers() -> QuerySet[Worker]:
-    """Give the worker commands that were seen lately and are not on their way out."""
+    """Return the worker commands that were seen lately and are not on their way out."""
     return Worker.objects.filter(seen_at__gt=Now() - FRESH, is_draining=False)
 
 
@@ -50,12 +50,12 @@ def is_process(pid: int) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Whether a process has died and its parent has not noticed; in a container nobody may."""
+    """Whether a process has died and its parent has not noticed; in a container none may."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
-    return state.rpartition(")")[2].split()[0] == "Z"  # the name before it may hold anything
+    return state.rpartition(")")[2].split()[0] == "Z"  # the name before it may contain anything
 
 
 def announce(*, processes: int, is_draining: bool = False) -> None:

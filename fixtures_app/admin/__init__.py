@@ -1,4 +1,4 @@
-"""Admin pages of fixtures and entity types, and what every editing page is made of."""
+"""Admin pages of fixtures and entity types."""
 
 from fixtures_app.admin.entity_types import EntityTypeAdmin
 from fixtures_app.admin.fixtures import FixtureAdmin

@@ -8,9 +8,9 @@ from django.http import HttpRequest
 from pydantic import ValidationError
 from unfold.decorators import display
 
-from fixtures_app.admin.editor import Editor, VersionedForm
-from fixtures_app.admin.json_field import JsonTextField
-from fixtures_app.admin.spec_errors import found_by, put_beside
+from fixtures_app.editing.editor import Editor, VersionedForm
+from fixtures_app.editing.json_field import JsonTextField
+from fixtures_app.editing.spec_errors import problems_in, put_beside
 from fixtures_app.library import misfits
 from fixtures_app.models import EntityType
 from fixtures_app.spec import EntityTypeSpec
@@ -19,14 +19,14 @@ _SHOWN = 5
 
 
 class EntityTypeForm(VersionedForm):
-    """Refuses what `EntityTypeSpec` refuses, and a schema that stored entities do not fit."""
+    """Refuses what `EntityTypeSpec` refuses, and schemas that stored entities do not fit."""
 
     schema = JsonTextField(
         kind=dict,
         rows=16,
         required=False,
         label="JSON Schema",
-        help_text='What the data of such an entity must be. {} allows anything. Example: {"type": '
+        help_text='Schema of the data of these entities. {} allows anything. Example: {"type": '
         '"object", "properties": {"email": {"type": "string"}}, "required": ["email"]}',
     )
 
@@ -48,21 +48,21 @@ class EntityTypeForm(VersionedForm):
                 {"slug": cleaned["slug"], "schema": cleaned["schema"]}
             )
         except ValidationError as error:
-            for problem in found_by(error):
+            for problem in problems_in(error):
                 put_beside(self, {"slug": "slug", "schema": "schema"}, problem.loc, problem.message)
             return cleaned
         self._refuse_misfits(spec)
         return cleaned
 
     def _refuse_misfits(self, spec: EntityTypeSpec) -> None:
-        # Known by the old name: the row is renamed with this very save.
+        # Stored under the old name: this save renames the row.
         stored = spec.model_copy(update={"slug": self.initial.get("slug", spec.slug)})
-        found = misfits([stored]).get(stored.slug, [])
-        if found:
-            more = f" And {len(found) - _SHOWN} more." if len(found) > _SHOWN else ""
+        sentences = misfits([stored]).get(stored.slug, [])
+        if sentences:
+            more = f" And {len(sentences) - _SHOWN} more." if len(sentences) > _SHOWN else ""
             self.add_error(
                 "schema",
-                f"Entities that exist would no longer fit: {' '.join(found[:_SHOWN])}{more} Change"
+                f"Existing entities would no longer fit: {' '.join(sentences[:_SHOWN])}{more} Change"
                 " them first, or allow both.",
             )
 
@@ -75,7 +75,7 @@ class EntityTypeAdmin(Editor):
     list_display = ["slug", "entity_count", "updated_at"]
     search_fields = ["slug"]
     ordering = ["slug"]
-    when_empty = "An entity type says what kinds of things a fixture may hold, for example orders."
+    when_empty = "An entity type describes one type of data in fixtures, for example orders."
     fieldsets = [(None, {"fields": ["slug", "schema"]})]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[EntityType]:
@@ -83,6 +83,6 @@ class EntityTypeAdmin(Editor):
         return rows.annotate(entity_count=Count("entities"))
 
     @display(description="Entities", ordering="entity_count")
-    def entity_count(self, row: Any) -> int:  # noqa: ANN401 - annotated in get_queryset
+    def entity_count(self, row: Any) -> int:
         count: int = row.entity_count
         return count

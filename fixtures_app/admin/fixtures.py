@@ -1,4 +1,4 @@
-"""The page of a fixture: entities, relations and knowledge, checked and saved as one spec."""
+"""The page of a fixture: entities, relations and knowledge are checked and saved as one spec."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -16,11 +16,11 @@ from pydantic import ValidationError
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from fixtures_app.admin.editor import Editor, VersionedForm
-from fixtures_app.admin.inputs import Select, TextArea, TextInput
-from fixtures_app.admin.json_field import JsonTextField
-from fixtures_app.admin.rows import OrderedFormSet, RowForm, RowsInline
-from fixtures_app.admin.spec_errors import found_by, put_beside, put_beside_rows
+from fixtures_app.editing.editor import Editor, VersionedForm
+from fixtures_app.editing.inputs import Select, TextArea, TextInput
+from fixtures_app.editing.json_field import JsonTextField
+from fixtures_app.editing.rows import OrderedFormSet, RowForm, RowsInline
+from fixtures_app.editing.spec_errors import problems_in, put_beside, put_beside_rows
 from fixtures_app.library import known_schemas, save_fixture
 from fixtures_app.models import Entity, EntityType, Fixture, KnowledgeChunk, Relation
 from fixtures_app.spec import FixtureSpec, check_entities
@@ -37,9 +37,9 @@ def _json_field(label: str, help_text: str) -> JsonTextField:
 
 
 class FixtureRowForm(RowForm):
-    """A row that says what a file would say of it."""
+    """A row that can be written as files have it."""
 
-    keys: ClassVar[Mapping[str, str]]  # of files, and the fields that hold them
+    keys: ClassVar[Mapping[str, str]]  # of files, and their fields
     short: tuple[str, ...] = ()
     long: tuple[str, ...] = ()
 
@@ -47,7 +47,7 @@ class FixtureRowForm(RowForm):
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             if isinstance(field, forms.CharField):
-                field.strip = False  # agents and files know names and states with their spaces
+                field.strip = False  # spaces are part of names and statuses
 
     @property
     def short_fields(self) -> list[forms.BoundField]:
@@ -58,13 +58,13 @@ class FixtureRowForm(RowForm):
         return [self[name] for name in self.long]
 
     def written(self) -> dict[str, Any]:
-        """Give what a file would say, of a row that is valid by itself."""
+        """Return a valid row as files have it."""
         given = {key: self.cleaned_data[name] for key, name in self.keys.items()}
-        # Only JSON can be None: left blank it is an empty object.
+        # Only JSON can be None: an empty field is an empty object.
         return {key: {} if value is None else value for key, value in given.items()}
 
     def validate_unique(self) -> None:
-        # Names may be swapped between rows, so only all rows together can be checked: FixtureSpec.
+        # Names may be swapped between rows, so FixtureSpec checks all rows together.
         pass
 
 
@@ -86,7 +86,7 @@ class EntityForm(FixtureRowForm):
     def __init__(self, *args: Any, kinds: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         choices: Any = self.fields["kind"]
-        choices.choices = [("", "Choose a type…"), *((each, each) for each in kinds)]
+        choices.choices = [("", "Choose a type…"), *((kind, kind) for kind in kinds)]
         if self.instance.type_id:
             self.initial["kind"] = self.instance.type.slug
             self.initial["content"] = self.instance.data
@@ -99,14 +99,14 @@ class EntityForm(FixtureRowForm):
 
 
 class RelationForm(FixtureRowForm):
-    """A link between two entities, which may be as new as the link: so they are named, not keyed."""
+    """A link between two entities, by name, because they may be new as well."""
 
     keys = {"from": "source", "to": "target", "type": "type", "metadata": "metadata"}
     short, long = ("source", "type", "target"), ("metadata",)
 
     source = forms.CharField(label="From", widget=TextInput)
     target = forms.CharField(label="To", widget=TextInput)
-    metadata = _json_field("Notes on the link", "A JSON object; blank for none.")
+    metadata = _json_field("Notes on the link", "A JSON object. Leave blank for none.")
 
     class Meta:
         model = Relation
@@ -123,7 +123,7 @@ class RelationForm(FixtureRowForm):
         self.initial["metadata"] = self.instance.metadata or None
 
     def _post_clean(self) -> None:
-        # The row is written from the spec; filling it in here would put names where entities go.
+        # The row is written from the spec; here it would get names instead of entities.
         pass
 
     @property
@@ -139,7 +139,7 @@ class ChunkForm(FixtureRowForm):
     keys = {"id": "chunk_id", "text": "text", "source": "source", "metadata": "metadata"}
     short, long = ("chunk_id", "source"), ("text", "metadata")
 
-    metadata = _json_field("Notes", "A JSON object; blank for none.")
+    metadata = _json_field("Notes", "A JSON object. Leave blank for none.")
 
     class Meta:
         model = KnowledgeChunk
@@ -165,7 +165,7 @@ _FIELDS = {
 
 
 class FixtureFormSet(OrderedFormSet):
-    """Rows that the page checks and saves as part of a whole, not one by one."""
+    """Rows that the page checks and saves together."""
 
     def validate_unique(self) -> None:
         pass
@@ -190,7 +190,9 @@ class EntityFormSet(FixtureFormSet):
 
     def clean(self) -> None:
         super().clean()
-        rows = {"entities": self.kept} | {name: each.kept for name, each in self.others.items()}
+        rows = {"entities": self.kept} | {
+            name: formset.kept for name, formset in self.others.items()
+        }
         if any(row.errors for group in rows.values() for row in group):
             return
         written = {name: [row.written() for row in group] for name, group in rows.items()}
@@ -198,7 +200,7 @@ class EntityFormSet(FixtureFormSet):
             # Name and slug are checked by the page's own form.
             self.spec = FixtureSpec.model_validate({"name": "-", "slug": "x", **written})
         except ValidationError as error:
-            put_beside_rows(rows, _FIELDS, found_by(error))
+            put_beside_rows(rows, _FIELDS, problems_in(error))
         else:
             put_beside_rows(rows, _FIELDS, check_entities(self.spec, known_schemas()))
 
@@ -220,7 +222,7 @@ class EntityInline(RowsInline):
 
     model, form, formset, page_model = Entity, EntityForm, EntityFormSet, Fixture
     add_label = "Add an entity"
-    hint = "What exists in the world that the agent reads and changes through its tools."
+    hint = "The data that the agent reads and changes through its tools."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("type")
@@ -231,7 +233,7 @@ class RelationInline(RowsInline):
 
     model, form, formset, page_model = Relation, RelationForm, RelationFormSet, Fixture
     add_label = "Add a relation"
-    hint = "Links between entities of this fixture, by name."
+    hint = "Links between the entities of this fixture."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("source", "target")
@@ -243,7 +245,7 @@ class ChunkInline(RowsInline):
     model, form, formset, page_model = KnowledgeChunk, ChunkForm, ChunkFormSet, Fixture
     verbose_name_plural = "Knowledge"
     add_label = "Add a text"
-    hint = "Texts that knowledge.search finds."
+    hint = "Texts that the tool knowledge.search finds."
 
 
 class FixtureForm(VersionedForm):
@@ -253,7 +255,7 @@ class FixtureForm(VersionedForm):
         model = Fixture
         fields = ("name", "slug", "description")
         widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 2})}
-        help_texts = {"slug": "Its name in files, for example class-data."}
+        help_texts = {"slug": "The name in files, for example class-data."}
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
@@ -262,13 +264,13 @@ class FixtureForm(VersionedForm):
             try:
                 FixtureSpec.model_validate({**keys, "entities": []})
             except ValidationError as error:
-                for problem in found_by(error):
+                for problem in problems_in(error):
                     put_beside(self, {key: key for key in keys}, problem.loc, problem.message)
         return cleaned
 
 
 def users_of(fixture: Fixture) -> Iterator[Model]:
-    """Give what refers to a fixture; other applications may, this one knows none of them."""
+    """Return the rows of other applications that refer to a fixture."""
     for relation in Fixture._meta.related_objects:  # noqa: SLF001 - the documented API of models
         if relation.many_to_many:
             rows = relation.related_model._default_manager  # noqa: SLF001
@@ -299,14 +301,8 @@ class FixtureAdmin(Editor):
         rows: QuerySet[Fixture] = super().get_queryset(request)
         return rows.annotate(entity_count=Count("entities"))
 
-    def get_prepopulated_fields(
-        self, request: HttpRequest, obj: Fixture | None = None
-    ) -> dict[str, list[str]]:
-        # A slug is what files and suites know it by; it does not follow a new name by itself.
-        return {} if obj else self.prepopulated_fields
-
     @display(description="Entities", ordering="entity_count")
-    def entity_count(self, row: Any) -> int:  # noqa: ANN401 - annotated in get_queryset
+    def entity_count(self, row: Any) -> int:
         count: int = row.entity_count
         return count
 
@@ -320,14 +316,14 @@ class FixtureAdmin(Editor):
     def get_deleted_objects(
         self, objs: Iterable[Fixture], request: HttpRequest
     ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
-        """Name what uses the fixtures, where Django names the rows in between."""
+        """Show what uses the fixtures, where Django would show the rows in between."""
         deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)
         if protected:
             users = (row for fixture in objs for row in users_of(fixture))
             protected = [_named(row) for row in dict.fromkeys(users)] or protected
         return deleted, counts, lacking, protected
 
-    def _create_formsets(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - Django's
+    def _create_formsets(self, *args: Any, **kwargs: Any) -> Any:
         formsets, inlines = super()._create_formsets(*args, **kwargs)
         if formsets:
             entities, relations, chunks = formsets
@@ -337,7 +333,7 @@ class FixtureAdmin(Editor):
     def save_related(
         self,
         request: HttpRequest,
-        form: Any,  # noqa: ANN401 - FixtureForm
+        form: Any,
         formsets: list[Any],
         change: bool,  # noqa: FBT001 - Django's signature
     ) -> None:

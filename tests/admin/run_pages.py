@@ -28,7 +28,7 @@ def client_who_may(*codenames: str) -> Client:
 
 
 def hold(run: Run, *, seconds: float = 30) -> None:
-    """Give what runs a lease each."""
+    """Return each run a lease."""
     until = timezone.now() + timedelta(seconds=seconds)
     for row in run.executions.filter(status="running"):
         Lease.objects.create(

@@ -4,10 +4,10 @@ import pytest
 from django.test import Client
 
 from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE, permitting
+from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE
 from evals_app.library import save_agent
 from evals_app.models import Agent
-from tests.authored import client_who_may
+from tests.engine.permitting import permitting
 from tests.page_form import PageForm, open_page
 
 pytestmark = pytest.mark.django_db
@@ -119,7 +119,7 @@ def test_tools_keep_their_order_beside_those_that_come_and_go(admin_client: Clie
 def test_own_tools_that_are_no_list_are_not_taken_for_none(admin_client: Client, text: str) -> None:
     refused = page_of(admin_client, write_agent(MODEL)).post(own_tools=text)
 
-    assert refused.problems == ["Own tools: Write a list: each entry begins with a dash."]
+    assert refused.problems == ["Own tools: Enter a list. Each entry begins with a dash."]
 
 
 def test_an_agent_with_a_model_is_written_from_nothing(admin_client: Client) -> None:
@@ -187,23 +187,19 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
             "Model: An agent with driver model needs a model, for example",
             id="no model",
         ),
-        pytest.param(
-            MODEL, {"model": "gemma"}, "Model: Write the model as provider/model", id="no provider"
-        ),
         pytest.param(MODEL, {"temperature": "3"}, "Temperature: ", id="temperature"),
         pytest.param(
             MODEL,
             {"max_tool_rounds": "0"},
-            "Most rounds of tool calls: ",
+            "Max tool-call rounds per turn: ",
             id="settings",
         ),
         pytest.param(
             MODEL,
             {"rules": "- reply: x"},
-            "Rules: Only “Scripted (offline)” uses this: remove it",
+            "Rules: Only “Scripted (offline)” uses this",
             id="rules of a model",
         ),
-        pytest.param(MODEL, {"slug": "A"}, "Slug: A slug has lower-case letters", id="slug"),
         pytest.param(
             MODEL,
             {"tools": ["entity.qery"]},
@@ -212,18 +208,9 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
         ),
         pytest.param(
             SCRIPTED,
-            {"rules": ""},
-            "Rules: An agent with driver scripted needs at least one rule.",
-            id="no rules",
-        ),
-        pytest.param(
-            SCRIPTED,
             {"rules": "- reply: a\n- replly: b"},
             "Rules: Line 2, replly: Unknown key `replly`. Did you mean 'reply'?",
             id="key",
-        ),
-        pytest.param(
-            SCRIPTED, {"rules": "- reply: a\n  turn: zero"}, "Rules: Line 2, turn: ", id="type"
         ),
         pytest.param(
             SCRIPTED,
@@ -231,20 +218,13 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
             "Rules: Line ",
             id="YAML",
         ),
-        pytest.param(SCRIPTED, {"rules": "reply: a"}, "Rules: Write a list: ", id="no list"),
-        pytest.param(
-            SCRIPTED, {"rules": "- when: (\n  reply: a"}, "Rules: Line 1, when: ", id="pattern"
-        ),
+        pytest.param(SCRIPTED, {"rules": "reply: a"}, "Rules: Enter a list", id="no list"),
         pytest.param(
             SCRIPTED,
             {"rules": "- calls: [{tool: entity.get}]\n  reply: a"},
             "Rules: Line 1, calls[0].tool: Rule 1 calls 'entity.get', which is not",
             id="tool of a rule",
         ),
-        pytest.param(
-            HTTP, {"url": "http://10.0.0.1/"}, "Address: 10.0.0.1 is of a private", id="address"
-        ),
-        pytest.param(HTTP, {"url": ""}, "Address: An agent with driver http needs", id="none"),
         pytest.param(
             HTTP,
             {"headers-key": "Authorization", "headers-kind": "text", "headers-value": "Bearer a"},
@@ -259,14 +239,8 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
         ),
         pytest.param(
             HTTP,
-            {"headers-key": "", "headers-value": "a"},
-            "Headers: Line 1: the header's name is missing.",
-            id="header without a name",
-        ),
-        pytest.param(
-            HTTP,
             {"headers-key": ["X-A", "X-A"], "headers-kind": ["text"], "headers-value": ["a", "b"]},
-            "Headers: Line 2: X-A stands twice.",
+            "Headers: Line 2: X-A appears twice.",
             id="header twice",
         ),
         pytest.param(
@@ -276,44 +250,13 @@ def test_variables_of_another_system_are_kept_as_text_with_a_warning(admin_clien
             id="prompt of an agent that is sent none",
         ),
         pytest.param(
-            HTTP,
-            {"tools": ["entity.get"]},
-            "Tools of fixtures: Only “A model with tools” or “Scripted (offline)” uses this",
-            id="tools of an agent that brings its own",
-        ),
-        pytest.param(
-            HTTP,
-            NOT_HTTP | {"driver": "python", "callable": "os:system"},
-            "Function: The operator does not permit the module os.",
-            id="module",
-        ),
-        pytest.param(
-            HTTP,
-            NOT_HTTP | {"driver": "command", "command": "rm"},
-            "Program and arguments: The operator does not permit the program 'rm'.",
-            id="program",
-        ),
-        pytest.param(
             MODEL,
             {"own_tools": "- name: a\n  rules:\n    - when: {x: {regex: '('}}\n      result: 1"},
             "Own tools: Line 3, rules[0].when.x: The pattern cannot be used",
             id="own tool",
         ),
         pytest.param(
-            MODEL,
-            {"own_tools": "- name: entity.query\n  rules: [{result: 1}]"},
-            "Tools of fixtures: Tool 1 is called 'entity.query' too",
-            id="two tools of one name",
-        ),
-        pytest.param(
-            MODEL, {"own_tools": "name: a"}, "Own tools: Write a list", id="own tools, no list"
-        ),
-        pytest.param(MODEL, {"own_tools": "- ["}, "Own tools: Line ", id="own tools, no YAML"),
-        pytest.param(
-            SCRIPTED,
-            {"rules": "- when: a"},
-            "Rules: Line 1: A rule needs a reply or an error.",
-            id="rule without reply",
+            MODEL, {"own_tools": "name: a"}, "Own tools: Enter a list", id="own tools, no list"
         ),
     ],
 )
@@ -417,14 +360,6 @@ def test_a_tool_that_no_longer_exists_says_so_and_survives(admin_client: Client)
 
     assert "telepathy (no longer available)" in page.text
     assert Agent.objects.get().tools == ["entity.query", "telepathy"]
-
-
-def test_what_a_person_may_not_do_is_refused() -> None:
-    agent = write_agent(MODEL)
-    client = client_who_may("view_agent")
-
-    assert "Save" not in page_of(client, agent).text
-    assert client.post(f"{LIST}{agent.pk}/change/", {}).status_code == 403
 
 
 def test_the_list_shows_what_an_agent_is(admin_client: Client) -> None:

@@ -28,7 +28,7 @@ def test_the_list_says_what_they_are_written_from(
     assert "Names the &lt;date&gt;" in page
     assert "actual_output, input" in page
     assert "local/judge-1" in page
-    assert "Nobody: they are as the judge wrote them." in page
+    assert "Not edited since the judge wrote them" in page
 
 
 def test_saving_them_as_they_are_changes_nothing(
@@ -63,11 +63,9 @@ def test_an_edit_is_kept_with_its_author_beside_what_the_judge_wrote(
     ("steps", "problem"),
     [
         pytest.param([""], "Steps: This field is required.", id="none"),
-        pytest.param(["x", " \n"], "Steps: Step 2 is nothing but spaces.", id="only spaces"),
+        pytest.param(["x", " \n"], "Steps: Step 2 contains only spaces.", id="only spaces"),
         pytest.param(["x"] * 21, "Steps: There are 21 steps", id="too many"),
-        pytest.param(
-            ["short", "x" * 2001], "Steps: Step 2 has 2,001 characters, of 2,000", id="too long"
-        ),
+        pytest.param(["short", "x" * 2001], "Steps: Step 2 has 2,001 characters", id="too long"),
     ],
 )
 def test_steps_that_no_judge_can_follow_are_refused(
@@ -87,9 +85,3 @@ def test_who_may_only_look_reads_them_and_changes_nothing(row: EvaluationSteps) 
     assert "Look for a date" in text
     assert "Save" not in text
     assert client.post(address, {"steps": ["Mine."]}).status_code == 403
-
-
-def test_nobody_makes_or_deletes_them(admin_client: Client, row: EvaluationSteps) -> None:
-    assert admin_client.get(f"{LIST}add/").status_code == 403
-    assert admin_client.post(f"{LIST}{row.pk}/delete/", {"post": "yes"}).status_code == 403
-    assert EvaluationSteps.objects.exists()

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from evals_app.engine.trial import Cause, JudgeCall, ToolCall, Usage
 from evals_app.models import Case, Execution, Run, Transcript
@@ -46,7 +47,7 @@ def test_of_unknown_tokens_it_is_said_how_many_are_known(admin_client: Client) -
     trial = make_trial(turns=2)
     silent = replace(trial.turns[1], usage=Usage())
     trial = trial.but(turns=(trial.turns[0], silent))
-    execution = make_execution(make_run(["passed"]), trial=trial, prompt_tokens=None)
+    execution = make_execution(make_run(["passed"]), trial=trial, agent_prompt_tokens=None)
 
     text = read(admin_client, execution)
 
@@ -83,12 +84,6 @@ def test_the_list_shows_one_run_to_who_comes_from_it(admin_client: Client) -> No
     assert {row.run_id for row in results} == {second.pk} != {first.pk}
 
 
-def test_a_run_that_is_no_number_filters_nothing(admin_client: Client) -> None:
-    make_run(["passed"])
-
-    assert admin_client.get(f"{LIST}?run=x", follow=True).status_code == 200
-
-
 BIG = "9" * 30
 
 
@@ -96,6 +91,7 @@ BIG = "9" * 30
     ("path", "status"),
     [
         (f"?run={BIG}", 200),
+        ("?run=x", 200),
         ("?p=9", 200),
         (f"{BIG}/change/", 302),
         ("\u0661/change/", 302),
@@ -122,16 +118,6 @@ def test_the_list_takes_the_same_queries_and_reads_no_transcript(
         admin_client.get(LIST)
 
     assert not any("transcript" in query["sql"] for query in captured)
-
-
-def test_executions_are_neither_added_nor_changed_nor_deleted_by_hand(
-    admin_client: Client,
-) -> None:
-    execution = make_run(["passed"]).executions.get()
-
-    assert admin_client.get(f"{LIST}add/").status_code == 403
-    assert admin_client.post(page_of(execution), {"verdict": "failed"}).status_code == 403
-    assert admin_client.post(f"{LIST}{execution.pk}/delete/", {"post": "yes"}).status_code == 403
 
 
 # The page
@@ -173,7 +159,7 @@ def test_the_page_shows_what_was_said_and_done(admin_client: Client) -> None:
     ("expected", "shown"),
     [
         pytest.param("It is <b>paid</b>.", "It is &lt;b&gt;paid&lt;/b&gt;.", id="text"),
-        pytest.param("", "An empty reply", id="empty"),
+        pytest.param("", "Empty reply", id="empty"),
         pytest.param("long " * 200, '<details class="expected">', id="long ones are folded"),
     ],
 )
@@ -212,7 +198,7 @@ def test_a_list_in_which_nothing_fits_leads_back_to_all(admin_client: Client) ->
 
     text = admin_client.get(f"{LIST}?verdict__exact=failed").content.decode()
 
-    assert "Nothing fits" in text
+    assert "No results" in text
     assert "Show all executions" in text
 
 
@@ -238,16 +224,6 @@ def test_untrusted_text_is_escaped_and_in_no_active_attribute(admin_client: Clie
     assert not [part for part in active if "alert" in part]
 
 
-def test_links_that_an_agent_wrote_are_text(admin_client: Client) -> None:
-    trial = make_trial(reply="See https://example.test/x or [here](javascript:alert(1)).")
-
-    text = read(admin_client, make_execution(make_run(["passed"]), trial=trial))
-
-    assert "[here](javascript:alert(1))" in text
-    assert 'href="https://example.test' not in text
-    assert 'href="javascript' not in text
-
-
 def test_an_agent_that_said_nothing_is_reported_with_the_cause(admin_client: Client) -> None:
     message = "The provider answered 529 five times."
     execution = make_execution(
@@ -258,17 +234,17 @@ def test_an_agent_that_said_nothing_is_reported_with_the_cause(admin_client: Cli
 
     text = read(admin_client, execution)
 
-    assert "The agent said nothing." in text
-    assert "The model provider was not available: <span" in text
+    assert "The agent did not reply." in text
+    assert "provider was unavailable: <span" in text
     assert message in text
     assert "Turn 1 did not run" in text
-    assert "Could not be graded" in text
+    assert "Ungraded" in text
 
 
 @pytest.mark.parametrize(
     ("state", "expected"),
     [
-        pytest.param("cancelled", "The run was cancelled while", id="cancelled"),
+        pytest.param("cancelled", "The run was cancelled during", id="cancelled"),
         pytest.param("not_run", "did not run", id="not run"),
     ],
 )
@@ -278,7 +254,7 @@ def test_what_was_not_finished_reads_well(admin_client: Client, state: str, expe
     text = read(admin_client, execution)
 
     assert expected in text
-    assert "The agent said nothing" not in text
+    assert "The agent did not reply" not in text
     assert "every 2s" not in text
 
 
@@ -289,7 +265,7 @@ def test_what_has_not_ended_asks_again(admin_client: Client, state: str) -> None
     text = read(admin_client, execution)
 
     assert 'hx-trigger="every 2s"' in text
-    assert "The agent said nothing" not in text
+    assert "The agent did not reply" not in text
 
 
 def test_the_live_part_brings_the_result(admin_client: Client) -> None:
@@ -300,16 +276,6 @@ def test_the_live_part_brings_the_result(admin_client: Client) -> None:
 
     assert "Here it is." in text
     assert "every 2s" not in text
-
-
-def test_a_long_conversation_opens_folded(admin_client: Client) -> None:
-    short = make_execution(make_run(["passed"]), trial=make_trial(turns=3))
-    long = make_execution(make_run(["passed"]), trial=make_trial(turns=200))
-
-    assert '<details class="turn"' not in read(admin_client, short)
-    text = read(admin_client, long)
-    assert text.count('<details class="turn"') == 200
-    assert "Open all 200 turns" in text
 
 
 # What the judge was asked
@@ -408,12 +374,6 @@ def test_the_result_before_is_of_a_whole_run_and_names_another_agent_and_model(
     assert different["differs"] == "agent Shop agent, model acme/large, measured differently"
 
 
-def test_the_first_result_of_a_case_has_none_before(admin_client: Client) -> None:
-    execution = make_run(["passed"]).executions.get()
-
-    assert admin_client.get(page_of(execution)).context["previous_result"] is None
-
-
 def test_the_case_is_linked_for_as_long_as_it_exists(admin_client: Client) -> None:
     suite = make_suite()
     execution = make_run(["passed"], suite=suite).executions.get()
@@ -456,25 +416,18 @@ def test_what_cannot_be_read_any_more_is_said_to_be_so_above_its_grades(
 
     page = read(admin_client, execution)
 
-    assert "was written by another version of this program" in page
-    assert "The agent said nothing" not in page
+    assert "another version of Touchstone" in page
+    assert "The agent did not reply" not in page
     assert "Kept." in page
     assert admin_client.get(f"{LIST}{execution.pk}/expect/").status_code == 404
 
 
-def test_every_address_asks_for_the_right_to_view() -> None:
-    grade = make_grade(1, family="judged")
-    execution = make_execution(make_run(["passed"]), grades=[grade])
-    addresses = [
-        LIST,
-        page_of(execution),
-        reverse("admin:evals_app_execution_live", args=[execution.pk]),
-        reverse("admin:evals_app_execution_judge", args=[execution.pk, grade.pk]),
-    ]
-    stranger, reviewer = client_who_may("view_run"), Client()
-    user = User.objects.create_user("other", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename="view_execution"))
-    reviewer.force_login(user)
+def test_a_removed_transcript_is_not_taken_for_silence(admin_client: Client) -> None:
+    execution = make_execution(make_run(["passed"]))
+    Transcript.objects.all().delete()
+    Run.objects.update(pruned_at=timezone.now())
 
-    assert [stranger.get(address).status_code for address in addresses] == [403] * 4
-    assert [reviewer.get(address).status_code for address in addresses] == [200] * 4
+    text = read(admin_client, execution)
+
+    assert "transcript was removed" in text
+    assert "The agent did not reply" not in text

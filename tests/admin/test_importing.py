@@ -84,13 +84,13 @@ def zipped(files: dict[str, bytes]) -> bytes:
 BOTH = {"greetings.suite.yaml": SUITE, "echo.agent.yaml": AGENT}
 
 
-# Check first
+# Check files
 
 
 def test_checking_says_what_would_happen_and_saves_nothing(admin_client: Client) -> None:
     page = check(admin_client, BOTH)
 
-    assert "nothing is saved yet" in page.text
+    assert "Ready to import" in page.text
     assert "New suite greetings" in page.text.replace("add_circle", "")
     assert "Import 1 suite and 1 agent" in page.text
     assert not Suite.objects.exists()
@@ -135,9 +135,9 @@ def test_a_table_that_names_no_agent_is_a_question_not_a_mistake(admin_client: C
 
     asked = check(admin_client, {"greetings.csv": TABLE})
 
-    assert "Which agent is asked?" in asked.text
-    assert "greetings.csv does not say" in asked.text
-    assert "mistake" not in asked.text
+    assert "Which agent should answer?" in asked.text
+    assert "greetings.csv does not name" in asked.text
+    assert "to fix" not in asked.text
     assert "--agent" not in asked.text
     assert asked.token == ""
 
@@ -164,7 +164,7 @@ def test_rows_of_json_ask_for_their_agent_too(
 
     asked = check(admin_client, {name: json.dumps(row).encode()})
 
-    assert "Which agent is asked?" in asked.text
+    assert "Which agent should answer?" in asked.text
     asked.choose_agent("echo").press_import()
     assert Suite.objects.get().slug == name.partition(".")[0]
 
@@ -186,8 +186,8 @@ def test_a_table_that_names_its_agent_asks_nothing(admin_client: Client) -> None
 def test_mistakes_come_before_the_question_of_the_agent(admin_client: Client) -> None:
     page = check(admin_client, {"greetings.csv": TABLE, "b.csv": b"user,contains,trials\nHi,x,y\n"})
 
-    assert "Nothing can be imported: 1 mistake to mend" in page.text
-    assert "Choose an agent too: b.csv, greetings.csv name none." in page.text
+    assert "1 error to fix" in page.text
+    assert "Choose an agent too: b.csv, greetings.csv" in page.text
     assert "--agent" not in page.text
 
 
@@ -200,7 +200,7 @@ def test_the_only_agent_is_chosen_beforehand(admin_client: Client) -> None:
 def test_without_an_agent_the_page_leads_to_one(admin_client: Client) -> None:
     page = check(admin_client, {"greetings.csv": TABLE})
 
-    assert "There is no agent here yet." in page.text
+    assert "no agents yet" in page.text
     assert 'href="/admin/evals_app/agent/add/"' in page.html
 
 
@@ -218,7 +218,7 @@ def test_an_answer_for_files_that_are_gone_asks_for_them(admin_client: Client) -
     asked = check(admin_client, {"greetings.csv": TABLE})
     cache.clear()
 
-    assert "not kept any more" in asked.choose_agent("echo").text
+    assert "no longer available" in asked.choose_agent("echo").text
 
 
 def test_two_agents_of_one_name_are_told_apart(admin_client: Client) -> None:
@@ -269,7 +269,7 @@ def test_what_is_here_already_needs_no_import(admin_client: Client) -> None:
 
     page = check(admin_client, BOTH)
 
-    assert "Everything in these files is here already" in page.text
+    assert "already exists" in page.text
     assert page.token == ""
 
 
@@ -280,7 +280,7 @@ def test_what_is_lost_is_told_with_its_reason(admin_client: Client) -> None:
 
     page = check(admin_client, {"p.zip": zipped({"agents/shop/evals/ping.yaml": lobu})})
 
-    assert "Lost: 1 thing that has no place here" in page.text, page.text
+    assert "Lost: 1 part" in page.text, page.text
     assert "Line 6" in page.text
 
 
@@ -290,7 +290,7 @@ def test_tables_of_an_archive_that_are_left_out_are_told(admin_client: Client) -
     page = check(admin_client, {"project.zip": packed})
 
     assert "New: 1 agent; 1 warning" in page.text
-    assert "This table is not imported" in page.text
+    assert "This table was not imported" in page.text
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_an_edited_cell_of_an_exported_workbook_is_all_that_changes(admin_client
     again = check(admin_client, {"greetings.xlsx": exported})
     page = check(admin_client, {"greetings.xlsx": edited.getvalue()})
 
-    assert "Everything in these files is here already" in again.text
+    assert "already exists" in again.text
     assert page.html.count("<ins>") == page.html.count("<del>") == 1
     assert 'case “Bye”, turn 1, expected answer from "Bye" → to "Goodbye"' in page.text
 
@@ -405,7 +405,7 @@ def test_no_option_of_a_command_is_asked_for(
 ) -> None:
     page = check(admin_client, {name: content})
 
-    assert "“Agent for files that name none”" in page.text
+    assert "“Agent for files that do not name one”" in page.text
     assert "--agent" not in page.text
 
 
@@ -450,7 +450,7 @@ def test_without_a_file_the_page_asks_for_one(admin_client: Client) -> None:
 def test_too_much_is_refused_unread(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "MAX_UNPACKED_BYTES", 100)  # the true one would take seconds
 
-    assert "larger than 50 MB together" in check(admin_client, {"a.agent.yaml": bytes(101)}).text
+    assert "larger than 50 MB" in check(admin_client, {"a.agent.yaml": bytes(101)}).text
 
 
 # What was checked, and what has happened since
@@ -463,7 +463,7 @@ def test_what_somebody_changed_since_is_not_overwritten_unseen(admin_client: Cli
 
     again = page.press_import()
 
-    assert "has been changed since you looked" in again.text
+    assert "changed since you checked" in again.text
     assert 'description removed: "Mine"' in again.text
     assert Suite.objects.get().trials == 1
     refused = again.press_import()
@@ -488,14 +488,14 @@ def test_files_are_not_kept_after_their_import(admin_client: Client) -> None:
     page = check(admin_client, BOTH)
     page.press_import()
 
-    assert "not kept any more" in page.press_import().text
+    assert "no longer available" in page.press_import().text
 
 
 def test_only_what_was_checked_last_is_kept(admin_client: Client) -> None:
     first = check(admin_client, BOTH)
     check(admin_client, {"echo.agent.yaml": AGENT})
 
-    assert "not kept any more" in first.press_import().text
+    assert "no longer available" in first.press_import().text
     assert not Suite.objects.exists()
 
 
@@ -506,14 +506,14 @@ def test_nobody_else_can_import_what_somebody_checked(admin_client: Client) -> N
 
     answer = other.post(URL, {"import": page.token})
 
-    assert "not kept any more" in answer.content.decode()
+    assert "no longer available" in answer.content.decode()
     assert not Suite.objects.exists()
 
 
 def test_an_import_of_nothing_that_was_checked_is_refused(admin_client: Client) -> None:
     cache.clear()
 
-    assert "not kept any more" in Page(admin_client, admin_client.post(URL, {"import": ""})).text
+    assert "no longer available" in Page(admin_client, admin_client.post(URL, {"import": ""})).text
 
 
 # The way there

@@ -10,7 +10,7 @@ from tests.makers import make_execution, make_grade, make_run, make_trial
 
 HOSTILE = "<script>alert(1)</script>"
 
-NOT_COMPARED = "not yet compared with people"
+NOT_COMPARED = "not calibrated against people"
 
 
 def judged(**details: Any) -> GradeResult:
@@ -28,7 +28,7 @@ def item(number: int = 1, verdict: object = "pass", **changes: Any) -> dict[str,
     [
         pytest.param("pass", "good", "Met", id="met"),
         pytest.param("fail", "bad", "Missed", id="missed"),
-        pytest.param("not_applicable", "calm", "Does not apply", id="not applicable"),
+        pytest.param("not_applicable", "calm", "Not applicable", id="not applicable"),
         pytest.param(None, "warn", "Undecided", id="undecided"),
         pytest.param("supported", "good", "Supported", id="of a claim"),
         pytest.param("contradicted", "bad", "Contradicted", id="against a claim"),
@@ -49,7 +49,7 @@ def test_the_title_of_items_counts_them() -> None:
         judged(items=[item(1), item(2), item(3, "fail")], voters=["a/b", "a/b", "a/b"])
     )
 
-    assert found.items_title == "One by one: 2 met, 1 missed; 3 votes on each"
+    assert found.items_title == "Items: 2 met, 1 missed; 3 votes on each"
 
 
 def test_an_item_shows_its_quote_and_its_votes() -> None:
@@ -113,7 +113,7 @@ def test_flags_are_said_in_words(flags: list[Any], warnings: int, facts: tuple[s
 def test_settings_that_the_judge_did_not_accept_are_named() -> None:
     found = judgement(judged(dropped=["temperature", "top_p"]))
 
-    assert found.facts == ("temperature, top p not accepted by the judge",)
+    assert found.facts == ("temperature, top p not accepted by the judge model",)
 
 
 @pytest.mark.parametrize(
@@ -169,6 +169,6 @@ def test_the_page_shows_items_and_votes_and_runs_nothing_in_them(admin_client: C
     text = page.content.decode()
     assert HOSTILE not in text
     assert '<li value="3">' in text
-    assert "may be meant for the judge" in text
-    assert text.count("(nobody says this)") == 1
+    assert "aimed at the judge" in text
+    assert text.count("(not in the conversation)") == 1
     assert "&quot;raw&quot;: 4" in text

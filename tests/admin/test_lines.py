@@ -93,7 +93,7 @@ def test_values_by_name_are_read() -> None:
 @pytest.mark.parametrize(
     ("keys", "values", "message"),
     [
-        (["a", "a"], ["1", "2"], "Line 2: a stands twice."),
+        (["a", "a"], ["1", "2"], "Line 2: a appears twice."),
         (["", "b"], ["1", "2"], "Line 1: name is missing."),
         (["a", "b"], ["1", "[2"], "Line 2: This is not valid JSON"),
     ],

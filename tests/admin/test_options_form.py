@@ -22,7 +22,7 @@ from evals_app.engine.graders import GRADERS, PlainGrader
 from evals_app.engine.matchers import Matcher
 from evals_app.engine.spec import Usd
 from evals_app.engine.suite import AssertionSpec
-from fixtures_app.admin.json_field import JsonTextField
+from fixtures_app.editing.json_field import JsonTextField
 from tests.page_form import posted_by
 
 
@@ -173,7 +173,7 @@ def test_what_is_blank_is_left_out(posted: dict[str, Any], options: dict[str, An
         ({"text": "123456"}, "Ensure this value has at most 5 characters"),
         ({"plain": "[1]"}, "Write an object in { }."),
         ({"matcher": "{fuzzy: 5}"}, "This is not valid JSON: line 1, column 2"),
-        ({"plain": "{'a': 1}"}, "This is not valid JSON: line 1, column 2: texts stand in double"),
+        ({"plain": "{'a': 1}"}, "This is not valid JSON: line 1, column 2: texts need double"),
     ],
 )
 def test_what_a_form_can_refuse_it_refuses(posted: dict[str, Any], message: str) -> None:
@@ -187,7 +187,7 @@ def test_what_a_form_can_refuse_it_refuses(posted: dict[str, Any], message: str)
 def test_a_default_is_named_where_blank_means_it() -> None:
     fields = form_with().fields
 
-    assert fields["count"].help_text == "Blank means 3."
+    assert fields["count"].help_text == "Leave blank for 3."
     assert fields["share"].help_text == ""
     assert fields["text"].help_text == "Any."
 

@@ -13,7 +13,7 @@ class FewNewest(InfinitePaginator):
 
 
 def walked(rows: QuerySet[Execution], paginator: type[InfinitePaginator]) -> list[list[int]]:
-    """Give the keys of each page until one is empty."""
+    """Return the keys of each page until one is empty."""
     pages = paginator(rows.order_by("-id"), 2)
     found: list[list[int]] = []
     while not found or found[-1]:

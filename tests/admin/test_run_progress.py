@@ -45,14 +45,6 @@ def test_a_run_that_nobody_works_on_waits_and_counts_the_workers() -> None:
     assert waiting.workers == 1
 
 
-def test_a_worker_that_was_not_seen_lately_is_not_counted() -> None:
-    run = make_run(["queued"])
-    long_ago = timezone.now() - timedelta(minutes=2)
-    make_worker(seen_at=long_ago)
-
-    assert progress(run)["waiting"].workers == 0
-
-
 def test_a_run_that_somebody_works_on_does_not_wait() -> None:
     run = make_run(["running", "queued"])
     lease_for(run)
@@ -81,9 +73,11 @@ def test_what_is_being_held_shows_age_attempt_and_worker() -> None:
 @pytest.mark.parametrize(
     ("seconds", "has_worker", "expected"),
     [
-        pytest.param(-1, True, "Worker lost, retried by ", id="the reaper comes"),
-        pytest.param(-15, True, "Worker lost, not taken back yet", id="the reaper is late"),
-        pytest.param(-1, False, "Worker lost, retried once a worker is alive", id="nobody comes"),
+        pytest.param(-1, True, "Worker crashed, retry by ", id="the reaper comes"),
+        pytest.param(-15, True, "Worker crashed, retry is overdue", id="the reaper is late"),
+        pytest.param(
+            -1, False, "Worker crashed, retry once a worker is running", id="nobody comes"
+        ),
     ],
 )
 def test_past_its_lease_a_worker_is_lost(
@@ -102,7 +96,7 @@ def test_past_its_lease_a_worker_is_lost(
 
 
 def test_what_nobody_holds_says_so() -> None:
-    assert progress(make_run(["running"]))["running"][0].lost == "Nobody holds it"
+    assert progress(make_run(["running"]))["running"][0].lost == "No worker has it"
 
 
 def test_what_is_being_held_says_what_it_is_doing() -> None:
@@ -125,7 +119,7 @@ def test_before_its_worker_has_spoken_nothing_is_said(activity: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("took", "age", "expected"),
     [
-        pytest.param(20, 50, "Slow: 95 % end within 20.0 s", id="more than twice"),
+        pytest.param(20, 50, "Slow: 95 % finish within 20.0 s", id="more than twice"),
         pytest.param(20, 30, "", id="less than twice"),
         pytest.param(0.5, 5, "", id="too short to matter"),
         pytest.param(None, 5000, "", id="nothing to compare with"),
@@ -182,9 +176,9 @@ def test_a_provider_that_asked_us_to_wait_is_named() -> None:
     run.providers.create(slug="anthropic", blocked_until=until, reason="rate limited (429)")
     ProviderState.objects.create(slug="third", blocked_until=until, reason="overloaded")
 
-    (told,) = progress(run)["blocked"]
+    (line,) = progress(run)["blocked"]
 
-    assert told == f"Anthropic asked us to wait until {until:%H:%M:%S} UTC: rate limited (429)."
+    assert line == f"Anthropic asked us to wait until {until:%H:%M:%S} UTC: rate limited (429)."
 
 
 def test_a_provider_whose_time_is_over_is_not() -> None:
@@ -218,16 +212,16 @@ def test_what_a_worker_mends_is_not_called_stuck_while_there_is_none() -> None:
 
     without = progress(run)["stuck"]
     make_worker()
-    (told,) = progress(run)["stuck"]
+    (line,) = progress(run)["stuck"]
 
     assert without == []
-    assert told.startswith("Held by a worker that was lost at ")
-    assert told.endswith(" UTC, and not taken back: 1 conversation.")
+    assert line.startswith("Stuck on a worker that disappeared at ")
+    assert line.endswith(" UTC: 1 conversation.")
 
 
 def test_what_is_held_by_nobody_is_stuck_with_or_without_workers() -> None:
     assert progress(make_run(["running"] * 2))["stuck"] == [
-        "Counted as being held, though nobody holds them: 2 conversations."
+        "Marked as running, but no worker has them: 2 conversations."
     ]
 
 
@@ -236,10 +230,10 @@ def test_a_run_that_free_workers_do_not_take_up_is_stuck() -> None:
     long_ago = timezone.now() - timedelta(minutes=10)
     run = make_run(["queued"], waiting_since=long_ago)
 
-    (told,) = progress(run)["stuck"]
+    (line,) = progress(run)["stuck"]
 
-    assert told == (
-        f"Waiting though a worker is free, since {long_ago:%Y-%m-%d %H:%M:%S} UTC: 1 conversation."
+    assert line == (
+        f"Not picked up although a worker is free, since {long_ago:%Y-%m-%d %H:%M:%S} UTC: 1 conversation."
     )
 
 
@@ -249,7 +243,7 @@ def test_what_was_only_claimed_is_about_to_begin() -> None:
 
     (line,) = progress(run)["running"]
 
-    assert (line.age, line.attempt) == ("about to begin", "")
+    assert (line.age, line.attempt) == ("starting", "")
 
 
 def test_while_it_stops_a_run_does_not_wait_for_a_worker() -> None:
@@ -261,7 +255,7 @@ def test_while_it_stops_a_run_does_not_wait_for_a_worker() -> None:
 @pytest.mark.parametrize(
     ("states", "expected"),
     [
-        pytest.param(["queued"] * 2, "0 of 2 done.", id="not begun"),
+        pytest.param(["queued"] * 2, "0 of 2 done.", id="not started"),
         pytest.param(["passed", "failed", "queued"], "2 of 3 done, 1 failed.", id="goes on"),
         pytest.param(["passed"], "Finished: passed. 1 passed.", id="passed"),
         pytest.param(["failed"], "Finished: failed. 0 passed, 1 failed.", id="failed"),
@@ -275,7 +269,7 @@ def test_the_status_line_says_how_the_run_stands(states: list[str], expected: st
 @pytest.mark.parametrize(
     ("states", "reason", "expected"),
     [
-        pytest.param(["passed", "not_run"], "budget", "Stopped at its ceiling: ", id="budget"),
+        pytest.param(["passed", "not_run"], "budget", "Stopped at its cost ceiling: ", id="budget"),
         pytest.param(["passed", "not_run"], "deadline", "Out of time: ", id="deadline"),
         pytest.param(["passed"], "deadline", "Finished: passed.", id="nothing was left"),
     ],

@@ -27,24 +27,24 @@ def plain(text: str) -> str:
         ),
         pytest.param(
             {"name": "min_pass_rate", "limit": 0.9, "actual": 0.9, "passed": True},
-            "At least 90 % of the cases must pass", "90 %", "Holds", id="rate",
+            "At least 90 % of the cases must pass", "90 %", "Met", id="rate",
         ),
         pytest.param(
             {"name": "max_p95_ms", "limit": 2000, "actual": 3100, "passed": False},
-            "95 % of the turns must be answered within 2.0 s", "3.1 s", "Missed", id="p95",
+            "95 % of the replies must arrive within 2.0 s", "3.1 s", "Missed", id="p95",
         ),
         pytest.param(
             {"name": "max_p95_ms", "limit": 2000, "actual": None, "passed": None},
-            "95 % of the turns must be answered within 2.0 s", "unknown", "Unknown", id="unknown",
+            "95 % of the replies must arrive within 2.0 s", "unknown", "Unknown", id="unknown",
         ),
         pytest.param(
             {"name": "max_cost_per_call_usd", "limit": 0.01, "actual": 0.0123, "passed": False},
-            "A turn of the agent must cost at most $0.01 on average", "$0.0123", "Missed",
+            "A turn of the agent may cost at most $0.01 on average", "$0.0123", "Missed",
             id="cost of a turn",
         ),
         pytest.param(
             {"name": "max_cost_usd", "limit": 5.0, "actual": None, "passed": None},
-            "Agent and judge must cost at most $5.00 together", "unknown", "Unknown",
+            "Agent and judge together may cost at most $5.00", "unknown", "Unknown",
             id="cost in all, unknown",
         ),
     ],
@@ -69,10 +69,10 @@ def test_a_gate_is_a_sentence_with_limit_and_actual(
             id="errored is not failed",
         ),
         pytest.param(
-            ["passed"], {"max_p95_ms": 10000}, "The case passed, every gate holds.", id="gate holds"
+            ["passed"], {"max_p95_ms": 10000}, "The case passed, every gate was met.", id="gate met"
         ),
         pytest.param(
-            ["passed"], {"max_p95_ms": 1}, "The case passed, 1 gate does not hold.", id="gate missed"
+            ["passed"], {"max_p95_ms": 1}, "The case passed, 1 gate missed.", id="gate missed"
         ),
     ],
 )  # fmt: skip

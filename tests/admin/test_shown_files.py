@@ -76,17 +76,17 @@ def test_two_files_of_one_name_are_told_apart() -> None:
     ("uploads", "kept", "says"),
     [
         pytest.param({"movie_mp4": PNG}, [], "cannot be shown to an agent", id="unknown kind"),
-        pytest.param({"a_png": b"MZ"}, [], "does not hold what its name says", id="other content"),
+        pytest.param({"a_png": b"MZ"}, [], "does not match its file extension", id="other content"),
         pytest.param({"a_txt": b""}, [], "empty", id="empty"),
         pytest.param(
             {},
             [f"{sha256_of(PNG)} {n}.png" for n in range(MAX_FILES + 1)],
-            "a turn may show 10",
+            "at most 10",
             id="too many",
         ),
-        pytest.param({}, [f"{'0' * 64} a.png"], "is not stored any more", id="removed since"),
-        pytest.param({}, ["../../etc/passwd"], "choose it again", id="made up"),
-        pytest.param({}, [f"{sha256_of(PNG)} ../a.png"], "choose it again", id="leads elsewhere"),
+        pytest.param({}, [f"{'0' * 64} a.png"], "no longer stored", id="removed since"),
+        pytest.param({}, ["../../etc/passwd"], "Choose it again", id="made up"),
+        pytest.param({}, [f"{sha256_of(PNG)} ../a.png"], "Choose it again", id="leads elsewhere"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_in_words(

@@ -42,31 +42,31 @@ def test_the_dialog_says_what_a_run_would_take(admin_client: Client, suite: Suit
     said = sentence(admin_client, suite, trials="2")
 
     assert said.startswith("Runs 4 conversations. About 4 model calls, 1,000 tokens, $0.00")
-    assert said.endswith("(from the text of the cases; a guess).")
+    assert said.endswith("cases).")
 
 
 def test_a_script_costs_nothing(admin_client: Client) -> None:
     said = sentence(admin_client, write_suite([a_case()]))
 
-    assert said.startswith("Runs 1 conversation. No model is called, nothing is paid;")
+    assert said.startswith("Runs 1 conversation. No model is called")
 
 
 def test_a_limit_below_the_forecast_is_mentioned(admin_client: Client, suite: Suite) -> None:
     assert "stop" not in sentence(admin_client, suite, max_cost_usd="5")
     assert sentence(admin_client, suite, max_cost_usd="0.0001").endswith(
-        "It will probably stop before the end, at $0.0001."
+        "It will probably stop early at the limit of $0.0001."
     )
 
 
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
-        pytest.param({"max_cost_usd": "much"}, "Stop at a cost of: a number above 0", id="text"),
-        pytest.param({"max_cost_usd": "0"}, "Stop at a cost of: a number above 0", id="nothing"),
-        pytest.param({"max_cost_usd": "-1"}, "Stop at a cost of: a number above 0", id="less"),
-        pytest.param({"max_cost_usd": "NaN"}, "Stop at a cost of: a number above 0", id="NaN"),
-        pytest.param({"trials": "0"}, "Trials: a whole number", id="no trials"),
-        pytest.param({"cases": "none"}, "No conversation: no case fits.", id="no case"),
+        pytest.param({"max_cost_usd": "much"}, "Cost ceiling: enter a number above 0", id="text"),
+        pytest.param({"max_cost_usd": "0"}, "Cost ceiling: enter a number above 0", id="nothing"),
+        pytest.param({"max_cost_usd": "-1"}, "Cost ceiling: enter a number above 0", id="less"),
+        pytest.param({"max_cost_usd": "NaN"}, "Cost ceiling: enter a number above 0", id="NaN"),
+        pytest.param({"trials": "0"}, "Trials: enter a whole number", id="no trials"),
+        pytest.param({"cases": "none"}, "No conversation: no case matches.", id="no case"),
     ],
 )
 def test_a_choice_that_cannot_be_is_told_in_words(

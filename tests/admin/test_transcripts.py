@@ -41,7 +41,7 @@ def test_an_ungraded_check_is_never_shown_as_failed(columns: dict[str, Any], exp
         pytest.param({"score": None}, [], id="no score"),
         pytest.param({"threshold": 0.5}, ["score 5.0 of 5", "needs 3.0 of 5"], id="threshold"),
         pytest.param({"weight": 2.0}, ["score 5.0 of 5", "weight 2"], id="weight"),
-        pytest.param({"weight": 0.0}, ["score 5.0 of 5", "shown only, weight 0"], id="weight 0"),
+        pytest.param({"weight": 0.0}, ["score 5.0 of 5", "weight 0, shown only"], id="weight 0"),
         pytest.param(
             {"weight": 0.3, "details": {"share": 0.3}},
             ["score 5.0 of 5", "30 % of the score"],
@@ -133,14 +133,14 @@ def test_turns_that_were_not_held_are_shown_with_their_grades() -> None:
 
     turns = turn_lines(trial, [make_grade(3, passed=False)], scale="0-1")
 
-    assert [turn.was_held for turn in turns] == [True, False, False]
+    assert [turn.did_run for turn in turns] == [True, False, False]
     assert turns[2].missed == 1
 
 
 def test_without_a_transcript_the_grades_remain() -> None:
     turns = turn_lines(None, [make_grade(1)], scale="0-1")
 
-    assert [(turn.number, turn.was_held, len(turn.grades)) for turn in turns] == [(1, False, 1)]
+    assert [(turn.number, turn.did_run, len(turn.grades)) for turn in turns] == [(1, False, 1)]
 
 
 def test_a_short_conversation_is_open() -> None:
@@ -224,10 +224,10 @@ def test_a_call_of_a_judge_tells_its_cost(call: dict[str, Any], written: str) ->
 
 def test_every_limit_has_a_row_whether_or_not_it_is_set() -> None:
     execution = Execution(
-        prompt_tokens=None,
-        response_tokens=30,
+        agent_prompt_tokens=None,
+        agent_response_tokens=30,
         time_ms=900.0,
-        cost_usd=Decimal("0.0123"),
+        agent_cost_usd=Decimal("0.0123"),
         tool_calls=2,
     )
     grades = [

@@ -1,10 +1,8 @@
 from typing import Any
 
 import pytest
-from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
-from django.urls import NoReverseMatch, reverse
 
 from tests.page_form import open_page
 
@@ -163,35 +161,3 @@ def test_a_page_that_may_only_be_read_does_not_show_the_hash(as_manager: Client)
 
     assert "root" in page
     assert root.password.rpartition("$")[2] not in page
-
-
-def test_groups_are_changed_by_superusers_alone(as_manager: Client) -> None:
-    group = Group.objects.create(name="Readers")
-    right = Permission.objects.get(codename="add_provider")
-    body = {"name": "Writers", "permissions": [right.pk]}
-
-    answers = [
-        as_manager.post("/admin/auth/group/add/", body),
-        as_manager.post(f"/admin/auth/group/{group.pk}/change/", body),
-        as_manager.post(f"/admin/auth/group/{group.pk}/delete/", {"post": "yes"}),
-    ]
-
-    assert [answer.status_code for answer in answers] == [403, 403, 403]
-    assert [(row.name, row.permissions.count()) for row in Group.objects.all()] == [("Readers", 0)]
-    assert as_manager.get("/admin/auth/group/").status_code == 200
-
-
-def test_the_admin_has_pages_of_this_site_alone() -> None:
-    apps = {model._meta.app_label for model, _ in admin.site._registry.items()}  # noqa: SLF001
-
-    assert apps == {"auth", "evals_app", "fixtures_app"}
-
-
-@pytest.mark.parametrize("model", ["schedule", "success", "failure", "ormq"])
-def test_no_page_makes_the_queue_call_a_function(admin_client: Client, model: str) -> None:
-    with pytest.raises(NoReverseMatch):
-        reverse(f"admin:django_q_{model}_changelist")
-    body = {"func": "os.system", "args": "'id'", "schedule_type": "O", "repeats": "-1"}
-
-    assert admin_client.get(f"/admin/django_q/{model}/").status_code == 404
-    assert admin_client.post(f"/admin/django_q/{model}/add/", body).status_code == 404

@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 
 from evals_app.library import import_files
 from evals_app.models import ApiToken, Run, Suite
-from evals_app.runs import start_run
+from evals_app.runs.start import start_run
 from tests.library.written import AGENT, JUDGE, written
 
 _numbers = count(1)

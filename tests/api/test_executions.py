@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from evals_app.api.shapes import ExecutionDetailsShape
 from evals_app.engine.trial import Message, ToolCall
+from evals_app.reports.answers import ExecutionDetails
 from tests.api.clients import make_client
 from tests.makers import make_execution, make_grade, make_run, make_trial
 
@@ -46,7 +46,7 @@ def test_an_execution_is_told_whole(client: APIClient) -> None:
 
     body = client.get(f"/api/executions/{execution.pk}/").json()
 
-    assert body.keys() == ExecutionDetailsShape().get_fields().keys()
+    assert body.keys() == set(ExecutionDetails.KEYS)
     assert (body["case"], body["verdict"], body["cause"]) == ("Refund", "failed", "limit")
     assert [(each["role"], each["turn"]) for each in body["messages"]] == [
         ("user", None),
@@ -79,7 +79,7 @@ def test_an_execution_that_waits_has_said_nothing(client: APIClient) -> None:
 
     body = client.get(f"/api/executions/{execution.pk}/").json()
 
-    assert body.keys() == ExecutionDetailsShape().get_fields().keys()
+    assert body.keys() == set(ExecutionDetails.KEYS)
     assert (body["status"], body["verdict"], body["summary"]) == ("queued", None, None)
     assert body["messages"] == body["grades"] == body["turns"] == []
     assert body["duration_ms"] is None

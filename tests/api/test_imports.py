@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from openpyxl import Workbook
 from rest_framework.test import APIClient
 
 from evals_app.api import parsers
@@ -46,13 +45,14 @@ def test_files_are_imported_from_json(client: APIClient) -> None:
     assert Suite.objects.get().slug == "refunds"
 
 
-def test_files_are_uploaded(client: APIClient) -> None:
-    uploads = [SimpleUploadedFile(file.path, file.content) for file in EVERYTHING]
+def test_a_table_is_uploaded_for_the_agent_that_the_query_names(client: APIClient) -> None:
+    post(client, {"files": [IN_JSON["files"][0]]})
+    upload = SimpleUploadedFile("greetings.csv", b"case,user,contains\nGreets,Hi,Hello")
 
-    response = client.post("/api/import/", {"files": uploads}, format="multipart")
+    response = client.post("/api/import/?agent=shop", {"files": [upload]}, format="multipart")
 
     assert response.status_code == 200, response.json()
-    assert Suite.objects.get().slug == "refunds"
+    assert Suite.objects.get().agent.slug == "shop"
 
 
 def test_the_name_of_a_part_is_its_path(client: APIClient) -> None:
@@ -72,7 +72,7 @@ def test_the_name_of_a_part_is_its_path(client: APIClient) -> None:
 
     assert response.status_code == 200, response.json()
     assert Fixture.objects.count() == 2
-    assert [each.slug for each in Suite.objects.get().fixtures.all()] == ["pupils"]
+    assert [fixture.slug for fixture in Suite.objects.get().fixtures.all()] == ["pupils"]
 
 
 def test_an_archive_is_unpacked_and_what_it_names_is_found_in_it(client: APIClient) -> None:
@@ -88,71 +88,7 @@ def test_an_archive_is_unpacked_and_what_it_names_is_found_in_it(client: APIClie
 
     assert response.status_code == 200, response.json()
     assert Suite.objects.get().slug == "refunds"
-    assert [each["path"] for each in response.json()["warnings"]] == ["project/left.csv"]
-
-
-def test_an_archive_that_cannot_be_read_is_refused_in_words(client: APIClient) -> None:
-    upload = SimpleUploadedFile("project.zip", b"no archive")
-
-    response = client.post("/api/import/", {"files": [upload]}, format="multipart")
-
-    assert response.status_code == 400
-    assert response.json()["errors"][0]["path"] == "project.zip"
-    assert "no zip archive" in response.json()["detail"]
-
-
-@pytest.mark.parametrize("ending", ["csv", "xlsx"])
-def test_a_table_is_imported_for_the_agent_that_the_query_names(
-    client: APIClient, ending: str
-) -> None:
-    post(client, {"files": [IN_JSON["files"][0]]})
-    rows = [["case", "user", "contains"], ["Greets", "Hi", "Hello"]]
-    content = "\n".join(map(",".join, rows)).encode()
-    if ending == "xlsx":
-        book, packed = Workbook(write_only=True), io.BytesIO()
-        sheet = book.create_sheet()
-        for row in rows:
-            sheet.append(row)
-        book.save(packed)
-        content = packed.getvalue()
-    upload = SimpleUploadedFile(f"greetings.{ending}", content)
-
-    response = client.post("/api/import/?agent=shop", {"files": [upload]}, format="multipart")
-
-    assert response.status_code == 200, response.json()
-    assert Suite.objects.get().agent.slug == "shop"
-
-
-def test_an_agent_that_does_not_exist_is_refused(client: APIClient) -> None:
-    response = post(client, IN_JSON, "?agent=shup")
-
-    assert response.status_code == 400
-    assert "Did you mean 'shop'?" in response.json()["detail"]
-
-
-def test_a_dry_run_tells_what_would_be_different(client: APIClient) -> None:
-    post(client, IN_JSON)
-    changed = SUITE.content.decode().replace("trials: 2", "trials: 4")
-    files = [*IN_JSON["files"][:-1], {"path": SUITE.path, "content": changed}]
-
-    response = post(client, {"files": files}, "?dry_run=true")
-
-    suite = next(each for each in response.json()["changes"] if each["kind"] == "suite")
-    assert suite["differences"] == [{"keys": "trials", "before": "2", "after": "4"}]
-
-
-def test_what_is_lost_is_answered_with_its_reason(client: APIClient) -> None:
-    post(client, {"files": [IN_JSON["files"][0]]})
-    lobu = (
-        "name: ping\ndescription: x\nturns:\n- content: Hi\n  assert:\n"
-        "  - {type: regex, value: hi, options: {case_insensitive: true}}\n"
-    )
-
-    response = post(client, {"files": [{"path": "agents/shop/evals/ping.yaml", "content": lobu}]})
-
-    (loss,) = response.json()["losses"]
-    assert (loss["path"], loss["line"]) == ("agents/shop/evals/ping.yaml", 6)
-    assert loss["message"]
+    assert [warning["path"] for warning in response.json()["warnings"]] == ["project/left.csv"]
 
 
 @pytest.mark.parametrize("content_type", ["application/yaml", "application/x-yaml", "text/yaml"])
@@ -165,12 +101,34 @@ def test_one_file_is_imported_as_it_is(client: APIClient, content_type: str) -> 
     assert Agent.objects.get().slug == "shop"
 
 
-def test_a_dry_run_tells_and_writes_nothing(client: APIClient) -> None:
-    response = post(client, IN_JSON, "?dry_run=true")
+def test_a_dry_run_reports_changes_and_writes_nothing(client: APIClient) -> None:
+    post(client, IN_JSON)
+    changed = SUITE.content.decode().replace("trials: 2", "trials: 4")
+    files = [*IN_JSON["files"][:-1], {"path": SUITE.path, "content": changed}]
 
-    assert response.json()["dry_run"] is True
-    assert len(response.json()["changes"]) == 7
-    assert not Agent.objects.exists()
+    answer = post(client, {"files": files}, "?dry_run=true").json()
+
+    (suite,) = [change for change in answer["changes"] if change["kind"] == "suite"]
+    assert answer["dry_run"] is True
+    assert suite["differences"] == [{"keys": "trials", "before": "2", "after": "4"}]
+    assert Suite.objects.get().trials == 2
+
+
+def test_warnings_and_losses_have_their_places(client: APIClient) -> None:
+    quiet = "suite: Q\nslug: q\nagent: shop\ncases:\n  - {name: a, turns: [{user: Hi}]}\n"
+    lobu = (
+        "name: ping\ndescription: x\nturns:\n- content: Hi\n  assert:\n"
+        "  - {type: regex, value: hi, options: {case_insensitive: true}}\n"
+    )
+    files = {"q.suite.yaml": quiet, "agents/shop/evals/ping.yaml": lobu}
+    sent = [{"path": path, "content": content} for path, content in files.items()]
+
+    answer = post(client, {"files": [*IN_JSON["files"], *sent]}).json()
+
+    assert [[found["path"], found["line"]] for found in answer["warnings"]] == [["q.suite.yaml", 5]]
+    assert [[loss["path"], loss["line"]] for loss in answer["losses"]] == [
+        ["agents/shop/evals/ping.yaml", 6]
+    ]
 
 
 def test_errors_tell_file_line_column_and_keys(client: APIClient) -> None:
@@ -189,33 +147,16 @@ def test_errors_tell_file_line_column_and_keys(client: APIClient) -> None:
     assert not Agent.objects.exists()
 
 
-def test_warnings_are_answered(client: APIClient) -> None:
-    quiet = "suite: Q\nslug: q\nagent: shop\ncases:\n  - {name: a, turns: [{user: Hi}]}\n"
-
-    response = post(
-        client, {"files": [*IN_JSON["files"], {"path": "q.suite.yaml", "content": quiet}]}
-    )
-
-    (warning,) = response.json()["warnings"]
-    assert (warning["path"], warning["line"]) == ("q.suite.yaml", 5)
-
-
 @pytest.mark.parametrize(
     ("body", "query", "expected"),
     [
-        pytest.param({}, "", "The key `files` is missing", id="nothing"),
-        pytest.param({"files": []}, "", "files: At least one entry is needed", id="no file"),
-        pytest.param({"files": ["a"]}, "", "Expected keys with values", id="text for a file"),
-        pytest.param({"files": [{"path": "a.yaml"}]}, "", "files[0].content", id="no content"),
-        pytest.param({"file": []}, "", "Did you mean 'files'?", id="unknown key"),
-        pytest.param(
-            {"files": [{"path": "a", "content": "", "name": ""}]}, "", "files[0].name", id="inner"
-        ),
+        pytest.param({}, "", "files", id="nothing"),
         pytest.param({"files": [{"path": "a.pdf", "content": ""}]}, "", "an eval file", id="text"),
-        pytest.param(IN_JSON, "?dry_run=yes", "dry_run is true or false", id="dry_run"),
+        pytest.param(IN_JSON, "?dry_run=yes", "true or false", id="dry_run"),
         pytest.param(IN_JSON, "?dryrun=true", "Did you mean 'dry_run'?", id="unknown parameter"),
         pytest.param(IN_JSON, "?dialect=struer", "Did you mean 'struere'?", id="dialect"),
-        pytest.param(IN_JSON, "?path=a.yaml", "each file has its own", id="a path too many"),
+        pytest.param(IN_JSON, "?agent=shup", "Did you mean 'shop'?", id="unknown agent"),
+        pytest.param(IN_JSON, "?path=a.yaml", "path", id="a path too many"),
     ],
 )
 def test_an_import_that_makes_no_sense_is_refused(
@@ -235,13 +176,27 @@ def test_a_file_without_a_name_is_refused(client: APIClient) -> None:
     assert "?path=" in response.json()["detail"]
 
 
-def test_an_upload_of_nothing_is_refused(client: APIClient) -> None:
-    nothing = client.post("/api/import/", {}, format="multipart")
-    text = client.post("/api/import/", {"files": "text"}, format="multipart")
+@pytest.mark.parametrize(
+    ("parts", "keys"),
+    [
+        pytest.param({}, "files", id="nothing"),
+        pytest.param({"files": "text"}, "files", id="text"),
+        pytest.param({"files": AGENT.content, "dry_run": "true"}, "dry_run", id="an option"),
+    ],
+)
+def test_an_upload_of_anything_but_files_is_refused(
+    client: APIClient, parts: dict[str, Any], keys: str
+) -> None:
+    uploads = {
+        name: SimpleUploadedFile(AGENT.path, part) if isinstance(part, bytes) else part
+        for name, part in parts.items()
+    }
 
-    assert (nothing.status_code, text.status_code) == (400, 400)
-    assert nothing.json()["detail"] == "There is no file in this upload."
-    assert "is no file" in text.json()["detail"]
+    response = client.post("/api/import/", uploads, format="multipart")
+
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["keys"] == keys
+    assert not Agent.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -264,19 +219,7 @@ def test_a_part_that_cannot_be_read_is_not_passed_over(client: APIClient, head: 
     )
 
     assert response.status_code == 400
-    assert "write both in UTF-8" in response.json()["detail"]
-    assert not Agent.objects.exists()
-
-
-def test_an_option_among_the_files_is_refused(client: APIClient) -> None:
-    upload = SimpleUploadedFile(AGENT.path, AGENT.content)
-
-    response = client.post(
-        "/api/import/", {"files": [upload], "dry_run": "true"}, format="multipart"
-    )
-
-    assert response.status_code == 400
-    assert response.json()["errors"][0]["keys"] == "dry_run"
+    assert "UTF-8" in response.json()["detail"]
     assert not Agent.objects.exists()
 
 
@@ -298,41 +241,6 @@ def test_files_that_are_too_large_together_are_refused(
     assert response.status_code == 413
 
 
-@pytest.mark.parametrize("shown", ["api_key_env: sk-ant-1", "api_key: sk-ant-1"])
-def test_a_key_in_the_wrong_place_is_not_repeated(client: APIClient, shown: str) -> None:
-    provider = f"provider: P\nslug: p\nkind: anthropic\n{shown}\n"
-
-    response = post(client, {"files": [{"path": "p.provider.yaml", "content": provider}]})
-
-    assert response.status_code == 400
-    assert response.json()["errors"][0]["value"] == "***"
-    assert "sk-ant" not in response.content.decode()
-
-
-@pytest.mark.parametrize(
-    ("written", "keys"),
-    [
-        ("api_key_env: DATABASE_URL", "api_key_env"),
-        ("api_key_env: sk_ant_1", "api_key_env"),
-        ("base_url: http://169.254.169.254/v1", "base_url"),
-        ("base_url: https://elsewhere.example/v1", "base_url"),
-    ],
-)
-def test_neither_any_secret_nor_any_address_is_imported(
-    client: APIClient, written: str, keys: str
-) -> None:
-    provider = f"provider: P\nslug: p\nkind: anthropic\n{written}\n"
-
-    response = post(client, {"files": [{"path": "p.provider.yaml", "content": provider}]})
-
-    assert response.status_code == 400
-    (error,) = response.json()["errors"]
-    assert (error["keys"], error["line"]) == (keys, 4)
-    assert "EVALS_" in error["message"]
-    assert "sk_ant" not in response.content.decode()
-    assert not Provider.objects.filter(slug="p").exists()
-
-
 def test_too_many_files_are_refused(client: APIClient) -> None:
     uploads = {f"{n}.agent.yaml": SimpleUploadedFile("x", b"x") for n in range(101)}
 
@@ -342,38 +250,50 @@ def test_too_many_files_are_refused(client: APIClient) -> None:
     assert response.headers["Content-Type"] == "application/problem+json"
 
 
-def test_a_broken_upload_is_refused(client: APIClient) -> None:
-    response = send(
-        client, "POST", "/api/import/", b"--x\r\nbroken", "multipart/form-data; boundary=x"
-    )
+@pytest.mark.parametrize(
+    ("written", "keys"),
+    [
+        ("api_key: sk-ant-1", "api_key"),
+        ("api_key_env: DATABASE_URL", "api_key_env"),
+        ("api_key_env: sk-ant-1", "api_key_env"),
+        ("base_url: http://169.254.169.254/v1", "base_url"),
+    ],
+)
+def test_keys_secrets_and_other_addresses_are_not_imported(
+    client: APIClient, written: str, keys: str
+) -> None:
+    provider = f"provider: P\nslug: p\nkind: anthropic\n{written}\n"
+
+    response = post(client, {"files": [{"path": "p.provider.yaml", "content": provider}]})
 
     assert response.status_code == 400
+    (error,) = response.json()["errors"]
+    assert (error["keys"], error["line"]) == (keys, 4)
+    assert "sk-ant" not in response.content.decode()
+    assert not Provider.objects.filter(slug="p").exists()
 
 
-def test_what_somebody_edited_is_replaced_when_the_query_says_so(client: APIClient) -> None:
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        pytest.param(SUITE.path, {"edited": {"by": None, "at": None}}, id="edited here"),
+        pytest.param("elsewhere/other.suite.yaml", {"came_from": SUITE.path}, id="another file"),
+    ],
+)
+def test_edits_and_suites_of_other_files_are_replaced_when_the_query_asks_for_it(
+    client: APIClient, path: str, reason: dict[str, Any]
+) -> None:
     post(client, IN_JSON)
-    Suite.objects.update(description="Mine")
+    if path == SUITE.path:
+        Suite.objects.update(trials=7)
+    changed = SUITE.content.decode().replace("trials: 2", "trials: 4")
+    files = {"files": [{"path": path, "content": changed}]}
 
-    tried = post(client, IN_JSON, "?dry_run=true").json()
-    refused = post(client, IN_JSON)
-    replaced = post(client, IN_JSON, "?replace=true")
+    (tried,) = post(client, files, "?dry_run=true").json()["changes"]
+    refused = post(client, files)
+    replaced = post(client, files, "?replace=true")
 
-    (edited,) = [each for each in tried["changes"] if each["edited"]]
-    assert (edited["slug"], edited["edited"]) == ("refunds", {"by": None, "at": None})
+    assert {key: tried[key] for key in reason} == reason
     assert [refused.status_code, replaced.status_code] == [409, 200]
     assert refused.json()["type"] == "urn:touchstone:edited"
     assert refused.json()["errors"][0]["keys"] == "refunds"
-
-
-def test_another_file_takes_a_suite_over_when_the_query_says_so(client: APIClient) -> None:
-    post(client, IN_JSON)
-    changed = SUITE.content.decode().replace("trials: 2", "trials: 4")
-    other = {"files": [{"path": "elsewhere/other.suite.yaml", "content": changed}]}
-
-    tried = post(client, other, "?dry_run=true").json()
-    refused = post(client, other)
-    replaced = post(client, other, "?replace=true")
-
-    assert [each["came_from"] for each in tried["changes"]] == [SUITE.path]
-    assert [refused.status_code, replaced.status_code] == [409, 200]
-    assert refused.json()["type"] == "urn:touchstone:edited"

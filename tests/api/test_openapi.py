@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
-from openapi_schema_validator import OAS30Validator
+from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
@@ -16,6 +16,7 @@ from evals_app.engine.scoring import Decision, execution_summary
 from evals_app.engine.trial import Verdict
 from evals_app.library import import_files
 from evals_app.models import Execution
+from evals_app.reports.answers import Summary
 from tests.api.clients import make_client, make_user
 from tests.library.written import AGENT, EVERYTHING
 from tests.makers import make_execution, make_grade, make_run, make_trial
@@ -63,15 +64,6 @@ def test_every_endpoint_is_in_the_schema(schema: Any) -> None:
     }
 
 
-def test_lists_describe_their_pages_and_filters(schema: Any) -> None:
-    parameters = schema["paths"]["/api/runs/"]["get"]["parameters"]
-
-    assert {each["name"] for each in parameters} == {
-        *("cursor", "page_size", "fields", "suite", "agent", "status", "verdict", "is_whole"),
-        *("created_after", "created_before"),
-    }
-
-
 def test_an_assertion_is_described_by_the_options_of_its_type(schema: Any) -> None:
     kinds = schema["components"]["schemas"]["AssertionSpec"]["oneOf"]
 
@@ -112,16 +104,15 @@ def test_what_is_answered_is_what_the_schema_says(schema: Any, path: str, addres
     described = {**answer["schema"], "components": schema["components"]}
     errors = [
         f"{error.json_path}: {error.message}"
-        for error in OAS30Validator(described).iter_errors(body)
+        for error in OAS31Validator(described).iter_errors(body)
     ]
     assert errors == []
 
 
-def test_the_summary_of_an_execution_is_described_whole(schema: Any) -> None:
+def test_the_summary_of_an_execution_is_described_whole() -> None:
     summary = execution_summary(make_trial(), [], Decision(Verdict.PASSED, 1.0))
 
-    execution = schema["components"]["schemas"]["Execution"]["properties"]
-    assert execution["summary"]["properties"].keys() == summary.keys()
+    assert list(summary) == list(Summary.KEYS)
 
 
 @pytest.mark.django_db
@@ -132,7 +123,7 @@ def test_a_problem_is_what_the_schema_says(schema: Any) -> None:
 
     described = {"$ref": "#/components/schemas/Problem", "components": schema["components"]}
     assert len(body["errors"]) > 1
-    assert list(OAS30Validator(described).iter_errors(body)) == []
+    assert list(OAS31Validator(described).iter_errors(body)) == []
 
 
 @pytest.mark.django_db
@@ -199,7 +190,7 @@ def test_the_documentation_is_only_read(path: str, method: str, *, has_token: bo
     [
         ("get", "/api/", "See /api/docs/."),
         ("get", "/api/nothing/", "See /api/docs/."),
-        ("post", "/api/runs", "Addresses end in a slash. See /api/docs/."),
+        ("post", "/api/runs", "Addresses end with a slash. See /api/docs/."),
         ("delete", "/api/runs/x/", "See /api/docs/."),
         ("options", "/api/nothing/", "See /api/docs/."),
     ],

@@ -26,8 +26,8 @@ def test_json_is_read(raw: bytes, data: Any) -> None:
     ("raw", "expected"),
     [
         pytest.param(b"", "not JSON", id="nothing"),
-        pytest.param(b'{"a": 1, "a": 2}', "'a' stands twice", id="key twice"),
-        pytest.param(b'{"a": Infinity}', "no Infinity in JSON", id="infinity"),
+        pytest.param(b'{"a": 1, "a": 2}', "'a' appears twice", id="key twice"),
+        pytest.param(b'{"a": Infinity}', "no Infinity", id="infinity"),
         pytest.param(b"[" * 100_000, "nested too deeply", id="endless nesting"),
         pytest.param(b'{"a": "\xff"}', "not UTF-8", id="no text"),
         pytest.param(b'["\\u0000"]', "cannot be stored", id="null byte"),

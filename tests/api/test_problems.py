@@ -11,13 +11,13 @@ from rest_framework.response import Response
 
 from evals_app.api.problems import KEY_REUSED, RefusedError, error_at, problem_response
 from evals_app.formats import FormatError, Problem
-from evals_app.runs import CannotStartError
+from evals_app.runs.freeze import CannotStartError
 
 
 def answer(exc: Exception) -> Response:
-    found = problem_response(exc, {})
-    assert found is not None
-    return found
+    response = problem_response(exc, {})
+    assert response is not None
+    return response
 
 
 @pytest.mark.parametrize(
@@ -39,13 +39,13 @@ def answer(exc: Exception) -> Response:
     ],
 )
 def test_every_refusal_has_one_shape(exc: Exception, status: int, title: str) -> None:
-    found = answer(exc)
+    response = answer(exc)
 
-    assert found.status_code == found.data["status"] == status
-    assert found.content_type == "application/problem+json"
-    assert found.data.keys() == {"type", "title", "status", "detail", "errors"}
-    assert found.data["title"] == title
-    assert found.data["detail"]
+    assert response.status_code == response.data["status"] == status
+    assert response.content_type == "application/problem+json"
+    assert response.data.keys() == {"type", "title", "status", "detail", "errors"}
+    assert response.data["title"] == title
+    assert response.data["detail"]
 
 
 def test_a_mistake_of_ours_is_not_hidden() -> None:
@@ -57,23 +57,23 @@ def test_what_http_wants_in_headers_stays_there() -> None:
 
 
 def test_nested_errors_become_paths_of_keys() -> None:
-    found = answer(ValidationError({"a": {"b": ["First.", "Second."]}, "c": "Third."}))
+    response = answer(ValidationError({"a": {"b": ["First.", "Second."]}, "c": "Third."}))
 
-    assert found.data["errors"] == [
+    assert response.data["errors"] == [
         error_at("a.b", "First."),
         error_at("a.b", "Second."),
         error_at("c", "Third."),
     ]
-    assert found.data["detail"] == "a.b: First. (2 more)"
+    assert response.data["detail"] == "a.b: First. (2 more)"
 
 
 def test_errors_of_files_keep_their_places_and_warnings_stay_out() -> None:
     warning = Problem("a.yaml", 9, 9, "", "", "Hm.", "warning")
     error = Problem("a.yaml", 3, 5, "cases[0]", "x", "Wrong.")
 
-    found = answer(FormatError([warning, error]))
+    response = answer(FormatError([warning, error]))
 
-    assert found.data["errors"] == [
+    assert response.data["errors"] == [
         {
             "keys": "cases[0]",
             "message": "Wrong.",
@@ -86,6 +86,6 @@ def test_errors_of_files_keep_their_places_and_warnings_stay_out() -> None:
 
 
 def test_every_reason_against_a_run_is_told() -> None:
-    found = answer(CannotStartError(["No key.", "No agent."]))
+    response = answer(CannotStartError(["No key.", "No agent."]))
 
-    assert [each["message"] for each in found.data["errors"]] == ["No key.", "No agent."]
+    assert [error["message"] for error in response.data["errors"]] == ["No key.", "No agent."]

@@ -130,3 +130,16 @@ class Desk:
     @property
     def verdicts(self) -> list[Verdict | None]:
         return [each.decision.verdict if each.decision else None for each in self.outcomes]
+
+
+async def execute_in_memory(
+    plan: Plan, *, slots: int = 10, contents: Mapping[str, bytes] | None = None
+) -> list[Outcome]:
+    """Carry out a whole suite; outcomes come in the order of the cases.
+
+    `contents` are those of the files that cases show, by SHA-256.
+    """
+    desk = Desk(plan)
+    desk.files.update(contents or {})
+    await desk.run(slots=slots)
+    return desk.outcomes

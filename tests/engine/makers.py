@@ -109,5 +109,5 @@ def graded(grade: Grade, *, family: Family = "text", **changes: Any) -> GradedAs
 
 def graded_limit(*, is_kept: bool, name: str = "max_time_ms") -> GradedAssertion:
     cause = None if is_kept else Cause.LIMIT
-    grade = Grade(None, is_kept, "The replies took 9 ms; 5 ms are allowed.", cause=cause)
+    grade = Grade(None, is_kept, "The replies took 9 ms; the limit is 5 ms.", cause=cause)
     return graded(grade, family="limit", type=name, label="Time (ms)", turn=None)

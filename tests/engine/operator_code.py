@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from evals_app.engine.permits import permitting
+from tests.engine.permitting import permitting
 
 _numbers = count()  # a name is never used twice: what is found is known for a while
 

@@ -6,13 +6,12 @@ import pytest
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.desk import Plan
-from evals_app.engine.execution import execute_in_memory
 from evals_app.engine.similarity import SimilaritySpec
 from evals_app.engine.spec import ModelSpec
 from evals_app.engine.suite import CaseSpec
 from evals_app.engine.trial import Cause, GradeStatus, Verdict
 from tests.chat_api import Vectors
-from tests.engine.desks import ECHO, cases_of, make_plan
+from tests.engine.desks import ECHO, cases_of, execute_in_memory, make_plan
 from tests.engine.judging.makers import required, verdict
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
 from tests.engine.makers import (
@@ -72,22 +71,6 @@ async def test_embeddings_of_the_same_text_are_asked_for_once(
     assert [round(grade.score or 0, 3) for grade in grades] == [0.707] * 3
     assert grades[0].details["method"] == "embeddings openai/embed-1"
     assert [len(outcome.judge_calls) for outcome in outcomes] == [1, 0, 0]
-
-
-async def test_a_judge_compares_where_there_are_no_embeddings() -> None:
-    said = '{"critique": "So.", "injection_suspected": false, "verdict": "graded", "score": 6}'
-    rules = [{"when": "TASK: semantic_equivalence", "reply": said}]
-    judge = make_agent(*rules, slug="judge", tools=[])
-    spec = SimilaritySpec.model_validate({"way": "judge", "model": "scripted/judge"})
-    plan = make_plan(
-        comparing(), agent=make_agent(ECHO), similarity=spec, scripted={"judge": judge}
-    )
-
-    (outcome,) = await execute_in_memory(plan)
-
-    (found,) = outcome.graded
-    assert (found.grade.score, found.grade.details["degraded"]) == (0.6, True)
-    assert [call.purpose for call in outcome.judge_calls] == ["semantic_equivalence"]
 
 
 # Judges

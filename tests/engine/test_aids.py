@@ -14,7 +14,7 @@ CREATE = ("entity.create", {"type": "order", "data": {"total": 5}})
 
 
 def held(*turns: list[tuple[str, dict[str, Any]]]) -> tuple[View, Aids]:
-    """Give the whole of a conversation in whose turns these tools were called, and its aids."""
+    """Return the whole of a conversation in whose turns these tools were called, and its aids."""
     world = make_world()
     ends = []
     for calls in turns:

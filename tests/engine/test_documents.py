@@ -85,9 +85,11 @@ def test_the_text_of_a_document(media_type: str, content: bytes, text: str) -> N
 @pytest.mark.parametrize(
     ("media_type", "content", "says"),
     [
-        pytest.param("text/plain", b"caf\xe9", "no text in UTF-8", id="other encoding"),
-        pytest.param(DOCX, b"PK not a zip", "no docx document", id="no archive"),
-        pytest.param(DOCX, zipped(other_xml="<a/>"), "no docx document", id="another archive"),
+        pytest.param("text/plain", b"caf\xe9", "UTF-8", id="other encoding"),
+        pytest.param(DOCX, b"PK not a zip", "not a valid docx document", id="no archive"),
+        pytest.param(
+            DOCX, zipped(other_xml="<a/>"), "not a valid docx document", id="another archive"
+        ),
         pytest.param(DOCX, zipped(word__document_xml="<a>"), "XML is broken", id="broken"),
         pytest.param(
             DOCX,
@@ -107,10 +109,12 @@ def test_the_text_of_a_document(media_type: str, content: bytes, text: str) -> N
         pytest.param(
             DOCX,
             zipped(word__document_xml='<?xml version="1.0" encoding="rot13"?><a/>'),
-            "no docx document|XML is broken",
+            "not a valid docx document|XML is broken",
             id="no encoding",
         ),
-        pytest.param(DOCX, broken(word("Hello" * 99)), "no docx document", id="broken archive"),
+        pytest.param(
+            DOCX, broken(word("Hello" * 99)), "not a valid docx document", id="broken archive"
+        ),
         pytest.param(
             DOCX,
             packed(zipfile.ZIP_LZMA, {"word__document_xml": "<a/>"}),
@@ -152,7 +156,7 @@ def test_what_is_no_document_is_refused_in_words(
 def test_a_long_text_is_cut_and_says_so() -> None:
     text = text_of("text/plain", b"x" * (MAX_CHARS + 7))
 
-    assert text == "x" * MAX_CHARS + "\n[more is left out]"
+    assert text == "x" * MAX_CHARS + "\n[the rest is left out]"
 
 
 def test_a_text_that_just_fits_is_not_cut() -> None:
@@ -204,4 +208,4 @@ def test_what_is_made_to_keep_a_reader_busy_is_read_quickly(
     text = text_of(media_type, content)
 
     assert time.process_time() - began < 20  # of the processor; alone, less than one
-    assert len(text.removesuffix("\n[more is left out]")) == length
+    assert len(text.removesuffix("\n[the rest is left out]")) == length

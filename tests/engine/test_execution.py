@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine import execution
+from evals_app.engine import recording
 from evals_app.engine.agents.toolbox import Toolbox
 from evals_app.engine.desk import Job, Plan, Signal
-from evals_app.engine.execution import execute_in_memory, write_off
+from evals_app.engine.execution import write_off
 from evals_app.engine.trial import NO_USAGE, Cause, GradeStatus, Verdict, World
-from tests.engine.desks import Desk, cases_of, make_plan
+from tests.engine.desks import Desk, cases_of, execute_in_memory, make_plan
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
 from tests.engine.makers import (
     CLOCK,
@@ -21,7 +21,7 @@ from tests.engine.makers import (
     make_model_agent,
     make_world,
 )
-from tests.model_server import KEY, Failure, ModelServer, Reply, last_text
+from tests.model_server import KEY, ModelServer, Reply, last_text
 
 pytestmark = pytest.mark.anyio
 
@@ -212,13 +212,13 @@ async def test_nothing_to_do_is_done_at_once() -> None:
 
 def shrink(monkeypatch: pytest.MonkeyPatch, *, batch: int, after_s: float) -> None:
     """Hundreds of conversations for every test would take long."""
-    monkeypatch.setattr(execution, "BATCH", batch)
-    monkeypatch.setattr(execution, "UNRECORDED", 2 * batch)
-    monkeypatch.setattr(execution, "BATCH_AFTER_S", after_s)
+    monkeypatch.setattr(recording, "BATCH", batch)
+    monkeypatch.setattr(recording, "UNRECORDED", 2 * batch)
+    monkeypatch.setattr(recording, "BATCH_AFTER_S", after_s)
 
 
 def test_the_sizes_are_those_of_the_design() -> None:
-    assert (execution.BATCH, execution.UNRECORDED, execution.BATCH_AFTER_S) == (200, 400, 0.25)
+    assert (recording.BATCH, recording.UNRECORDED, recording.BATCH_AFTER_S) == (200, 400, 0.25)
 
 
 async def test_a_full_batch_is_recorded_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +285,7 @@ async def test_everything_is_recorded_exactly_once(monkeypatch: pytest.MonkeyPat
 
 
 async def stop_while_held(desk: Desk, signal: Signal) -> None:
-    """Give the signal as soon as the conversations have begun."""
+    """Return the signal as soon as the conversations have begun."""
 
     async def now() -> None:
         desk.signal = signal
@@ -353,7 +353,7 @@ async def test_cancelling_keeps_what_was_said() -> None:
     assert (cancelled.decision, cancelled.graded, dict(cancelled.summary)) == (None, (), {})
     assert [(turn.user, turn.error) for turn in cancelled.trial.turns] == [
         ("hello", None),
-        ("late", "The turn was broken off."),
+        ("late", "The turn was interrupted."),
     ]
     assert cancelled.judge_usage == NO_USAGE
 
@@ -449,7 +449,7 @@ async def test_an_agent_that_cannot_work_as_written_is_said_so_in_words() -> Non
 
     assert outcome.decision is not None
     assert outcome.decision.cause is Cause.HARNESS
-    assert outcome.decision.reason.startswith("No such tool: mail.send.")
+    assert outcome.decision.reason.startswith("Unknown tool: mail.send.")
 
 
 async def test_an_execution_has_its_deadline() -> None:
@@ -462,7 +462,7 @@ async def test_an_execution_has_its_deadline() -> None:
     assert fine.decision.verdict is Verdict.PASSED
     assert late.decision is not None
     assert (late.decision.verdict, late.decision.cause) == (Verdict.ERRORED, Cause.HARNESS)
-    assert late.decision.reason == "Not finished within 2 s."
+    assert "2 s" in late.decision.reason
     assert [turn.user for turn in late.trial.turns] == ["hello", "late"]
     assert [each.grade.passed for each in late.graded] == [True, None, None]
 
@@ -482,27 +482,6 @@ async def test_somebody_elses_timeout_is_not_the_limit_of_an_execution(
     assert outcome.decision is not None
     assert outcome.decision.cause is Cause.HARNESS
     assert outcome.decision.reason == "TimeoutError: The socket gave up."
-
-
-async def test_a_provider_that_refuses_is_an_error_of_this_execution_alone(
-    model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-    model_server.answers(
-        lambda request: Failure(400) if last_text(request) == "bad" else Reply("So.")
-    )
-    plan = make_plan(
-        *cases_of("good", "bad"),
-        agent=make_model_agent(),
-        providers=[make_provider(model_server.url)],
-    )
-
-    good, bad = await execute_in_memory(plan)
-
-    assert good.decision is not None
-    assert good.decision.verdict is Verdict.PASSED
-    assert bad.decision is not None
-    assert (bad.decision.verdict, bad.decision.cause) == (Verdict.ERRORED, Cause.PROVIDER)
 
 
 async def test_what_the_caller_cannot_do_ends_everything() -> None:

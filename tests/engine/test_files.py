@@ -23,12 +23,12 @@ def test_a_path_alone_is_a_file(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        pytest.param("../secret.png", "from the folder of this file", id="above"),
-        pytest.param("/etc/passwd.txt", "from the folder of this file", id="absolute"),
-        pytest.param("photos\\a.png", "from the folder of this file", id="backslash"),
-        pytest.param("a\n.png", "from the folder of this file", id="control character"),
+        pytest.param("../secret.png", "relative to the folder", id="above"),
+        pytest.param("/etc/passwd.txt", "relative to the folder", id="absolute"),
+        pytest.param("photos\\a.png", "relative to the folder", id="backslash"),
+        pytest.param("a\n.png", "relative to the folder", id="control character"),
         pytest.param("movie.mp4", "cannot be shown to an agent", id="unknown kind"),
-        pytest.param("photo.jpgg", r"Did you mean \.jp", id="nearest kind"),
+        pytest.param("photo.jpgg", r"Did you mean '\.jp", id="nearest kind"),
         pytest.param("photo", "cannot be shown", id="no ending"),
     ],
 )
@@ -43,10 +43,10 @@ def test_a_path_that_leads_elsewhere_or_to_nothing_known_is_refused(path: str, s
         pytest.param("a.png", PNG, None, id="picture"),
         pytest.param("a.pdf", b"%PDF-1.7", None, id="pdf"),
         pytest.param("a.txt", b"Hello", None, id="text"),
-        pytest.param("a.png", b"GIF89a", "does not hold what its name says", id="other picture"),
+        pytest.param("a.png", b"GIF89a", "file extension", id="other picture"),
         pytest.param("a.csv", b"\xff\xfe", "cannot be read", id="no text"),
         pytest.param("a.txt", b"", "is empty", id="empty"),
-        pytest.param("a.txt", b"x" * (MAX_FILE_BYTES + 1), "a file may have", id="too long"),
+        pytest.param("a.txt", b"x" * (MAX_FILE_BYTES + 1), "the limit is", id="too long"),
     ],
 )
 def test_a_content_is_what_its_name_says(name: str, content: bytes, says: str | None) -> None:
@@ -58,7 +58,7 @@ def test_a_content_is_what_its_name_says(name: str, content: bytes, says: str | 
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        pytest.param(["a.png", "a.png"], "named twice", id="double"),
+        pytest.param(["a.png", "a.png"], "listed twice", id="double"),
         pytest.param([f"{n}.png" for n in range(11)], "at most 10 items", id="too many"),
         pytest.param([{"path": "a.png", "sha256": "abc"}], "should match pattern", id="no sha256"),
     ],

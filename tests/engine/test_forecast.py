@@ -13,7 +13,7 @@ from evals_app.engine.forecast import (
     NEW_CASE_SPREAD,
     USUAL_SPREAD,
     Forecast,
-    Held,
+    PastExecution,
     forecast_run,
 )
 from evals_app.engine.guess import REPLY_TOKENS, Guesser
@@ -36,8 +36,8 @@ def make_price(model: str = "*", **changes: Any) -> dict[str, Any]:
     return written | {"input_usd": 100_000, "output_usd": 200_000} | changes
 
 
-def make_held(**changes: Any) -> Held:
-    """Give what an execution took: a call of 100 and 10 tokens in 4 seconds."""
+def make_past(**changes: Any) -> PastExecution:
+    """Return what an execution took: a call of 100 and 10 tokens in 4 seconds."""
     fields: dict[str, Any] = {
         "turns": 1,
         "tool_calls": 0,
@@ -47,12 +47,12 @@ def make_held(**changes: Any) -> Held:
         "judge_response_tokens": 0,
         "time_s": 4.0,
     }
-    return Held(**(fields | changes))
+    return PastExecution(**(fields | changes))
 
 
 def forecast(
     *plan: tuple[CaseSpec, int],
-    held: Mapping[str, Sequence[Held]] | None = None,
+    past: Mapping[str, Sequence[PastExecution]] | None = None,
     providers: Sequence[ProviderSpec] | None = None,
     concurrency: int = 1,
     judge: ModelSpec | None = None,
@@ -65,8 +65,8 @@ def forecast(
         guesser=Guesser(suite=suite, agent=agent, judge=judge),
         providers=[make_provider()] if providers is None else providers,
         concurrency=concurrency,
-        held=held or {},
-        earlier_runs=1 if held else 0,
+        past=past or {},
+        earlier_runs=1 if past else 0,
     )
 
 
@@ -152,7 +152,7 @@ def test_how_long_an_agent_outside_takes_is_unknown_before_its_first_run() -> No
     case = make_case(TEN)
 
     first = forecast((case, 1), agent=outside)
-    later = forecast((case, 1), agent=outside, held={case.name: [make_held(time_s=2)]})
+    later = forecast((case, 1), agent=outside, past={case.name: [make_past(time_s=2)]})
 
     assert first.duration_s is None
     assert later.duration_s == around(2, 2 * sqrt(2) * USUAL_SPREAD)
@@ -164,7 +164,7 @@ def test_how_long_an_agent_outside_takes_is_unknown_before_its_first_run() -> No
 @pytest.mark.parametrize(
     ("prompts", "trials", "margin"),
     [
-        pytest.param([100], 2, 2 * USUAL_SPREAD * sqrt(2 + 4) / 2, id="held once"),
+        pytest.param([100], 2, 2 * USUAL_SPREAD * sqrt(2 + 4) / 2, id="past once"),
         pytest.param([100, 100, 100], 2, LEAST_MARGIN, id="always the same"),
         pytest.param([80, 120], 1, 2 * sqrt(0.08 + 0.08 / 2), id="spread, one more"),
         pytest.param([80, 120], 100, 2 * sqrt(0.08 / 100 + 0.08 / 2), id="spread, many more"),
@@ -174,30 +174,30 @@ def test_how_long_an_agent_outside_takes_is_unknown_before_its_first_run() -> No
 def test_the_range_is_two_standard_deviations_of_the_sum(
     prompts: list[int], trials: int, margin: float
 ) -> None:
-    held = [make_held(prompt_tokens=each, response_tokens=0) for each in prompts]
+    past = [make_past(prompt_tokens=each, response_tokens=0) for each in prompts]
 
-    found = forecast((make_case(TEN), trials), held={"Greeting": held})
+    found = forecast((make_case(TEN), trials), past={"Greeting": past})
 
     assert found.agent_prompt_tokens == 100 * trials
     assert usd(found) == around(10 * trials, margin)
 
 
 def test_nothing_costs_less_than_nothing() -> None:
-    held = [make_held(prompt_tokens=each) for each in (1, 1000)]
+    past = [make_past(prompt_tokens=each) for each in (1, 1000)]
 
-    found = forecast((make_case(TEN), 1), held={"Greeting": held})
+    found = forecast((make_case(TEN), 1), past={"Greeting": past})
 
     assert usd(found)[0] == 0
     assert usd(found)[1] > 50
 
 
 def test_spread_is_pooled_over_cases_relative_to_their_means() -> None:
-    held = {
-        "a": [make_held(prompt_tokens=each, response_tokens=0) for each in (80, 120)],
-        "b": [make_held(prompt_tokens=each, response_tokens=0) for each in (1000, 1000)],
+    past = {
+        "a": [make_past(prompt_tokens=each, response_tokens=0) for each in (80, 120)],
+        "b": [make_past(prompt_tokens=each, response_tokens=0) for each in (1000, 1000)],
     }
 
-    found = forecast((make_case(TEN, name="a"), 1), (make_case(TEN, name="b"), 1), held=held)
+    found = forecast((make_case(TEN, name="a"), 1), (make_case(TEN, name="b"), 1), past=past)
 
     spread = 0.08 / 2
     variance = (10**2 + 100**2) * (spread + spread / 2)
@@ -207,7 +207,7 @@ def test_spread_is_pooled_over_cases_relative_to_their_means() -> None:
 def test_a_case_that_was_never_held_is_scaled_by_its_text() -> None:
     old, new = make_case(TEN, name="old"), make_case(TEN * 2, name="new")
 
-    found = forecast((old, 1), (new, 1), held={"old": [make_held()] * 3})
+    found = forecast((old, 1), (new, 1), past={"old": [make_past()] * 3})
 
     # The old case took ten times the prompt that its text promised, and 10 of 250 tokens of reply.
     assert found.agent_prompt_tokens == 100 + 200
@@ -218,32 +218,32 @@ def test_a_case_that_was_never_held_is_scaled_by_its_text() -> None:
 
 
 def test_time_is_that_of_earlier_executions() -> None:
-    held = {"Greeting": [make_held(time_s=each) for each in (6, 6, 6)]}
+    past = {"Greeting": [make_past(time_s=each) for each in (6, 6, 6)]}
 
-    found = forecast((make_case(TEN), 4), held=held, concurrency=2)
+    found = forecast((make_case(TEN), 4), past=past, concurrency=2)
 
     assert found.duration_s == around(12, LEAST_MARGIN)
 
 
 def test_a_tool_call_is_one_more_call_of_the_model() -> None:
-    held = {"Greeting": [make_held(turns=2, tool_calls=3)]}
+    past = {"Greeting": [make_past(turns=2, tool_calls=3)]}
 
-    assert forecast((make_case(TEN), 2), held=held).agent_calls == 10
+    assert forecast((make_case(TEN), 2), past=past).agent_calls == 10
 
 
 def test_an_execution_that_reports_no_tokens_says_nothing() -> None:
-    held = {"Greeting": [make_held(prompt_tokens=None)]}
+    past = {"Greeting": [make_past(prompt_tokens=None)]}
 
-    found = forecast((make_case(TEN), 1), held=held)
+    found = forecast((make_case(TEN), 1), past=past)
 
     assert found == forecast((make_case(TEN), 1))
     assert found.earlier_runs == 0
 
 
 def test_a_script_costs_nothing_whatever_it_reports() -> None:
-    held = {"Greeting": [make_held(), make_held(prompt_tokens=None)]}
+    past = {"Greeting": [make_past(), make_past(prompt_tokens=None)]}
 
-    found = forecast((make_case(TEN), 1), held=held, agent=make_agent(), providers=[])
+    found = forecast((make_case(TEN), 1), past=past, agent=make_agent(), providers=[])
 
     assert found.is_scripted
     assert (found.agent_calls, found.agent_prompt_tokens, found.agent_response_tokens) == (0, 0, 0)
@@ -263,9 +263,9 @@ BOTH = [make_provider(), make_provider("other")]
 
 
 def test_judging_costs_what_it_did() -> None:
-    held = {"Greeting": [make_held(judge_prompt_tokens=50, judge_response_tokens=20)] * 2}
+    past = {"Greeting": [make_past(judge_prompt_tokens=50, judge_response_tokens=20)] * 2}
 
-    found = forecast((judged_case(), 2), held=held, providers=BOTH, judge=JUDGE)
+    found = forecast((judged_case(), 2), past=past, providers=BOTH, judge=JUDGE)
 
     assert (found.judge_calls, found.judge_prompt_tokens, found.judge_response_tokens) == (
         *(2, 100, 40),
@@ -274,10 +274,10 @@ def test_judging_costs_what_it_did() -> None:
 
 
 def test_judging_that_reported_no_tokens_is_guessed() -> None:
-    held = {"Greeting": [make_held(judge_prompt_tokens=None)]}
+    past = {"Greeting": [make_past(judge_prompt_tokens=None)]}
     guessed = forecast((judged_case(), 1), providers=BOTH, judge=JUDGE)
 
-    found = forecast((judged_case(), 1), held=held, providers=BOTH, judge=JUDGE)
+    found = forecast((judged_case(), 1), past=past, providers=BOTH, judge=JUDGE)
 
     assert found.agent_prompt_tokens == 100
     assert found.judge_prompt_tokens == guessed.judge_prompt_tokens > 0
@@ -288,9 +288,9 @@ def test_several_judges_count_by_how_often_they_are_asked() -> None:
     providers = [make_provider(), make_provider("dear", prices=dear)]
     checks = [JUDGED | {"model": "anthropic/a"}] * 3 + [JUDGED | {"model": "dear/b"}]
     case = make_case(turns=[{"user": TEN, "assertions": checks}])
-    held = {"Greeting": [make_held(judge_prompt_tokens=400, judge_response_tokens=0)] * 2}
+    past = {"Greeting": [make_past(judge_prompt_tokens=400, judge_response_tokens=0)] * 2}
 
-    found = forecast((case, 1), held=held, providers=providers)
+    found = forecast((case, 1), past=past, providers=providers)
 
     assert usd(found) == around(12 + 300 * 0.1 + 100 * 0.9, LEAST_MARGIN)
 
@@ -334,9 +334,9 @@ def test_the_size_of_the_mean_call_decides_the_tier(prompt: int, usd_per_token: 
     tiers = [make_price(), make_price(above_prompt_tokens=500, input_usd=500_000)]
     provider = make_provider(prices=tiers)
     # Two calls each: a turn, and a round of tools.
-    took = make_held(prompt_tokens=prompt, response_tokens=0, tool_calls=1)
+    took = make_past(prompt_tokens=prompt, response_tokens=0, tool_calls=1)
 
-    found = forecast((make_case(TEN), 1), held={"Greeting": [took] * 2}, providers=[provider])
+    found = forecast((make_case(TEN), 1), past={"Greeting": [took] * 2}, providers=[provider])
 
     assert usd(found) == around(prompt * usd_per_token, LEAST_MARGIN)
 

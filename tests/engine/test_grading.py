@@ -293,7 +293,9 @@ def use(monkeypatch: pytest.MonkeyPatch, function: Callable[[View], Grade]) -> N
         def grade(self, view: View) -> Grade:
             return function(view)
 
-    monkeypatch.setattr("evals_app.engine.suite.GRADERS", {"fake": Fake, "contains": _contains()})
+    monkeypatch.setattr(
+        "evals_app.engine.assertion_spec.GRADERS", {"fake": Fake, "contains": _contains()}
+    )
 
 
 def _contains() -> type[Grader]:
@@ -373,7 +375,7 @@ async def test_a_check_that_breaks_is_a_grade_in_error_and_its_neighbours_are_gr
 
     assert broken.grade.status is GradeStatus.ERROR
     assert broken.grade.cause is Cause.HARNESS
-    assert broken.grade.reason == "This check broke: ZeroDivisionError: hello"
+    assert broken.grade.reason == "This check failed with an error: ZeroDivisionError: hello"
     assert fine.grade.passed is True
 
 
@@ -415,7 +417,7 @@ async def test_without_a_judge_nothing_is_judged() -> None:
     judged, plain = await grade(make_trial(make_turn("hello")), turn(assertions=[POLITE, HELLO]))
 
     assert (judged.grade.status, judged.grade.cause) == (GradeStatus.UNGRADED, Cause.JUDGE)
-    assert judged.grade.reason.startswith("There is no model to judge with. Name one")
+    assert "EVALS_JUDGE_MODEL" in judged.grade.reason
     assert plain.grade.passed is True
 
 
@@ -730,7 +732,7 @@ class TickingJudge(FakeJudge):
     [
         pytest.param(0.6, True, 0.6, "enough", id="enough even if it is missed"),
         pytest.param(0.5, True, 0.6, "enough", id="more than enough"),
-        pytest.param(0.9, False, 0.6, "too little", id="too little even if it is met"),
+        pytest.param(0.9, False, 0.6, "not enough", id="too little even if it is met"),
         pytest.param(0.8, None, None, "0.8 is needed", id="it would decide"),
         pytest.param(0.7, None, None, "0.7 is needed", id="between"),
         pytest.param(None, None, None, "anything", id="nothing to decide by"),
@@ -780,5 +782,5 @@ async def test_a_pass_that_may_have_been_talked_into_says_so(
 
     (found,) = await grade(make_trial(make_turn("hi")), turn(assertions=[check]), judge=judge)
 
-    assert ("meant for the judge" in found.grade.reason) is is_said
+    assert ("instructions for the judge" in found.grade.reason) is is_said
     assert found.grade.score == 0.6

@@ -9,7 +9,7 @@ from evals_app.engine.key_places import (
     variable_problem,
 )
 from evals_app.engine.kinds import USUAL_KEYS
-from evals_app.engine.permits import permitting
+from tests.engine.permitting import permitting
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_variable_that_is_refused_is_not_repeated_and_the_nearest_is_named() -
 
     assert problem is not None
     assert "OPENAI_API_KEI" not in problem
-    assert problem.endswith("permitted: OPENAI_API_KEY. Did you mean OPENAI_API_KEY?")
+    assert problem.endswith("OPENAI_API_KEY. Did you mean 'OPENAI_API_KEY'?")
 
 
 @pytest.mark.parametrize(
@@ -53,20 +53,20 @@ def test_a_variable_that_is_refused_is_not_repeated_and_the_nearest_is_named() -
         pytest.param("openai", "OPENAI_API_KEY", "https://eu.api.openai.com/v1", None, id="region"),
         pytest.param("openai", "OPENAI_API_KEY", "http://api.openai.com/v1", "https://", id="http"),
         pytest.param(
-            "openai", "OPENAI_API_KEY", "https://evil.example/v1", "sent to", id="elsewhere"
+            "openai", "OPENAI_API_KEY", "https://evil.example/v1", "sent only to", id="elsewhere"
         ),
         pytest.param(
             "openai",
             "OPENAI_API_KEY",
             "https://evilapi.openai.com.evil.example",
-            "sent to",
+            "sent only to",
             id="as if",
         ),
         pytest.param(
             "openai",
             "ANTHROPIC_API_KEY",
             "https://api.openai.com/v1",
-            "sent to",
+            "sent only to",
             id="another's key",
         ),
         pytest.param(
@@ -76,13 +76,13 @@ def test_a_variable_that_is_refused_is_not_repeated_and_the_nearest_is_named() -
         pytest.param("openai", "GROQ_API_KEY", "http://gw.example.org:80/v1", None, id="and http"),
         pytest.param("openai", "GEMINI_API_KEY", "https://gw.example.org:8443", None, id="a port"),
         pytest.param(
-            "openai", "GEMINI_API_KEY", "https://gw.example.org/", "sent to", id="no port"
+            "openai", "GEMINI_API_KEY", "https://gw.example.org/", "sent only to", id="no port"
         ),
         pytest.param(
             "gemini",
             "GEMINI_API_KEY",
             "https://generativelanguage.googleapis.com/v1beta/openai",
-            "sent to",
+            "sent only to",
             id="listed with a host alone",
         ),
         pytest.param(
@@ -96,7 +96,7 @@ def test_a_variable_that_is_refused_is_not_repeated_and_the_nearest_is_named() -
             "azure_openai",
             "AZURE_OPENAI_API_KEY",
             "https://openai.azure.com.evil.example/openai/v1/",
-            "sent to",
+            "sent only to",
             id="not azure",
         ),
         pytest.param("openai", "PROVIDER_X", "https://any.example/v1", None, id="of our own"),
@@ -106,7 +106,9 @@ def test_a_variable_that_is_refused_is_not_repeated_and_the_nearest_is_named() -
         pytest.param("openai", "PROVIDER_X", "http://gpu.internal:8000", None, id="named private"),
         pytest.param("openai", "PROVIDER_X", "http://127.0.0.1:11434/v1", None, id="Ollama's"),
         pytest.param("openai", "PINNED", "https://pin.example/v1", None, id="pinned"),
-        pytest.param("openai", "PINNED", "https://any.example/v1", "sent to pin", id="elsewhere 2"),
+        pytest.param(
+            "openai", "PINNED", "https://any.example/v1", "sent only to pin", id="elsewhere 2"
+        ),
     ],
 )
 def test_a_key_goes_only_where_it_may(

@@ -4,13 +4,9 @@ import pytest
 
 from evals_app.engine.kinds import KINDS, Kind
 from evals_app.engine.llm.call import ModelCall
-from evals_app.engine.spec import MaxTokensParameter, ProviderKind, ProviderSpec
+from evals_app.engine.spec import MaxTokensParameter, ProviderSpec
 
 WITH_API = [pytest.param(name, kind, id=name) for name, kind in KINDS.items() if kind.api]
-
-
-def test_every_kind_that_can_be_written_is_known_and_no_other() -> None:
-    assert tuple(KINDS) == get_args(ProviderKind)
 
 
 def test_only_azure_has_no_address_of_its_own() -> None:

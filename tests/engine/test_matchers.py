@@ -147,7 +147,7 @@ def test_an_argument_matches_or_not(*, matcher: Any, actual: Any, is_match: bool
     [
         pytest.param({"fuzzy": "x", "regexp": "y"}, "Did you mean 'regex'?", id="unknown beside"),
         pytest.param({"contains": "x", "color": 1}, "Unknown key 'color'", id="foreign beside"),
-        pytest.param({"fuzzy": "x", "regex": "y"}, "choose one of", id="two ways"),
+        pytest.param({"fuzzy": "x", "regex": "y"}, "Choose one of", id="two ways"),
         pytest.param({"regex": "("}, "not closed", id="bad pattern"),
         pytest.param({"regex": ""}, "every text", id="empty pattern"),
         pytest.param({"regex": 5}, "pattern as text", id="pattern is no text"),
@@ -156,7 +156,7 @@ def test_an_argument_matches_or_not(*, matcher: Any, actual: Any, is_match: bool
         pytest.param({"any_of": []}, "at least one", id="none to choose from"),
         pytest.param({"any_of": "x"}, "at least one", id="any_of is no list"),
         pytest.param({"any_of": [{"regex": "("}]}, "not closed", id="bad pattern inside"),
-        pytest.param({"contains": ""}, "empty one", id="contains nothing"),
+        pytest.param({"contains": ""}, "not empty", id="contains nothing"),
         pytest.param({"present": "yes"}, "true or false", id="present is no bool"),
         pytest.param({"fuzzy": 5, "decimal": "dot"}, "comma", id="no way to write decimals"),
         pytest.param({"regex": "a", "decimal": "comma"}, "decimal", id="decimal beside a pattern"),

@@ -1,6 +1,7 @@
 import pytest
 
-from evals_app.engine.permits import Permits, permits, permitting
+from evals_app.engine.permits import Permits, permits
+from tests.engine.permitting import permitting
 
 
 @pytest.mark.parametrize(

@@ -284,7 +284,7 @@ def unmeasured() -> dict[str, Any]:
         "pass_rate": None,
         "times": TurnTimes(),
         "agent": Spending(),
-        "everybody": Spending(),
+        "everyone": Spending(),
     }
 
 
@@ -324,22 +324,22 @@ def unmeasured() -> dict[str, Any]:
         ),
         pytest.param({"max_cost_per_call_usd": 1}, {}, None, None, id="call: none"),
         pytest.param(
-            {"max_cost_usd": 0.3}, {"everybody": spent(CENTS_30)}, 0.3, True, id="cost: at most"
+            {"max_cost_usd": 0.3}, {"everyone": spent(CENTS_30)}, 0.3, True, id="cost: at most"
         ),
         pytest.param(
             {"max_cost_usd": 0.299999999},
-            {"everybody": spent(CENTS_30)},
+            {"everyone": spent(CENTS_30)},
             0.3,
             False,
             id="cost: above",
         ),
-        pytest.param({"max_cost_usd": 0}, {"everybody": spent("0")}, 0, True, id="cost: nothing"),
+        pytest.param({"max_cost_usd": 0}, {"everyone": spent("0")}, 0, True, id="cost: nothing"),
         pytest.param(
-            {"max_cost_usd": 1}, {"everybody": spent(None)}, None, None, id="cost: unknown"
+            {"max_cost_usd": 1}, {"everyone": spent(None)}, None, None, id="cost: unknown"
         ),
         pytest.param(
             {"max_cost_usd": 1},
-            {"everybody": spent("1.1", None)},
+            {"everyone": spent("1.1", None)},
             None,
             False,
             id="cost: what is known is too much",

@@ -1,4 +1,4 @@
-"""The likeness of texts: each way of measuring it, and what is never asked for."""
+"""The similarity of texts: each way of measuring it, and what is never asked for."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.aids import Likeness
+from evals_app.engine.aids import TextSimilarity
 from evals_app.engine.errors import JudgeError, UnavailableError
 from evals_app.engine.llm.call import Embeddings
 from evals_app.engine.similarity import Similarity, SimilaritySpec
@@ -50,7 +50,7 @@ async def compare(
     embedder: FakeEmbedder | None = None,
     similarity: Similarity | None = None,
     model: FakeModel | None = None,
-) -> Likeness:
+) -> TextSimilarity:
     similarity = similarity or Similarity(embedder or FakeEmbedder())
     asker = make_asker(model) if model else None
     return await similarity.by(by, asker=asker)(text, other, view=view_of(text), key="0")
@@ -107,7 +107,7 @@ async def test_what_is_plain_is_said_without_asking(
 
 
 async def test_what_cannot_be_compared_is_no_score() -> None:
-    with pytest.raises(JudgeError, match="do not compare: the vectors have 2 and 3 numbers"):
+    with pytest.raises(JudgeError, match="the vectors have 2 and 3 numbers"):
         await compare("yes", "long")
 
 
@@ -136,7 +136,7 @@ async def test_a_judge_says_how_far_the_meaning_is_the_same() -> None:
 
 
 async def test_without_a_judge_nothing_is_guessed() -> None:
-    with pytest.raises(JudgeError, match="no model"):
+    with pytest.raises(JudgeError, match="no judge model"):
         await compare("yes", "no", by=JUDGE)
 
 

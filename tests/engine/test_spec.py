@@ -115,15 +115,13 @@ def test_a_provider_needs_no_more_than_its_kind() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        pytest.param({"base_url": "models.example.org"}, "Write the whole address", id="no scheme"),
-        pytest.param({"base_url": "http://a b"}, "Write the whole address", id="a space"),
-        pytest.param(
-            {"base_url": "https://ann:secret@host"}, "Leave name and password out", id="a password"
-        ),
-        pytest.param({"base_url": ""}, "Write the whole address", id="empty"),
+        pytest.param({"base_url": "models.example.org"}, "whole address", id="no scheme"),
+        pytest.param({"base_url": "http://a b"}, "whole address", id="a space"),
+        pytest.param({"base_url": "https://ann:secret@host"}, "password", id="a password"),
+        pytest.param({"base_url": ""}, "whole address", id="empty"),
         pytest.param({"api_key_env": "sk-ant-123"}, "never a key", id="a key"),
-        pytest.param({"api_key_env": "1KEY"}, "name of an environment variable", id="a digit"),
-        pytest.param({"api_key_env": "KEY\n"}, "name of an environment variable", id="line end"),
+        pytest.param({"api_key_env": "1KEY"}, "environment variable", id="a digit"),
+        pytest.param({"api_key_env": "KEY\n"}, "environment variable", id="line end"),
         pytest.param({"kind": "magic"}, "'ollama' or 'scripted'", id="unknown kind"),
         pytest.param({"max_tokens_parameter": "tokens"}, "'max_tokens' or", id="another limit"),
         pytest.param({"max_concurrency": 0}, "", id="no calls at once"),
@@ -197,9 +195,9 @@ def test_a_price_comes_back_from_json() -> None:
         pytest.param({"input_usd": True}, "instance of Decimal", id="a truth value"),
         pytest.param({"input_usd": 1e-10}, "no more than 9 decimal places", id="too fine"),
         pytest.param({"output_usd": 2_000_000}, "less than or equal to", id="too dear"),
-        pytest.param({"valid_from": "May 2026"}, "Write the day as 2026-05-01.", id="no day"),
+        pytest.param({"valid_from": "May 2026"}, "2026-05-01", id="no day"),
         pytest.param({"valid_from": 2026}, "valid date", id="a year"),
-        pytest.param({"model": "claude-*-5"}, "A * stands at the end", id="a star in the middle"),
+        pytest.param({"model": "claude-*-5"}, "*", id="a star in the middle"),
         pytest.param(
             {"above_prompt_tokens": -1}, "greater than or equal to 0", id="less than none"
         ),
@@ -220,19 +218,19 @@ def test_a_price_that_means_nothing_is_refused(changes: dict[str, Any], words: s
         pytest.param(
             [make_price(), make_price(input_usd=9)],
             ("prices", 1, "model"),
-            "Price 1 is for the same model, day, prompt length and mode",
+            "Price 1",
             id="twice",
         ),
         pytest.param(
             [make_price(above_prompt_tokens=5)],
             ("prices", 0, "above_prompt_tokens"),
-            "leaves shorter prompts without a price",
+            "horter prompts",
             id="only for long prompts",
         ),
         pytest.param(
             [make_price(), make_price(valid_from="2026-06-01", above_prompt_tokens=5)],
             ("prices", 1, "above_prompt_tokens"),
-            "for the same model and day",
+            "horter prompts",
             id="only for long prompts, from a day on",
         ),
     ],

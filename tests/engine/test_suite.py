@@ -10,7 +10,13 @@ from pydantic import ValidationError
 from evals_app.engine.graders import ALIASES, GRADERS
 from evals_app.engine.graders.text import Contains
 from evals_app.engine.permits import FROZEN
-from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec, TurnSpec, near
+from evals_app.engine.suite import (
+    AssertionSpec,
+    CaseSpec,
+    SuiteSpec,
+    TurnSpec,
+)
+from fixtures_app.ground.words import near
 
 CHECK = {"type": "contains", "value": "hello"}
 SHOWN_ONLY = CHECK | {"weight": 0}
@@ -113,13 +119,11 @@ def test_a_name_of_its_own_is_the_label() -> None:
         pytest.param(
             {"type": "matches", "value": "a("}, ("value",), "The pattern cannot be used", id="regex"
         ),
-        pytest.param(
-            CHECK | {"model": "agent"}, ("model",), "contains asks no judge", id="needless judge"
-        ),
+        pytest.param(CHECK | {"model": "agent"}, ("model",), "judge", id="needless judge"),
         pytest.param(
             {"type": "tool_called", "value": "x", "scope": "turn"},
             ("scope",),
-            "tool_called reads no text",
+            "text",
             id="needless scope",
         ),
     ],
@@ -257,7 +261,7 @@ USER, AGENT = {"role": "user", "content": "a"}, {"role": "assistant", "content":
     [
         pytest.param({"turns": []}, ("turns",), "", id="no turns"),
         pytest.param({"turns": [{"user": ""}]}, ("turns", 0, "user"), "", id="an empty message"),
-        pytest.param({"clock": "tomorrow"}, ("clock",), "Write the time as 2026", id="no time"),
+        pytest.param({"clock": "tomorrow"}, ("clock",), "2026", id="no time"),
         pytest.param({"turn_timeout_s": 0}, ("turn_timeout_s",), "", id="no time to answer"),
         pytest.param({"turn_timeout_s": 1501}, ("turn_timeout_s",), "", id="above the deadline"),
         pytest.param({"trials": 0}, ("trials",), "", id="no trials"),
@@ -266,19 +270,19 @@ USER, AGENT = {"role": "user", "content": "a"}, {"role": "assistant", "content":
         pytest.param(
             {"history": [AGENT, USER]},
             ("history", 0, "role"),
-            "A history begins with a message of the user.",
+            "first",
             id="the agent begins",
         ),
         pytest.param(
             {"history": [USER, AGENT, AGENT]},
             ("history", 2, "role"),
-            "this is the second of assistant in a row",
+            "second message of assistant",
             id="the agent twice",
         ),
         pytest.param(
             {"history": [USER, USER]},
             ("history", 1, "role"),
-            "this is the second of user in a row",
+            "second message of user",
             id="the user twice",
         ),
         pytest.param(
@@ -290,7 +294,7 @@ USER, AGENT = {"role": "user", "content": "a"}, {"role": "assistant", "content":
         pytest.param(
             {"turns": [turn(assertions=[CHECK, NEEDS_EXPECTED])]},
             ("turns", 0, "assertions", 1),
-            "needs a value, or a turn with an expected text",
+            "needs a value",
             id="nothing expected",
         ),
         pytest.param(
@@ -367,8 +371,8 @@ def test_cases_with_the_same_name_are_refused() -> None:
 
     found = refused(SuiteSpec, written)
 
-    message = "Case 1 has the same name; a case is known by its name."
-    assert found == [(("cases", 2, "name"), message), (("cases", 3, "name"), message)]
+    assert [loc for loc, _ in found] == [("cases", 2, "name"), ("cases", 3, "name")]
+    assert all("Case 1" in message for _, message in found)
 
 
 @pytest.mark.parametrize(("own", "of_the_suite", "trials"), [(None, 3, 3), (2, 3, 2), (None, 1, 1)])

@@ -57,7 +57,7 @@ def test_what_a_case_does_not_set_is_empty_and_named_once() -> None:
     assert resolved.text == "[] "
     assert resolved.missing == ("threadContext.params.a", "threadContext.channel")
     assert resolved.warnings("The prompt")[0] == (
-        "The prompt uses {{threadContext.params.a}}, which this case does not set: it is empty."
+        "The prompt uses {{threadContext.params.a}}, which this case does not set. It is left empty."
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from evals_app.engine.permits import FROZEN, permitting
+from evals_app.engine.permits import FROZEN
 from evals_app.engine.tool_spec import (
     AnyTool,
     CannedTool,
@@ -16,6 +16,7 @@ from evals_app.engine.tool_spec import (
     names_of,
     written_names,
 )
+from tests.engine.permitting import permitting
 
 TOOL: TypeAdapter[Any] = TypeAdapter(AnyTool)
 HEADERS: TypeAdapter[Any] = TypeAdapter(Headers)
@@ -61,7 +62,7 @@ def test_a_tool_is_told_by_its_keys(written: Any, kind: type, names: tuple[str, 
             CANNED | {"rules": [{"when": {}}]}, ("rules", 0), "result or an error", id="no result"
         ),
         pytest.param(
-            CANNED | {"rules": [{"result": 1, "error": "a"}]}, ("rules", 0), "not both", id="both"
+            CANNED | {"rules": [{"result": 1, "error": "a"}]}, ("rules", 0), "either", id="both"
         ),
         pytest.param(
             CANNED | {"rules": [{"when": {"a": {"regex": "("}}, "result": 1}]},
@@ -82,19 +83,19 @@ def test_a_tool_is_told_by_its_keys(written: Any, kind: type, names: tuple[str, 
         pytest.param(
             CANNED | {"parameters": {"type": "object", "properties": {"a": {"type": "txt"}}}},
             ("parameters",),
-            "properties.a.type: Not a valid JSON Schema",
+            "properties.a.type: ",
             id="no schema",
         ),
         pytest.param(
             CANNED | {"parameters": {"type": "object", "$ref": "http://127.0.0.1:9/schema"}},
             ("parameters",),
-            "nothing is fetched",
+            "outside this schema",
             id="a schema that lies elsewhere",
         ),
         pytest.param(
             CANNED | {"parameters": {"type": "object", "$ref": "#/title", "title": "x"}},
             ("parameters",),
-            "$ref: '#/title' points to what is no schema",
+            "$ref: '#/title'",
             id="a reference to a text",
         ),
         pytest.param(
@@ -121,7 +122,7 @@ def test_a_tool_is_told_by_its_keys(written: Any, kind: type, names: tuple[str, 
         pytest.param(
             HTTP | {"url": "https://a.org/{city}"},
             ("url",),
-            "{city} is none of its arguments. Known: none.",
+            "{city}",
             id="argument",
         ),
         pytest.param(
@@ -139,7 +140,7 @@ def test_a_tool_is_told_by_its_keys(written: Any, kind: type, names: tuple[str, 
         pytest.param(
             {"mcp": "mail", "tools": ["a"]},
             ("mcp",),
-            "no MCP server 'mail' (EVALS_MCP_SERVERS); known: files.",
+            "Known: files.",
             id="server",
         ),
         pytest.param(3, (), "string", id="number"),
@@ -182,10 +183,10 @@ def test_arguments_and_variables_stand_after_the_host(url: str) -> None:
         ({"X-Note": {"env": "a-b"}}, "name of an environment variable"),
         ({"X Note": "a"}, "letters, digits and hyphens"),
         ({"X-Note": "a\r\nX-Other: b"}, "one line"),
-        ({"X-Note": "ä"}, "plain letters"),
-        ({"Host": "a.org"}, "Host is set with each request"),
-        ({"TraceParent": "a"}, "is set with each request"),
-        ({"content-length": "1"}, "is set with each request"),
+        ({"X-Note": "ä"}, "ASCII"),
+        ({"Host": "a.org"}, "Host"),
+        ({"TraceParent": "a"}, "automatically"),
+        ({"content-length": "1"}, "automatically"),
         ({"X-Note": 3}, "string"),
     ],
 )

@@ -300,7 +300,7 @@ def test_what_is_expected(own: str | None, of_the_turn: str, expected: str) -> N
 
 
 def test_a_check_without_any_expected_text_may_not_be_asked() -> None:
-    with pytest.raises(ValueError, match="has none"):
+    with pytest.raises(ValueError, match="there is none"):
         View(BOTH, FIRST).expected(None)
 
 
@@ -341,7 +341,7 @@ def test_a_view_shows_the_changes_of_its_part(view: View, before: str, during: s
     ],
 )
 def test_an_old_transcript_does_not_tell_what_changed_in_a_turn(view: View) -> None:
-    with pytest.raises(ValueError, match="does not tell in which turn"):
+    with pytest.raises(ValueError, match="does not record in which turn"):
         _ = view.world_journal
 
 

@@ -34,7 +34,7 @@ def test_nearness_lies_between_0_and_1(one: list[float], other: list[float]) -> 
 
 @pytest.mark.parametrize("numbers", [[float("nan"), 1], [float("inf"), 1]])
 def test_what_is_no_number_is_refused(numbers: list[float]) -> None:
-    with pytest.raises(ValueError, match="no number"):
+    with pytest.raises(ValueError, match="not a number"):
         unit(numbers)
 
 

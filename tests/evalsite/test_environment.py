@@ -1,4 +1,5 @@
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -44,13 +45,6 @@ def test_a_flag(monkeypatch: pytest.MonkeyPatch, given: str, expected: bool) -> 
     assert environment.flag("SETTING") is expected
 
 
-def test_a_flag_that_is_neither_yes_nor_no_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SETTING", "maybe")
-
-    with pytest.raises(ImproperlyConfigured, match=r"SETTING is 'maybe'; expected one of 1, true"):
-        environment.flag("SETTING")
-
-
 def test_a_list_is_split_at_commas_and_forgives_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SETTING", " a.example, b.example,, ")
 
@@ -62,16 +56,6 @@ def test_a_mapping_is_a_json_object(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert environment.mapping("SETTING") == {"docs": "https://docs.example/mcp"}
     assert environment.mapping("ANOTHER_SETTING") == {}
-
-
-@pytest.mark.parametrize("given", ["docs", "[]", '{"docs": 1}', '{"docs"'])
-def test_a_mapping_that_is_none_is_refused_with_its_name(
-    monkeypatch: pytest.MonkeyPatch, given: str
-) -> None:
-    monkeypatch.setenv("SETTING", given)
-
-    with pytest.raises(ImproperlyConfigured, match="SETTING is not a JSON object of texts"):
-        environment.mapping("SETTING")
 
 
 @pytest.mark.parametrize(
@@ -88,16 +72,6 @@ def test_a_duration(monkeypatch: pytest.MonkeyPatch, given: str, expected: float
     assert environment.seconds("EVALS_LEASE_S", 45) == expected
 
 
-@pytest.mark.parametrize("given", ["soon", "0", "-1", "inf", "nan", "4,5"])
-def test_a_bad_duration_is_refused_with_its_name(
-    monkeypatch: pytest.MonkeyPatch, given: str
-) -> None:
-    monkeypatch.setenv("EVALS_LEASE_S", given)
-
-    with pytest.raises(ImproperlyConfigured, match=rf"EVALS_LEASE_S is '{given}'.* such as 45\."):
-        environment.seconds("EVALS_LEASE_S", 45)
-
-
 @pytest.mark.parametrize(
     ("given", "expected"), [pytest.param("1", 1, id="least"), pytest.param("", 3, id="default")]
 )
@@ -107,25 +81,35 @@ def test_a_count(monkeypatch: pytest.MonkeyPatch, given: str, expected: int) -> 
     assert environment.count("SETTING", 3) == expected
 
 
-@pytest.mark.parametrize("given", ["0", "-1", "2.5", "many", "²"])
-def test_a_bad_count_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
-    monkeypatch.setenv("TOUCHSTONE_WORKERS", given)
-
-    with pytest.raises(ImproperlyConfigured, match=rf"TOUCHSTONE_WORKERS is '{given}'"):
-        environment.count("TOUCHSTONE_WORKERS", 3)
-
-
 def test_a_log_level_may_be_written_in_any_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SETTING", "debug")
+    monkeypatch.setenv("SETTING", "Debug")
 
     assert environment.log_level("SETTING", "INFO") == "DEBUG"
 
 
-def test_an_unknown_log_level_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SETTING", "LOUD")
+@pytest.mark.parametrize(
+    ("read", "given", "expected"),
+    [
+        (environment.flag, "maybe", "1, true, yes, on"),
+        (lambda name: environment.log_level(name, "INFO"), "loud", "debug"),
+        *((environment.mapping, given, "name") for given in ("docs", "[]", '{"a": 1}', '{"a"')),
+        *(
+            (lambda name: environment.seconds(name, 45), given, "45")
+            for given in ("soon", "0", "-1", "inf", "nan", "4,5")
+        ),
+        *(
+            (lambda name: environment.count(name, 3), given, "3")
+            for given in ("0", "-1", "2.5", "many", "²")
+        ),
+    ],
+)
+def test_an_error_names_the_variable_and_what_is_expected(
+    monkeypatch: pytest.MonkeyPatch, read: Callable[[str], Any], given: str, expected: str
+) -> None:
+    monkeypatch.setenv("SETTING", given)
 
-    with pytest.raises(ImproperlyConfigured, match=r"SETTING is 'LOUD'; expected one of DEBUG"):
-        environment.log_level("SETTING", "INFO")
+    with pytest.raises(ImproperlyConfigured, match=rf"^SETTING is .* expected .*{expected}"):
+        read("SETTING")
 
 
 # Databases
@@ -228,12 +212,12 @@ def test_the_server_ends_a_transaction_whose_client_is_silent(settings: Any) -> 
         ),
         pytest.param("mysql://eva:secret@db/evals", "unknown scheme 'mysql'", id="unknown scheme"),
         pytest.param("evals.sqlite3", "has no scheme", id="no scheme"),
-        pytest.param("postgres://eva:secret@db", "names no database", id="no name"),
-        pytest.param("postgres://eva:secret@db:none/evals", "host or port is malformed", id="port"),
-        pytest.param("postgres://eva:secret@[db/evals", "host or port is malformed", id="host"),
-        pytest.param("sqlite://", "names no file", id="no file"),
-        pytest.param("sqlite:///:memory:", "names no file", id="memory"),
-        pytest.param("sqlite://evals.sqlite3", "names no file", id="two slashes"),
+        pytest.param("postgres://eva:secret@db", "database name", id="no name"),
+        pytest.param("postgres://eva:secret@db:none/evals", "malformed host or port", id="port"),
+        pytest.param("postgres://eva:secret@[db/evals", "malformed host or port", id="host"),
+        pytest.param("sqlite://", "file name", id="no file"),
+        pytest.param("sqlite:///:memory:", "file name", id="memory"),
+        pytest.param("sqlite://evals.sqlite3", "file name", id="two slashes"),
     ],
 )
 def test_a_bad_address_is_refused_without_repeating_its_password(
@@ -267,7 +251,7 @@ def test_what_is_no_address_of_redis_is_refused(
 ) -> None:
     monkeypatch.setenv("REDIS", address)
 
-    with pytest.raises(ImproperlyConfigured, match=r"^REDIS is no address .* redis://") as caught:
+    with pytest.raises(ImproperlyConfigured, match=r"^REDIS is .* redis://") as caught:
         environment.redis_address("REDIS")
 
     assert "secret" not in str(caught.value)
@@ -306,5 +290,5 @@ def test_processes_that_start_at_once_agree_on_the_key(tmp_path: Path) -> None:
 def test_an_empty_key_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "key").touch()
 
-    with pytest.raises(ImproperlyConfigured, match="is empty; remove it to get a new key"):
+    with pytest.raises(ImproperlyConfigured, match="is empty"):
         environment.secret_key("KEY", kept_in=tmp_path / "key")

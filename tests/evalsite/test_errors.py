@@ -23,7 +23,7 @@ NOT_FOR_US = {"Host": "elsewhere.example"}
 
 @pytest.fixture
 def site() -> Client:
-    """Give a client that gets the answer which the site would give, not the exception."""
+    """Return a client that gets the answer which the site would give, not the exception."""
     return Client(raise_request_exception=False)
 
 

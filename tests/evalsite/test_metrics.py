@@ -148,7 +148,7 @@ def test_leases_workers_and_what_is_stuck(client: Client, headers: dict[str, str
 
     found = numbers(client, headers)
 
-    assert found['touchstone_leases{state="held"}'] == 1
+    assert found['touchstone_leases{state="live"}'] == 1
     assert found['touchstone_leases{state="ended"}'] == 1
     assert found["touchstone_runs_stuck"] == 1
     assert found["touchstone_workers"] == 2

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from evals_app.models import Execution, GradeResult, Lease, Run, Suite, Transcript
-from evals_app.runs import start_run
+from evals_app.runs.start import start_run
 from evals_app.runs.workers import is_process
 from tests.runs.suites import make_suite
 
@@ -46,7 +46,7 @@ def eventually(condition: Callable[[], bool], what: str, *, within_s: float = PA
 
 
 def children(pid: int) -> list[int]:
-    """Give the living children of a process, oldest first."""
+    """Return the living children of a process, oldest first."""
     try:
         found = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
     except OSError:
@@ -148,7 +148,7 @@ def finished() -> int:
 
 
 def drainer() -> int:
-    """Give a worker process that is in the middle of conversations."""
+    """Return a worker process that is in the middle of conversations."""
     found: list[int] = []
 
     def look() -> bool:

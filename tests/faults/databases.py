@@ -118,7 +118,7 @@ def postgresql() -> Iterator[PostgreSQL]:
 
 @contextmanager
 def small_disk(*, megabytes: int) -> Iterator[Path]:
-    """Give a file system of its own that is soon full."""
+    """Return a file system of its own that is soon full."""
     if not IS_ROOT:
         pytest.skip("only root can mount a small disk")
     folder = Path(tempfile.mkdtemp(prefix="touchstone-disk-"))

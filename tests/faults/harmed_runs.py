@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from evals_app.models import Assertion, Run
-from evals_app.runs import start_run
+from evals_app.runs.start import start_run
 from tests.runs.suites import make_suite
 
 
@@ -17,6 +17,6 @@ def start_harmful(cases: int, harms: Mapping[str, str], *, concurrency: int = 8)
 
 
 def harmed(run: Run) -> dict[str, tuple[str, str, str]]:
-    """Give verdict, cause and reason of all that did not pass, by case."""
+    """Return verdict, cause and reason of all that did not pass, by case."""
     rows = run.executions.exclude(verdict="passed").order_by("position")
     return {row.case: (row.verdict, row.cause, row.reason) for row in rows}

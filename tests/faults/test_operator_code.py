@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evals_app.models import Assertion, Execution, Run
-from evals_app.runs import start_run
+from evals_app.runs.start import start_run
 from evals_app.runs.workers import is_process
 from tests.engine.operator_code import OperatorCode, operator_code_in
 from tests.faults.crew import RECOVERED_S, crew, drainer, eventually, is_over, send

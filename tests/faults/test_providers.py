@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from evals_app.models import Assertion, Execution, Provider, Run
-from evals_app.runs import cancel_run, start_run
+from evals_app.runs.cancel import cancel_run
+from evals_app.runs.start import start_run
 from tests.faults.crew import WORKERS, check_run, crew, eventually, is_over
 from tests.messages_api import Json
 from tests.model_server import (
@@ -67,7 +68,7 @@ def reply_to(request: Json) -> Reply:
 
 
 def turns(run: Run) -> list[dict[str, Any]]:
-    """Give what was stored of each conversation's only turn."""
+    """Return what was stored of each conversation's only turn."""
     rows = Execution.objects.filter(run=run).select_related("transcript")
     return [row.transcript.trial["turns"][0] for row in rows]
 
@@ -223,7 +224,7 @@ TROUBLES: dict[str, tuple[list[Answer | None], str, str, str]] = {
     "other JSON": ([Garbage('["msg_1"]')], "errored", "provider", "cannot be read"),
     "stream cut once": ([CUT, FINE], "passed", "", ""),
     "stream ended too soon": ([Cut(after_events=5, is_clean=True), FINE], "passed", "", ""),
-    "stream cut": ([CUT], "errored", "provider", "broke off its reply"),
+    "stream cut": ([CUT], "errored", "provider", "cut off its reply"),
     "stream of overload": ([Failure(500, after_events=4), FINE], "passed", "", ""),
     "stream of a page": (
         [Garbage("<html>", content_type="text/html")],

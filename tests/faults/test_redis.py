@@ -20,7 +20,7 @@ from django_q.conf import Conf
 from django_q.models import OrmQ
 
 from evals_app.models import Execution, Lease, Run
-from evals_app.runs import start_run
+from evals_app.runs.start import start_run
 from tests.api.clients import make_client
 from tests.faults.crew import (
     RECOVERED_S,

@@ -95,7 +95,7 @@ def test_told_a_second_time_ends_the_grace(
         press_control_c(hurt)
 
         assert hurt.wait() == 0
-        assert "Told again to stop" in hurt.log
+        assert "Asked again to stop" in hurt.log
     assert_handed_back(run)
 
 
@@ -108,7 +108,7 @@ def test_told_a_third_time_kills_even_what_does_not_answer(
         press_control_c(hurt)
         eventually(lambda: Worker.objects.filter(is_draining=True).exists(), "the first is heard")
         press_control_c(hurt)
-        eventually(lambda: "Told again to stop" in hurt.log, "the second is heard")
+        eventually(lambda: "Asked again to stop" in hurt.log, "the second is heard")
         press_control_c(hurt)
 
         assert hurt.wait() == 0

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from fixtures_app.ground.json_data import canonical
 from fixtures_app.library import (
-    canonical,
     fixture_specs,
     known_schemas,
     misfits,
@@ -196,20 +196,3 @@ def test_each_type_is_declared_where_it_is_used_and_the_rest_first() -> None:
     assert [each.slug for each in first.entity_types] == ["class", "pupil"]
     assert second.entity_types == []
     assert [each.slug for each in alone.entity_types] == ["class", "pupil"]
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "is_same"),
-    [
-        pytest.param({"a": 1, "b": 2}, {"b": 2, "a": 1}, True, id="order of keys"),
-        pytest.param(-0.0, 0.0, True, id="negative zero"),
-        pytest.param(1e20, 10**20, True, id="large float"),
-        pytest.param([1, 2], [2, 1], False, id="order of a list"),
-        pytest.param(1, 1.0, False, id="int and float"),
-        pytest.param(1, True, False, id="int and bool"),
-        pytest.param(None, {}, False, id="nothing and empty"),
-        pytest.param("1", 1, False, id="text and number"),
-    ],
-)
-def test_json_is_compared_by_content(left: Any, right: Any, *, is_same: bool) -> None:
-    assert (canonical(left) == canonical(right)) is is_same

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from fixtures_app.json_data import Json
+from fixtures_app.ground.strict_json import Json
 from fixtures_app.spec import FixtureSpec
 from fixtures_app.tools import TOOLS, ToolWorld, open_world
 
@@ -180,126 +180,59 @@ def test_a_tool_answers(name: str, args: dict[str, Any], result: dict[str, Any])
 
 
 @pytest.mark.parametrize(
-    ("name", "args", "code", "message"),
+    ("name", "args", "code", "words"),
     [
-        pytest.param(
-            "entity.qurey",
-            {},
-            "unknown_tool",
-            "No tool is named 'entity.qurey'. Did you mean 'entity.query'?",
-            id="unknown-tool",
-        ),
-        pytest.param(
-            "entity.get",
-            {"id": "bbo"},
-            "unknown_id",
-            "'bbo' is not the id of any entity. Did you mean 'bob'?",
-            id="unknown-id",
-        ),
-        pytest.param(
-            "entity.query",
-            {"type": "studnet"},
-            "unknown_type",
-            "Unknown entity type 'studnet'. Did you mean 'student'?",
-            id="unknown-type",
-        ),
-        pytest.param(
-            "entity.query",
-            {"type": "student", "filter": {}},
-            "invalid_arguments",
-            "Wrong arguments for entity.query: Additional properties are not allowed ('filter' was"
-            " unexpected). Did you mean 'filters'?",
-            id="misspelt-argument",
-        ),
-        pytest.param(
-            "entity.get",
-            {},
-            "invalid_arguments",
-            "Wrong arguments for entity.get: 'id' is a required property.",
-            id="missing-argument",
-        ),
-        pytest.param(
-            "entity.get",
-            {"id": 7},
-            "invalid_arguments",
-            "Wrong arguments for entity.get: id: 7 is not of type 'string'.",
-            id="argument-of-wrong-type",
-        ),
-        pytest.param(
+        ("entity.qurey", {}, "unknown_tool", ["'entity.query'?"]),
+        ("entity.get", {"id": "bbo"}, "unknown_id", ["'bbo'", "entity", "'bob'?"]),
+        ("entity.query", {"type": "studnet"}, "unknown_type", ["'student'?"]),
+        ("entity.query", {"type": "student", "filter": {}}, "invalid_arguments", ["“filters”"]),
+        ("entity.get", {}, "invalid_arguments", ["entity.get", "“id”", "missing"]),
+        ("entity.get", {"id": 7}, "invalid_arguments", ["“id”", "7"]),
+        (
             "entity.query",
             {"type": "student", "limit": 201, "offset": -1},
             "invalid_arguments",
-            "Wrong arguments for entity.query: limit: 201 is greater than the maximum of 200."
-            " offset: -1 is less than the minimum of 0.",
-            id="limit-and-offset-out-of-range",
+            ["“limit”", "200", "“offset”", "0"],
         ),
-        pytest.param(
-            "entity.query",
-            {"type": "student", "limit": True},
-            "invalid_arguments",
-            "Wrong arguments for entity.query: limit: True is not of type 'integer'.",
-            id="a-bool-is-no-limit",
-        ),
-        pytest.param(
+        ("entity.query", {"type": "student", "limit": True}, "invalid_arguments", ["true"]),
+        (
             "entity.create",
             {"type": "teacher", "data": {"pay": float("inf")}},
             "invalid_arguments",
-            "Wrong arguments for entity.create: data.pay: JSON has no inf; write a number or null.",
-            id="infinity",
+            ["data.pay", "inf"],
         ),
-        pytest.param(
+        (
             "entity.create",
             {"type": "student", "data": {"name": "C", "garde": 5}},
             "invalid_data",
-            "The data does not fit entity type 'student': Additional properties are not allowed"
-            " ('garde' was unexpected). Did you mean 'grade'?",
-            id="data-off-its-type",
+            ["'student'", "“garde”", "“grade”"],
         ),
-        pytest.param(
+        (
             "entity.update",
             {"id": "bob", "data": {"grade": "six"}},
             "invalid_data",
-            "The data does not fit entity type 'student': grade: 'six' is not of type 'integer'.",
-            id="update-off-its-type",
+            ["“grade”", "“six”"],
         ),
-        pytest.param(
-            "entity.update",
-            {"id": "bob"},
-            "invalid_arguments",
-            "entity.update needs data, status or both.",
-            id="update-of-nothing",
-        ),
-        pytest.param(
+        ("entity.update", {"id": "bob"}, "invalid_arguments", ["data", "status"]),
+        (
             "relation.create",
             {"from": "alice", "to": "bbo", "type": "teaches"},
             "dangling_relation",
-            "The relation would dangle: to 'bbo' is not the id of any entity. Did you mean 'bob'?",
-            id="dangling-relation",
+            ["to 'bbo'", "'bob'?"],
         ),
-        pytest.param(
-            "relation.delete",
-            {"id": "relation-2"},
-            "unknown_id",
-            "'relation-2' is not the id of any relation. Did you mean 'relation-1'?",
-            id="unknown-relation",
-        ),
-        pytest.param(
-            "knowledge.search",
-            {"query": ""},
-            "invalid_arguments",
-            "Wrong arguments for knowledge.search: query: '' should be non-empty.",
-            id="empty-query",
-        ),
+        ("relation.delete", {"id": "relation-2"}, "unknown_id", ["relation", "'relation-1'?"]),
+        ("knowledge.search", {"query": ""}, "invalid_arguments", ["“query”", "1 character "]),
     ],
 )
 def test_a_call_that_makes_no_sense_is_answered_with_how_to_call(
-    name: str, args: dict[str, Any], code: str, message: str
+    name: str, args: dict[str, Any], code: str, words: list[str]
 ) -> None:
     world = make_world()
 
     error = error_of(world.call(name, args))
 
-    assert (error.code, error.message) == (code, message)
+    assert error.code == code
+    assert [word for word in words if word not in error.message] == []
     assert list(world.journal) == []
     assert not any(world.changes().values())
 
@@ -328,7 +261,7 @@ def test_data_nested_without_end_is_an_error() -> None:
     error = error_of(make_world().call("entity.create", {"type": "teacher", "data": data}))
 
     assert error.code == "invalid_arguments"
-    assert "Nested deeper" in error.message
+    assert "32 levels" in error.message
 
 
 ANYTHING = st.recursive(

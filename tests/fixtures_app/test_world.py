@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fixtures_app.json_data import Json
+from fixtures_app.ground.strict_json import Json
 from fixtures_app.spec import FixtureSpec
 from fixtures_app.world import RefusedError, World, copied, merge_patch, same_json
 
@@ -96,7 +96,7 @@ def test_a_prefix_that_makes_a_new_double_is_resolved_too() -> None:
 
 
 def test_a_fixture_cannot_be_opened_twice_in_a_world() -> None:
-    with pytest.raises(ValueError, match="given twice"):
+    with pytest.raises(ValueError, match="twice"):
         make_world(make_fixture(), make_fixture())
 
 

@@ -7,8 +7,18 @@ from hypothesis import strategies as st
 
 Loc = tuple[str | int, ...]
 
+# What means something in some dialect.
+WORDS = (
+    *("${HOME}", "${GONE}", "{{", "{{a}}", "{%", "file://", "file://p.txt", "*", "1e400", "nan"),
+    *("standard", "rag", "scripted"),
+)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=8)
+    | st.sampled_from(WORDS),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
     ),

@@ -16,7 +16,7 @@ def test_the_last_message_of_the_user_is_asked() -> None:
 
     assert chat is not None
     assert (chat.system, chat.user, chat.answer, chat.remarks) == ("Be kind.", "Bye", None, ())
-    assert [(each["role"], each["content"]) for each in chat.history] == [
+    assert [(item["role"], item["content"]) for item in chat.history] == [
         ("user", "Hi"),
         ("assistant", "Hello"),
     ]
@@ -39,7 +39,7 @@ def test_a_last_message_of_the_agent_is_the_answer() -> None:
         pytest.param(said(("user", "a"), ("tool", "b")), "a", id="a result of a tool"),
     ],
 )
-def test_what_changes_is_said_once(messages: list[dict[str, Any]], user: str) -> None:
+def test_what_changes_is_reported_once(messages: list[dict[str, Any]], user: str) -> None:
     chat = read_chat(messages)
 
     assert chat is not None
@@ -62,5 +62,5 @@ def test_a_list_in_which_nothing_is_asked_is_no_conversation() -> None:
         ("a", False),
     ],
 )
-def test_lists_of_messages_are_told_from_others(value: Any, *, expected: bool) -> None:
+def test_lists_of_messages_are_reported_from_others(value: Any, *, expected: bool) -> None:
     assert is_chat(value) is expected

@@ -2,14 +2,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats.detect import (
-    EVAL_SUFFIXES,
-    foreign_dialect,
-    is_eval_file,
-    is_native_fixture,
-    kind_of,
-    suite_dialect,
-)
+from evals_app.formats.detect import foreign_dialect, is_eval_file, kind_of
 
 
 @pytest.mark.parametrize(
@@ -37,10 +30,6 @@ def test_files_of_a_folder_are_found_by_name(path: str, *, expected: bool) -> No
     assert is_eval_file(path) is expected
 
 
-def test_every_suffix_names_a_kind() -> None:
-    assert all(kind_of(f"x{suffix}", None) is not None for suffix in EVAL_SUFFIXES)
-
-
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
@@ -60,49 +49,12 @@ def test_every_suffix_names_a_kind() -> None:
         pytest.param("text", None, id="text"),
     ],
 )
-def test_other_yaml_is_told_by_its_keys(data: Any, kind: str | None) -> None:
+def test_other_yaml_is_reported_by_its_keys(data: Any, kind: str | None) -> None:
     assert kind_of("x.yaml", data) == kind
 
 
 def test_the_name_wins_over_the_keys() -> None:
     assert kind_of("x.agent.yaml", {"suite": "A", "cases": []}) == "agent"
-
-
-@pytest.mark.parametrize(
-    ("path", "data", "dialect"),
-    [
-        pytest.param("x.eval.yaml", {"trials": 2}, "struere", id="name of Struere"),
-        pytest.param("x.suite.yaml", {"judgeModel": "m"}, "native", id="native name"),
-        pytest.param("x.yaml", {"judgeModel": "m"}, "struere", id="camelCase"),
-        pytest.param("x.yaml", {"judge_model": "m"}, "native", id="snake_case"),
-        pytest.param("x.yaml", {"cases": [{"limits": {}}]}, "native", id="native key of a case"),
-        pytest.param(
-            "x.yaml", {"cases": [{"turns": [{"expected": "x"}]}]}, "native", id="of a turn"
-        ),
-        pytest.param(
-            "x.yaml", {"cases": [{"finalAssertions": []}]}, "struere", id="camelCase case"
-        ),
-        pytest.param("x.yaml", {"suite": "A", "cases": []}, "struere", id="keys of both"),
-        pytest.param("x.yaml", {"cases": [3, {"turns": "x"}]}, "struere", id="misshapen"),
-    ],
-)
-def test_the_dialect_of_a_suite_is_told_by_name_then_keys(
-    path: str, data: dict[str, Any], dialect: str
-) -> None:
-    assert suite_dialect(path, data) == dialect
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        pytest.param({"chunks": []}, True, id="chunks"),
-        pytest.param({"entity_types": []}, True, id="entity types"),
-        pytest.param({"entities": [], "relations": []}, False, id="keys of both"),
-        pytest.param([], False, id="list"),
-    ],
-)
-def test_a_fixture_with_native_keys_is_native(data: Any, *, expected: bool) -> None:
-    assert is_native_fixture(data) is expected
 
 
 @pytest.mark.parametrize(
@@ -149,7 +101,7 @@ def test_a_file_of_a_foreign_name_is_ours_only_with_a_key_that_only_ours_have(
         ),
     ],
 )
-def test_files_without_a_name_of_their_own_are_told_by_what_they_hold(
+def test_files_without_a_name_of_their_own_are_reported_by_what_they_hold(
     path: str, data: Any, dialect: str | None
 ) -> None:
     assert foreign_dialect(path, data) == dialect

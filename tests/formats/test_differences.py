@@ -15,7 +15,10 @@ def suite(*cases: dict[str, Any], **more: Any) -> SuiteSpec:
 
 
 def told(before: SuiteSpec, after: SuiteSpec) -> list[tuple[str, str, str]]:
-    return [(each.keys, each.before, each.after) for each in differences(before, after)]
+    return [
+        (difference.keys, difference.before, difference.after)
+        for difference in differences(before, after)
+    ]
 
 
 def test_equal_specs_differ_nowhere() -> None:
@@ -39,7 +42,7 @@ def test_equal_specs_differ_nowhere() -> None:
         ),
     ],
 )
-def test_each_difference_is_told_by_its_keys(
+def test_each_difference_is_reported_by_its_keys(
     after: SuiteSpec, expected: tuple[str, str, str]
 ) -> None:
     assert told(suite(), after) == [expected]
@@ -48,10 +51,7 @@ def test_each_difference_is_told_by_its_keys(
 def test_a_removed_case_and_a_default_that_comes_back_have_no_value_after() -> None:
     before = suite(CASE, {"name": "b c", "turns": [{"user": "x"}]}, trials=3)
 
-    assert told(before, suite()) == [
-        ("trials", "3", ""),
-        ('cases["b c"]', "(2 keys)", ""),
-    ]
+    assert told(before, suite()) == [("trials", "3", ""), ('cases["b c"]', "(2 keys)", "")]
 
 
 def test_true_and_one_are_different() -> None:
@@ -70,7 +70,7 @@ def test_the_name_of_a_case_makes_no_secret_of_what_is_in_it() -> None:
     assert (before, after) == ('"hi"', '"hello"')
 
 
-def test_a_secret_in_a_case_is_not_told() -> None:
+def test_a_secret_in_a_case_is_not_reported() -> None:
     def with_token(token: str) -> SuiteSpec:
         return suite({**CASE, "context_params": {"api_token": token}})
 

@@ -7,7 +7,6 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from evals_app.engine.desk import Outcome, Plan
-from evals_app.engine.execution import execute_in_memory
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.similarity import SimilaritySpec
 from evals_app.engine.spec import ModelSpec
@@ -24,6 +23,7 @@ from evals_app.formats import (
 from evals_app.formats.detect import foreign_dialect
 from evals_app.formats.yaml_source import read_yaml
 from fixtures_app.tools import ToolWorld, open_world
+from tests.engine.desks import execute_in_memory
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(path for path in EXAMPLES.rglob("*") if path.is_file())
@@ -78,18 +78,18 @@ def content_of(path: str) -> bytes | None:
 
 
 def by_slug(located: Any) -> dict[str, Any]:
-    return {each.spec.slug: each.spec for each in located}
+    return {item.spec.slug: item.spec for item in located}
 
 
 @cache
 def outcomes(slug: str) -> list[Outcome]:
     found = examples()
     agents, fixtures = by_slug(found.agents), by_slug(found.fixtures)
-    schemas = {each.spec.slug: each.spec.json_schema for each in found.entity_types}
+    schemas = {item.spec.slug: item.spec.json_schema for item in found.entity_types}
     suite = by_slug(found.suites)[slug]
 
     def world(clock: str | None) -> ToolWorld:
-        seeds = [fixtures[each] for each in suite.fixtures]
+        seeds = [fixtures[fixture] for fixture in suite.fixtures]
         return open_world(seeds, schemas, clock=clock or "2026-05-11T09:00:00+00:00")
 
     assert suite.judge_model is None or isinstance(suite.judge_model, ModelSpec)
@@ -121,8 +121,13 @@ def test_every_file_of_the_examples_is_an_eval_file_or_named_by_one() -> None:
 
 def test_every_type_of_check_occurs_in_an_example() -> None:
     suites = by_slug(examples().suites).values()
-    of_suites = {each.type for suite in suites for each in suite.assertions}
-    of_cases = {each.type for suite in suites for case in suite.cases for each in case.assertions()}
+    of_suites = {assertion.type for suite in suites for assertion in suite.assertions}
+    of_cases = {
+        assertion.type
+        for suite in suites
+        for case in suite.cases
+        for assertion in case.assertions()
+    }
 
     assert of_suites | of_cases == set(GRADERS)
 
@@ -137,9 +142,9 @@ def test_the_examples_are_the_suites_that_the_readme_lists() -> None:
 def test_every_example_survives_export_and_import() -> None:
     found = examples()
     specs: list[Any] = [
-        each.spec
+        item.spec
         for located in (found.providers, found.agents, found.suites, found.fixtures)
-        for each in located
+        for item in located
     ]
 
     exported = [SourceFile(file_name(spec), write_native(spec)) for spec in specs]
@@ -154,7 +159,7 @@ def test_every_example_survives_export_and_import() -> None:
     assert by_slug(again.fixtures) == by_slug(found.fixtures)
     assert by_slug(again.entity_types) == by_slug(found.entity_types)
     # Struere has no place to say what grades mean; here there is one.
-    assert [each for each in again.warnings if "anchors" not in each.message] == []
+    assert [warning for warning in again.warnings if "anchors" not in warning.message] == []
     for file, spec in zip(exported, specs, strict=True):
         kept = {**by_slug(again.agents), **by_slug(again.fixtures)}
         if file.path.endswith(".suite.yaml"):
@@ -193,7 +198,7 @@ def test_cases_end_as_their_tags_say(slug: str) -> None:
 
 @pytest.mark.parametrize("slug", SUITES)
 def test_the_readme_gives_the_true_counts(slug: str) -> None:
-    counts = Counter(each.decision.verdict for each in outcomes(slug) if each.decision)
+    counts = Counter(outcome.decision.verdict for outcome in outcomes(slug) if outcome.decision)
     row = next(
         line
         for line in (EXAMPLES / "README.md").read_text().splitlines()
@@ -212,14 +217,14 @@ def test_the_readme_gives_the_true_counts(slug: str) -> None:
 
 @pytest.mark.parametrize("slug", SUITES)
 def test_every_tool_call_succeeds_unless_it_is_to_fail(slug: str) -> None:
-    calls = [call for each in outcomes(slug) for call in each.trial.tool_calls]
+    calls = [call for outcome in outcomes(slug) for call in outcome.trial.tool_calls]
 
     assert [call.error for call in calls if call.error] == TOOL_ERRORS.get(slug, [])
 
 
 @pytest.mark.parametrize("slug", SUITES)
 def test_no_reply_has_a_gap_where_a_result_should_be(slug: str) -> None:
-    replies = [turn.reply for each in outcomes(slug) for turn in each.trial.turns]
+    replies = [turn.reply for outcome in outcomes(slug) for turn in outcome.trial.turns]
 
     assert all(reply and "{{" not in reply and "  " not in reply for reply in replies)
     assert not [reply for reply in replies if " ," in reply or " ." in reply.replace(" ...", "")]
@@ -228,7 +233,7 @@ def test_no_reply_has_a_gap_where_a_result_should_be(slug: str) -> None:
 def test_every_file_is_read_in_the_dialect_of_its_folder() -> None:
     folders = {"agentura", "holodeck", "lobu", "openai-evals", "promptfoo"}
     told = {}
-    for path in filter(is_eval_file, (each.relative_to(EXAMPLES).as_posix() for each in FILES)):
+    for path in filter(is_eval_file, (file.relative_to(EXAMPLES).as_posix() for file in FILES)):
         if not path.endswith((".csv", ".toml")):
             data = read_yaml(path, (EXAMPLES / path).read_bytes()).data
             told[path] = foreign_dialect(path, data)

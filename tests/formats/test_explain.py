@@ -16,9 +16,9 @@ SUITE = f"suite: A\nslug: a\nagent: b\ncases:\n{CASE}"
 def errors_in(content: str) -> list[str]:
     draft = read_native(read_yaml("x.suite.yaml", content.encode()), "suite")
     return [
-        f"{each.line}:{each.column} {each.keys}: {each.message}"
-        for each in draft.problems
-        if each.level == "error"
+        f"{problem.line}:{problem.column} {problem.keys}: {problem.message}"
+        for problem in draft.problems
+        if problem.level == "error"
     ]
 
 
@@ -31,56 +31,36 @@ def only_error_in(content: str) -> str:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        pytest.param("suite: 12", 'Expected text, found a number; quote it: "12".', id="number"),
-        pytest.param("suite: 012", 'Expected text, found a number; quote it: "012".', id="octal"),
-        pytest.param("suite: [a]", "Expected text, found a list.", id="list"),
-        pytest.param("suite:", "Expected text, found nothing.", id="nothing"),
-        pytest.param('suite: ""', "This text must not be empty.", id="empty"),
-        pytest.param(f"suite: {'x' * 201}", "at most 200 characters", id="too long"),
-        pytest.param("slug: Refund Flow", "A slug has lower-case letters", id="slug"),
-        pytest.param(
-            'trials: "3"',
-            "Expected a whole number, found text; remove the quotes.",
-            id="quoted number",
-        ),
-        pytest.param("trials: 1.5", "Expected a whole number, found a number.", id="fraction"),
-        pytest.param(
-            "trials: many", "Expected a whole number, found text.", id="word for a number"
-        ),
-        pytest.param("trials: 0", "greater than or equal to 1", id="too small"),
-        pytest.param("tags: money", "Expected a list, found text; begin each entry", id="one tag"),
-        pytest.param(
-            "pass_rule: al", "Did you mean 'all'? Write one of: all, score.", id="unknown choice"
-        ),
-        pytest.param("pass_rule: 1", "Write one of: all, score.", id="choice that is no text"),
-        pytest.param("gates: {min_scor: 1}", "Did you mean 'min_score'?", id="nested key"),
-        pytest.param("gates: []", "Expected keys with values, found a list.", id="list for keys"),
-        pytest.param("judge_model: gpt", "Write the model as provider/model", id="model name"),
-        pytest.param("judge_model: {provider: x}", "The key `name` is missing", id="half a model"),
-        pytest.param("judgeModel: agent", "Did you mean 'judge_model'?", id="camelCase"),
-        pytest.param("rubric: [Polite]", "Expected text, found a list", id="bullets as a list"),
-        pytest.param(
-            "gates: {max_regressions: 1}",
-            "`max_regressions` is not available in this",
-            id="later, nested",
-        ),
-        pytest.param(
-            'gates: {max_cost_usd: "1"}',
-            "Expected a number, found text; remove the quotes.",
-            id="money in quotes",
-        ),
-        pytest.param(
-            "gates: {max_cost_usd: 0.0000000001}",
-            "The number should have no more than 9 decimal places.",
-            id="money too fine",
-        ),
-        pytest.param("colour: red", "Unknown key `colour`. Known keys: suite, slug", id="unknown"),
+        pytest.param("suite: 12", '"12"', id="number"),
+        pytest.param("suite: 012", '"012"', id="octal"),
+        pytest.param("suite: [a]", "a list", id="list"),
+        pytest.param("suite:", "nothing", id="nothing"),
+        pytest.param('suite: ""', "empty", id="empty"),
+        pytest.param(f"suite: {'x' * 201}", "200", id="too long"),
+        pytest.param("slug: Refund Flow", "lower-case", id="slug"),
+        pytest.param('trials: "3"', "number", id="quoted number"),
+        pytest.param("trials: 1.5", "number", id="fraction"),
+        pytest.param("trials: many", "number", id="word for a number"),
+        pytest.param("trials: 0", "greater", id="too small"),
+        pytest.param("tags: money", "a dash", id="one tag"),
+        pytest.param("pass_rule: al", "'all'", id="unknown choice"),
+        pytest.param("pass_rule: 1", "all, score", id="choice that is no text"),
+        pytest.param("gates: {min_scor: 1}", "'min_score'", id="nested key"),
+        pytest.param("gates: []", "a list", id="list for keys"),
+        pytest.param("judge_model: gpt", "provider/model", id="model name"),
+        pytest.param("judge_model: {provider: x}", "`name`", id="half a model"),
+        pytest.param("judgeModel: agent", "'judge_model'", id="camelCase"),
+        pytest.param("rubric: [Polite]", "a list", id="bullets as a list"),
+        pytest.param("gates: {max_regressions: 1}", "`max_regressions`", id="later, nested"),
+        pytest.param('gates: {max_cost_usd: "1"}', "number", id="money in quotes"),
+        pytest.param("gates: {max_cost_usd: 0.0000000001}", "decimal", id="money too fine"),
+        pytest.param("colour: red", "`colour`", id="unknown"),
     ],
 )
-def test_a_mistake_of_the_suite_is_explained_once(line: str, message: str) -> None:
+def test_an_error_of_the_suite_is_explained_once(line: str, message: str) -> None:
     key = line.partition(":")[0]
     rest = "".join(
-        each for each in SUITE.splitlines(keepends=True) if not each.startswith(f"{key}:")
+        item for item in SUITE.splitlines(keepends=True) if not item.startswith(f"{key}:")
     )
 
     found = only_error_in(f"{line}\n{rest}")
@@ -92,35 +72,27 @@ def test_a_mistake_of_the_suite_is_explained_once(line: str, message: str) -> No
 @pytest.mark.parametrize(
     ("assertion", "place", "message"),
     [
-        pytest.param("{type: contains, value: 1}", "value", 'quote it: "1"', id="number for text"),
-        pytest.param("{type: contains, value: no}", "value", "YAML reads an unquoted no", id="no"),
-        pytest.param(
-            "{type: contains, value: x, weight: -1}", "weight", "or equal to 0", id="weight"
-        ),
-        pytest.param("{type: contains, vaule: x}", "vaule", "Did you mean 'value'", id="option"),
-        pytest.param("{type: contians}", "type", "Did you mean 'contains'", id="type"),
-        pytest.param("{value: x}", "", "A check needs a type", id="no type"),
-        pytest.param("{type: llm_judge}", "criteria", "`criteria` is missing", id="missing option"),
-        pytest.param(
-            "{type: llm_judge, criteria: x, scale: 1-6}", "scale", "Did you mean '1-5'", id="choice"
-        ),
+        pytest.param("{type: contains, value: 1}", "value", '"1"', id="number for text"),
+        pytest.param("{type: contains, value: no}", "value", "YAML", id="no"),
+        pytest.param("{type: contains, value: x, weight: -1}", "weight", "equal", id="weight"),
+        pytest.param("{type: contains, vaule: x}", "vaule", "'value'", id="option"),
+        pytest.param("{type: contians}", "type", "'contains'", id="type"),
+        pytest.param("{value: x}", "", "check", id="no type"),
+        pytest.param("{type: llm_judge}", "criteria", "`criteria`", id="missing option"),
+        pytest.param("{type: llm_judge, criteria: x, scale: 1-6}", "scale", "'1-5'", id="choice"),
         pytest.param(
             "{type: tool_calls, tools: [{name: x, arg: 1}]}",
             "tools[0].arg",
-            "Did you mean 'args'",
+            "'args'",
             id="key inside an option",
         ),
-        pytest.param(
-            "{type: contains}", "", "needs a value, or a turn with", id="nothing expected"
-        ),
+        pytest.param("{type: contains}", "", "needs", id="nothing expected"),
         pytest.param("{type: matches, value: '(?=x)'}", "value", "Lookahead", id="pattern"),
-        pytest.param(
-            "{type: contains, value: x, model: agent}", "model", "asks no judge", id="misfit"
-        ),
-        pytest.param("contains", "", "Expected keys with values, found text", id="text"),
+        pytest.param("{type: contains, value: x, model: agent}", "model", "judge", id="misfit"),
+        pytest.param("contains", "", "found text", id="text"),
     ],
 )
-def test_a_mistake_of_an_assertion_is_explained_once(
+def test_an_error_of_an_assertion_is_explained_once(
     assertion: str, place: str, message: str
 ) -> None:
     content = f"{SUITE}    final_assertions:\n      - {assertion}\n"
@@ -133,7 +105,7 @@ def test_a_mistake_of_an_assertion_is_explained_once(
     assert message in found
 
 
-def test_a_union_is_one_mistake_however_many_branches_it_has() -> None:
+def test_a_union_is_one_error_however_many_branches_it_has() -> None:
     found = only_error_in(f"{SUITE}    context_params: {{x: [1]}}\n")
 
     assert found.endswith("Expected text, a number or true or false, found a list.")
@@ -144,13 +116,13 @@ def test_a_missing_key_is_placed_where_it_should_stand() -> None:
         "suite: A\nslug: a\nagent: b\ncases:\n  - name: c\n    turns:\n      - {}\n"
     )
 
-    assert found == "7:9 cases[0].turns[0].user: The key `user` is missing: What the user says."
+    assert found.startswith("7:9 cases[0].turns[0].user: The key `user` is missing: ")
 
 
 def test_a_missing_key_is_described_where_a_description_exists() -> None:
     found = only_error_in("slug: a\nagent: b\ncases: []\n")
 
-    assert found == "1:1 suite: The key `suite` is missing: Name shown to people."
+    assert found.startswith("1:1 suite: The key `suite` is missing: ")
 
 
 @pytest.mark.parametrize(
@@ -217,13 +189,16 @@ def test_free_data_allows_anything() -> None:
             "5:54 tools[0].headers.X-A.envv: Unknown key `envv`. Did you mean 'env'?",
             id="of a header",
         ),
-        pytest.param("5", '5:7 tools[0]: Expected text, found a number; quote it: "5".', id="none"),
+        pytest.param("5", "5:7 tools[0]: Expected text", id="none"),
     ],
 )
 def test_of_several_shapes_that_is_meant_which_most_keys_belong_to(tool: str, said: str) -> None:
     content = f"agent: A\nslug: a\nmodel: anthropic/claude-haiku-5-5\ntools:\n    - {tool}\n"
     draft = read_native(read_yaml("x.agent.yaml", content.encode()), "agent")
 
-    found = [f"{each.line}:{each.column} {each.keys}: {each.message}" for each in draft.problems]
+    found = [
+        f"{problem.line}:{problem.column} {problem.keys}: {problem.message}"
+        for problem in draft.problems
+    ]
 
-    assert any(each.startswith(said) for each in found), found
+    assert any(item.startswith(said) for item in found), found

@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.formats import (
-    FormatError,
-    Problem,
-    SourceFile,
-    is_eval_file,
-    is_shown,
-    read_files,
-)
+from evals_app.formats import FormatError, Problem, SourceFile, is_eval_file, is_shown, read_files
 from evals_app.formats.yaml_source import read_yaml
 from evals_app.formats.yaml_text import write_yaml
 
@@ -91,12 +84,12 @@ def read(files: dict[str, bytes]) -> list[Problem]:
 
 def check(problems: list[Problem], files: dict[str, bytes]) -> None:
     """Every problem says something, of a place that exists."""
-    for each in problems:
-        assert each.message.strip(), each
-        assert "Traceback" not in each.message, each
-        assert each.path in files or each.path.endswith(".agent.yaml"), each
-        lines = files.get(each.path, b"").count(b"\n") + 1
-        assert each.path.endswith(".xlsx") or 0 <= each.line <= lines + 1, each
+    for problem in problems:
+        assert problem.message.strip(), problem
+        assert "Traceback" not in problem.message, problem
+        assert problem.path in files or problem.path.endswith(".agent.yaml"), problem
+        lines = files.get(problem.path, b"").count(b"\n") + 1
+        assert problem.path.endswith(".xlsx") or 0 <= problem.line <= lines + 1, problem
 
 
 def places(data: Any, here: Place | None = None) -> Iterator[Place]:
@@ -196,6 +189,6 @@ def test_bent_files_are_read_or_refused_with_their_place(project: str) -> None:
         bent = files | {path: bender(path, dice)(files[path], dice)}
         problems = read(bent)
         check(problems, bent)
-        refused += any(each.level == "error" for each in problems)
+        refused += any(problem.level == "error" for problem in problems)
     # A reader that takes everything, or nothing, would pass without being tried.
     assert 0 < refused < BENT

@@ -3,7 +3,6 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.permits import permitting
 from evals_app.formats import (
     FormatError,
     Imported,
@@ -15,7 +14,7 @@ from evals_app.formats import (
     importing,
     read_files,
 )
-from evals_app.formats.kinds import Dialect
+from tests.engine.permitting import permitting
 
 AGENT = "agent: Support\nslug: support\nmodel: anthropic/claude-haiku-5-5\ntools: [entity.query]\n"
 SCRIPTED = "agent: Judge\nslug: judge\ndriver: scripted\nrules: [{reply: pass}]\n"
@@ -44,18 +43,18 @@ EVAL = SUITE.replace(
 
 
 def read(
-    files: dict[str, str], *, dialect: Dialect | None = None, known: Known | None = None
+    files: dict[str, str], *, dialect: str | None = None, known: Known | None = None
 ) -> Imported:
     sources = [SourceFile(path, text.encode()) for path, text in files.items()]
     return read_files(sources, dialect=dialect, known=known)
 
 
 def errors(
-    files: dict[str, str], *, dialect: Dialect | None = None, known: Known | None = None
+    files: dict[str, str], *, dialect: str | None = None, known: Known | None = None
 ) -> list[Problem]:
     with pytest.raises(FormatError) as caught:
         read(files, dialect=dialect, known=known)
-    return [each for each in caught.value.problems if each.level == "error"]
+    return [problem for problem in caught.value.problems if problem.level == "error"]
 
 
 def test_everything_of_an_import_is_given_with_its_place() -> None:
@@ -70,12 +69,12 @@ def test_everything_of_an_import_is_given_with_its_place() -> None:
         }
     )
 
-    assert [each.spec.slug for each in found.providers] == ["ours"]
-    assert [each.spec.slug for each in found.agents] == ["support"]
-    assert [each.spec.fixtures for each in found.suites] == [["shop"]]
-    assert [(each.path, each.line) for each in found.suites] == [("a/refunds.suite.yaml", 2)]
-    assert [each.spec.slug for each in found.fixtures] == ["shop"]
-    assert [(each.spec.slug, each.line) for each in found.entity_types] == [("order", 3)]
+    assert [item.spec.slug for item in found.providers] == ["ours"]
+    assert [agent.spec.slug for agent in found.agents] == ["support"]
+    assert [suite.spec.fixtures for suite in found.suites] == [["shop"]]
+    assert [(suite.path, suite.line) for suite in found.suites] == [("a/refunds.suite.yaml", 2)]
+    assert [fixture.spec.slug for fixture in found.fixtures] == ["shop"]
+    assert [(item.spec.slug, item.line) for item in found.entity_types] == [("order", 3)]
     assert found.warnings == []
 
 
@@ -94,7 +93,7 @@ def test_what_exists_already_may_be_named() -> None:
         known=known,
     )
 
-    assert [each.spec.slug for each in found.suites] == ["refunds"]
+    assert [suite.spec.slug for suite in found.suites] == ["refunds"]
     assert found.warnings == []
 
 
@@ -120,12 +119,12 @@ cases:
 """
 
 
-def test_ten_mistakes_in_one_file_give_ten_places() -> None:
+def test_ten_errors_in_one_file_give_ten_places() -> None:
     known = Known(agents={"support": "model"})
 
     found = errors({"x.suite.yaml": TEN_MISTAKES}, known=known)
 
-    assert [(each.line, each.keys) for each in found] == [
+    assert [(item.line, item.keys) for item in found] == [
         (1, "suite"),
         (2, "slug"),
         (3, "agent"),
@@ -137,10 +136,10 @@ def test_ten_mistakes_in_one_file_give_ten_places() -> None:
         (17, "cases[1].name"),
         (18, "cases[1].turns"),
     ]
-    assert all(each.path == "x.suite.yaml" and each.column > 0 for each in found)
+    assert all(item.path == "x.suite.yaml" and item.column > 0 for item in found)
 
 
-def test_the_mistakes_of_all_files_are_reported_in_one_go() -> None:
+def test_the_errors_of_all_files_are_reported_in_one_go() -> None:
     found = errors(
         {
             "a.suite.yaml": SUITE.replace("suite: Refunds", "suite: 1"),
@@ -150,7 +149,7 @@ def test_the_mistakes_of_all_files_are_reported_in_one_go() -> None:
         }
     )
 
-    assert [each.path for each in found] == [
+    assert [item.path for item in found] == [
         "a.suite.yaml",
         "b.agent.yaml",
         "c.fixture.yaml",
@@ -164,7 +163,7 @@ def test_the_mistakes_of_all_files_are_reported_in_one_go() -> None:
         pytest.param(
             {"s.suite.yaml": SUITE.replace("support", "suport"), "a.agent.yaml": AGENT},
             ("s.suite.yaml", 3, "agent"),
-            "Did you mean 'support'?",
+            "'support'",
             id="agent",
         ),
         pytest.param(
@@ -174,7 +173,7 @@ def test_the_mistakes_of_all_files_are_reported_in_one_go() -> None:
                 "a.agent.yaml": AGENT,
             },
             ("s.suite.yaml", 10, "fixtures[0]"),
-            "Did you mean 'shop'?",
+            "'shop'",
             id="fixture",
         ),
         pytest.param(
@@ -184,13 +183,13 @@ def test_the_mistakes_of_all_files_are_reported_in_one_go() -> None:
                 "a.agent.yaml": AGENT,
             },
             ("s.suite.yaml", 10, "fixtures"),
-            "Did you mean 'shop'?",
+            "'shop'",
             id="fixture as a single word",
         ),
         pytest.param(
             {"s.suite.yaml": SUITE + "judge_model: mistral/large\n", "a.agent.yaml": AGENT},
             ("s.suite.yaml", 10, "judge_model"),
-            "No provider 'mistral' exists",
+            "'mistral'",
             id="provider of the judge",
         ),
         pytest.param(
@@ -200,13 +199,13 @@ def test_the_mistakes_of_all_files_are_reported_in_one_go() -> None:
                 "j.agent.yaml": SCRIPTED,
             },
             ("s.suite.yaml", 10, "judge_model"),
-            "Did you mean 'judge'?",
+            "'judge'",
             id="scripted judge",
         ),
         pytest.param(
             {"s.suite.yaml": SUITE + "judge_model: scripted/support\n", "a.agent.yaml": AGENT},
             ("s.suite.yaml", 10, "judge_model"),
-            "'support' has driver model",
+            "'support'",
             id="judge that is not scripted",
         ),
         pytest.param(
@@ -216,19 +215,19 @@ def test_the_mistakes_of_all_files_are_reported_in_one_go() -> None:
                 "a.agent.yaml": AGENT,
             },
             ("s.suite.yaml", 11, "assertions[0].jury[0]"),
-            "Did you mean 'anthropic'?",
+            "'anthropic'",
             id="provider of a juror",
         ),
         pytest.param(
             {"a.agent.yaml": AGENT.replace("entity.query", "entity.qury")},
             ("a.agent.yaml", 4, "tools[0]"),
-            "Did you mean 'entity.query'?",
+            "'entity.query'",
             id="tool",
         ),
         pytest.param(
             {"a.agent.yaml": AGENT.replace("anthropic/", "antropic/")},
             ("a.agent.yaml", 3, "model"),
-            "Did you mean 'anthropic'?",
+            "'anthropic'",
             id="provider of an agent",
         ),
         pytest.param(
@@ -238,19 +237,19 @@ def test_the_mistakes_of_all_files_are_reported_in_one_go() -> None:
                 )
             },
             ("f.fixture.yaml", 5, "entities[0].type"),
-            "Did you mean 'order'?",
+            "'order'",
             id="entity type",
         ),
         pytest.param(
             {"f.fixture.yaml": FIXTURE.replace("total: 3", "price: 3")},
             ("f.fixture.yaml", 5, "entities[0].data"),
-            "'total' is a required property",
+            "total",
             id="data off the schema",
         ),
         pytest.param(
             {"a.agent.yaml": AGENT, "b.agent.yaml": AGENT},
             ("b.agent.yaml", 2, "slug"),
-            "already in a.agent.yaml:2",
+            "a.agent.yaml:2",
             id="same slug twice",
         ),
     ],
@@ -274,7 +273,7 @@ def test_names_that_do_not_exist_are_refused(
 def test_a_broken_agent_is_not_reported_as_missing_too(files: dict[str, str]) -> None:
     found = errors({"s.suite.yaml": SUITE, **files})
 
-    assert {each.path for each in found} == set(files)
+    assert {item.path for item in found} == set(files)
 
 
 def test_types_of_a_broken_fixture_are_not_reported_as_missing_too() -> None:
@@ -282,7 +281,7 @@ def test_types_of_a_broken_fixture_are_not_reported_as_missing_too() -> None:
 
     found = errors({"a.fixture.yaml": FIXTURE + "colour: red\n", "b.fixture.yaml": other})
 
-    assert [each.path for each in found] == ["a.fixture.yaml"]
+    assert [item.path for item in found] == ["a.fixture.yaml"]
 
 
 def test_suites_and_agents_may_share_a_slug() -> None:
@@ -290,7 +289,7 @@ def test_suites_and_agents_may_share_a_slug() -> None:
         {"a.agent.yaml": AGENT, "s.suite.yaml": SUITE.replace("slug: refunds", "slug: support")}
     )
 
-    assert [each.spec.slug for each in found.suites] == ["support"]
+    assert [suite.spec.slug for suite in found.suites] == ["support"]
 
 
 def test_two_fixtures_may_declare_the_same_type() -> None:
@@ -298,7 +297,7 @@ def test_two_fixtures_may_declare_the_same_type() -> None:
         {"a.fixture.yaml": FIXTURE, "b.fixture.yaml": FIXTURE.replace("slug: shop", "slug: b")}
     )
 
-    assert [each.spec.slug for each in found.entity_types] == ["order"]
+    assert [item.spec.slug for item in found.entity_types] == ["order"]
 
 
 def test_two_fixtures_cannot_declare_different_types_under_one_slug() -> None:
@@ -307,7 +306,7 @@ def test_two_fixtures_cannot_declare_different_types_under_one_slug() -> None:
     (found,) = errors({"a.fixture.yaml": FIXTURE, "b.fixture.yaml": other})
 
     assert (found.path, found.line) == ("b.fixture.yaml", 3)
-    assert "has another schema in a.fixture.yaml:3" in found.message
+    assert "a.fixture.yaml:3" in found.message
 
 
 @pytest.mark.parametrize(
@@ -345,7 +344,7 @@ def test_a_struere_suite_gets_every_fixture_of_its_project_and_no_other() -> Non
         known=KNOWN,
     )
 
-    assert [each.spec.fixtures for each in found.suites] == [["plain", "shop"]]
+    assert [suite.spec.fixtures for suite in found.suites] == [["plain", "shop"]]
 
 
 @pytest.mark.parametrize(
@@ -372,7 +371,7 @@ def test_a_project_is_the_folder_of_evals_and_fixtures(
 ) -> None:
     found = read({suite: EVAL, fixture: PLAIN_FIXTURE}, known=KNOWN)
 
-    assert [each.spec.fixtures for each in found.suites] == [["plain"] if is_shared else []]
+    assert [item.spec.fixtures for item in found.suites] == [["plain"] if is_shared else []]
 
 
 def test_undeclared_types_become_open_in_struere_projects() -> None:
@@ -381,11 +380,11 @@ def test_undeclared_types_become_open_in_struere_projects() -> None:
         known=Known(agents={"support": "model"}, entity_types={"pupils": {}}),
     )
 
-    assert [(each.spec.slug, each.spec.json_schema, each.line) for each in found.entity_types] == [
+    assert [(item.spec.slug, item.spec.json_schema, item.line) for item in found.entity_types] == [
         ("pupil", {}, 3)
     ]
-    assert [each.line for each in found.warnings] == [3]
-    assert "Did you mean 'pupils'?" in found.warnings[0].message
+    assert [warning.line for warning in found.warnings] == [3]
+    assert "'pupils'" in found.warnings[0].message
 
 
 def test_a_type_is_opened_once_however_often_it_is_used() -> None:
@@ -393,7 +392,7 @@ def test_a_type_is_opened_once_however_often_it_is_used() -> None:
 
     found = read({"fixtures/p.fixture.yaml": twice})
 
-    assert [each.line for each in found.warnings] == [4]
+    assert [warning.line for warning in found.warnings] == [4]
 
 
 def test_an_opened_type_needs_a_slug_that_works() -> None:
@@ -440,7 +439,7 @@ def test_a_chosen_dialect_wins_over_the_content() -> None:
 def test_agents_are_native_whatever_the_dialect() -> None:
     found = read({"a.agent.yaml": AGENT, "evals/x.eval.yaml": EVAL}, dialect="struere")
 
-    assert [each.spec.slug for each in found.agents] == ["support"]
+    assert [agent.spec.slug for agent in found.agents] == ["support"]
 
 
 SECRET = "sk-ant-0123456789"
@@ -498,19 +497,19 @@ def test_json_is_read_as_it_is() -> None:
     assert (suite.path, suite.line) == ("s.suite.yaml", 0)
 
 
-def test_what_is_wrong_with_json_is_told_by_its_keys() -> None:
+def test_what_is_wrong_with_json_is_reported_by_its_keys() -> None:
     case = {"name": "a", "turns": [{"user": 1}]}
 
     with pytest.raises(FormatError) as caught:
         read_files([SourceData("s.suite.yaml", {"trails": 2, "cases": [case, case]})])
 
-    keys = {each.keys for each in caught.value.problems}
+    keys = {problem.keys for problem in caught.value.problems}
     assert {"trails", "agent", "cases[0].turns[0].user", "cases[1].name"} <= keys
-    assert {(each.line, each.column) for each in caught.value.problems} == {(0, 0)}
+    assert {(problem.line, problem.column) for problem in caught.value.problems} == {(0, 0)}
 
 
 def test_json_with_too_many_values_is_refused() -> None:
-    with pytest.raises(FormatError, match="more than 500000 values"):
+    with pytest.raises(FormatError, match="500,000 values"):
         read_files([SourceData("s.suite.yaml", {"cases": [[0] * 1000] * 1000})])
 
 
@@ -526,10 +525,10 @@ def test_json_that_no_database_stores_is_refused_at_its_keys(value: Any) -> None
     with pytest.raises(FormatError) as caught:
         read_files([SourceData("s.suite.yaml", data)], known=Known(agents={"a": "model"}))
 
-    assert [each.keys for each in caught.value.problems] == ["cases[0].turns[0].config.k[0]"]
+    assert [problem.keys for problem in caught.value.problems] == ["cases[0].turns[0].config.k[0]"]
 
 
-def test_a_dialect_that_is_named_leaves_native_files_beside_it_as_they_are() -> None:
+def test_a_dialect_that_is_named_leaves_native_files_next_to_it_as_they_are() -> None:
     ping = "name: ping\nturns: [{content: hi, assert: [{type: contains, value: x}]}]\n"
 
     found = read(
@@ -537,7 +536,7 @@ def test_a_dialect_that_is_named_leaves_native_files_beside_it_as_they_are() -> 
         dialect="lobu",
     )
 
-    assert {each.spec.slug for each in found.suites} == {"support-ping", "refunds"}
+    assert {suite.spec.slug for suite in found.suites} == {"support-ping", "refunds"}
 
 
 CUT = "refund for order #7"
@@ -599,8 +598,8 @@ def test_a_text_that_yaml_cuts_off_is_warned_of(path: str, files: dict[str, str]
 
     found = read_files([source], known=Known(agents={"support": "model"}), find=beside.get)
 
-    said = [each for each in found.warnings if "A # behind a blank" in each.message]
-    assert [(each.path, "refund for order" in each.message) for each in said] == [(path, True)]
+    said = [warning for warning in found.warnings if "#" in warning.message]
+    assert [(item.path, "refund" in item.message) for item in said] == [(path, True)]
 
 
 TWO_CASES = SUITE + "  - name: d\n    turns: [{user: hi}, {user: bye}]\n"  # 6 parts
@@ -613,7 +612,7 @@ def test_a_suite_of_too_many_parts_is_refused_before_it_is_validated(
 
     found = errors({"a.suite.yaml": TWO_CASES.replace("user: bye", "usr: bye")})
 
-    assert [each.path for each in found] == ["a.suite.yaml"]
+    assert [item.path for item in found] == ["a.suite.yaml"]
     assert "several files" in found[0].message
 
 
@@ -623,8 +622,8 @@ def test_files_of_too_many_parts_together_are_refused(monkeypatch: pytest.Monkey
 
     found = errors({"a.suite.yaml": TWO_CASES, "b.suite.yaml": other})
 
-    assert [each.path for each in found] == ["b.suite.yaml"]
-    assert "one after the other" in found[0].message
+    assert [item.path for item in found] == ["b.suite.yaml"]
+    assert "Split" in found[0].message
 
 
 def test_files_of_as_many_parts_as_are_allowed_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -641,8 +640,8 @@ def test_files_of_too_many_values_together_are_refused(monkeypatch: pytest.Monke
 
     found = errors({"a.suite.yaml": TWO_CASES, "b.suite.yaml": TWO_CASES})
 
-    assert [each.path for each in found] == ["b.suite.yaml"]
-    assert "more than 30 values" in found[0].message
+    assert [item.path for item in found] == ["b.suite.yaml"]
+    assert "more" in found[0].message
 
 
 def test_a_case_takes_a_few_kilobytes_while_it_is_read() -> None:
@@ -679,7 +678,7 @@ def test_streaming_of_an_agent_that_is_no_model_is_warned_about(
 
     found = read({"a.agent.yaml": agent, "s.suite.yaml": suite})
 
-    assert [each.keys for each in found.warnings] == warned
+    assert [warning.keys for warning in found.warnings] == warned
 
 
 def test_a_stored_agent_over_http_does_not_stream_either() -> None:
@@ -687,23 +686,23 @@ def test_a_stored_agent_over_http_does_not_stream_either() -> None:
 
     found = read({"s.suite.yaml": suite}, known=Known(agents={"support": "http"}))
 
-    assert [each.keys for each in found.warnings] == ["cases[0].streaming"]
+    assert [warning.keys for warning in found.warnings] == ["cases[0].streaming"]
 
 
 @pytest.mark.parametrize("dialect", ["promptfoo", "holodeck", "lobu", "agentura"])
-def test_a_format_that_none_of_the_files_has_is_refused(dialect: Dialect) -> None:
+def test_a_format_that_none_of_the_files_has_is_refused(dialect: str) -> None:
     (found,) = errors({"s.suite.yaml": SUITE}, dialect=dialect, known=Known(agents={"support": ""}))
 
     assert found.path == "s.suite.yaml"
     assert "--format" in found.message
 
 
-def test_native_files_beside_those_of_a_format_stay_what_they_are() -> None:
+def test_native_files_next_to_those_of_a_format_stay_what_they_are() -> None:
     config = "prompts: [Hi]\nproviders: [echo]\ntests: [{assert: [{type: equals, value: Hi}]}]\n"
 
     found = read({"a.agent.yaml": AGENT, "evals.yaml": config}, dialect="promptfoo")
 
-    assert {each.spec.slug for each in found.agents} == {"support", "promptfoo-evals-echo"}
+    assert {agent.spec.slug for agent in found.agents} == {"support", "promptfoo-evals-echo"}
 
 
 def test_a_relative_path_in_a_command_is_explained() -> None:
@@ -712,4 +711,4 @@ def test_a_relative_path_in_a_command_is_explained() -> None:
             {"a.agent.yaml": "agent: A\nslug: a\ndriver: command\ncommand: [node, ./a.js, a/b]\n"}
         )
 
-    assert [each.keys for each in found.warnings] == ["command[1]"]
+    assert [warning.keys for warning in found.warnings] == ["command[1]"]

@@ -19,7 +19,7 @@ def test_an_error_holds_its_problems_in_the_order_of_files_and_lines() -> None:
 
     error = FormatError([late, *early])
 
-    assert [each.message for each in error.problems] == ["first", "second", "third"]
+    assert [problem.message for problem in error.problems] == ["first", "second", "third"]
     assert str(error).splitlines()[0] == "a.yaml:2:5: first"
 
 

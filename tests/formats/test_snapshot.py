@@ -12,13 +12,7 @@ from evals_app.engine.permits import FROZEN
 from evals_app.engine.similarity import SimilaritySpec
 from evals_app.engine.spec import ModelSpec, ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats.snapshot import (
-    SCHEMA_VERSION,
-    Name,
-    SnapshotSpec,
-    canonical_case,
-    read_case,
-)
+from evals_app.formats.snapshot import SCHEMA_VERSION, Name, SnapshotSpec, canonical_case, read_case
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
 
 SUITE: dict[str, Any] = {

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from evals_app.engine.desk import Plan
-from evals_app.engine.execution import execute_in_memory
 from evals_app.formats import SourceFile, read_files
 from fixtures_app.tools import ToolWorld, open_world
+from tests.engine.desks import execute_in_memory
 
 pytestmark = pytest.mark.anyio
 

@@ -20,7 +20,7 @@ def test_a_scripted_agent_is_asked_for_rules_and_for_no_model(
     expect(page.get_by_label("Rules")).to_be_hidden()
 
     page.get_by_label("Name").press_sequentially("My bot")
-    page.get_by_label("What it is").select_option("scripted")
+    page.get_by_label("Type*", exact=True).select_option("scripted")
     expect(page.get_by_label("System prompt")).to_be_hidden()
     page.get_by_label("Rules").fill("- reply: Hello")
     page.get_by_label("entity.get").check()
@@ -40,9 +40,9 @@ def test_only_what_the_chosen_kind_of_agent_needs_is_asked_for(
 ) -> None:
     sign_in(page, live_server, admin_user)
     page.goto(f"{live_server.url}/admin/evals_app/agent/add/")
-    kind = page.get_by_label("What it is")
+    kind = page.get_by_label("Type*", exact=True)
     shown = {
-        "model": ["Temperature", "System prompt", "Own tools", "Most rounds of tool calls"],
+        "model": ["Temperature", "System prompt", "Own tools", "Max tool-call rounds per turn"],
         "http": ["Address", "Header", "Protocol*"],
         "python": ["Function"],
         "command": ["Program and arguments"],
@@ -65,31 +65,3 @@ def test_only_what_the_chosen_kind_of_agent_needs_is_asked_for(
     kind.select_option("command")
     # What stands in a field would be saved: it stays in sight.
     expect(page.get_by_label("System prompt")).to_be_visible()
-
-
-def test_an_agent_over_http_is_written_by_keyboard_and_corrected(
-    page: Page, live_server: LiveServer, admin_user: User
-) -> None:
-    sign_in(page, live_server, admin_user)
-    page.set_viewport_size({"width": 390, "height": 800})
-    page.goto(f"{live_server.url}/admin/evals_app/agent/add/")
-
-    page.get_by_label("Name").press_sequentially("Far away")
-    page.get_by_label("What it is").select_option("http")
-    page.get_by_label("Address").fill("http://10.0.0.1/chat")
-    page.get_by_label("Header", exact=True).fill("Authorization")
-    page.get_by_label("Value", exact=True).fill("Bearer secret")
-    page.get_by_role("button", name="Save", exact=True).press("Enter")
-    problems = page.get_by_role("alert")
-    expect(problems).to_contain_text("2 things to fix")
-    expect(problems).to_contain_text("10.0.0.1 is of a private network")
-    expect(problems).to_contain_text("Authorization: This looks like a key")
-    page.get_by_label("Address").fill("https://agent.example/chat")
-    page.get_by_label("What it holds").select_option("variable")
-    page.get_by_label("Value", exact=True).fill("AGENT_KEY")
-    page.get_by_role("button", name="Save", exact=True).press("Enter")
-    page.wait_for_load_state()
-
-    agent = Agent.objects.get()
-    assert (agent.driver, agent.url) == ("http", "https://agent.example/chat")
-    assert agent.headers == {"Authorization": {"env": "AGENT_KEY"}}

@@ -3,15 +3,13 @@
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.urls import reverse
 from playwright.sync_api import Dialog, Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from evals_app.models import Assertion, Case, Run, Turn
-from tests.admin.case_pages import RICH, SPACED
-from tests.authored import a_case, write_case, write_suite
+from evals_app.models import Assertion, Case, Turn
+from tests.authored import write_case, write_suite
 from tests.signed_in import sign_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -70,19 +68,6 @@ def order(page: Page) -> list[str]:
     return [area.input_value() for area in page.get_by_label("User message").all()]
 
 
-def test_saving_a_case_as_it_is_changes_nothing(page: Page, open_case: Any) -> None:
-    suite = write_suite([RICH, SPACED])
-    before = [case.to_spec() for case in suite.cases.order_by("position")]
-
-    for case in suite.cases.all():
-        open_case(case)
-        save_and_stay(page)
-        expect(page.locator(".ts-problems")).to_have_count(0)
-
-    assert LogEntry.objects.count() == len(before)  # each was saved
-    assert [case.to_spec() for case in suite.cases.order_by("position")] == before
-
-
 def test_a_case_is_written_with_turns_and_checks(
     page: Page, open_case: Any, complaints: list[str]
 ) -> None:
@@ -101,7 +86,7 @@ def test_a_case_is_written_with_turns_and_checks(
     page.get_by_role("button", name="Add a turn").click()
     expect(turns(page).nth(1).get_by_label("User message")).to_be_focused()
     turns(page).nth(1).get_by_label("User message").fill("Thanks")
-    final = add_check(page.locator("#final_assertions-group"), "A judge finds criteria met")
+    final = add_check(page.locator("#final_assertions-group"), "A judge finds the criteria met")
     final.get_by_label("Criteria").fill("Stays polite")
 
     save_and_stay(page)
@@ -121,7 +106,7 @@ def test_only_the_inputs_of_the_chosen_kind_exist_and_switching_back_loses_nothi
     row = add_check(turns(page).first, "Reply contains text")
     row.get_by_label("Text to look for").fill("kept")
 
-    row.get_by_label("Kind of check").select_option(label="A judge finds criteria met")
+    row.get_by_label("Kind of check").select_option(label="A judge finds the criteria met")
     expect(row.get_by_label("Text to look for")).to_have_count(0)
     row.get_by_text("More", exact=True).click()
     expect(row.get_by_label("Judge model")).to_be_visible()
@@ -140,40 +125,16 @@ def test_a_new_check_is_called_by_its_kind_and_asks_from_which_score_it_passes(
     threshold = row.get_by_label("Pass at or above")
     expect(threshold).to_be_hidden()  # under More: it decides by itself
 
-    row.get_by_label("Kind of check").select_option(label="Reply is like a text (ROUGE)")
+    row.get_by_label("Kind of check").select_option(label="Reply is similar to a text (ROUGE)")
     threshold.fill("0.5")
     row.locator("summary").first.click()
-    expect(row.locator(".ts-title")).to_have_text("Reply is like a text (ROUGE)")
+    expect(row.locator(".ts-title")).to_have_text("Reply is similar to a text (ROUGE)")
     save_and_stay(page)
 
     assert Assertion.objects.get().threshold == 0.5
     row = checks(turns(page).first).first
     row.locator("summary").first.click()
     expect(row.get_by_label("Pass at or above")).to_have_value("0.5")
-
-
-def test_what_a_judge_sees_is_chosen_in_a_group_below_its_name(page: Page, open_case: Any) -> None:
-    open_case(write_case())
-    row = add_check(turns(page).first, "A judge grades by steps")
-
-    group = row.get_by_role("group", name="What the judge sees")
-    name = group.get_by_text("What the judge sees").bounding_box()
-    first = group.get_by_label("Actual output").bounding_box()
-
-    assert name is not None
-    assert first is not None
-    assert name["y"] + name["height"] <= first["y"]
-
-
-def test_a_stored_check_can_change_its_kind_and_back(page: Page, open_case: Any) -> None:
-    open_case(write_case())
-    row = checks(turns(page).first).first
-    row.locator("summary").first.click()
-
-    row.get_by_label("Kind of check").select_option(label="Reply gives a number")
-    row.get_by_label("Kind of check").select_option(label="Reply contains text")
-
-    expect(row.get_by_label("Text to look for")).to_have_value("shipped")
 
 
 def test_turns_move_by_buttons_and_keep_the_focus(page: Page, open_case: Any) -> None:
@@ -287,28 +248,6 @@ def test_enter_in_a_row_never_saves_and_adds_a_line_in_a_list(page: Page, open_c
     assert check.options == {"tools": ["entity.query", "entity.query"]}
 
 
-def test_a_case_is_written_by_keyboard_alone(page: Page, open_case: Any) -> None:
-    open_case(write_case())
-    page.get_by_role("button", name="Add a turn").focus()
-
-    page.keyboard.press("Enter")
-    page.keyboard.type("By hand")
-    page.keyboard.press("Tab")
-    page.keyboard.type("An answer")
-    for _ in range(3):  # past files and data, and the choice of checks
-        page.keyboard.press("Tab")
-    page.keyboard.press("Enter")  # Add a check
-    page.keyboard.type("Reply contains t")
-    for _ in range(2):  # past how it scores
-        page.keyboard.press("Tab")
-    page.keyboard.type("hand")
-    save(page)
-
-    turn = Turn.objects.get(user="By hand")
-    assert turn.expected == "An answer"
-    assert [check.options for check in turn.assertions.all()] == [{"value": "hand"}]
-
-
 def test_the_first_tab_stop_leads_past_the_navigation(page: Page, open_case: Any) -> None:
     open_case(write_case())
 
@@ -336,17 +275,6 @@ def test_leaving_with_unsaved_rows_asks_first(page: Page, open_case: Any) -> Non
     assert asked == ["beforeunload"]
 
 
-def test_run_now_is_confirmed_and_leads_to_the_result(page: Page, open_case: Any) -> None:
-    suite = write_suite([a_case("Order"), a_case("Order again")])
-    open_case(suite.cases.get(name="Order"))
-
-    page.get_by_role("link", name="Run now").click()
-    page.get_by_role("button", name="Run now").click()
-    page.wait_for_url("**/evals_app/execution/**")
-
-    assert [each.case for each in Run.objects.get().executions.all()] == ["Order"]
-
-
 def test_somebody_elses_save_is_not_overwritten_unless_one_decides_to(
     page: Page, open_case: Any
 ) -> None:
@@ -357,49 +285,11 @@ def test_somebody_elses_save_is_not_overwritten_unless_one_decides_to(
 
     save(page)
 
-    expect(page.locator(".ts-problems")).to_contain_text("Somebody saved this at")
+    expect(page.locator(".ts-problems")).to_contain_text("Someone else saved this at")
     expect(page.get_by_label("User message")).to_have_value("Mine")
-    page.get_by_role("button", name="Save mine over it").click()
+    page.get_by_role("button", name="Overwrite it with mine").click()
     page.wait_for_load_state()
     assert Turn.objects.get().user == "Mine"
-
-
-def test_who_may_only_look_sees_a_page_without_tools(
-    page: Page, live_server: LiveServer, complaints: list[str]
-) -> None:
-    case = write_case()
-    user = User.objects.create_user("reader", password="secret", is_staff=True)
-    user.user_permissions.set(Permission.objects.filter(codename="view_case"))
-    sign_in(page, live_server, user)
-
-    page.goto(live_server.url + reverse("admin:evals_app_case_change", args=[case.pk]))
-
-    expect(page.get_by_label("User message")).to_be_disabled()
-    expect(page.get_by_role("button", name="Remove check")).to_have_count(0)
-    expect(page.get_by_role("button", name="Add a check")).to_have_count(0)
-    expect(page.get_by_role("button", name="Save", exact=True)).to_have_count(0)
-    page.locator(".ts-check-row summary").first.click()
-    expect(page.get_by_label("Text to look for")).to_have_value("shipped")
-    assert complaints == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_scrolls_only_up_and_down(page: Page, open_case: Any, scheme: Any) -> None:
-    page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": 390, "height": 844})
-    args = {"type": "order", "a_rather_long_name_of_an_argument": {"any_of": ["x" * 40, "y" * 40]}}
-    check = {"type": "tool_called", "value": "entity.query", "args": args}
-    open_case(write_case(turns=[{"user": "word " * 40, "assertions": [check]}]))
-    for summary in page.locator(".ts-row details > summary").all():
-        if summary.is_visible():
-            summary.click()
-
-    width = page.evaluate("document.documentElement.scrollWidth")
-
-    assert width <= 390
-    row = checks(turns(page).first).first
-    row.get_by_role("button", name="Remove check").click()
-    expect(row.get_by_role("button", name="Undo")).to_be_visible()
 
 
 def test_a_new_case_opens_with_a_turn_and_may_be_left_without_a_question(
@@ -433,7 +323,7 @@ def test_a_check_that_says_nothing_is_explained_where_it_is_written(
     offered = page.locator(f"#{tool.get_attribute('list')} option")
     assert [each.get_attribute("value") for each in offered.all()] == ["entity.query"]
     tool.fill("entity.qery")
-    alike = add_check(turns(page).first, "Reply is like a text (METEOR)")
+    alike = add_check(turns(page).first, "Reply is similar to a text (METEOR)")
     alike.get_by_label("Pass at or above").fill("0")
 
     save_and_stay(page)

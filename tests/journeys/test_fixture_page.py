@@ -81,4 +81,4 @@ def test_an_error_is_shown_beside_its_field_in_a_row_that_is_open(fixture_page: 
 
     expect(row.get_by_label("Data")).to_be_focused()
     expect(row.get_by_label("Data")).to_have_value("{'a': 1}")
-    expect(row.locator(".ts-error")).to_contain_text("texts stand in double quotes")
+    expect(row.locator(".ts-error")).to_contain_text("texts need double quotes")

@@ -50,14 +50,14 @@ def test_a_mistake_is_mended_and_the_files_are_imported(import_page: Page, tmp_p
     page = import_page
     wrong = SUITE.replace("type: contains", "type: contans")
     choose(page, tmp_path, greetings__suite=wrong, echo__agent=AGENT)
-    page.get_by_role("button", name="Check first").click()
-    expect(page.get_by_role("heading", name="1 mistake to mend")).to_be_focused()
+    page.get_by_role("button", name="Check files").click()
+    expect(page.get_by_role("heading", name="1 error to fix")).to_be_focused()
     expect(page.locator(".import-line")).to_contain_text("{type: contans, value: Hello}")
     expect(page.locator(".import-line mark")).to_have_text("contans")
     expect(page.get_by_role("button", name="Import")).to_have_count(0)
 
     choose(page, tmp_path, greetings__suite=SUITE, echo__agent=AGENT)
-    page.get_by_role("button", name="Check first").click()
+    page.get_by_role("button", name="Check files").click()
     expect(page.get_by_text("New: 1 suite and 1 agent")).to_be_visible()
     page.get_by_role("button", name="Import 1 suite and 1 agent").click()
 
@@ -69,38 +69,20 @@ def test_a_mistake_is_mended_and_the_files_are_imported(import_page: Page, tmp_p
 def test_a_file_is_pasted_looked_at_and_imported_by_keyboard(import_page: Page) -> None:
     page = import_page
 
-    page.get_by_text("Paste instead").focus()
+    page.get_by_text("Paste text instead").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     page.keyboard.type(AGENT)
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="nothing is saved yet")).to_be_focused()
+    expect(page.get_by_role("heading", name="Ready to import")).to_be_focused()
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Import 1 agent")).to_be_focused()
     page.keyboard.press("Enter")
 
     page.wait_for_url("**/evals_app/agent/")
     expect(page.get_by_text("Imported: 1 agent.")).to_be_visible()
-
-
-def test_nothing_scrolls_sideways_on_a_phone(import_page: Page, tmp_path: Path) -> None:
-    page = import_page
-    page.set_viewport_size({"width": 390, "height": 844})
-    for sample in page.locator("summary").all():
-        sample.click()
-    assert not is_too_wide(page)
-
-    choose(page, tmp_path, greetings__suite=SUITE.replace("contains", "contans"), echo__agent=AGENT)
-    page.get_by_role("button", name="Check first").click()
-    mark = page.locator(".import-line mark")
-    expect(mark).to_be_visible()
-    box = mark.bounding_box()
-
-    assert not is_too_wide(page)
-    assert box is not None
-    assert box["x"] + box["width"] < 390
 
 
 TABLE = "Question;Expected answer\nWhat is the capital of France?;Hello\nAnd of Spain?;Hello\n"
@@ -119,15 +101,15 @@ def test_a_spreadsheet_is_imported_by_keyboard_its_agent_chosen_when_asked(
 ) -> None:
     page = import_page
     page.get_by_label("Files", exact=True).set_input_files(tables / "capitals.csv")
-    page.get_by_role("button", name="Check first").press("Enter")
-    expect(page.get_by_role("heading", name="Which agent is asked?")).to_be_focused()
+    page.get_by_role("button", name="Check files").press("Enter")
+    expect(page.get_by_role("heading", name="Which agent should answer?")).to_be_focused()
 
     page.keyboard.press("Tab")
     expect(page.get_by_label("Agent", exact=True)).to_be_focused()
     page.keyboard.type("Echo")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="nothing is saved yet")).to_be_focused()
+    expect(page.get_by_role("heading", name="Ready to import")).to_be_focused()
     expect(page.get_by_text("2 cases for the agent echo")).to_be_visible()
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Import 1 suite")).to_be_focused()
@@ -146,7 +128,7 @@ def test_the_cell_of_a_mistake_is_in_sight_on_a_phone(import_page: Page, tables:
     (tables / "wide.csv").write_text(f"{header}\n{row}\n")
 
     page.get_by_label("Files", exact=True).set_input_files(tables / "wide.csv")
-    page.get_by_role("button", name="Check first").click()
+    page.get_by_role("button", name="Check files").click()
 
     mark = page.locator(".import-row mark")
     expect(mark).to_have_text("oops")
@@ -156,26 +138,10 @@ def test_the_cell_of_a_mistake_is_in_sight_on_a_phone(import_page: Page, tables:
     assert not is_too_wide(page)
 
 
-def test_the_sample_of_a_spreadsheet_is_downloaded_and_comes_back(
-    tables: Path, import_page: Page
-) -> None:
-    page = import_page
-    page.get_by_text("Spreadsheet (.xlsx, .csv)").click()
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download this table").click()
-    download.value.save_as(tables / "questions.xlsx")
-
-    page.get_by_label("Files", exact=True).set_input_files(tables / "questions.xlsx")
-    page.get_by_label("Agent for files that name none").select_option("echo")
-    page.get_by_role("button", name="Check first").click()
-
-    expect(page.get_by_text("3 cases for the agent echo")).to_be_visible()
-
-
 def test_a_second_click_does_not_import_again(import_page: Page, tables: Path) -> None:
     page = import_page
     choose(page, tables, echo__agent=AGENT.replace("Hello", "Bye"))
-    page.get_by_role("button", name="Check first").click()
+    page.get_by_role("button", name="Check files").click()
     button = page.get_by_role("button", name="Import 1 agent")
     # The page stays, as while the server works.
     page.evaluate(
@@ -193,12 +159,12 @@ def test_a_second_click_does_not_import_again(import_page: Page, tables: Path) -
 def test_who_comes_back_to_the_page_can_check_again(import_page: Page, tables: Path) -> None:
     page = import_page
     choose(page, tables, echo__agent=AGENT.replace("Hello", "Bye"))
-    page.get_by_role("button", name="Check first").click()
+    page.get_by_role("button", name="Check files").click()
     expect(page.get_by_role("button", name="Import 1 agent")).to_be_visible()
 
     page.go_back()
     expect(page.get_by_text("Nothing is saved yet.")).to_be_visible()
     choose(page, tables, echo__agent=AGENT.replace("Hello", "Bye"))
-    page.get_by_role("button", name="Check first").click()
+    page.get_by_role("button", name="Check files").click()
 
     expect(page.get_by_role("button", name="Import 1 agent")).to_be_visible()

@@ -49,7 +49,7 @@ def site(child_environment: dict[str, str]) -> Iterator[str]:
 
 
 def commands_of_the_readme() -> list[list[str]]:
-    """Give the commands of the section as lists of words, comments left out."""
+    """Return the commands of the section as lists of words, comments left out."""
     section = (ROOT / "README.md").read_text().partition("## Over REST")[2].partition("\n## ")[0]
     block = re.findall(r"```console\n(.*?)```", section, re.DOTALL)[0]
     return [shlex.split(line, comments=True) for line in block.replace("\\\n", " ").splitlines()]
@@ -126,7 +126,7 @@ def test_the_readme_leads_from_a_token_to_the_reason_of_a_failure(
         *_numbered(read_execution, {"executions/8/": f"executions/{failed[0]['id']}/"})
     )
     reasons = [each["reason"] for each in execution["grades"] if each["passed"] is False]
-    assert reasons[0] == "Expected a call of entity.query; the agent called no tool."
+    assert reasons[0].startswith("Expected a call to entity.query")
     assert "does not contain “Friday”" in reasons[1]
 
 

@@ -11,9 +11,8 @@ from playwright.sync_api import Page, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evals_app.models import Execution, Run
-from evals_app.runs import start_run
-from evals_app.runs.retention import prune_run
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests.elsewhere import elsewhere
 from tests.makers import make_run
 from tests.runs.suites import make_suite
@@ -63,13 +62,13 @@ def test_a_run_at_its_ceiling_goes_on_under_a_higher_one(
 ) -> None:
     run = elsewhere(run_at_its_ceiling)
     open_run(browser_page, live_server, run)
-    expect(browser_page.get_by_role("status")).to_contain_text("Stopped at its ceiling")
+    expect(browser_page.get_by_role("status")).to_contain_text("Stopped at its cost ceiling")
 
-    browser_page.get_by_role("button", name="Go on with 2 conversations").press("Enter")
-    dialog = browser_page.get_by_role("dialog", name="Go on with 2 conversations?")
+    browser_page.get_by_role("button", name="Resume 2 conversations").press("Enter")
+    dialog = browser_page.get_by_role("dialog", name="Resume 2 conversations?")
     expect(dialog).to_be_focused()
     browser_page.keyboard.press("Tab")
-    ceiling = dialog.get_by_label("Stop at a cost of (USD)")
+    ceiling = dialog.get_by_label("Cost ceiling (USD)")
     expect(ceiling).to_be_focused()
     browser_page.keyboard.type("0.5")
     browser_page.keyboard.press("Enter")
@@ -78,7 +77,7 @@ def test_a_run_at_its_ceiling_goes_on_under_a_higher_one(
     expect(ceiling).to_be_focused()
     ceiling.fill("2.5")
     browser_page.keyboard.press("Enter")
-    expect(browser_page.get_by_text(f"Run {run.pk} goes on.")).to_be_visible()
+    expect(browser_page.get_by_text(f"Run {run.pk} resumed.")).to_be_visible()
     expect(browser_page.get_by_text("Spent so far: $0.97 of at most $2.50.")).to_be_visible()
     elsewhere(work)
     expect(browser_page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
@@ -91,18 +90,18 @@ def test_what_nobody_holds_is_put_back_on_a_phone(
     run = elsewhere(run_held_by_nobody)
     open_run(browser_page, live_server, run)
     expect(browser_page.get_by_text("Something is stuck.")).to_be_visible()
-    place = browser_page.get_by_text("Nobody holds it").bounding_box()
+    place = browser_page.get_by_text("No worker has it").bounding_box()
     assert place is not None
     assert place["x"] + place["width"] <= PHONE["width"]
 
-    browser_page.get_by_role("button", name="Put it back in the queue").press("Enter")
-    dialog = browser_page.get_by_role("dialog", name="Put it back in the queue?")
+    browser_page.get_by_role("button", name="Requeue").press("Enter")
+    dialog = browser_page.get_by_role("dialog", name="Requeue stuck conversations?")
     expect(dialog).to_be_focused()
     browser_page.keyboard.press("Shift+Tab")
-    expect(dialog.get_by_role("button", name="Put it back in the queue")).to_be_focused()
+    expect(dialog.get_by_role("button", name="Requeue")).to_be_focused()
     browser_page.keyboard.press("Enter")
 
-    expect(browser_page.get_by_text("1 conversation put back in the queue.")).to_be_visible()
+    expect(browser_page.get_by_text("1 conversation requeued.")).to_be_visible()
     expect(browser_page.get_by_text("Something is stuck.")).to_have_count(0)
     elsewhere(work)
     expect(browser_page.get_by_role("status")).to_have_text("Finished: passed. 2 passed.")
@@ -120,36 +119,6 @@ def test_a_run_that_stops_loses_its_cancel_button_by_itself(
 
     elsewhere(run.run_out_of_budget)
 
-    expect(browser_page.get_by_text("Stopping at its ceiling")).to_be_visible()
+    expect(browser_page.get_by_text("Stopping at the cost ceiling")).to_be_visible()
     expect(cancel).to_have_count(0)
     expect(keep).to_be_focused()
-
-
-def test_transcripts_are_kept_and_let_go_by_keyboard(
-    browser_page: Page, live_server: LiveServer
-) -> None:
-    run = elsewhere(lambda: make_run(["passed"]))
-    open_run(browser_page, live_server, run)
-
-    browser_page.get_by_role("button", name="Keep transcripts", exact=True).press("Enter")
-    expect(browser_page.get_by_text("are kept, however old they get")).to_be_visible()
-    assert elsewhere(lambda: Run.objects.get().is_pinned)
-    browser_page.get_by_role("button", name="Stop keeping transcripts").press("Enter")
-
-    expect(browser_page.get_by_text("may be removed once they are old")).to_be_visible()
-    expect(browser_page.get_by_role("button", name="Keep transcripts", exact=True)).to_be_visible()
-    assert not elsewhere(lambda: Run.objects.get().is_pinned)
-
-
-def test_what_was_removed_is_not_taken_for_silence(
-    browser_page: Page, live_server: LiveServer
-) -> None:
-    run = elsewhere(lambda: make_run(["failed"]))
-    elsewhere(lambda: prune_run(run))
-    open_run(browser_page, live_server, run)
-    expect(browser_page.get_by_text("Transcripts were removed on")).to_be_visible()
-
-    browser_page.locator(".review-cause").get_by_role("link", name="case 1").press("Enter")
-
-    expect(browser_page.get_by_text("What was said was removed on")).to_be_visible()
-    expect(browser_page.get_by_text("The agent said nothing")).to_have_count(0)

@@ -7,8 +7,8 @@ from playwright.sync_api import FilePayload, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from evals_app.models import Attachment, Case, Execution, Turn
-from evals_app.runs import start_run
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests.authored import write_case
 from tests.elsewhere import elsewhere
 from tests.signed_in import sign_in
@@ -61,22 +61,6 @@ def test_files_are_shown_taken_away_and_read_on_the_review_page(
     assert elsewhere(Attachment.objects.count) == 2
 
 
-def test_after_a_mistake_elsewhere_the_file_is_still_there(
-    page: Page, live_server: LiveServer, admin_user: User
-) -> None:
-    sign_in(page, live_server, admin_user)
-    open_case(page, live_server, elsewhere(write_case))
-    turn = page.locator(".ts-turn").first
-    turn.locator("summary", has_text="Files, facts and data").click()
-    turn.get_by_label("Files", exact=True).set_input_files([upload("receipt.png", PNG)])
-    turn.get_by_label("Data for checks by code").fill("{currency}")
-
-    page.get_by_role("button", name="Save and continue editing").click()
-
-    expect(page.get_by_text("This is not valid JSON").first).to_be_visible()
-    expect(turn.get_by_label("receipt.png")).to_be_checked()
-
-
 def test_how_a_check_scores_is_told_beside_it(
     page: Page, live_server: LiveServer, admin_user: User
 ) -> None:
@@ -86,7 +70,7 @@ def test_how_a_check_scores_is_told_beside_it(
     check.locator("summary").first.click()
     check.get_by_label("Kind of check").select_option("rouge")
 
-    check.locator("summary", has_text="How it scores").press("Enter")
+    check.locator("summary", has_text="Scoring and example").press("Enter")
 
     expect(check.get_by_text("harmonic mean (F1)")).to_be_visible()
     expect(check.get_by_text("type: rouge")).to_be_visible()

@@ -26,11 +26,11 @@ def test_the_dialog_counts_while_one_chooses_and_starts_the_run(suite_page: Page
     suite_page.get_by_role("link", name="Run", exact=True).click()
     dialog = suite_page.get_by_role("dialog")
     expect(dialog).to_contain_text("Runs 6 conversations.")
-    expect(dialog.get_by_label("Only cases named")).to_be_focused()
+    expect(dialog.get_by_label("Filter by case name")).to_be_focused()
 
     suite_page.keyboard.type("order")
     expect(dialog).to_contain_text("Runs 4 conversations.")
-    dialog.get_by_label("Trials of each case").fill("1")
+    dialog.get_by_label("Trials per case").fill("1")
     expect(dialog).to_contain_text("Runs 2 conversations.")
     dialog.get_by_role("button", name="Run").click()
 
@@ -42,22 +42,12 @@ def test_a_mistake_in_the_dialog_is_told_there(suite_page: Page) -> None:
     suite_page.get_by_role("link", name="Run", exact=True).click()
     dialog = suite_page.get_by_role("dialog")
 
-    dialog.get_by_label("Trials of each case").fill("500")
+    dialog.get_by_label("Trials per case").fill("500")
     dialog.get_by_role("button", name="Run").click()
 
     expect(dialog).to_contain_text("Ensure this value is less than or equal to 100.")
     expect(dialog).to_contain_text("a whole number from 1 to 100")
     assert not Run.objects.exists()
-
-
-def test_escape_leaves_the_dialog(suite_page: Page) -> None:
-    suite_page.get_by_role("link", name="Run", exact=True).click()
-    dialog = suite_page.get_by_role("dialog")
-    expect(dialog).to_be_visible()
-
-    suite_page.keyboard.press("Escape")
-
-    expect(dialog).to_be_hidden()
 
 
 def test_cases_move_by_their_buttons(suite_page: Page) -> None:

@@ -18,7 +18,7 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.trial import ToolCall
 from evals_app.library import save_agent
 from evals_app.models import Agent, Execution, Run, Suite
-from evals_app.runs import live_workers
+from evals_app.runs.workers import live_workers
 from fixtures_app.models import Fixture
 from tests.authored import write_suite
 from tests.elsewhere import elsewhere
@@ -155,9 +155,9 @@ def test_from_the_login_to_the_reason_of_a_failed_check(
     page.keyboard.type("What does it cost?")
     number = add_check(page, second, "Reply gives a number")
     write(page, number.get_by_label("Expected number"), "25")
-    tab_to(page, number.get_by_label("Where the number stands"))
+    tab_to(page, number.get_by_label("Which number"))
     page.keyboard.press("End")
-    judged = add_check(page, second, "A judge finds criteria met")
+    judged = add_check(page, second, "A judge finds the criteria met")
     write(page, judged.get_by_label("Criteria"), "Stays polite")
     press(page, page.get_by_role("button", name="Save and run"))
 

@@ -12,8 +12,8 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.library import save_agent, save_fixture, save_suite
 from evals_app.models import Assertion, Case, Execution, GradeResult, Run, Suite
-from evals_app.runs import start_run
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from fixtures_app.library import save_entity_types
 from fixtures_app.models import Fixture
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec
@@ -114,7 +114,7 @@ def test_what_must_change_is_written_by_keyboard(
     press(page, "Tab", "Tab", "Tab", "Tab")  # past status, how many, and the cross
     page.keyboard.type("amount")
     press(page, "Tab")
-    page.keyboard.type("is about")
+    page.keyboard.type("is close")
     press(page, "Tab")
     page.keyboard.type("24.5")
     press(page, "Enter")  # another field
@@ -144,30 +144,14 @@ def test_removing_what_must_change_leaves_the_rest(
     final_check(page).locator("summary").first.click()
     blocks = final_check(page).locator(".ts-block")
 
-    blocks.nth(0).get_by_role("button", name="Remove this one").click()
-    expect(page.locator(":focus")).to_have_text("+ Add one")
+    blocks.nth(0).get_by_role("button", name="Remove", exact=True).click()
+    expect(page.locator(":focus")).to_have_text("+ Add")
     blocks.nth(0).get_by_role("button", name="Remove this line").first.click()
     save(page)
 
     assert Assertion.objects.get(type="world_changes").options == {
         "updated": [{"id": "b", "data": {"z": 3}}, {"id": "c"}]
     }
-
-
-def test_a_wrong_field_is_shown_where_it_is(
-    page: Page, live_server: LiveServer, admin_user: User
-) -> None:
-    check = {"type": "world_changes", "updated": [{"id": "a", "data": {"x": {"regex": "b"}}}]}
-    case = write_case(final_assertions=[check])
-    sign_in(page, live_server, admin_user)
-    page.goto(live_server.url + reverse("admin:evals_app_case_change", args=[case.pk]))
-    final_check(page).locator("summary").first.click()
-
-    final_check(page).get_by_label("Value", exact=True).fill("(")
-    save(page)
-
-    expect(page.locator(".ts-problems")).to_contain_text("Line 1: data: x: ")
-    expect(final_check(page).get_by_label("Value", exact=True)).to_have_value("(")
 
 
 def test_what_happened_is_expected_from_now_on(
@@ -178,7 +162,7 @@ def test_what_happened_is_expected_from_now_on(
     execution = hold()
     page.goto(live_server.url + reverse("admin:evals_app_execution_change", args=[execution.pk]))
 
-    page.get_by_role("button", name="Expect this from now on").focus()
+    page.get_by_role("button", name="Add as a check").focus()
     press(page, "Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_be_focused()
@@ -190,7 +174,7 @@ def test_what_happened_is_expected_from_now_on(
     dialog.get_by_role("button", name="Add the check").focus()
     press(page, "Enter")
 
-    link = page.get_by_role("link", name="Open it in the editor")
+    link = page.get_by_role("link", name="Open the case")
     link.focus()
     press(page, "Enter")
     page.wait_for_url("**/case/**")
@@ -215,19 +199,3 @@ def test_what_happened_is_expected_from_now_on(
     assert failed.verdict == "failed"
     grade = GradeResult.objects.get(execution=failed, type="world_changes")
     assert "Missing: updated order-1 with state = refunded; it did not change." in grade.reason
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_it_without_scrolling_sideways(
-    page: Page, live_server: LiveServer, admin_user: User, scheme: Any
-) -> None:
-    page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": 390, "height": 844})
-    lines = [{"id": "a" * 60, "type": "order", "data": {"x" * 60: {"any_of": ["y" * 80, 1]}}}]
-    case = write_case(final_assertions=[{"type": "world_changes", "updated": lines}])
-    sign_in(page, live_server, admin_user)
-    page.goto(live_server.url + reverse("admin:evals_app_case_change", args=[case.pk]))
-
-    final_check(page).locator("summary").first.click()
-
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390

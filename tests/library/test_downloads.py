@@ -81,7 +81,7 @@ def test_what_is_lost_stands_in_the_archive() -> None:
     found = download("refunds", ["refunds"], form="struere")
 
     archive = zipfile.ZipFile(io.BytesIO(found.content))
-    assert "A Struere project has no file for this." in archive.read(downloads.LOST).decode()
+    assert "Struere projects do not support this." in archive.read(downloads.LOST).decode()
 
 
 def test_a_fixture_is_a_native_file() -> None:

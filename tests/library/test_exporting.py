@@ -112,7 +112,7 @@ def test_a_suite_whose_scripted_judge_is_gone_is_told() -> None:
     (warning,) = export_files(["refunds"]).warnings
 
     assert (warning.path, warning.level) == ("refunds.suite.yaml", "warning")
-    assert "'strict', is gone" in warning.message
+    assert "'strict', no longer exists" in warning.message
 
 
 def test_an_unknown_suite_is_named_with_the_nearest_one() -> None:
@@ -161,7 +161,6 @@ def test_a_file_that_an_import_would_refuse_is_told(
 
     (refused,) = [each for each in warnings if each.path == "refunds.suite.yaml"]
     assert refused.level == "warning"
-    assert refused.message.startswith("An import would refuse it. ")
     assert reason in refused.message
 
 

@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 
 from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE, permitting
+from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE
 from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import Known, read_files
 from evals_app.library import import_files, save_agent, save_provider, save_suite
 from evals_app.library.comparing import same
 from evals_app.library.saving import save_prices
-from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
+from evals_app.models import Agent, Assertion, Case, Provider, Suite, Turn
+from tests.engine.permitting import permitting
 from tests.library.written import AGENT, EVERYTHING, JUDGE, PROVIDER
 
 pytestmark = pytest.mark.django_db
@@ -170,25 +171,6 @@ def test_prices_may_change_places() -> None:
 
     found = Provider.objects.get(slug="proxy").to_spec()
     assert found == ProviderSpec.model_validate(dict(spec) | {"prices": swapped})
-
-
-def test_a_provider_that_lost_its_prices_is_updated() -> None:
-    spec = read_files([PROVIDER]).providers[0].spec
-    save_provider(spec)
-
-    assert save_provider(spec.model_copy(update={"prices": []})) == "updated"
-
-    assert not ModelPrice.objects.filter(provider__slug="proxy").exists()
-
-
-def test_an_agent_that_differs_is_updated_in_place() -> None:
-    spec = Agent.objects.get(slug="shop").to_spec()
-    row = Agent.objects.get(slug="shop")
-
-    saved = save_agent(spec.model_copy(update={"agent": "Corner shop"}))
-
-    assert saved == "updated"
-    assert Agent.objects.get(pk=row.pk).name == "Corner shop"
 
 
 CHANGES = [

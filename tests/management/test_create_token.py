@@ -54,8 +54,10 @@ def test_without_a_scope_a_token_only_reads() -> None:
         pytest.param(["CI", "--user", "ad"], "Did you mean 'ada'?", id="near name"),
         pytest.param(["CI", "--user", "eve"], "There is no active user 'eve'.", id="inactive"),
         pytest.param(["CI", "--user", "ada", "--scope", "all"], "invalid choice", id="scope"),
-        pytest.param(["CI", "--user", "ada", "--days", "0"], "no number of days", id="0 days"),
-        pytest.param(["CI", "--user", "ada", "--days", "9" * 30], "no number of days", id="many"),
+        pytest.param(["CI", "--user", "ada", "--days", "0"], "not a number of days", id="0 days"),
+        pytest.param(
+            ["CI", "--user", "ada", "--days", "9" * 30], "not a number of days", id="many"
+        ),
         pytest.param([" ", "--user", "ada"], "1 to 200 characters", id="no name"),
         pytest.param(["x" * 201, "--user", "ada"], "1 to 200 characters", id="long name"),
     ],

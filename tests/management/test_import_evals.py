@@ -288,7 +288,7 @@ def test_an_agent_that_exists_nowhere_is_named_with_the_nearest_one(folder: Path
     message, err = refused("evals", "--agent", "shpo")
 
     assert message == "1 error; nothing was imported."
-    assert "No agent 'shpo' exists, in this import or before it. Did you mean 'shop'?" in err
+    assert "Did you mean 'shop'?" in err
     assert not Agent.objects.exists()
 
 
@@ -552,7 +552,7 @@ def test_what_a_suite_names_beside_itself_is_watched_too(folder: Path) -> None:
     )
 
     assert out.count("Updated (1)\n  suite  shows\n") == 2
-    assert "There is no file note.txt beside this one." in err
+    assert "There is no file note.txt" in err
 
 
 def test_what_is_no_eval_file_is_not_watched(folder: Path) -> None:

@@ -146,7 +146,7 @@ def test_a_slug_that_yaml_would_read_as_something_else_stays_a_slug(slug: str) -
 def test_what_is_no_slug_is_explained(folder: Path, command: str, slug: str, hint: str) -> None:
     message = refused(command, slug)
 
-    assert message.startswith(f"{slug!r} is no slug. A slug has lower-case letters")
+    assert message.startswith(f"{slug!r} is not a valid slug. A slug has lower-case letters")
     assert message.endswith(hint)
     assert list(folder.iterdir()) == []
 
@@ -158,7 +158,7 @@ def test_a_slug_of_no_length_that_fits_is_explained(folder: Path, slug: str) -> 
 
 
 def test_an_agent_that_is_no_slug_is_refused(folder: Path) -> None:
-    assert "'My Agent' is no slug." in refused("new_suite", "a", "--agent", "My Agent")
+    assert "'My Agent' is not a valid slug" in refused("new_suite", "a", "--agent", "My Agent")
     assert list(folder.iterdir()) == []
 
 

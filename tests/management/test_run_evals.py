@@ -15,7 +15,8 @@ from django.core.management.base import CommandError
 
 from evals_app.management.console import console_on, print_result
 from evals_app.models import Assertion, Case, Execution, Run, Suite, Worker
-from evals_app.runs import cancel_run, start_run
+from evals_app.runs.cancel import cancel_run
+from evals_app.runs.start import start_run
 from tests.makers import make_run
 from tests.runs.suites import make_agent, make_suite
 
@@ -89,7 +90,7 @@ def test_something_errored_gives_exit_code_3(child_environment: dict[str, str]) 
     done = run_evals(child_environment, "greetings")
 
     assert done.returncode == 3, done.stdout
-    assert "Nothing was asserted." in done.stdout
+    assert "There is nothing to check." in done.stdout
 
 
 def test_several_suites_share_one_document(
@@ -203,11 +204,15 @@ def test_a_variable_left_in_a_message_gives_exit_code_2(
         pytest.param(["--agent", "ecko"], "Did you mean 'echo'?", id="unknown agent of all suites"),
         pytest.param(["--attach", "77"], "There is no run 77.", id="unknown run"),
         pytest.param(["--cancel", "7", "8"], "There is no run 7 and no run 8.", id="two unknown"),
-        pytest.param(["greetings", "--attach", "7"], "goes without suites", id="suite of a run"),
-        pytest.param(["--resume", "7", "--trials", "2"], "goes without --trials", id="trials"),
-        pytest.param(["--cancel", "7", "--max-cost", "1"], "without --max-cost", id="limit"),
+        pytest.param(
+            ["greetings", "--attach", "7"], "cannot be combined with suites", id="suite of a run"
+        ),
+        pytest.param(
+            ["--resume", "7", "--trials", "2"], "cannot be combined with --trials", id="trials"
+        ),
+        pytest.param(["--cancel", "7", "--max-cost", "1"], "with --max-cost", id="limit"),
         pytest.param(["--failed-of", "7"], "There is no run 7.", id="failed cases of no run"),
-        pytest.param(["--failed-of", "7", "--tag", "x"], "without --tag", id="tag of a re-run"),
+        pytest.param(["--failed-of", "7", "--tag", "x"], "with --tag", id="tag of a re-run"),
         pytest.param(["greetings", "--frozen"], "--failed-of", id="frozen of no run"),
     ],
 )
@@ -274,11 +279,11 @@ def test_a_limit_of_cost_is_an_amount_above_0(text: str) -> None:
         pytest.param("--trials", "0", "from 1 to 100", id="no trial"),
         pytest.param("--trials", "101", "from 1 to 100", id="more trials than a suite may have"),
         pytest.param("--concurrency", "9" * 20, "from 1 to 1,000", id="concurrency"),
-        pytest.param("--attach", "9" * 5000, "no whole number", id="number of a run"),
-        pytest.param("--timeout", "nan", "no number of seconds", id="no number"),
-        pytest.param("--timeout", "inf", "no number of seconds", id="for ever"),
-        pytest.param("--timeout", "1e300", "no number of seconds", id="nearly for ever"),
-        pytest.param("--timeout", "-5", "no number of seconds", id="before it began"),
+        pytest.param("--attach", "9" * 5000, "not a whole number", id="number of a run"),
+        pytest.param("--timeout", "nan", "not a number of seconds", id="no number"),
+        pytest.param("--timeout", "inf", "not a number of seconds", id="for ever"),
+        pytest.param("--timeout", "1e300", "not a number of seconds", id="nearly for ever"),
+        pytest.param("--timeout", "-5", "not a number of seconds", id="before it began"),
         pytest.param("--timeout", "0", "above 0", id="at once"),
     ],
 )
@@ -294,7 +299,7 @@ def test_a_number_out_of_bounds_is_refused_in_words(option: str, text: str, comp
 @pytest.mark.parametrize("command", ["worker", "serve"])
 @pytest.mark.parametrize("grace", ["-1", "nan", "soon"])
 def test_a_grace_that_is_no_time_is_refused(command: str, grace: str) -> None:
-    with pytest.raises(CommandError, match="no number of seconds"):
+    with pytest.raises(CommandError, match="not a number of seconds"):
         call_command(command, f"--grace={grace}")
 
 
@@ -306,7 +311,7 @@ def test_a_forecast_is_printed_and_nothing_starts() -> None:
 
     out = said_by("run_evals", "greetings", "--forecast", "--trials", "2")
 
-    assert out.startswith("Runs 4 conversations. No model is called, nothing is paid; takes")
+    assert out.startswith("Runs 4 conversations. No model is called")
     assert not Run.objects.exists()
 
 
@@ -404,7 +409,7 @@ def test_a_run_that_has_ended_stays_as_it_is() -> None:
 
     out = said_by("run_evals", "--cancel", str(run.pk))
 
-    assert out == f"Run {run.pk} had ended: Failed.\n"
+    assert out == f"Run {run.pk} had already ended: Failed.\n"
 
 
 def test_a_stopped_run_goes_on(child_environment: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from evals_app.models import ApiToken, Assertion, Case, Execution, Run
-from evals_app.runs import start_run
+from evals_app.runs.start import start_run
 from tests.runs.suites import make_suite
 
 pytestmark = pytest.mark.django_db

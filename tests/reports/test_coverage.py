@@ -30,7 +30,7 @@ def a_part(**changes: Any) -> dict[str, Any]:
             id="another model",
         ),
         pytest.param({"rerun_of_id": 75}, "re-run of run 75", id="a re-run"),
-        pytest.param({"is_tryout": True}, "tried by hand", id="tried by hand"),
+        pytest.param({"is_tryout": True}, "trial run", id="trial run"),
         pytest.param(
             {"rerun_of_id": 75, "is_tryout": True, "case_count": 1},
             "re-run of run 75, 1 of 38 cases",

@@ -41,7 +41,7 @@ def test_a_forecast_is_two_sentences() -> None:
     ("changes", "said"),
     [
         pytest.param({"conversations": 1}, "Runs 1 conversation. ", id="one"),
-        pytest.param({"conversations": 0}, "No conversation: no case fits.", id="none"),
+        pytest.param({"conversations": 0}, "No conversation: no case matches.", id="none"),
         pytest.param({"judge_calls": 0}, "About 48 model calls, 81,000 tokens", id="no judge"),
         pytest.param({"agent_calls": 0}, "About 24 model calls, 81,000 tokens", id="judge alone"),
         pytest.param({"agent_calls": 1, "judge_calls": 0}, "About 1 model call, ", id="one call"),
@@ -51,20 +51,20 @@ def test_a_forecast_is_two_sentences() -> None:
         ),
         pytest.param(
             {"cost_usd": None, "unpriced": ("x/a", "x/b")},
-            "(from 3 earlier runs of this suite with this model). What that costs is unknown: there"
+            "(from 3 earlier runs of this suite with this model). The cost is unknown: there"
             " is no price for x/a and x/b.",
             id="no price",
         ),
-        pytest.param(SCRIPT, "No model is called, nothing is paid; takes 65 seconds", id="script"),
+        pytest.param(SCRIPT, "No model is called, so it is free; takes 65 seconds", id="script"),
         pytest.param(
             {"agent_calls": 0, "judge_calls": 0, "is_outside": True},
-            "Takes 65 seconds to 3 minutes; what the agent itself pays is not known (from 3 earlier"
+            "Takes 65 seconds to 3 minutes; the agent's own cost is unknown (from 3 earlier"
             " runs of this suite with this agent).",
             id="agent outside",
         ),
         pytest.param(
             {"agent_calls": 0, "judge_calls": 0, "is_outside": True, "duration_s": None},
-            "depends on the agent",
+            "depend on the agent",
             id="agent outside that was never run",
         ),
         pytest.param(
@@ -102,10 +102,10 @@ def test_durations_have_the_unit_that_says_most(duration_s: tuple[float, float],
         pytest.param(None, "model).", id="no limit"),
         pytest.param(Decimal("0.48"), "model).", id="enough"),
         pytest.param(
-            Decimal("0.20"), "model). It may stop before the end, at $0.20.", id="perhaps not"
+            Decimal("0.20"), "model). It may stop early at the limit of $0.20.", id="perhaps not"
         ),
         pytest.param(
-            Decimal("0.10"), "It will probably stop before the end, at $0.10.", id="too little"
+            Decimal("0.10"), "It will probably stop early at the limit of $0.10.", id="too little"
         ),
     ],
 )
@@ -127,7 +127,7 @@ def test_a_limit_that_may_be_reached_is_mentioned(limit: Decimal | None, said: s
             "from 3 earlier runs of this suite with this model, 2 cases without a result yet",
             id="new cases",
         ),
-        pytest.param({"earlier_runs": 0}, "from the text of the cases; a guess", id="a guess"),
+        pytest.param({"earlier_runs": 0}, "a guess from the text of the cases", id="a guess"),
     ],
 )
 def test_it_says_where_it_comes_from(changes: dict[str, Any], said: str) -> None:

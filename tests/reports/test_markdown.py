@@ -60,10 +60,13 @@ def test_a_run_is_told_from_its_verdict_down_to_each_execution() -> None:
     assert text.startswith("# Refunds: run 7\n\n**❌ failed**: 1 passed, 1 failed, 0 errored,")
     assert "| Agent tokens | 1,200 prompt + unknown response |" in text
     assert "| Page | <https://host/run/7> |" in text
-    assert "| At least 90.0 % of the cases pass | 50.0 % | ❌ missed |" in text
+    assert (
+        "| At least 90\N{NO-BREAK SPACE}% of cases pass | 50\N{NO-BREAK SPACE}% | ❌ missed |"
+        in text
+    )
     assert "### ❌ failed, cause assertion (1)\n\n- Angry customer: It does not say" in text
-    assert "| Angry customer | ❌ failed | 0.0 % | 0.25 |" in text
-    assert "| Angry customer | 1 | ❌ failed | 0.25 | 850 ms | $0.002 |" in text
+    assert "| Angry customer | ❌ failed | 0\N{NO-BREAK SPACE}% | 0.25 |" in text
+    assert "| Angry customer | 1 | ❌ failed | 0.25 | 850\N{NO-BREAK SPACE}ms | $0.002 |" in text
 
 
 def test_what_a_run_does_not_cover_and_a_stand_in_are_told_beside_the_verdict() -> None:
@@ -79,7 +82,7 @@ def test_what_a_run_cost_is_told_and_never_0_where_nobody_knows() -> None:
 
     assert "| Agent cost | $0.0123 |\n| Judge cost | unknown |" in text
     assert "| Cost | at least $0.0123 |" in text
-    assert "| 850 ms | unknown |" in text
+    assert "| 850\N{NO-BREAK SPACE}ms | unknown |" in text
     assert "Spent" not in text
 
 
@@ -94,12 +97,12 @@ def test_a_ceiling_is_told_with_what_was_spent_of_it() -> None:
     [
         pytest.param(
             {"name": "max_cost_per_call_usd", "limit": 0.01, "actual": 0.0123, "passed": False},
-            "| A turn of the agent costs at most $0.01 on average | $0.0123 | ❌ missed |",
+            "| Average cost of a turn of the agent at most $0.01 | $0.0123 | ❌ missed |",
             id="each turn",
         ),
         pytest.param(
             {"name": "max_cost_usd", "limit": 5.0, "actual": None, "passed": None},
-            "| Agent and judge cost at most $5.00 | unknown | ❔ unknown |",
+            "| Cost of agent and judge at most $5.00 | unknown | ❔ unknown |",
             id="in all, unknown",
         ),
     ],
@@ -121,15 +124,15 @@ def test_a_run_that_passed_has_no_section_about_what_went_wrong() -> None:
 
     text = run_markdown(run(verdict="passed"), [passed])
 
-    assert "What went wrong" not in text
+    assert "## Failures" not in text
     assert "## Gates" not in text
 
 
 def test_scores_stand_on_the_scale_of_the_suite() -> None:
     text = run_markdown(run(score_scale="1-5"), [execution(score=0.0)])
 
-    assert "| Score | 3.0 of 5 |" in text
-    assert "1.0 of 5" in text
+    assert "| Score | 3.0\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}5 |" in text
+    assert "1.0\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}5" in text
 
 
 def stopped(why: str) -> dict[str, Any]:
@@ -146,8 +149,8 @@ def stopped(why: str) -> dict[str, Any]:
             {"judge": "a/b, scripted/mild"}, "> A judge follows a script", id="one of two"
         ),
         pytest.param(stopped("cancelled"), "> Stopped early: cancelled", id="cancelled"),
-        pytest.param(stopped("deadline"), "> Stopped early: out of time", id="deadline"),
-        pytest.param(stopped("budget"), "> Stopped early: its ceiling", id="budget"),
+        pytest.param(stopped("deadline"), "> Stopped early: time limit", id="deadline"),
+        pytest.param(stopped("budget"), "> Stopped early: cost limit", id="budget"),
         pytest.param({"stop_reason": "deadline"}, "", id="out of time, with nothing left"),
         pytest.param({}, "", id="nothing to note"),
     ],
@@ -172,7 +175,7 @@ def test_what_waits_in_a_run_that_has_ended_was_not_run(verdict: str | None, sho
 
     text = run_markdown(run(verdict=verdict, status=status), [waits])
 
-    assert f"| Angry customer | 1 | … {shown} | — | 850 ms | — |" in text
+    assert f"| Angry customer | 1 | … {shown} | — | 850\N{NO-BREAK SPACE}ms | — |" in text
 
 
 def test_a_trial_is_named_and_linked() -> None:

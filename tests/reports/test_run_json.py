@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evals_app.reports.answers import RunRow
 from evals_app.reports.run_json import (
     document,
     documents,
@@ -84,11 +85,11 @@ def make_execution(**changes: Any) -> dict[str, Any]:
         "attempts": 1,
         "started_at": START,
         "finished_at": START + timedelta(seconds=2),
-        "prompt_tokens": None,
-        "response_tokens": None,
+        "agent_prompt_tokens": None,
+        "agent_response_tokens": None,
         "judge_prompt_tokens": None,
         "judge_response_tokens": None,
-        "cost_usd": Decimal("0.002"),
+        "agent_cost_usd": Decimal("0.002"),
         "judge_cost_usd": Decimal(0),
         "time_ms": 12.5,
         "tool_calls": 0,
@@ -188,13 +189,11 @@ def test_an_execution_tells_tokens_of_agent_and_judge_apart() -> None:
 
 def test_cases_and_gates_come_with_the_summary() -> None:
     gate = {"name": "min_score", "limit": 0.5, "actual": None, "passed": None}
-    empty = run_details_json({}, [])
-    whole = run_details_json(
-        {"gates": [gate, gate | {"reason": "Why."}], "p95_ms": 3.0, "notes": ["Read this."]},
-        [{"name": "a"}],
-    )
+    summary = {"gates": [gate, gate | {"reason": "Why."}], "p95_ms": 3.0, "notes": ["Read this."]}
+    open_run = run_details_json(make_run(), [])
+    ended = run_details_json(make_run(summary=summary), [{"name": "a"}])
 
-    assert empty == {
+    assert {key: open_run[key] for key in open_run.keys() - RunRow.KEYS} == {
         "pass_rate": None,
         "median_ms": None,
         "p95_ms": None,
@@ -205,10 +204,10 @@ def test_cases_and_gates_come_with_the_summary() -> None:
         "notes": [],
         "at_least": {},
     }
-    assert whole["cases"] == [{"name": "a"}]
-    assert whole["p95_ms"] == 3.0
-    assert [each["reason"] for each in whole["gates"]] == [None, "Why."]  # an older run has none
-    assert whole["notes"] == ["Read this."]
+    assert ended["cases"] == [{"name": "a"}]
+    assert ended["p95_ms"] == 3.0
+    assert [gate["reason"] for gate in ended["gates"]] == [None, "Why."]  # an older run has none
+    assert ended["notes"] == ["Read this."]
 
 
 def test_an_open_execution_has_neither_verdict_nor_summary() -> None:

@@ -12,10 +12,12 @@ from django.test import TestCase
 
 from evals_app.engine.llm.purse import Account
 from evals_app.models import Lease, Run
-from evals_app.runs import CannotStartError, resume_run, start_run
 from evals_app.runs.budget import settle_and_reserve
+from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.lease import HeldLease, open_lease
 from evals_app.runs.reap import reap
+from evals_app.runs.resume import resume_run
+from evals_app.runs.start import start_run
 from tests.runs.suites import make_suite
 
 pytestmark = pytest.mark.django_db
@@ -167,5 +169,5 @@ def _payer(seed: int, seen: list[Decimal]) -> Callable[[tuple[int, HeldLease]], 
 def test_a_run_that_was_not_stopped_cannot_be_resumed() -> None:
     run = start("1.00")
 
-    with pytest.raises(CannotStartError, match="was not stopped; it goes on"):
+    with pytest.raises(CannotStartError, match="was not stopped"):
         resume_run(run)

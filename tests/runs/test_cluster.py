@@ -71,7 +71,7 @@ def test_check_tells_whether_a_worker_is_alive(
 
 
 def check() -> int:
-    """Give the exit code of the command."""
+    """Return the exit code of the command."""
     try:
         call_command("worker", check=True)
     except CommandError as error:

@@ -36,17 +36,22 @@ PRICE = {"model": "gpt-test", "valid_from": "2026-01-01", "input_usd": 1, "outpu
     ("answer", "prices", "sentence"),
     [
         pytest.param(
-            Reply("Yes.\n"), [PRICE], "It said “Yes.”. It cost $0.00002.", id="what it said"
+            Reply("Yes.\n"), [PRICE], "It replied “Yes.”. It cost $0.00002.", id="what it said"
         ),
         pytest.param(
             Reply("Yes"),
             [],
-            "It said “Yes”. What it cost is unknown: the model has no price here.",
+            "It replied “Yes”. What it cost is unknown: the model has no price here.",
             id="no price",
         ),
-        pytest.param(Reply("yes " * 50), [PRICE], f"It said “{'yes ' * 20}…”.", id="too much, cut"),
         pytest.param(
-            Reply(stop="length"), [PRICE], "It said nothing, and stopped with “length”.", id="none"
+            Reply("yes " * 50), [PRICE], f"It replied “{'yes ' * 20}…”.", id="too much, cut"
+        ),
+        pytest.param(
+            Reply(stop="length"),
+            [PRICE],
+            "Its reply is empty; it stopped with “length”.",
+            id="none",
         ),
     ],
 )
@@ -143,11 +148,11 @@ def test_a_key_is_named_by_its_variable(
     ("spec", "sentence"),
     [
         pytest.param(
-            {"kind": "groq"}, "Provider 'openai' (Groq) has no embeddings.", id="no embeddings"
+            {"kind": "groq"},
+            "Provider 'openai' (Groq) does not offer embeddings.",
+            id="no embeddings",
         ),
-        pytest.param(
-            {"kind": "scripted"}, "is scripted: it has no model API to call.", id="no API"
-        ),
+        pytest.param({"kind": "scripted"}, "is scripted: it has no model API.", id="no API"),
     ],
 )
 def test_what_a_provider_does_not_have_is_said(

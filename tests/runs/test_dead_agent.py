@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from django.test import TestCase
 
-from evals_app.engine.permits import permitting
 from evals_app.formats import SourceFile
 from evals_app.library import import_files
 from evals_app.models import Agent, GradeResult, Run, Suite
-from evals_app.runs import start_run
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests.agent_server import Asked, Sent, WebServer
+from tests.engine.permitting import permitting
 from tests.formats.agentura.projects import (
     ACCURACY,
     CONVERSATION,

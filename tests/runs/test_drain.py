@@ -24,11 +24,14 @@ from evals_app.models import (
     Transcript,
     Worker,
 )
-from evals_app.runs import CannotStartError, cancel_run, rerun, start_run
+from evals_app.runs.cancel import cancel_run
+from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.heart import Heart
 from evals_app.runs.lease import HeldLease, open_lease
 from evals_app.runs.reap import reap
+from evals_app.runs.rerun import rerun
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -290,7 +293,7 @@ def test_a_drainer_stops_what_is_being_said_when_the_run_is_cancelled(
 
     class SomebodyClicks(Heart):
         def beat(self, report: Report) -> Orders:
-            if report.held:
+            if report.doing:
                 run.cancel()
             return super().beat(report)
 

@@ -10,9 +10,12 @@ from django.utils import timezone
 from evals_app.admin.run_results import results
 from evals_app.engine.scoring import ONLY_EFFORT
 from evals_app.models import Assertion, Execution, Run
-from evals_app.runs import cancel_run, finish, resume_run, start_run
+from evals_app.runs import finish
+from evals_app.runs.cancel import cancel_run
 from evals_app.runs.finish import close_if_over
+from evals_app.runs.resume import resume_run
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests.runs.suites import make_suite
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +35,9 @@ def closed(*costs: dict[str, Any], **suite: Any) -> Run:
 
 def test_agent_and_judge_are_added_up_apart() -> None:
     run = closed(
-        {"cost_usd": "0.1", "judge_cost_usd": "0.01"}, {"cost_usd": "0.000000002"}, {"cost_usd": 0}
+        {"agent_cost_usd": "0.1", "judge_cost_usd": "0.01"},
+        {"agent_cost_usd": "0.000000002"},
+        {"agent_cost_usd": 0},
     )
 
     assert run.agent_cost_usd == Decimal("0.100000002")
@@ -40,7 +45,7 @@ def test_agent_and_judge_are_added_up_apart() -> None:
 
 
 def test_one_unknown_cost_makes_the_sum_unknown() -> None:
-    run = closed({"cost_usd": "0.1", "judge_cost_usd": "0.01"}, {"cost_usd": None})
+    run = closed({"agent_cost_usd": "0.1", "judge_cost_usd": "0.01"}, {"agent_cost_usd": None})
 
     assert run.agent_cost_usd is None
     assert run.judge_cost_usd == Decimal("0.01")
@@ -48,8 +53,8 @@ def test_one_unknown_cost_makes_the_sum_unknown() -> None:
 
 def test_what_is_known_of_a_sum_is_kept_where_something_is_unknown() -> None:
     run = closed(
-        {"cost_usd": "0.1", "prompt_tokens": 12, "response_tokens": 3},
-        {"cost_usd": None, "prompt_tokens": None, "response_tokens": 4},
+        {"agent_cost_usd": "0.1", "agent_prompt_tokens": 12, "agent_response_tokens": 3},
+        {"agent_cost_usd": None, "agent_prompt_tokens": None, "agent_response_tokens": 4},
     )
 
     assert (run.agent_prompt_tokens, run.agent_response_tokens) == (None, 7)
@@ -102,9 +107,9 @@ GATES = {"max_cost_per_call_usd": "0.05", "max_cost_usd": "0.13"}
 @pytest.mark.parametrize(
     ("cost", "verdict", "actual"),
     [
-        pytest.param({"cost_usd": "0.1"}, "passed", [0.05, 0.13], id="kept to the billionth"),
-        pytest.param({"cost_usd": "0.100000001"}, "failed", [0.05, 0.130000001], id="above"),
-        pytest.param({"cost_usd": None}, "inconclusive", [None, None], id="unknown"),
+        pytest.param({"agent_cost_usd": "0.1"}, "passed", [0.05, 0.13], id="kept to the billionth"),
+        pytest.param({"agent_cost_usd": "0.100000001"}, "failed", [0.05, 0.130000001], id="above"),
+        pytest.param({"agent_cost_usd": None}, "inconclusive", [None, None], id="unknown"),
     ],
 )
 def test_gates_are_held_against_the_cost_of_the_run(
@@ -148,7 +153,7 @@ def test_many_cases_are_written_in_parts(
 
 
 def test_who_comes_second_writes_nothing() -> None:
-    run = closed({"cost_usd": 0}, {"cost_usd": 0})
+    run = closed({"agent_cost_usd": 0}, {"agent_cost_usd": 0})
     before = list(run.case_results.values_list("pk", flat=True))
 
     assert not close_if_over(run.pk)

@@ -5,12 +5,15 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from evals_app.models import ModelPrice, Provider, Run, Suite
-from evals_app.runs import CannotStartError
+from evals_app.models import Case, ModelPrice, Provider, Run, Suite, Turn
 from evals_app.runs import forecast as module
 from evals_app.runs.forecast import forecast
+from evals_app.runs.freeze import CannotStartError
+from evals_app.runs.start import start_run
 from tests.makers import make_run
 from tests.runs.suites import make_agent, make_suite
 
@@ -40,8 +43,8 @@ def hold(suite: Suite, *, tokens: int = 1000, seconds: int = 3, **changes: Any) 
     run = make_run(states, suite=suite, **columns)
     now = timezone.now()
     run.executions.update(
-        prompt_tokens=tokens,
-        response_tokens=1,
+        agent_prompt_tokens=tokens,
+        agent_response_tokens=1,
         started_at=now - timedelta(seconds=seconds),
         finished_at=now,
     )
@@ -127,7 +130,7 @@ def test_a_part_of_a_suite_is_looked_for_by_name(
 ) -> None:
     monkeypatch.setattr(module, "EARLIER_EXECUTIONS", 1)
     run = hold(suite)
-    run.executions.filter(case="case 3").update(prompt_tokens=7000)
+    run.executions.filter(case="case 3").update(agent_prompt_tokens=7000)
 
     found = forecast(suite, cases=["case 3"], trials=2, environ=KEYS)
 
@@ -180,3 +183,39 @@ def test_it_asks_the_same_however_much_was_held(
     # Freezing, the runs, and the executions of three of them.
     with django_assert_max_num_queries(20):
         forecast(suite, environ=KEYS)
+
+
+def test_of_a_large_suite_some_cases_represent_all(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(suite, tokens=1000)
+    monkeypatch.setattr(module, "MOST_CASES", 2)
+
+    found = forecast(suite, trials=2, environ=KEYS)
+
+    assert (found.conversations, found.agent_prompt_tokens) == (6, 6000)
+    assert (found.earlier_runs, found.new_cases) == (1, 0)
+
+
+def test_a_started_run_is_forecast_from_some_of_its_cases(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(suite, tokens=1000)
+    monkeypatch.setattr(module, "MOST_CASES", 2)
+
+    found = module.forecast_started(start_run(suite, environ=KEYS))
+
+    assert (found.conversations, found.agent_prompt_tokens) == (3, 3000)
+
+
+def test_a_forecast_of_many_cases_reads_few(suite: Suite) -> None:
+    more = Case.objects.bulk_create(
+        Case(suite=suite, name=f"more {number}", position=number) for number in range(3, 1000)
+    )
+    Turn.objects.bulk_create(Turn(case=case, user="hello") for case in more)
+
+    with CaptureQueriesContext(connection) as queries:
+        found = forecast(suite, environ=KEYS)
+
+    assert found.conversations == 1000
+    assert len(queries) < 25

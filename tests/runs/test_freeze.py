@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from evals_app.engine.permits import permitting
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import (
     Assertion,
@@ -24,6 +23,7 @@ from evals_app.models import (
 from evals_app.runs import obstacles
 from evals_app.runs.freeze import CannotStartError, freeze
 from evals_app.runs.select import Part
+from tests.engine.permitting import permitting
 from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -263,7 +263,9 @@ def test_a_key_that_is_missing_is_named(kind: str, named: str, variable: str) ->
     ("columns", "words"),
     [
         pytest.param({"api_key_env": "TOUCHSTONE_SECRET_KEY"}, "EVALS_KEY_VARIABLES", id="secret"),
-        pytest.param({"base_url": "https://evil.example"}, "is sent to https://api", id="the key"),
+        pytest.param(
+            {"base_url": "https://evil.example"}, "is sent only to https://api", id="the key"
+        ),
         pytest.param(
             {"base_url": "http://[::ffff:10.0.0.1]", "api_key_env": "PROVIDER_X"},
             "EVALS_PRIVATE_HOSTS",
@@ -448,7 +450,7 @@ def test_a_frozen_agent_is_read_whatever_is_permitted_by_now() -> None:
             id="a variable that is not permitted",
         ),
         pytest.param(
-            {"url": "http://10.0.0.1/"}, {}, "url: 10.0.0.1 is of a private", id="address"
+            {"url": "http://10.0.0.1/"}, {}, "url: 10.0.0.1 is in a private", id="address"
         ),
         pytest.param(
             {},
@@ -487,7 +489,7 @@ def test_a_frozen_agent_is_read_whatever_is_permitted_by_now() -> None:
                 "tools": [{"mcp": "files", "tools": ["read"]}],
             },
             {},
-            "tools[0].mcp: The operator has set up no MCP server 'files'",
+            "tools[0].mcp: There is no MCP server 'files'",
             id="server of tools",
         ),
     ],

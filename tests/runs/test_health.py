@@ -8,10 +8,11 @@ from django.utils import timezone
 from django_q.models import OrmQ
 
 from evals_app.models import Execution, Lease, Run, Worker
-from evals_app.runs import cancel_run, start_run
-from evals_app.runs.health import StuckKind, requeue, stuck, stuck_among, usual_s
+from evals_app.runs.cancel import cancel_run
+from evals_app.runs.health import Stuck, StuckKind, requeue, stuck_among, usual_s
 from evals_app.runs.lease import HeldLease, open_lease
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests.makers import make_execution, make_run
 from tests.runs.suites import make_suite
 
@@ -25,6 +26,10 @@ def ago(seconds: float) -> datetime:
 def start(suite: Any, **options: Any) -> Run:
     with TestCase.captureOnCommitCallbacks(execute=True):
         return start_run(suite, **options)
+
+
+def stuck(run: Run) -> list[Stuck]:
+    return stuck_among(Run.objects.filter(pk=run.pk)).get(run.pk, [])
 
 
 def take(run: Run, count: int) -> HeldLease:
@@ -46,7 +51,7 @@ def make_worker(**changes: Any) -> Worker:
 
 
 def kinds(run: Run) -> list[StuckKind]:
-    return [each.kind for each in stuck(run)]
+    return [problem.kind for problem in stuck(run)]
 
 
 def states(run: Run) -> list[str]:

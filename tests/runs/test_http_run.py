@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from django.test import Client, TestCase
 
-from evals_app.engine.permits import permitting
 from evals_app.models import Assertion, Run, Turn
-from evals_app.runs import start_run
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests.agent_server import Asked, Sent, WebServer
+from tests.engine.permitting import permitting
 from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from evals_app.models import Run
-from evals_app.runs import start_run
 from evals_app.runs.lease import HeldLease, cases_of, open_lease
+from evals_app.runs.start import start_run
 from tests.runs.suites import make_suite
 
 pytestmark = pytest.mark.django_db

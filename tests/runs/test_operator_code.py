@@ -9,13 +9,15 @@ import pytest
 from django.test import TestCase
 
 from evals_app.engine.desk import Orders, Report
-from evals_app.engine.permits import OUR_COMMAND, permitting
+from evals_app.engine.permits import OUR_COMMAND
 from evals_app.models import Agent, Assertion, Case, Run, Suite, Turn
-from evals_app.runs import CannotStartError, start_run
+from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.heart import Heart
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from evals_app.runs.workers import is_process
 from tests.engine.operator_code import OperatorCode, operator_code_in
+from tests.engine.permitting import permitting
 from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db

@@ -8,17 +8,18 @@ from django.test import TestCase
 from evals_app.engine.llm.models import Block, Standing
 from evals_app.engine.spec import ProviderSpec
 from evals_app.models import Lease, ProviderState, Run
-from evals_app.runs import start_run
 from evals_app.runs.lease import HeldLease, open_lease
 from evals_app.runs.providers import (
     blocks,
     book_calls,
     fair_places,
     kinds_in_use,
+    kinds_of,
     know,
     leave_alone,
     share_places,
 )
+from evals_app.runs.start import start_run
 from tests.runs.suites import make_agent, make_suite
 
 SLUG = "anthropic"
@@ -223,3 +224,13 @@ def test_the_kinds_that_runs_may_call_are_known(
     make_suite(agent=make_agent(model=agent), judge_model=judge)
 
     assert kinds_in_use() == kinds
+
+
+@pytest.mark.django_db
+def test_the_kinds_of_runs_are_those_of_the_providers_that_they_call() -> None:
+    suite = make_suite()
+    scripted, other = start_run(suite), start_run(suite)
+    other.providers.set(know(["anthropic", "gone"]))
+
+    assert kinds_of([scripted]) == set()
+    assert kinds_of([scripted, other]) == {"anthropic"}

@@ -7,8 +7,8 @@ import pytest
 from django.test import TestCase
 
 from evals_app.models import Assertion, GradeResult, Provider, Run
-from evals_app.runs import start_run
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from fixtures_app.models import Fixture, KnowledgeChunk
 from tests.messages_api import Json, last_text
 from tests.model_server import KEY, Answer, ModelServer, Reply
@@ -81,7 +81,7 @@ def grades_of(run: Run) -> list[GradeResult]:
     return list(run.executions.get().grades.order_by("position"))
 
 
-def test_what_the_agent_claims_is_held_against_what_its_tool_found(server: ModelServer) -> None:
+def test_what_the_agent_claims_is_compared_with_what_its_tool_found(server: ModelServer) -> None:
     server.answers(judge_who_quotes("accepted for 30 days"))
 
     strict, lenient = grades_of(make_run())
@@ -97,23 +97,6 @@ def test_what_the_agent_claims_is_held_against_what_its_tool_found(server: Model
     assert sorted(purposes) == ["claims", "faithfulness", "faithfulness"]
 
 
-def test_a_judge_that_makes_quotes_up_supports_nothing(server: ModelServer) -> None:
-    server.answers(judge_who_quotes("accepted for 90 days"))
-    run = make_run()
-
-    strict, lenient = grades_of(run)
-
-    # Whatever the claim is, half of the claims are nowhere: that is too few for 0.8.
-    assert (strict.score, strict.passed, strict.details["range"]) == (0.0, False, [0.0, 0.5])
-    assert strict.details["items"][0]["verdict"] == "undecided"
-    assert "unverified" in strict.details["flags"]
-    # Whether it is contradicted is not known, and that would decide.
-    assert (lenient.status, lenient.cause) == ("ungraded", "judge")
-    # The judge was told once what nobody says.
-    assert [len(grade.calls) for grade in (strict, lenient)] in ([3, 2], [2, 3])
-    assert "accepted for 90 days” does not occur" in strict.calls[-1]["prompt"]
-
-
 def test_an_answer_that_claims_nothing_is_an_error_that_says_so(server: ModelServer) -> None:
     server.answers(lambda _: Reply(json.dumps({"claims": [], "injection_suspected": False})))
     run = make_run()
@@ -124,20 +107,3 @@ def test_an_answer_that_claims_nothing_is_an_error_that_says_so(server: ModelSer
     assert strict.status == "not_applicable"
     assert (execution.verdict, execution.cause) == ("errored", "case")
     assert "no factual claim" in execution.reason
-
-
-def test_a_judge_that_gives_no_verdicts_makes_the_execution_errored(server: ModelServer) -> None:
-    def play(request: Json) -> Answer:
-        if last_text(request).startswith("TASK: claims"):
-            return judge_who_quotes("")(request)
-        return Reply(json.dumps({"verdicts": [], "injection_suspected": False}))
-
-    server.answers(play)
-    run = make_run()
-
-    strict, _ = grades_of(run)
-
-    execution = run.executions.get()
-    assert (strict.status, strict.cause) == ("ungraded", "judge")
-    assert "could not decide 2 of 2 claims" in strict.reason
-    assert (execution.verdict, execution.cause) == ("errored", "judge")

@@ -7,9 +7,10 @@ import pytest
 from django.test import TestCase
 
 from evals_app.models import Agent, Assertion, Case, Run, Suite
-from evals_app.runs import CannotStartError, rerun, start_run
-from evals_app.runs.rerun import edits_before_rerun
+from evals_app.runs.freeze import CannotStartError
+from evals_app.runs.rerun import edits_before_rerun, rerun
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db

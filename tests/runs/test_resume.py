@@ -17,9 +17,12 @@ from evals_app.models import (
     Run,
     Transcript,
 )
-from evals_app.runs import CannotStartError, cancel_run, resume_run, start_run
+from evals_app.runs.cancel import cancel_run
+from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.reap import reap
+from evals_app.runs.resume import resume_run
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests.model_server import KEY, ModelServer, Reply, last_text
 from tests.runs.suites import make_agent, make_suite
 
@@ -33,7 +36,7 @@ def resume(run: Run, **options: Any) -> None:
 
 @pytest.fixture
 def priced_suite(model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Give a suite of 12 cases of two turns whose every call costs one cent."""
+    """Return a suite of 12 cases of two turns whose every call costs one cent."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", model_server.url)
     provider = Provider.objects.get(slug="anthropic")
@@ -87,7 +90,7 @@ def test_a_run_stops_at_its_ceiling_and_goes_on_without_repeating_a_paid_call(
     assert len(asked) == len(set(asked)) == 24  # every call was made exactly once
     assert run.spent_usd == Decimal("0.24")
     assert run.agent_cost_usd == Decimal("0.24")
-    assert set(run.executions.values_list("cost_usd", flat=True)) == {Decimal("0.02")}
+    assert set(run.executions.values_list("agent_cost_usd", flat=True)) == {Decimal("0.02")}
     assert not PaidCalls.objects.exists()
     assert Transcript.objects.count() == 12
 
@@ -102,7 +105,7 @@ def test_going_on_needs_a_higher_ceiling(
     work()
     run.refresh_from_db()
 
-    with pytest.raises(CannotStartError, match=r"needs a ceiling above \$0\.05 to go on"):
+    with pytest.raises(CannotStartError, match=r"needs a ceiling above \$0\.05"):
         resume(run, max_cost_usd=ceiling)
 
 
@@ -111,11 +114,11 @@ def test_a_cancelled_run_goes_on_with_what_was_not_held() -> None:
     first = run.executions.order_by("pk")[0]
     cancel_run(run)
     Transcript.objects.create(execution=first, trial={})
-    run.executions.filter(pk=first.pk).update(attempts=1, cost_usd="0.5", turn_ms=[7.0])
+    run.executions.filter(pk=first.pk).update(attempts=1, agent_cost_usd="0.5", turn_ms=[7.0])
     run.refresh_from_db()
 
     resume(run)
-    waiting = set(run.executions.values_list("status", "attempts", "cost_usd"))
+    waiting = set(run.executions.values_list("status", "attempts", "agent_cost_usd"))
     work()
 
     run.refresh_from_db()

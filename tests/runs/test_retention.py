@@ -15,7 +15,9 @@ from django_q.scheduler import scheduler
 
 from evals_app.documents import run_document
 from evals_app.models import Execution, GradeResult, PaidCalls, Run, Transcript
-from evals_app.runs import cancel_run, rerun, retention, start_run
+from evals_app.runs import retention
+from evals_app.runs.cancel import cancel_run
+from evals_app.runs.rerun import rerun
 from evals_app.runs.resume import resume_run
 from evals_app.runs.retention import (
     Pruned,
@@ -26,6 +28,7 @@ from evals_app.runs.retention import (
     prune_run,
 )
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests import makers
 from tests.runs.suites import make_suite
 
@@ -115,7 +118,7 @@ def test_the_run_that_gives_a_suite_its_verdict_stays_beside_later_parts() -> No
 
 def test_what_was_said_goes_and_what_it_came_to_stays() -> None:
     run = make_run([])
-    row = makers.make_execution(run, cost_usd="0.25", grades=[judged(), makers.make_grade()])
+    row = makers.make_execution(run, agent_cost_usd="0.25", grades=[judged(), makers.make_grade()])
     PaidCalls.objects.create(execution=row, calls=[{"request": "r", "reply": "x"}])
     before = rows_of(row)
 
@@ -132,7 +135,7 @@ def test_what_was_said_goes_and_what_it_came_to_stays() -> None:
 
 
 def rows_of(row: Execution) -> list[dict[str, Any]]:
-    """Give all that must stay of an execution."""
+    """Return all that must stay of an execution."""
     grades = [
         {name: value for name, value in each.items() if name != "calls"}
         for each in GradeResult.objects.filter(execution=row).order_by("pk").values()

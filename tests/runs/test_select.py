@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from evals_app.engine.suite import SuiteSpec
-from evals_app.runs.select import Part
+from evals_app.models import Case
+from evals_app.runs.select import Part, evenly
+from tests.runs import suites
 
 CASES = {"Refund flow": ["money", "slow"], "Asks first": ["money"], "Größe": [], "refund twice": []}
 
@@ -72,3 +74,30 @@ def test_it_says_how_often_a_case_is_run(asked: dict[str, Any], trials: int) -> 
     suite = make_suite(trials=3)
 
     assert Part(**asked).trials_of(suite.cases[0], suite) == trials
+
+
+@pytest.mark.parametrize(
+    ("most", "chosen"),
+    [
+        pytest.param(7, [0, 1, 2, 3, 4, 5], id="all"),
+        pytest.param(6, [0, 1, 2, 3, 4, 5], id="just all"),
+        pytest.param(3, [0, 2, 4], id="every second"),
+        pytest.param(4, [0, 1, 3, 4], id="evenly"),
+        pytest.param(1, [0], id="one"),
+    ],
+)
+def test_some_rows_are_taken_evenly(most: int, chosen: list[int]) -> None:
+    assert list(evenly(range(6), most=most)) == chosen
+
+
+@pytest.mark.django_db
+def test_a_sample_knows_its_share_of_the_chosen_executions() -> None:
+    suite = suites.make_suite(cases=4)
+    suite.cases.filter(name="case 1").update(trials=3)
+
+    assert Part().sample(suite, most=4) is None
+    assert Part(names=["nothing"]).sample(suite, most=3) == ([], 1.0)
+    sample = Part().sample(suite, most=2)
+    assert sample is not None
+    assert [Case.objects.get(pk=key).name for key in sample.keys] == ["case 1", "case 3"]
+    assert sample.share == 4 / 6

@@ -7,10 +7,10 @@ from django.test import TestCase
 
 from evals_app.engine.desk import Report
 from evals_app.models import Execution, Lease, Run
-from evals_app.runs import start_run
 from evals_app.runs.heart import Heart
 from evals_app.runs.lease import open_lease
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests.runs.suites import RULES, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -57,7 +57,7 @@ def test_a_run_that_breaks_takes_no_other_along(monkeypatch: pytest.MonkeyPatch)
 
     class Breaks(Heart):
         def beat(self, report: Report) -> Any:
-            if self.lease.run_id == broken.pk and report.held:
+            if self.lease.run_id == broken.pk and report.doing:
                 message = "Impossible."
                 raise LookupError(message)
             return super().beat(report)

@@ -8,10 +8,11 @@ from django.test import TestCase
 from django.utils import timezone
 
 from evals_app.models import Execution, Run, Snapshot, SnapshotCase, Suite, Turn
-from evals_app.runs import CannotStartError, start_run, start_runs
+from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.reap import reap
 from evals_app.runs.rerun import rerun
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run, start_runs
 from tests.runs.suites import make_agent, make_suite
 
 pytestmark = pytest.mark.django_db

@@ -8,8 +8,8 @@ import pytest
 from django.test import TestCase
 
 from evals_app.models import Assertion, EvaluationSteps, Provider, Run, Suite
-from evals_app.runs import start_run
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests.engine.judging.makers import required
 from tests.messages_api import Json, last_text
 from tests.model_server import KEY, ModelServer, Reply

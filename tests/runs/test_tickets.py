@@ -9,7 +9,7 @@ from django_q.models import OrmQ
 from redis import RedisError
 
 from evals_app.models import Run, Worker
-from evals_app.runs import start_run
+from evals_app.runs.start import start_run
 from evals_app.runs.tickets import call_workers
 from tests.runs.suites import make_agent, make_suite
 
@@ -78,8 +78,10 @@ def test_a_larger_crew_is_called_in_larger_numbers() -> None:
 
 
 def test_a_queue_that_is_away_stops_nobody(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, settings: Any
 ) -> None:
+    settings.Q_CLUSTER = {**settings.Q_CLUSTER, "redis": "redis://127.0.0.1"}
+
     def fail(*_: Any, **__: Any) -> str:
         message = "The queue is gone."
         raise RedisError(message)

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from evals_app.engine.files import sha256_of
 from evals_app.models import Attachment, Run, Snapshot, Suite, Turn
-from evals_app.runs import start_run
 from evals_app.runs.retention import prune_as_scheduled
+from evals_app.runs.start import start_run
 from evals_app.runs.unnamed_files import remove_unnamed_files
 from tests.runs.suites import make_suite
 

@@ -7,8 +7,10 @@ import pytest
 
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import Agent, Case, Provider, Run, Suite
-from evals_app.runs import cancel_run, rerun, start_run
+from evals_app.runs.cancel import cancel_run
+from evals_app.runs.rerun import rerun
 from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
 from tests.makers import make_run
 from tests.runs.suites import make_agent, make_suite
 
@@ -56,7 +58,7 @@ def test_all_cases_with_the_own_agent_and_model_are_whole(options: dict[str, Any
         pytest.param({"cases": ["case 2"]}, "1 of 3 cases", id="one case by name"),
         pytest.param({"tags": ["smoke"], "trials": 4}, "1 of 3 cases", id="one case by tag"),
         pytest.param({"names": ["case 1", "case 2"]}, "2 of 3 cases", id="exact names"),
-        pytest.param({"is_tryout": True}, "tried by hand", id="tried by hand"),
+        pytest.param({"is_tryout": True}, "trial run", id="trial run"),
         pytest.param(
             {"model": "free/large"},
             "with model free/large instead of free/small",

@@ -31,10 +31,10 @@ async def open_session(
     complete: Complete,
     callables: Callables | None = None,
 ) -> AsyncIterator[Session]:
-    """Begin a conversation with the agent; what it needs is closed at the end.
+    """Begin a conversation with the agent; its resources are closed at the end.
 
-    `tools` are the agent's own, variables filled in; `complete` is how model APIs are reached,
-    `callables` where code of the operator's runs.
+    `tools` are the agent's, with variables filled in; `complete` calls model APIs, `callables` runs
+    code of the operator.
 
     Raises:
         ConfigurationError: the agent cannot work as written.

@@ -1,4 +1,4 @@
-"""Tools whose answers are written down."""
+"""Tools with predefined answers."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -19,12 +19,12 @@ class CannedAnswers:
         self.retrieval = tool.retrieval
         self._rules = tool.rules
 
-    async def call(self, args: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    async def call(self, args: Mapping[str, Any]) -> Any:
         if problem := argument_problem(self.parameters, args):
-            return tool_error("invalid_arguments", f"Wrong arguments for {self.name}: {problem}")
+            return tool_error("invalid_arguments", f"Invalid arguments for {self.name}: {problem}")
         for rule in self._rules:
             if not mismatches(rule.when, args, exact=False):
                 if rule.error is not None:
                     return tool_error("failed", rule.error)
                 return deepcopy(rule.result)
-        return tool_error("no_answer", f"{self.name} has no answer to these arguments.")
+        return tool_error("no_answer", f"{self.name} has no answer for these arguments.")

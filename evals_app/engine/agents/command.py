@@ -1,10 +1,10 @@
 """The command driver: an agent that is a program, run once for each turn.
 
 It reads the message on standard input and writes its reply on standard output: text, or the JSON of
-`reply`. Beside these its environment holds AGENTURA_HISTORY, what has been said so far as JSON
+`reply`. Its environment has AGENTURA_HISTORY, the conversation so far as JSON
 `[{"role", "content"}]`, and TOUCHSTONE_SESSION_ID, TOUCHSTONE_CASE, TOUCHSTONE_TRIAL,
-TOUCHSTONE_CLOCK (empty where time is not frozen), TOUCHSTONE_CHANNEL and
-TOUCHSTONE_CONTEXT_PARAMS (JSON). Any exit code but 0 is an error.
+TOUCHSTONE_CLOCK (empty if time is not frozen), TOUCHSTONE_CHANNEL and
+TOUCHSTONE_CONTEXT_PARAMS (JSON). Any exit code except 0 is an error.
 """
 
 import json
@@ -29,7 +29,7 @@ class CommandSession:
 
     def __init__(self, agent: AgentSpec, *, setting: Setting, callables: Callables | None) -> None:
         if agent.command is None or callables is None:
-            raise ConfigurationError(f"Agent {agent.slug} has no program that could be run.")
+            raise ConfigurationError(f"Agent {agent.slug} has no program to run.")
         self._words = agent.command
         self._outside = Outside(setting)
         self._callables = callables
@@ -38,13 +38,13 @@ class CommandSession:
         if problem := command_problem(self._words):
             raise ConfigurationError(problem)
         program, *arguments = self._words
-        told = self._outside.told(exchange)
+        request = self._outside.request(exchange)
         with self._outside.asking(exchange):
             try:
                 ran = await self._callables.run(
                     [program_path(program) or program, *arguments],
                     message=_bytes(exchange.user),
-                    variables=_variables(told),
+                    variables=_variables(request),
                     most_bytes=MAX_REPLY_BYTES,
                 )
             except CodeError as exc:
@@ -52,34 +52,34 @@ class CommandSession:
             if problem := _failure(program, ran):
                 raise AgentError(problem)
             reply = parse_reply(ran.output.decode("utf-8-sig", "replace"))
-        self._outside.heard(exchange, reply)
+        self._outside.note(exchange, reply)
 
 
 def _failure(program: str, ran: Ran) -> str | None:
     if ran.is_too_much:
-        return f"{program} wrote more than {MAX_REPLY_BYTES:,} bytes."
+        return f"{program} wrote more than {MAX_REPLY_BYTES:,} bytes, the maximum."
     if ran.has_succeeded:
         return None
     wrote = ran.errors or readable(ran.output)
     return f"{program} ended with {ran.ending}{f': {wrote}' if wrote else '.'}"
 
 
-def _variables(told: Mapping[str, Any]) -> dict[str, bytes]:
-    history = _bytes(json.dumps(told["history"], ensure_ascii=False))
+def _variables(request: Mapping[str, Any]) -> dict[str, bytes]:
+    history = _bytes(json.dumps(request["history"], ensure_ascii=False))
     if len(history) > _MAX_VARIABLE_BYTES:
         message = (
-            f"What has been said so far has {len(history):,} bytes as JSON; AGENTURA_HISTORY holds"
-            f" up to {_MAX_VARIABLE_BYTES:,}."
+            f"The conversation so far has {len(history):,} bytes as JSON; AGENTURA_HISTORY can hold"
+            f" {_MAX_VARIABLE_BYTES:,}."
         )
         raise ConfigurationError(message)
     return {
         "AGENTURA_HISTORY": history,
-        "TOUCHSTONE_SESSION_ID": _bytes(told["session_id"]),
-        "TOUCHSTONE_CASE": _bytes(told["case"]),
-        "TOUCHSTONE_TRIAL": _bytes(str(told["trial"])),
-        "TOUCHSTONE_CLOCK": _bytes(told["clock"] or ""),
-        "TOUCHSTONE_CHANNEL": _bytes(told["channel"] or ""),
-        "TOUCHSTONE_CONTEXT_PARAMS": _bytes(json.dumps(told["context_params"])),
+        "TOUCHSTONE_SESSION_ID": _bytes(request["session_id"]),
+        "TOUCHSTONE_CASE": _bytes(request["case"]),
+        "TOUCHSTONE_TRIAL": _bytes(str(request["trial"])),
+        "TOUCHSTONE_CLOCK": _bytes(request["clock"] or ""),
+        "TOUCHSTONE_CHANNEL": _bytes(request["channel"] or ""),
+        "TOUCHSTONE_CONTEXT_PARAMS": _bytes(json.dumps(request["context_params"])),
     }
 
 

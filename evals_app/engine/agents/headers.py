@@ -1,4 +1,4 @@
-"""Headers as they are sent: what is kept in the environment is read when a conversation begins."""
+"""Headers as they are sent: values from the environment are read when a conversation begins."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def sent_headers(
     """Fill in variables of the environment.
 
     Raises:
-        ConfigurationError: one is not set, or is permitted no more.
+        ConfigurationError: one is not set, or no longer permitted.
     """
     return {
         name: _value(value.env, environ) if isinstance(value, FromEnvironment) else value
@@ -27,10 +27,10 @@ def sent_headers(
 def secrets_of(
     headers: Iterable[Mapping[str, HeaderValue]], *, environ: Mapping[str, str] = os.environ
 ) -> list[str]:
-    """Give the texts that nobody may read in what servers answer, as JSON and addresses hold them too."""
-    values = [value for each in headers for value in each.values()]
-    variables = {each.env for each in values if isinstance(each, FromEnvironment)}
-    sent = [value for each in variables if (value := environ.get(each, "").strip())]
+    """Return the texts to hide in answers of servers, also in the forms of JSON and addresses."""
+    values = [value for mapping in headers for value in mapping.values()]
+    variables = {value.env for value in values if isinstance(value, FromEnvironment)}
+    sent = [value for variable in variables if (value := environ.get(variable, "").strip())]
     return [
         form
         for value in sent
@@ -49,5 +49,7 @@ def _value(variable: str, environ: Mapping[str, str]) -> str:
     if not value:
         raise ConfigurationError(f"The environment variable {variable} is not set.")
     if not (value.isascii() and value.isprintable()):
-        raise ConfigurationError(f"The environment variable {variable} is no single line of text.")
+        raise ConfigurationError(
+            f"The environment variable {variable} must be a single line of plain ASCII text."
+        )
     return value

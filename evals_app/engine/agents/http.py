@@ -1,8 +1,8 @@
 """The http driver: an agent somewhere on the network, asked turn by turn.
 
-`protocol: json` posts what `Outside.told` says and reads what `reply` describes. `openai-chat`
-speaks to any endpoint for chat completions: of such an agent only its text and its token counts are
-known, and the tools that it asks for are put down without being called.
+`protocol: json` posts `Outside.request` and reads what `reply` describes. `openai-chat` calls any
+endpoint for chat completions: of such an agent only the text and the token counts are known, and
+the tools that it asks for are recorded without being called.
 """
 
 import json
@@ -21,15 +21,15 @@ from evals_app.engine.errors import AgentError, ConfigurationError
 from evals_app.engine.llm.call import MAX_REPLY_BYTES
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.openai_wire import error_in, to_reply
-from evals_app.engine.llm.wire import UnreadableError, complaint
-from evals_app.engine.nesting import TOO_DEEP, is_too_deep
-from evals_app.engine.quoting import shortened
+from evals_app.engine.llm.wire import UnreadableError, read_complaint
 from evals_app.engine.trial import ToolCall
 from evals_app.engine.web import Answer, Web, WebError
+from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
+from fixtures_app.ground.quoting import shortened
 
 
 class HttpSession:
-    """Post each message with what was said before; the endpoint need not remember anything."""
+    """Post each message with the conversation so far; the endpoint need not remember anything."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class HttpSession:
     async def respond(self, exchange: Exchange) -> None:
         with self._outside.asking(exchange):
             reply = await self._ask(exchange)
-        self._outside.heard(exchange, reply)
+        self._outside.note(exchange, reply)
 
     async def _ask(self, exchange: Exchange) -> AgentReply:
         is_chat = self._agent.protocol == "openai-chat"
-        told = self._outside.told(exchange, takes_files=not is_chat)
+        request = self._outside.request(exchange, takes_files=not is_chat)
         # W3C Trace Context: the execution is one trace, each turn a span of it.
         span = secrets.token_hex(8)
         try:
@@ -66,25 +66,25 @@ class HttpSession:
                     **self._headers,
                     "traceparent": f"00-{self._setting.session_id}-{span}-01",
                 },
-                body=self._chat(told) if is_chat else told,
+                body=self._chat(request) if is_chat else request,
                 most_bytes=MAX_REPLY_BYTES,
             )
         except WebError as exc:
-            raise AgentError(f"The agent gave no answer. {exc}") from None
+            raise AgentError(f"The agent did not answer. {exc}") from None
         if not answer.is_ok:
             raise AgentError(f"The agent answered with {answer.problem}")
-        return chat_reply(answer.text) if is_chat else _told_reply(answer)
+        return chat_reply(answer.text) if is_chat else _json_reply(answer)
 
-    def _chat(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        messages = [*told["history"], {"role": "user", "content": told["input"]}]
+    def _chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        messages = [*request["history"], {"role": "user", "content": request["input"]}]
         if self._setting.system_prompt:
             messages.insert(0, {"role": "system", "content": self._setting.system_prompt})
         model = {"model": self._agent.remote_model} if self._agent.remote_model else {}
         return {**model, "messages": messages}
 
 
-def _told_reply(answer: Answer) -> AgentReply:
-    """Read a reply; what returns a text may have sent it as JSON, between quotes."""
+def _json_reply(answer: Answer) -> AgentReply:
+    """Read a reply; a text may have been sent as JSON, in quotes."""
     if answer.media_type == "application/json":
         if answer.text.strip() == "null":
             raise AgentError(
@@ -100,7 +100,7 @@ def chat_reply(text: str) -> AgentReply:
     """Read a chat completion.
 
     Raises:
-        AgentError: it is none.
+        AgentError: it is not one.
     """
     doubled: list[str] = []
     try:
@@ -109,21 +109,25 @@ def chat_reply(text: str) -> AgentReply:
         reply = None if error else to_reply(_ended(body), names=ToolNames(()))
     except UnreadableError as exc:
         raise AgentError(
-            f"The agent's reply is no chat completion, {exc}: {shortened(text)}"
+            f"The agent's reply is not a valid chat completion ({exc}): {shortened(text)}"
         ) from None
     except (ValueError, RecursionError, AttributeError):
-        raise AgentError(f"The agent's reply is no chat completion: {shortened(text)}") from None
+        raise AgentError(
+            f"The agent's reply is not a valid chat completion: {shortened(text)}"
+        ) from None
     if reply is None:
-        raise AgentError(f"The agent reports an error: {complaint(body).message or error}")
+        raise AgentError(f"The agent reports an error: {read_complaint(body).message or error}")
     if doubled:
         raise AgentError(f"The agent's reply has the key {shortened(doubled[0])!r} twice.")
     if not reply.is_whole:
         category = f" ({reply.refusal_category})" if reply.refusal_category else ""
-        raise AgentError(f"A filter broke the agent's reply off{category}: {shortened(reply.text)}")
-    if any(is_too_deep(each.arguments) for each in reply.tool_calls):
+        raise AgentError(
+            f"A content filter cut off the agent's reply{category}: {shortened(reply.text)}"
+        )
+    if any(is_too_deep(call.arguments) for call in reply.tool_calls):
         raise AgentError(f"The agent calls a tool with {TOO_DEEP}.")
-    calls = tuple(ToolCall(each.name, each.arguments) for each in reply.tool_calls)
-    note = "The agent asked for tools, which nobody calls over this protocol."
+    calls = tuple(ToolCall(call.name, call.arguments) for call in reply.tool_calls)
+    note = "The agent asked for tool calls, which this protocol does not support."
     return AgentReply(
         reply.text,
         tool_calls=calls,
@@ -133,8 +137,8 @@ def chat_reply(text: str) -> AgentReply:
     )
 
 
-def _ended(body: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Fill in why the reply ended: of a model it tells that it is whole, an agent may leave it out."""
+def _ended(body: Any) -> Any:
+    """Fill in why the reply ended: an agent may leave it out."""
     match body:
         case {"choices": [{"message": {}} as choice, *others]} if (
             choice.get("finish_reason") is None

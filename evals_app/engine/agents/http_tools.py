@@ -1,4 +1,4 @@
-"""Tools that ask a server."""
+"""Tools that call a server."""
 
 import asyncio
 import json
@@ -40,15 +40,15 @@ class HttpRequests:
         self._web = web
         self._headers = sent_headers(tool.headers, environ=environ)
 
-    async def call(self, args: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    async def call(self, args: Mapping[str, Any]) -> Any:
         problem = argument_problem(self.parameters, args) or self._unusable(args)
         if problem:
-            return tool_error("invalid_arguments", f"Wrong arguments for {self.name}: {problem}")
+            return tool_error("invalid_arguments", f"Invalid arguments for {self.name}: {problem}")
         try:
             url, body = self._request(args)
         except (ValueError, RecursionError) as exc:  # half a character among them
-            why = f"they cannot stand in an address ({type(exc).__name__})."
-            return tool_error("invalid_arguments", f"Wrong arguments for {self.name}: {why}")
+            why = f"they cannot be part of an address ({type(exc).__name__})."
+            return tool_error("invalid_arguments", f"Invalid arguments for {self.name}: {why}")
         try:
             async with asyncio.timeout(CALL_S):
                 answer = await self._web.ask(
@@ -65,34 +65,34 @@ class HttpRequests:
         return _result(self.name, answer)
 
     def _unusable(self, args: Mapping[str, Any]) -> str | None:
-        """Say which argument cannot stand in the path."""
+        """Say which argument cannot be part of the path."""
         for name in ARGUMENT.findall(self._tool.url):
             value = args.get(name)
             if not isinstance(value, str | int) or str(value).strip(".") == "":
-                return f"{name} is needed, and cannot be {value!r}."
+                return f"{name} is required and cannot be {_text(value)}."
         return None
 
     def _request(self, args: Mapping[str, Any]) -> tuple[str, Any]:
         placed = set(ARGUMENT.findall(self._tool.url))
-        url = ARGUMENT.sub(lambda found: quote(_text(args[found[1]]), safe=""), self._tool.url)
+        url = ARGUMENT.sub(lambda match: quote(_text(args[match[1]]), safe=""), self._tool.url)
         rest = {name: value for name, value in args.items() if name not in placed}
         if self._tool.method not in _IN_QUERY:
             return url, rest
         query = urlencode(
             [
-                (name, _text(each))
+                (name, _text(item))
                 for name, value in rest.items()
-                for each in (value if isinstance(value, list) else [value])
+                for item in (value if isinstance(value, list) else [value])
             ]
         )
         return (f"{url}{'&' if '?' in url else '?'}{query}" if query else url), None
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 - any JSON
+def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _result(name: str, answer: Answer) -> Any:  # noqa: ANN401 - any JSON
+def _result(name: str, answer: Answer) -> Any:
     if not answer.is_ok:
         return tool_error("refused", f"The server answered with {answer.problem}")
     return tool_result(name, json_or_text(answer.text))

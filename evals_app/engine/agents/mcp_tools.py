@@ -1,7 +1,6 @@
 """Tools of MCP servers, over the standard streams of a program or over HTTP."""
 
 import asyncio
-import difflib
 import importlib
 import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from evals_app.engine.agents.tool_calls import json_or_text, tool_error, tool_result
 from evals_app.engine.errors import ConfigurationError, ToolError
 from evals_app.engine.permits import permits
-from evals_app.engine.quoting import shortened
 from evals_app.engine.tool_spec import McpTools
+from fixtures_app.ground.quoting import shortened
+from fixtures_app.ground.words import near
 
 if TYPE_CHECKING:
     import mcp
@@ -43,20 +43,20 @@ class McpTool:
         self._remote_name = tool.name
         self._client = client
 
-    async def call(self, args: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    async def call(self, args: Mapping[str, Any]) -> Any:
         try:
             async with asyncio.timeout(CALL_S):
-                found = await self._client.call_tool(self._remote_name, dict(args))
+                result = await self._client.call_tool(self._remote_name, dict(args))
         except TimeoutError:
             return tool_error("timeout", f"{self.name} did not answer within {CALL_S:g} s.")
         except Exception as exc:  # noqa: BLE001 - whatever breaks in the server or on the way
             return tool_error("unavailable", shortened(f"{type(exc).__name__}: {exc}"))
-        return _result(self.name, found)
+        return _result(self.name, result)
 
 
 @asynccontextmanager
 async def connect(tools: McpTools) -> AsyncIterator[Sequence[McpTool]]:
-    """Connect to a server for one execution, and give the tools of it that are named.
+    """Connect to a server for one execution, and return its named tools.
 
     Raises:
         ConfigurationError: there is no such server or tool, or no package for MCP.
@@ -64,16 +64,18 @@ async def connect(tools: McpTools) -> AsyncIterator[Sequence[McpTool]]:
     """
     address = permits().mcp_servers.get(tools.mcp)
     if address is None:
-        raise ConfigurationError(f"The operator has set up no MCP server {tools.mcp!r}.")
+        raise ConfigurationError(
+            f"There is no MCP server {tools.mcp!r}. The operator lists them in EVALS_MCP_SERVERS."
+        )
     try:
-        # It takes a second or two, in which others go on.
+        # It takes a second or two, while others continue.
         await asyncio.to_thread(importlib.import_module, "mcp")
     except ImportError:
         raise ConfigurationError(MISSING) from None
     ready: asyncio.Future[tuple[mcp.Client, list[mcp_types.Tool]]]
     ready = asyncio.get_running_loop().create_future()
     leave = asyncio.Event()
-    # A task of its own: what breaks in the connection must not cancel the conversation.
+    # A task of its own: an error of the connection must not cancel the conversation.
     keeper = asyncio.create_task(_keep(address, ready, leave))
     try:
         try:
@@ -98,7 +100,7 @@ async def _keep(
     ready: "asyncio.Future[tuple[mcp.Client, list[mcp_types.Tool]]]",
     leave: asyncio.Event,
 ) -> None:
-    """Hold the connection open until it is no longer wanted."""
+    """Keep the connection open until it is no longer needed."""
     import mcp  # noqa: PLC0415 - an extra
 
     try:
@@ -109,19 +111,19 @@ async def _keep(
         async with mcp.Client(server, read_timeout_seconds=CALL_S) as client:
             ready.set_result((client, await _offered(client)))
             await leave.wait()
-    except Exception as exc:  # noqa: BLE001 - told to whoever waits; later calls fail by themselves
+    except Exception as exc:  # noqa: BLE001 - passed to the waiting caller; later calls fail by themselves
         if not ready.done():
             ready.set_exception(_cause(exc))
 
 
 async def _offered(client: "mcp.Client") -> "list[mcp_types.Tool]":
-    found = await client.list_tools()
-    tools = list(found.tools)
+    page = await client.list_tools()
+    tools = list(page.tools)
     for _ in range(_MOST_PAGES):
-        if not found.next_cursor:
+        if not page.next_cursor:
             break
-        found = await client.list_tools(cursor=found.next_cursor)
-        tools += found.tools
+        page = await client.list_tools(cursor=page.next_cursor)
+        tools += page.tools
     return tools
 
 
@@ -137,8 +139,7 @@ def _chosen(
     by_name = {tool.name: tool for tool in offered}
     for name in tools.tools:
         if name not in by_name:
-            near = difflib.get_close_matches(name, by_name, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else f" It has: {', '.join(by_name)}."
+            hint = near(name, by_name) or f" Its tools: {', '.join(by_name)}."
             raise ConfigurationError(f"The MCP server {tools.mcp} has no tool {name!r}.{hint}")
     return [
         McpTool(name, by_name[remote], client=client, retrieval=tools.retrieval)
@@ -146,13 +147,13 @@ def _chosen(
     ]
 
 
-def _result(name: str, found: "mcp_types.CallToolResult") -> Any:  # noqa: ANN401 - any JSON
-    texts = [getattr(part, "text", None) or f"[{part.type}]" for part in found.content]
+def _result(name: str, result: "mcp_types.CallToolResult") -> Any:
+    texts = [getattr(part, "text", None) or f"[{part.type}]" for part in result.content]
     text = "\n".join(texts)
     if len(text) > MAX_RESULT_CHARS:
         return tool_error("too_long", f"{name} returned more than {MAX_RESULT_CHARS:,} characters.")
-    if found.is_error:
+    if result.is_error:
         return tool_error("failed", text)
-    if found.structured_content is not None:
-        return tool_result(name, found.structured_content)
+    if result.structured_content is not None:
+        return tool_result(name, result.structured_content)
     return tool_result(name, json_or_text(text))

@@ -29,8 +29,8 @@ from evals_app.engine.llm.call import (
     ToolResults,
     UserMessage,
 )
-from evals_app.engine.quoting import shortened
 from evals_app.engine.trial import NO_USAGE, Message, ToolCall, Usage
+from fixtures_app.ground.quoting import shortened
 
 
 class ModelSession:
@@ -64,18 +64,18 @@ class ModelSession:
         )
 
     async def respond(self, exchange: Exchange) -> None:
-        exchange.usages.append(NO_USAGE)  # unlike a driver that reports nothing
-        # A turn that fails leaves no half of itself in the next one's history.
+        exchange.usages.append(NO_USAGE)  # unlike drivers that report nothing
+        # A failed turn must leave no trace in the history of the next one.
         chat = [*self._chat, _asked(exchange)]
         for rounds in count():
             reply = await self._ask(chat, exchange)
             if reply.stop != "tool":
                 _check(reply, exchange)
                 exchange.messages.append(Message("assistant", reply.text))
-                self._chat = [*chat, _said(reply)]
+                self._chat = [*chat, _turn(reply)]
                 return
             if rounds == self._settings.max_tool_rounds:
-                message = f"The agent still called tools after {rounds} rounds."
+                message = f"The agent was still calling tools after {rounds} rounds, the maximum."
                 raise AgentError(message)
             calls = [await self._run(request) for request in reply.tool_calls]
             exchange.messages.append(Message("assistant", reply.text, tuple(calls)))
@@ -83,7 +83,7 @@ class ModelSession:
                 ToolResult(request.id, call.name, result_text(call), bool(call.error))
                 for request, call in zip(reply.tool_calls, calls, strict=True)
             )
-            chat += [_said(reply), ToolResults(tuple(results))]
+            chat += [_turn(reply), ToolResults(tuple(results))]
 
     async def _ask(self, chat: list[ChatMessage], exchange: Exchange) -> ModelReply:
         call = replace(
@@ -95,7 +95,7 @@ class ModelSession:
             refund=exchange.refund,
         )
         asked_at, paused_s = exchange.clock(), exchange.paused_s
-        exchange.pending = f"the model API of {call.provider} had not answered"
+        exchange.pending = f"still waiting for the model API of {call.provider}"
         try:
             reply = await self._complete(call)
         except ReplyTooLongError as error:
@@ -105,11 +105,11 @@ class ModelSession:
             message = f"The agent's reply is longer than {MAX_REPLY_BYTES // 1000:,} kB."
             raise AgentError(message) from None
         except ProviderError:
-            # A call that came to nothing was no work of the agent.
+            # The time of a failed call is not the agent's.
             exchange.waited_s += exchange.clock() - asked_at
             raise
         except asyncio.CancelledError:
-            # Cut off, perhaps billed: its tokens are unknown, and of its time only the pauses.
+            # Cut off, perhaps billed: its tokens are unknown, and only its pauses are not the agent's time.
             exchange.usages.append(Usage())
             exchange.costs.append(None)
             exchange.waited_s += exchange.paused_s - paused_s
@@ -137,9 +137,9 @@ class ModelSession:
 
 
 def _asked(exchange: Exchange) -> UserMessage:
-    """Show pictures and PDFs as they are, and the text of every other document."""
-    shown = tuple(each for each in exchange.files if is_shown_as_it_is(each.media_type))
-    texts = [_written(each) for each in exchange.files if each not in shown]
+    """Show images and PDFs as they are, and the text of every other document."""
+    shown = tuple(file for file in exchange.files if is_shown_as_it_is(file.media_type))
+    texts = [_written(file) for file in exchange.files if file not in shown]
     return UserMessage("\n\n".join([*texts, exchange.user]), shown)
 
 
@@ -157,8 +157,8 @@ def _history(message: Message) -> ChatMessage:
     return AssistantMessage(message.text)
 
 
-def _said(reply: ModelReply) -> ChatMessage:
-    # Calls in a reply that was cut off are never answered, and APIs refuse a turn without answers.
+def _turn(reply: ModelReply) -> ChatMessage:
+    # Tool calls of a cut reply are never answered, and APIs refuse a turn with unanswered calls.
     is_cut = reply.stop != "tool" and reply.tool_calls
     if is_cut or reply.native_turn is None:
         return AssistantMessage(reply.text)
@@ -166,20 +166,20 @@ def _said(reply: ModelReply) -> ChatMessage:
 
 
 def _check(reply: ModelReply, exchange: Exchange) -> None:
-    """Note a cut reply; raise for one that is none, or that the model did not end itself."""
+    """Note a cut reply; raise if it is empty, or if the model did not end it itself."""
     if reply.stop == "length":
-        exchange.notes.append("The reply was cut at the output limit of the agent's settings.")
+        exchange.notes.append("The reply was cut at the output limit in the agent's settings.")
     if reply.stop == "context":
-        message = "The conversation is longer than the model can read."
+        message = "The conversation is too long for the model."
         raise AgentError(message)
     if reply.text.strip() and reply.is_whole:
         return
     category = f" ({reply.refusal_category})" if reply.refusal_category else ""
     if reply.text.strip():
-        exchange.notes.append(f"Before that the model had written: {shortened(reply.text)}")
-        message = f"The model API's filter broke the reply off{category}."
+        exchange.notes.append(f"The model had written until then: {shortened(reply.text)}")
+        message = f"A content filter of the model API cut off the reply{category}."
     elif reply.stop == "refusal":
         message = f"The model refused to answer{category}."
     else:
-        message = "The agent said nothing."
+        message = "The agent's reply is empty."
     raise AgentError(message)

@@ -1,4 +1,4 @@
-"""What agents outside are told with each message, and what they have said so far."""
+"""What external agents are sent with each message, and the conversation so far."""
 
 import asyncio
 import base64
@@ -16,16 +16,20 @@ from evals_app.engine.trial import Usage
 
 
 class Outside:
-    """One conversation with an agent that is told everything with each message."""
+    """One conversation with an agent that gets everything with each message."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
-        self.history = [{"role": each.role, "content": each.text} for each in setting.history]
+        self.history = [
+            {"role": message.role, "content": message.text} for message in setting.history
+        ]
 
-    def told(self, exchange: Exchange, *, takes_files: bool = False) -> dict[str, Any]:
-        """Give what the agent is told in this turn: plain JSON."""
+    def request(self, exchange: Exchange, *, takes_files: bool = False) -> dict[str, Any]:
+        """Return what the agent is sent in this turn: plain JSON."""
         if exchange.files and not takes_files:
-            exchange.notes.append("This agent takes no files; it did not get those of the turn.")
+            exchange.notes.append(
+                "This agent does not accept files. It did not get those of the turn."
+            )
         return {
             "input": exchange.user,
             "history": list(self.history),
@@ -35,12 +39,12 @@ class Outside:
             "case": self._setting.case,
             "trial": self._setting.trial,
             "clock": self._setting.clock,
-            **({"files": [_file(each) for each in exchange.files]} if exchange.files else {}),
+            **({"files": [_file(file) for file in exchange.files]} if exchange.files else {}),
         }
 
     @contextmanager
     def asking(self, exchange: Exchange) -> Iterator[None]:
-        """Note, if nothing comes of it, that what it took, cost and called is unknown, not nothing."""
+        """If the turn fails, note that its tokens, cost and calls are unknown."""
         try:
             yield
         except (AgentError, asyncio.CancelledError):
@@ -49,8 +53,8 @@ class Outside:
             exchange.reports_calls = False
             raise
 
-    def heard(self, exchange: Exchange, reply: AgentReply) -> None:
-        """Note what the agent did and said; a turn that fails never comes here, nor into history."""
+    def note(self, exchange: Exchange, reply: AgentReply) -> None:
+        """Note what the agent did and answered; failed turns are not noted, nor part of the history."""
         reply.put_down(exchange)
         if not reply.text.strip():
             return
@@ -61,7 +65,7 @@ class Outside:
 
 
 def _file(file: FileContent) -> dict[str, str]:
-    """Give a file as JSON: what is no text in base64."""
+    """Return a file as JSON: its text, or base64."""
     about = {"name": file.name, "media_type": file.media_type}
     if is_shown_as_it_is(file.media_type):
         return about | {"base64": base64.b64encode(file.data).decode("ascii")}

@@ -1,9 +1,9 @@
 """The python driver: an agent that is a function, sync or async, of a module that is permitted.
 
 It is given those of `input history session_id channel context_params case trial clock files` that it
-has parameters for (its first parameter is the message, whatever it is called), and returns a text or the JSON of
-`reply`. One process answers all turns of a conversation, so that what the module keeps about a
-session is there in the next turn.
+has parameters for (its first parameter is the message, whatever its name), and returns a text or the JSON of
+`reply`. One process answers all turns of a conversation, so that state that the module keeps for
+a session is there in the next turn.
 """
 
 from collections.abc import AsyncIterator
@@ -27,45 +27,47 @@ async def open_python(
         ConfigurationError: the agent names no function, or none can be called here.
     """
     if agent.callable is None or callables is None:
-        raise ConfigurationError(f"Agent {agent.slug} has no function that could be called.")
-    async with AsyncExitStack() as held:
-        yield PythonSession(agent.callable, setting=setting, callables=callables, held=held)
+        raise ConfigurationError(f"Agent {agent.slug} has no function to call.")
+    async with AsyncExitStack() as processes:
+        yield PythonSession(
+            agent.callable, setting=setting, callables=callables, processes=processes
+        )
 
 
 class PythonSession:
-    """Ask a function, always in the same process unless that has ended."""
+    """Call a function, always in the same process unless that has ended."""
 
     def __init__(
-        self, reference: str, *, setting: Setting, callables: Callables, held: AsyncExitStack
+        self, reference: str, *, setting: Setting, callables: Callables, processes: AsyncExitStack
     ) -> None:
         self._reference = reference
         self._outside = Outside(setting)
         self._callables = callables
-        self._held = held
+        self._processes = processes
         self._loaded: Loaded | None = None
 
     async def respond(self, exchange: Exchange) -> None:
         loaded = await self._ready(exchange)
         takes_files = loaded.takes(self._reference, "files")
-        told = self._outside.told(exchange, takes_files=takes_files)
+        request = self._outside.request(exchange, takes_files=takes_files)
         with self._outside.asking(exchange):
             try:
-                value = await loaded.call(self._reference, "agent", told)
+                value = await loaded.call(self._reference, "agent", request)
             except CodeError as exc:
                 raise AgentError(str(exc)) from exc
             reply = read_reply(value)
-        self._outside.heard(exchange, reply)
+        self._outside.note(exchange, reply)
 
     async def _ready(self, exchange: Exchange) -> Loaded:
-        """Give the process; waiting for one, and for its imports, is not the agent's time."""
+        """Return the process; the wait for it and for its imports is not the agent's time."""
         if self._loaded is not None and self._loaded.can_be_used_again:
             return self._loaded
         began = exchange.clock()
         try:
             with exchange.paused():
-                await self._held.aclose()
+                await self._processes.aclose()
                 loading = self._callables.loaded(self._reference, "agent")
-                self._loaded = await self._held.enter_async_context(loading)
+                self._loaded = await self._processes.enter_async_context(loading)
         except CodeError as exc:
             raise ConfigurationError(str(exc)) from exc
         finally:

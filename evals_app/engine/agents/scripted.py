@@ -1,4 +1,4 @@
-"""The scripted driver: an agent that follows rules, so that everything can be tried offline."""
+"""The scripted driver: an agent that follows rules, so that everything works offline."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ from evals_app.engine.agents.session import Exchange
 from evals_app.engine.agents.toolbox import Toolbox
 from evals_app.engine.errors import AgentError, JudgeError
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
-from evals_app.engine.patterns import search
 from evals_app.engine.trial import Message, ToolCall, Usage
+from fixtures_app.ground.patterns import search
 
 _PLACEHOLDER = re.compile(r"\{\{\s*(input|result\.\d+(?:\.[^{}\s]+)?)\s*\}\}")
 
@@ -57,8 +57,8 @@ def matching_rule(
     return None
 
 
-def scripted_judge(rules: Sequence[ScriptedRule]) -> Any:  # noqa: ANN401 - see Complete
-    """Give a `complete` that answers a judge's prompt by rules."""
+def scripted_judge(rules: Sequence[ScriptedRule]) -> Any:
+    """Return a `complete` that answers a judge's prompt by rules."""
 
     async def complete(call: ModelCall) -> ModelReply:
         prompt = "\n\n".join(
@@ -76,19 +76,19 @@ def scripted_judge(rules: Sequence[ScriptedRule]) -> Any:  # noqa: ANN401 - see 
     return complete
 
 
-def fill(value: Any, *, message: str, results: Sequence[ToolCall]) -> Any:  # noqa: ANN401 - JSON
+def fill(value: Any, *, message: str, results: Sequence[ToolCall]) -> Any:
     """Replace placeholders in a text, or in every text inside lists and mappings.
 
-    A text that is nothing but one placeholder becomes the value itself, so numbers stay numbers.
+    A text that is only a placeholder becomes the value itself, so numbers stay numbers.
     """
     if isinstance(value, list):
-        return [fill(each, message=message, results=results) for each in value]
+        return [fill(item, message=message, results=results) for item in value]
     if isinstance(value, dict):
-        return {key: fill(each, message=message, results=results) for key, each in value.items()}
+        return {key: fill(item, message=message, results=results) for key, item in value.items()}
     if not isinstance(value, str):
         return value
 
-    def find(name: str) -> Any:  # noqa: ANN401 - JSON
+    def find(name: str) -> Any:
         if name == "input":
             return message
         _, number, *path = name.split(".")
@@ -102,7 +102,7 @@ def fill(value: Any, *, message: str, results: Sequence[ToolCall]) -> Any:  # no
     return _PLACEHOLDER.sub(lambda match: _text(find(match[1])), value)
 
 
-def _at(value: Any, path: Sequence[str]) -> Any:  # noqa: ANN401 - JSON
+def _at(value: Any, path: Sequence[str]) -> Any:
     for step in path:
         if isinstance(value, dict):
             value = value.get(step, "")
@@ -113,7 +113,7 @@ def _at(value: Any, path: Sequence[str]) -> Any:  # noqa: ANN401 - JSON
     return value
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 - JSON
+def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

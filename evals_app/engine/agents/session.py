@@ -28,10 +28,9 @@ _LEAST_SILENCE_S = 30.0  # before a provider is blamed for it
 class Setting:
     """What an agent knows before the first turn.
 
-    `session_id` tells the execution apart from all others: 32 hexadecimal digits, so that it is a
-    trace id too. `trial` counts the executions of the case from 1. `clock` is the moment at which the
-    case's time is frozen, in ISO 8601; None: it is not. `note_tools` hears what the
-    agent may call, once that is known.
+    `session_id` identifies the execution: 32 hexadecimal digits, so that it is a trace id, too.
+    `trial` counts the executions of the case from 1. `clock` is the case's frozen time in ISO 8601;
+    None: it is not frozen. `note_tools` is called with the agent's tools once they are known.
     """
 
     system_prompt: str
@@ -48,11 +47,11 @@ class Setting:
 
 @dataclass(slots=True)
 class Exchange:
-    """A turn while it is being held; what was done so far survives an error or a timeout.
+    """A turn while it runs; what was done so far survives an error or a timeout.
 
     `clock` gives seconds. `waited_s` is the time that was not the agent's; drivers add to it.
-    `paused_s` is how long the turn's timer stood still. `replayed_s` is time that was spent on it
-    earlier, in a conversation that was broken off. `pending` says in words what is waited for.
+    `paused_s` is how long the turn's timer stood still. `replayed_s` is time spent on it earlier,
+    in an interrupted conversation. `pending` says in words what it is waiting for.
     """
 
     index: int
@@ -87,7 +86,7 @@ class Exchange:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the turn's timer: waiting for a provider must not use it up."""
+        """Stop the turn's timer while it waits for a provider."""
         began = self.clock()
         timer = self._timer
         left = None
@@ -102,18 +101,18 @@ class Exchange:
                 timer.reschedule(asyncio.get_running_loop().time() + left)
 
     def refund(self, seconds: float) -> None:
-        """Give back time that an attempt of the provider has cost the turn."""
+        """Give back the time that a failed attempt of the provider took."""
         self.paused_s += seconds
         timer = self._timer
         if timer is not None and not timer.expired() and (when := timer.when()) is not None:
             timer.reschedule(when + seconds)
 
     def silence_s(self) -> float:
-        """Return the seconds after which a model API that says nothing is given up.
+        """Return the seconds after which a silent model API is given up.
 
-        Just before the turn's time is over: a model that thinks has nearly all of it, and one that
-        never answers is the provider's fault. Where the agent has used up most of the turn before,
-        its end is the agent's.
+        Just before the end of the turn: a model that thinks has nearly all of it, and an API that
+        never answers is the provider's fault. If the agent has used most of the turn before, the
+        timeout is the agent's.
         """
         left_s = self.timeout_s
         if self._timer is not None and (when := self._timer.when()) is not None:
@@ -122,9 +121,9 @@ class Exchange:
 
     @property
     def reply(self) -> str:
-        """What the agent said last, empty as long as it only calls tools."""
-        spoken = [each.text for each in self.messages if not each.tool_calls]
-        return spoken[-1] if spoken else ""
+        """The agent's last text, empty as long as it only calls tools."""
+        texts = [message.text for message in self.messages if not message.tool_calls]
+        return texts[-1] if texts else ""
 
     def record(self, *, error: str | None = None, expected: str | None = None) -> TurnRecord:
         """Freeze what happened; `expected` comes from the case, the agent has not seen it."""
@@ -153,7 +152,7 @@ class Session(Protocol):
     """One conversation with an agent."""
 
     async def respond(self, exchange: Exchange) -> None:
-        """Answer `exchange.user`, noting in the exchange what is done and said.
+        """Answer `exchange.user`, noting in the exchange what the agent does and answers.
 
         Raises:
             AgentError: the agent did not answer.

@@ -1,6 +1,5 @@
 """The tools of an agent, bound to one execution: those of its world, and its own."""
 
-import difflib
 import json
 import os
 import time
@@ -17,24 +16,25 @@ from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.tool_spec import AnyTool, CannedTool, HttpTool, McpTools
 from evals_app.engine.trial import Chunk, Tool, ToolCall, World
 from evals_app.engine.web import Web
+from fixtures_app.ground.words import near
 
 
 class OwnTool(Tool, Protocol):
-    """A tool that no world has.
+    """A tool that does not belong to the world.
 
     `call` never raises for what an agent does wrong: it returns `{"error": {"code", "message"}}`.
     """
 
-    async def call(self, args: Mapping[str, Any]) -> Any: ...  # noqa: ANN401 - any JSON
+    async def call(self, args: Mapping[str, Any]) -> Any: ...
 
 
 class Toolbox:
-    """What an agent may call; every call is answered, a wrong one with an error."""
+    """The tools of an agent; every call is answered, an invalid one with an error."""
 
     def __init__(self, names: Sequence[str], *, world: World, own: Sequence[OwnTool] = ()) -> None:
         missing = [name for name in names if name not in world.tools]
         if missing:
-            message = f"No such tool: {', '.join(missing)}. Known: {', '.join(world.tools)}."
+            message = f"Unknown tool: {', '.join(missing)}. Known: {', '.join(world.tools)}."
             raise ConfigurationError(message)
         self._own = {tool.name: tool for tool in own}
         self.tools: Mapping[str, Tool] = {name: world.tools[name] for name in names} | self._own
@@ -46,7 +46,7 @@ class Toolbox:
         tool = self.tools.get(name)
         result = await self._result(name, args)
         error = _error_of(result)
-        # A call that failed has looked nothing up.
+        # A failed call is not a retrieval.
         path = tool.retrieval if tool is not None and error is None else None
         return ToolCall(
             name=name,
@@ -58,14 +58,13 @@ class Toolbox:
             is_retrieval=path is not None,
         )
 
-    async def _result(self, name: str, args: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    async def _result(self, name: str, args: Mapping[str, Any]) -> Any:
         if name in self._own:
             return await self._own[name].call(args)
         if name in self.tools:
             return self._world.call(name, args)
-        near = difflib.get_close_matches(name, list(self.tools), n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        return tool_error("unknown_tool", f"There is no tool {name!r}.{hint}")
+        message = f"There is no tool {name!r}.{near(name, self.tools)}"
+        return tool_error("unknown_tool", message)
 
     def refuse(self, name: str, raw: str) -> ToolCall:
         """Answer a call whose arguments could not be read."""
@@ -78,39 +77,39 @@ class Toolbox:
 async def open_toolbox(
     tools: Sequence[AnyTool], *, world: World, environ: Mapping[str, str] = os.environ
 ) -> AsyncIterator[Toolbox]:
-    """Open what the tools need; it is closed at the end.
+    """Open the connections of the tools; they are closed at the end.
 
     Raises:
         ConfigurationError: a tool cannot work as written.
         ToolError: a server of tools does not answer.
     """
     names = [tool for tool in tools if isinstance(tool, str)]
-    asking = [tool for tool in tools if isinstance(tool, HttpTool)]
+    http_tools = [tool for tool in tools if isinstance(tool, HttpTool)]
     own: list[OwnTool] = [CannedAnswers(tool) for tool in tools if isinstance(tool, CannedTool)]
     async with AsyncExitStack() as stack:
-        if asking:
-            secrets = secrets_of([tool.headers for tool in asking], environ=environ)
+        if http_tools:
+            secrets = secrets_of([tool.headers for tool in http_tools], environ=environ)
             web = await stack.enter_async_context(Web(secrets=secrets))
-            own += [HttpRequests(tool, web=web, environ=environ) for tool in asking]
+            own += [HttpRequests(tool, web=web, environ=environ) for tool in http_tools]
         for tool in tools:
             if isinstance(tool, McpTools):
                 own += await stack.enter_async_context(connect(tool))
         yield Toolbox(names, world=world, own=own)
 
 
-def _chunks(result: Any, path: str) -> tuple[Chunk, ...]:  # noqa: ANN401 - any JSON
+def _chunks(result: Any, path: str) -> tuple[Chunk, ...]:
     for step in path.split("."):
         result = result.get(step) if isinstance(result, Mapping) else None
     if not isinstance(result, list):
         return ()
     return tuple(
-        Chunk(str(each["id"]), str(each["text"]))
-        for each in result
-        if isinstance(each, Mapping) and "id" in each and "text" in each
+        Chunk(str(part["id"]), str(part["text"]))
+        for part in result
+        if isinstance(part, Mapping) and "id" in part and "text" in part
     )
 
 
-def _error_of(result: Any) -> str | None:  # noqa: ANN401 - any JSON
+def _error_of(result: Any) -> str | None:
     error = result.get("error") if isinstance(result, Mapping) else None
     if isinstance(error, Mapping) and "message" in error:
         return str(error["message"])
@@ -118,5 +117,5 @@ def _error_of(result: Any) -> str | None:  # noqa: ANN401 - any JSON
 
 
 def result_text(call: ToolCall) -> str:
-    """Write a result as models get to see it."""
+    """Write a result as models get it."""
     return json.dumps(call.result, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""The variables of one execution, filled into what its agent is given."""
+"""Fill the variables of one execution into the tools of its agent."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from urllib.parse import quote
 from evals_app.engine.template import Resolved, resolve
 from evals_app.engine.tool_spec import CannedTool, HttpTool, OwnTool
 
-T = TypeVar("T")  # whatever stands in one place of an agent's tools
+T = TypeVar("T")  # any entry of an agent's tools
 
 
 class Variables:
@@ -27,7 +27,7 @@ class Variables:
         self._missing: dict[str, None] = {}
 
     def warnings(self, where: str) -> tuple[str, ...]:
-        """Say for each missing parameter what became of it; `where` begins the sentence."""
+        """Warn about each missing parameter; `where` begins the sentence."""
         return Resolved("", tuple(self._missing)).warnings(where)
 
     def text(self, text: str) -> str:
@@ -35,17 +35,17 @@ class Variables:
         return self._noted(resolve(text, **self._known, params=self._params))
 
     def url(self, url: str) -> str:
-        """Fill them into a URL, where nothing in them has a meaning."""
+        """Fill them into a URL, where their characters are escaped."""
         known = {name: _quoted(value) for name, value in self._known.items()}
         params = {name: _quoted(value) for name, value in self._params.items()}
         return self._noted(resolve(url, **known, params=params))
 
-    def json(self, value: Any) -> Any:  # noqa: ANN401 - JSON
+    def json(self, value: Any) -> Any:
         """Fill them into every text inside lists and mappings."""
         if isinstance(value, list):
-            return [self.json(each) for each in value]
+            return [self.json(item) for item in value]
         if isinstance(value, dict):
-            return {key: self.json(each) for key, each in value.items()}
+            return {key: self.json(item) for key, item in value.items()}
         return self.text(value) if isinstance(value, str) else value
 
     def _noted(self, resolved: Resolved) -> str:
@@ -53,7 +53,7 @@ class Variables:
         return resolved.text
 
     def tool(self, tool: T) -> T:
-        """Give a tool with its texts filled in."""
+        """Return a tool with its texts filled in."""
         if not isinstance(tool, OwnTool):
             return tool
         changes: dict[str, Any] = {"description": self.text(tool.description)}
@@ -76,9 +76,9 @@ class Variables:
         return tool.model_copy(update=changes)
 
     def _header(self, text: str) -> str:
-        # One line of plain letters, whatever a parameter holds.
+        # One line of ASCII, whatever a parameter contains.
         return re.sub(r"[^ -~]", "?", self.text(text))
 
 
-def _quoted(value: Any) -> Any:  # noqa: ANN401 - a plain value
+def _quoted(value: Any) -> Any:
     return quote(value, safe="") if isinstance(value, str) else value

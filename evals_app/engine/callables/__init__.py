@@ -1,10 +1,10 @@
-"""Code of the operator's: graders and agents in Python, called in processes of their own.
+"""The operator's code: graders and agents in Python, called in processes of their own.
 
-A grader imports what it is handed and what it gives back from here:
+A grader imports its argument and its result from here:
 
     from evals_app.engine.callables import GraderContext, GraderResult
 
-Nothing else is imported here: each of those processes pays for it.
+Nothing else is imported here: each of those processes would pay for it.
 """
 
 from evals_app.engine.callables.contract import GraderContext, GraderResult, ToolInvocation

@@ -1,12 +1,12 @@
-"""A process of its own for code of the operator's: `python -m evals_app.engine.callables.child`.
+"""A process of its own for the operator's code: `python -m evals_app.engine.callables.child`.
 
-One request a line on standard input, one answer a line on standard output, both JSON:
+One request per line on standard input, one answer per line on standard output, both JSON:
 
     {"do": "load", "reference", "purpose", "modules"}     {"value": [...]} | {"problem": "..."}
     {"do": "call", "reference", "purpose", "argument"}    {"value": ...} | {"problem": "..."}
 
-Loading gives the fields that an agent takes. What the code itself prints goes to standard error, whatever it is printed with. It ends with its
-standard input.
+Loading returns the fields that an agent takes. What the code itself prints goes to standard error,
+however it is printed. The process ends with its standard input.
 """
 
 import json
@@ -31,7 +31,7 @@ from evals_app.engine.callables.loading import (
 
 MAX_VALUE_BYTES = 1_000_000  # of what a callable returns, as JSON
 _ROOT = f"{os.getcwd()}/"  # noqa: PTH109 - pathlib takes longer to load than all of this
-_IMPORT_S = 70  # above what those who ask wait for
+_IMPORT_S = 70  # longer than callers wait
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
@@ -39,52 +39,52 @@ class Functions:
     """What this process has loaded."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, Purpose], Callable[..., Any]] = {}
+        self._functions: dict[tuple[str, Purpose], Callable[..., Any]] = {}
         self._finish: Callable[[Awaitable[Any]], Any] | None = None
 
     def answer(self, request: dict[str, Any]) -> str:
-        """Do what is asked; never raises for what the code of the operator's does."""
+        """Do what is requested; never raises for what the operator's code does."""
         reference = request["reference"]
         try:
             value = self._DO[request["do"]](self, request)
         except LoadError as exc:
             return _problem(str(exc))
-        except Exception as exc:  # noqa: BLE001 - a MemoryError has given back what it took
-            return _problem(f"{reference} failed: {said(exc)}")
+        except Exception as exc:  # noqa: BLE001 - a MemoryError has freed its memory
+            return _problem(f"{reference} failed: {described(exc)}")
         except BaseException as exc:  # noqa: BLE001 - sys.exit() ends the call, not the process
             self._finish = None
-            return _problem(f"{reference} failed: {said(exc)}")
+            return _problem(f"{reference} failed: {described(exc)}")
         try:
             written = json.dumps({"value": value}, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as exc:
-            return _problem(f"{reference} returned what cannot be written as JSON: {exc}")
+            return _problem(f"{reference} returned a value that cannot be written as JSON: {exc}")
         if len(written) > MAX_VALUE_BYTES:
             return _problem(
-                f"{reference} returned {len(written):,} bytes; up to {MAX_VALUE_BYTES:,} are read."
+                f"{reference} returned {len(written):,} bytes; the maximum is {MAX_VALUE_BYTES:,}."
             )
         return written
 
     def _load(self, request: dict[str, Any]) -> list[str]:
         reference, purpose = request["reference"], request["purpose"]
-        signal.alarm(_IMPORT_S)  # kills, even if nobody waits any more
+        signal.alarm(_IMPORT_S)  # kills, even if no caller waits any more
         try:
-            found = load(reference, purpose=purpose, modules=request["modules"])
+            function = load(reference, purpose=purpose, modules=request["modules"])
         finally:
             signal.alarm(0)
-        self._found[reference, purpose] = found
-        return taken_fields(found, reference) if purpose == "agent" else []
+        self._functions[reference, purpose] = function
+        return taken_fields(function, reference) if purpose == "agent" else []
 
-    def _call(self, request: dict[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    def _call(self, request: dict[str, Any]) -> Any:
         reference, purpose = request["reference"], request["purpose"]
-        found, argument = self._found[reference, purpose], request["argument"]
+        function, argument = self._functions[reference, purpose], request["argument"]
         if purpose == "grader":
-            return result_as_json(self._finished(found(context_from(argument))))
-        return self._finished(call_agent(found, argument, reference))
+            return result_as_json(self._finished(function(context_from(argument))))
+        return self._finished(call_agent(function, argument, reference))
 
     _DO = {"load": _load, "call": _call}
 
-    def _finished(self, result: Any) -> Any:  # noqa: ANN401 - whatever a callable returned
-        """Wait for what an async callable gives; all of them share one loop."""
+    def _finished(self, result: Any) -> Any:
+        """Wait for the result of an async callable; all of them share one loop."""
         if not isinstance(result, Awaitable):
             return result
         if self._finish is None:
@@ -95,22 +95,22 @@ class Functions:
 def _new_loop() -> Callable[[Awaitable[Any]], Any]:
     import asyncio  # noqa: PLC0415 - most callables need none of it
 
-    async def wait_for(awaitable: Awaitable[Any]) -> Any:  # noqa: ANN401
+    async def wait_for(awaitable: Awaitable[Any]) -> Any:
         return await awaitable
 
     runner = asyncio.Runner()
     return lambda awaitable: runner.run(wait_for(awaitable))
 
 
-def said(error: BaseException) -> str:
+def described(error: BaseException) -> str:
     """Say what was raised, and where in the operator's code."""
     try:
         text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     except Exception:  # noqa: BLE001 - an exception that cannot even be written
         text = type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [each for each in frames if "/evals_app/engine/callables/" not in each.filename]
-    ours = [each for each in theirs if "/lib/python" not in each.filename] or theirs
+    theirs = [frame for frame in frames if "/evals_app/engine/callables/" not in frame.filename]
+    ours = [frame for frame in theirs if "/lib/python" not in frame.filename] or theirs
     if not ours:
         return f"{text[:500]}."
     last = ours[-1]
@@ -133,10 +133,10 @@ def take_streams() -> tuple[IO[bytes], IO[bytes]]:
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
-    # A worker ignores both, which is inherited; what this code starts must be able to be ended.
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, signal.SIG_DFL)
+    """Answer until the input ends."""
+    # A worker ignores both, which is inherited; programs started by this code must be stoppable.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     requests, answers = take_streams()
     alias_holodeck()
@@ -145,13 +145,13 @@ def main() -> None:
     for line in requests:
         written = functions.answer(json.loads(line))
         for stream in (sys.stdout, sys.stderr):
-            with suppress(Exception):  # whatever the code has put in its place
+            with suppress(Exception):  # the code may have replaced it
                 stream.flush()
         if os.getpid() != ours:
-            os._exit(0)  # a copy that the code has made of us; the answer is given once
+            os._exit(0)  # a fork made by the code; only one process answers
         answers.write(written.encode() + b"\n")
         answers.flush()
-    os._exit(0)  # threads that the code has left running would hold up an ordinary end
+    os._exit(0)  # threads left running by the code would delay an ordinary exit
 
 
 if __name__ == "__main__":

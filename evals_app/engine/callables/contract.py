@@ -1,4 +1,4 @@
-"""What a grader of the operator's is handed, and what it gives back."""
+"""What a grader of the operator gets and returns."""
 
 import json
 import math
@@ -26,9 +26,9 @@ class GraderContext:
     """A turn, or at the end the whole conversation, as a grader sees it.
 
     `turn_index` counts from 0; None is the whole conversation, whose `turn_input` is the last
-    message. `retrieval_context` None: nothing was looked up. `turn_config` is what the case says
-    under `config`. `world_before` and `world_after` are `{"entities": [...], "relations": [...]}`
-    before and after what the grader sees; None where there is no world to compare.
+    message. `retrieval_context` None: nothing was looked up. `turn_config` is the case's
+    `config`. `world_before` and `world_after` are `{"entities": [...], "relations": [...]}`
+    before and after what the grader sees; None if there is no world to compare.
     """
 
     turn_input: str
@@ -45,7 +45,7 @@ class GraderContext:
 
 @dataclass(frozen=True)
 class GraderResult:
-    """What a grader found. `passed` None leaves it to the threshold, 0.5 where none is set."""
+    """The result of a grader. `passed` None leaves it to the threshold, 0.5 if none is set."""
 
     score: float
     passed: bool | None = None
@@ -65,14 +65,14 @@ def context_from(written: Mapping[str, Any]) -> GraderContext:
     )
 
 
-def result_as_json(result: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a grader returned
+def result_as_json(result: Any) -> dict[str, Any]:
     """Write a result as JSON: score, passed, reason, details.
 
-    Anything with a `score` will do: a grader may bring a class of its own. A score outside of 0 to 1
-    becomes the nearer end, and `clamped_from` in the details says what it was.
+    Any object with a `score` is accepted. A score outside 0 to 1 becomes the nearer end, and
+    `clamped_from` in the details is the original.
 
     Raises:
-        TypeError, ValueError: it is no result; the message says what was expected.
+        TypeError, ValueError: it is not a result; the message says what was expected.
     """
     bare = _plain(result)
     if bare is not None:
@@ -92,7 +92,7 @@ def result_as_json(result: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a 
         raise TypeError(message)
     kept = min(1.0, max(0.0, float(score)))
     if not reason and kept != score:
-        reason = f"It gave {score:g}, which counts as {kept:g}: scores go from 0 to 1."
+        reason = f"It returned {score:g}, which counts as {kept:g}: scores range from 0 to 1."
     details = _json_object(getattr(result, "details", None))
     return {
         "score": kept,
@@ -102,8 +102,8 @@ def result_as_json(result: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a 
     }
 
 
-def _plain(value: Any) -> bool | float | None:  # noqa: ANN401 - whatever a grader returned
-    """Give a number or a bool as Python's own; None for anything else."""
+def _plain(value: Any) -> bool | float | None:
+    """Return a number or a bool as Python's own; None for anything else."""
     if type(value).__module__ == "numpy" and hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool):
@@ -114,15 +114,15 @@ def _plain(value: Any) -> bool | float | None:  # noqa: ANN401 - whatever a grad
         return math.inf
 
 
-def _json_object(details: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a grader returned
+def _json_object(details: Any) -> dict[str, Any]:
     if details is None:
         return {}
     if not isinstance(details, Mapping):
         message = f"details is {details!r:.200}; expected a dict"
         raise TypeError(message)
     try:
-        found: dict[str, Any] = json.loads(json.dumps(dict(details), allow_nan=False))
+        plain: dict[str, Any] = json.loads(json.dumps(dict(details), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as exc:
         message = f"details cannot be written as JSON: {exc}"
         raise TypeError(message) from exc
-    return found
+    return plain

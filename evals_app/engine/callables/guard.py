@@ -1,7 +1,7 @@
-"""Kill what is left of other processes when the one that started them is gone.
+"""Kill the remaining child processes when the process that started them is gone.
 
-Told over standard input: `+123` when group 123 began, `-123` when it has ended. Whoever tells is
-gone when the input ends, even if it was killed and could do nothing about it any more.
+Standard input lists them: `+123` when group 123 began, `-123` when it has ended. The input ends
+with the process that started them, even if that was killed.
 """
 
 import os

@@ -8,9 +8,9 @@ import sys
 
 def main() -> None:
     """Become the program."""
-    # A worker ignores both, which is inherited; what the program starts must be able to be ended.
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, signal.SIG_DFL)
+    # A worker ignores both, which is inherited; the program must be stoppable.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         os.execv(sys.argv[1], sys.argv[1:])  # noqa: S606 - no shell is wanted

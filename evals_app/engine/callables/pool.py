@@ -1,4 +1,4 @@
-"""The processes in which code of the operator's runs: started when needed, used again, ended by us."""
+"""The processes that run the operator's code: started when needed, reused, ended by us."""
 
 import asyncio
 import json
@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from evals_app.engine.callables.loading import Purpose
@@ -17,9 +16,9 @@ from evals_app.engine.errors import CodeError
 from evals_app.engine.permits import OUR_MODULE, permits
 
 CHILD = (sys.executable, "-X", "utf8", "-m", "evals_app.engine.callables.child")
-LOAD_S = 60.0  # for a module to be imported; some libraries take their time
+LOAD_S = 60.0  # to import a module; some libraries are slow
 _LAUNCH = (sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py")))
-_MAX_LINE_BYTES = 2_000_000  # above what a child sends
+_MAX_LINE_BYTES = 2_000_000  # longer than what a child sends
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Loaded:
         """Import it, unless it has been.
 
         Raises:
-            CodeError: it cannot be imported, or leads to nothing that could be called.
+            CodeError: it cannot be imported or called.
         """
         if self.knows(reference, purpose):
             return
@@ -77,11 +76,11 @@ class Loaded:
         argument: Mapping[str, Any],
         *,
         within_s: float | None = None,
-    ) -> Any:  # noqa: ANN401 - any JSON
-        """Call it and give what it returns.
+    ) -> Any:
+        """Call it and return its result.
 
         Raises:
-            CodeError: it raised, took longer than `within_s`, or gave what is no JSON.
+            CodeError: it raised, took longer than `within_s`, or did not return JSON.
         """
         request = {
             "do": "call",
@@ -91,7 +90,7 @@ class Loaded:
         }
         return await self._ask(request, within_s=within_s)
 
-    async def _ask(self, request: dict[str, Any], *, within_s: float | None) -> Any:  # noqa: ANN401
+    async def _ask(self, request: dict[str, Any], *, within_s: float | None) -> Any:
         reference = request["reference"]
         self._process.printed.clear()
         self._is_asked = True
@@ -100,36 +99,38 @@ class Loaded:
             async with asyncio.timeout(within_s):
                 line = await self._process.line()
         except TimeoutError:
-            raise CodeError(f"{reference} took longer than {within_s:g} s.{self._said()}") from None
+            raise CodeError(
+                f"{reference} took longer than {within_s:g} s.{self._printed()}"
+            ) from None
         if line is None:
             await self._process.end()
             how = ending(self._process.code or 0)
-            raise CodeError(f"{reference} ended its process ({how}).{self._said()}")
+            raise CodeError(f"{reference} ended its process ({how}).{self._printed()}")
         self._is_asked = False
         try:
             answer = json.loads(line)
         except RecursionError:
-            raise CodeError(f"{reference} returned what is nested too deeply.") from None
+            raise CodeError(f"{reference} returned a value that is nested too deeply.") from None
         if "problem" in answer:
-            raise CodeError(f"{answer['problem']}{self._said()}")
+            raise CodeError(f"{answer['problem']}{self._printed()}")
         return answer["value"]
 
-    def _said(self) -> str:
+    def _printed(self) -> str:
         printed = readable(bytes(self._process.printed))
         return f" It printed: {printed}" if printed else ""
 
 
 class Callables:
-    """Runs code of the operator's, at most `most` pieces of it at a time.
+    """Runs the operator's code, at most `most` calls at a time.
 
-    To be opened for as long as there may be calls; all its processes end with it. Those of Python
-    are used again, by whoever comes next: what a module keeps in its variables, stays.
+    Open it for as long as there may be calls; all its processes end with it. Python processes are
+    reused by later calls: what a module keeps in its variables stays.
     """
 
     def __init__(self, *, most: int) -> None:
         self._guard = Guard()
         self._places = asyncio.Semaphore(most)
-        # More graders at once would only take turns on the machine's cores.
+        # More graders at once would only compete for the machine's cores.
         self._graders = asyncio.Semaphore(min(most, max(4, 2 * (os.cpu_count() or 1))))
         self._idle: list[Loaded] = []
         self._processes: set[Process] = set()
@@ -137,16 +138,11 @@ class Callables:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await asyncio.gather(*(process.end() for process in self._processes))
         await self._guard.stop()
 
-    async def grade(self, reference: str, argument: Mapping[str, Any], *, timeout_s: float) -> Any:  # noqa: ANN401 - any JSON
+    async def grade(self, reference: str, argument: Mapping[str, Any], *, timeout_s: float) -> Any:
         """Call a grader with a context; see RunCode."""
         async with self._graders, self.loaded(reference, "grader") as loaded:
             return await loaded.call(reference, "grader", argument, within_s=timeout_s)
@@ -156,7 +152,7 @@ class Callables:
         """Lend a process that has loaded the callable; one that does not answer is killed.
 
         Raises:
-            CodeError: it is not permitted (any more), or cannot be loaded.
+            CodeError: it is not (or no longer) permitted, or cannot be loaded.
         """
         module = reference.partition(":")[0]
         if not permits().module(module):
@@ -164,12 +160,12 @@ class Callables:
                 f"The operator does not permit the module {module} (EVALS_PYTHON_MODULES)."
             )
         async with self._places:
-            held = self._take_idle(reference, purpose) or Loaded(await self._start(CHILD))
+            loaded = self._take_idle(reference, purpose) or Loaded(await self._start(CHILD))
             try:
-                await held.load(reference, purpose)
-                yield held
+                await loaded.load(reference, purpose)
+                yield loaded
             finally:
-                self._put_back(held)
+                self._put_back(loaded)
 
     async def run(
         self,
@@ -210,7 +206,7 @@ class Callables:
         most_bytes: int = _MAX_LINE_BYTES,
         variables: Mapping[str, str | bytes] | None = None,
     ) -> Process:
-        self._processes = {each for each in self._processes if not each.has_ended}
+        self._processes = {process for process in self._processes if not process.has_ended}
         try:
             process = await Process.start(
                 words,
@@ -224,16 +220,16 @@ class Callables:
         return process
 
     def _take_idle(self, reference: str, purpose: Purpose) -> Loaded | None:
-        knowing = [each for each in self._idle if each.knows(reference, purpose)]
-        for found in reversed(knowing or list(self._idle)):
-            self._idle.remove(found)
-            if found.can_be_used_again:
-                return found
-            found.kill()
+        knowing = [process for process in self._idle if process.knows(reference, purpose)]
+        for loaded in reversed(knowing or list(self._idle)):
+            self._idle.remove(loaded)
+            if loaded.can_be_used_again:
+                return loaded
+            loaded.kill()
         return None
 
-    def _put_back(self, held: Loaded) -> None:
-        if held.can_be_used_again:
-            self._idle.append(held)
+    def _put_back(self, loaded: Loaded) -> None:
+        if loaded.can_be_used_again:
+            self._idle.append(loaded)
         else:
-            held.kill()
+            loaded.kill()

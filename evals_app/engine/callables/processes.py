@@ -1,4 +1,4 @@
-"""Processes that run code of the operator's: bounded in what they write, and sure to end.
+"""Processes that run the operator's code: limited in what they write, and sure to end.
 
 Each has a process group of its own, which is killed as a whole. When this process is killed itself,
 a guard kills them.
@@ -33,7 +33,7 @@ _PASSED_ON = frozenset(
 )
 _TAIL_BYTES = 4_000  # kept of what is written to standard error
 _SHOWN_CHARS = 500
-_LAST_WORDS_S = 0.2  # for what has been written, once the process itself is gone
+_LAST_WORDS_S = 0.2  # to read the rest of its output, once the process itself is gone
 _GONE_S = 5.0  # killed processes end at once, unless the disk hangs
 _STDOUT = 1
 # Escape sequences of terminals, and control characters.
@@ -43,13 +43,13 @@ _UNREADABLE = re.compile(
 
 
 def environment() -> dict[str, str]:
-    """Give the variables that code of the operator's sees: no secret that is not permitted."""
+    """Return the variables that the operator's code sees: no secret that is not permitted."""
     kept = {
         name: value
         for name, value in os.environ.items()
         if name in _PASSED_ON or permits().variable(name)
     }
-    # `python`, and what is installed beside it, are those that run this program.
+    # `python` and what is installed with it are those that run this program.
     kept["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
     places = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     kept["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, places))
@@ -57,7 +57,7 @@ def environment() -> dict[str, str]:
 
 
 def readable(written: bytes) -> str:
-    """Give the end of what a program wrote, as people can read it."""
+    """Return the end of what a program wrote, as people can read it."""
     text = _UNREADABLE.sub("", written.decode(errors="replace")).strip()
     return text if len(text) <= _SHOWN_CHARS else f"…{text[-_SHOWN_CHARS:]}"
 
@@ -140,7 +140,7 @@ class Process(asyncio.SubprocessProtocol):
             self._news.set()
 
     def process_exited(self) -> None:
-        # What it has started and left behind could keep its streams open for ever.
+        # What it has started and left behind could keep its streams open forever.
         asyncio.get_running_loop().call_later(_LAST_WORDS_S, self._leave)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -152,7 +152,7 @@ class Process(asyncio.SubprocessProtocol):
 
     def _leave(self) -> None:
         self.kill()
-        self._transport.close()  # what has left its group is out of reach, and may hold them
+        self._transport.close()  # processes that left its group are out of reach, and may keep them open
 
     # What others call.
 
@@ -209,7 +209,7 @@ class Process(asyncio.SubprocessProtocol):
 
 
 class Guard:
-    """A process that outlives this one, to kill the groups that it was told of."""
+    """A process that outlives this one, to kill the listed groups."""
 
     def __init__(self) -> None:
         self._process: Process | None = None

@@ -1,9 +1,8 @@
-"""What is wrong with a callable or a program that somebody writes, before anything is run with it.
+"""What is wrong with a callable or program that someone enters, before anything runs with it.
 
-A callable is found out about by importing its module in a process of its own, as when it is called.
+A callable is checked by importing its module in a process of its own, as when it is called.
 """
 
-import difflib
 import json
 import os
 import re
@@ -19,11 +18,12 @@ from evals_app.engine.callables.loading import Purpose
 from evals_app.engine.callables.pool import CHILD
 from evals_app.engine.callables.processes import ROOT, ending, environment
 from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE, permits
+from fixtures_app.ground.words import near
 
 _SHAPE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z]\w*", re.ASCII)
-_IMPORT_S = 20.0  # somebody waits for the form
-_KNOWN_S = 60.0  # a callable that was found is looked for again after that
-_UNKNOWN_S = 2.0  # one that was not may be there any moment
+_IMPORT_S = 20.0  # a person waits for the form
+_KNOWN_S = 60.0  # then a callable that exists is checked again
+_UNKNOWN_S = 2.0  # a missing one may appear at any moment
 
 _known: dict[tuple[str, Purpose], tuple[float, str | None]] = {}
 _until: ContextVar[float | None] = ContextVar("until", default=None)  # of the monotonic clock
@@ -31,7 +31,7 @@ _until: ContextVar[float | None] = ContextVar("until", default=None)  # of the m
 
 @contextmanager
 def importing_within(seconds: float) -> Iterator[None]:
-    """Give all callables that are looked for inside so much time together."""
+    """Allow so much time for all callables that are checked inside, together."""
     before = _until.set(time.monotonic() + seconds)
     try:
         yield
@@ -41,10 +41,10 @@ def importing_within(seconds: float) -> Iterator[None]:
 
 def callable_problem(reference: str, purpose: Purpose) -> str | None:
     """Say why a callable cannot be used; None if it can."""
-    found = _SHAPE.fullmatch(reference)
-    if found is None:
-        return "Write module.path:name, for example my_graders.money:total; the name of a function."
-    module = found[1]
+    match = _SHAPE.fullmatch(reference)
+    if match is None:
+        return "Write module.path:function, for example my_graders.money:total."
+    module = match[1]
     if not permits().module(module):
         return (
             f"The operator does not permit the module {module}."
@@ -53,7 +53,7 @@ def callable_problem(reference: str, purpose: Purpose) -> str | None:
     until, problem = _known.get((reference, purpose), (0.0, None))
     if time.monotonic() >= until:
         problem = _import_problem(reference, purpose)
-        # Counted from the end: a slow one would be forgotten before it is asked for again.
+        # Counted from the end: a slow import would expire before it is needed again.
         until = time.monotonic() + (_UNKNOWN_S if problem else _KNOWN_S)
         _known[reference, purpose] = until, problem
     return problem
@@ -62,7 +62,7 @@ def callable_problem(reference: str, purpose: Purpose) -> str | None:
 def command_problem(words: Sequence[str]) -> str | None:
     """Say why a program cannot be used; None if it can."""
     if any("\0" in word for word in words):
-        return "A program and its arguments are plain text."
+        return "A program and its arguments must be plain text."
     if not permits().command(words):
         written = " ".join(words)
         return (
@@ -70,7 +70,7 @@ def command_problem(words: Sequence[str]) -> str | None:
             f"{_permitted(written, [*permits().commands, OUR_COMMAND], 'EVALS_COMMANDS')}"
         )
     if program_path(words[0]) is None:
-        return f"There is no program {words[0]!r} here that could be run."
+        return f"There is no executable program {words[0]!r} on this machine."
     return None
 
 
@@ -82,15 +82,13 @@ def program_path(program: str) -> str | None:
 
 
 def _permitted(written: str, known: Sequence[str], variable: str) -> str:
-    near = difflib.get_close_matches(written[:200], known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{hint} Permitted ({variable}): {', '.join(known)}."
+    return f"{near(written, known)} Permitted ({variable}): {', '.join(known)}."
 
 
 def _import_problem(reference: str, purpose: Purpose) -> str | None:
     left_s = _left_s()
     if left_s <= 0:
-        return f"No time was left to import {reference}: those before it took too long."
+        return f"There was no time left to import {reference}: earlier imports took too long."
     request = {
         "do": "load",
         "reference": reference,
@@ -98,7 +96,7 @@ def _import_problem(reference: str, purpose: Purpose) -> str | None:
         "modules": [*permits().modules, OUR_MODULE],
     }
     try:
-        with subprocess.Popen(  # noqa: S603 - no shell, and no word of what somebody wrote
+        with subprocess.Popen(  # noqa: S603 - no shell, and no user input
             CHILD,
             cwd=ROOT,
             env=environment(),

@@ -36,8 +36,8 @@ def _looked_up(year: str) -> dict[str, Any]:
 
 
 def _figures_in(history: Sequence[Mapping[str, str]]) -> list[float]:
-    said = [each["content"] for each in history if each["role"] == "assistant"]
-    return [float(text) for text in said if re.fullmatch(r"\d+\.\d+", text)]
+    replies = [message["content"] for message in history if message["role"] == "assistant"]
+    return [float(text) for text in replies if re.fullmatch(r"\d+\.\d+", text)]
 
 
 def _call(name: str, a: float, b: float, result: float) -> dict[str, Any]:

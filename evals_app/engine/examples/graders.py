@@ -26,8 +26,8 @@ def turn_program(context: GraderContext) -> GraderResult:
         wanted = [_value(operand, results) for operand in operands]
         made = next((call for call in calls if _is_step(call, name, wanted)), None)
         if made is None:
-            said = ", ".join(f"{number:g}" for number in wanted)
-            reason = f"Step {len(results) + 1}, {name}({said}), was not calculated with a tool."
+            numbers = ", ".join(f"{number:g}" for number in wanted)
+            reason = f"Step {len(results) + 1}, {name}({numbers}), was not calculated with a tool."
             return GraderResult(len(results) / len(steps), passed=False, reason=reason)
         results.append(_number(made.result))
     return GraderResult(
@@ -39,7 +39,7 @@ def turn_program(context: GraderContext) -> GraderResult:
 
 
 def no_call_twice(context: GraderContext) -> float:
-    """Give the share of tool calls that ask something new."""
+    """Return the share of tool calls that ask something new."""
     asked = [
         json.dumps([call.name, call.args], sort_keys=True) for call in context.tool_invocations
     ]

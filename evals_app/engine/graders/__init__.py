@@ -92,8 +92,8 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def named_type(written: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever stands under `type`
-    """Give the type that an assertion means, whatever name it goes by."""
+def named_type(written: Mapping[str, Any]) -> Any:
+    """Return the type that an assertion means, whatever name it goes by."""
     kind = written.get("type")
     if not isinstance(kind, str):
         return kind

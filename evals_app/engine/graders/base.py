@@ -18,7 +18,7 @@ from evals_app.engine.trial import (
     View,
 )
 
-# Of UTF-8. A longer text is an error, not cut: a check of half an answer says nothing.
+# In UTF-8. A longer text is an error: checking half a reply would prove nothing.
 MAX_TEXT_BYTES = 200_000
 
 Need = Literal["expected", "context"]
@@ -39,32 +39,32 @@ class Grader(Spec):
     example: ClassVar[dict[str, Any]]
     # What it costs in model calls, for the reference page.
     calls: ClassVar[str] = "none"
-    # The products whose evals have it, for those who come from there.
+    # Other products that have this check, for people who migrate from them.
     named_by: ClassVar[tuple[str, ...]] = ()
-    # Without an own `value`, the turn's expected text is taken.
+    # Without its own `value`, the turn's expected text is used.
     uses_expected: ClassVar[bool] = False
-    # What a score must reach where the assertion sets no threshold; None: it then only informs.
+    # The threshold if the assertion sets none; None: the score then only informs.
     usual_threshold: ClassVar[float | None] = None
     # Reads text, so that `scope` says which text.
     reads_text: ClassVar[bool] = False
 
     def summary(self) -> str:
-        """Say in a few words what is checked, for a closed row: Reply contains “refund”."""
+        """Summarize what is checked, for a collapsed row: Reply contains “refund”."""
         return self.label
 
     def warnings(self) -> list[str]:
-        """Name what was written correctly but is hardly meant."""
+        """Return warnings about options that are valid but probably unintended."""
         return []
 
     def advice(self) -> list[str]:
-        """Name what would make it a better check, for whoever writes it here.
+        """Return advice for a better check, shown to people who write it here.
 
-        Files of other systems cannot follow it.
+        It is not shown for files of other systems.
         """
         return []
 
     def cannot_fail(self) -> str | None:
-        """Say why no reply could fail this check, and what to write instead; None if one could."""
+        """Explain why no reply can fail this check, and what to write instead; None if one can."""
         return None
 
     def mentions(self) -> Iterator[Named]:
@@ -78,11 +78,11 @@ class Grader(Spec):
         return tuple(islice(keys, 1))
 
     def decides(self, threshold: float | None) -> bool:
-        """Say whether a grade of this check has a verdict, or only informs."""
+        """Return whether this check has a verdict, or only informs."""
         return True
 
     def obeys_threshold(self) -> bool:
-        """Say whether a threshold, where one is set, decides."""
+        """Return whether a threshold decides if one is set."""
         return self.usual_threshold is not None or not self.decides(None)
 
     def jurors(self) -> Sequence[ModelSpec]:
@@ -90,16 +90,16 @@ class Grader(Spec):
         return ()
 
     def asks(self) -> int:
-        """Count the calls of judges that it takes where nothing is asked twice."""
+        """Count the judge calls that it takes if nothing is asked twice."""
         return int(self.family == "judged")
 
     def needs(self) -> frozenset[Need]:
-        """Name what it cannot do without of the turn it is about."""
+        """Return what the turn must have for this check."""
         has_own = getattr(self, "value", None) is not None
         return frozenset({"expected"} if self.uses_expected and not has_own else ())
 
     def expected_problem(self, expected: str) -> str | None:
-        """Say why a turn's expected text cannot serve this check; None if it can."""
+        """Explain why this check cannot use a turn's expected text; None if it can."""
         return None
 
 
@@ -112,14 +112,14 @@ class PlainGrader(Grader):
 
 
 class AidedGrader(Grader):
-    """A grader that asks others for something: code of the operator's, the likeness of texts."""
+    """A grader that needs others: code of the operator's, the similarity of texts."""
 
     @abstractmethod
     async def grade_with(self, view: View, aids: Aids) -> Grade:
         """Grade what the View shows.
 
         Raises:
-            JudgeError, ProviderError: who was asked did not answer.
+            JudgeError, ProviderError: there was no usable answer.
             CodeError: code of the operator's failed.
         """
 
@@ -154,7 +154,7 @@ class JudgedGrader(Grader):
 
 
 def too_long(text: str, *, limit: int = MAX_TEXT_BYTES, subject: str = "The reply") -> Grade | None:
-    """Give the grade of a text that is too long to be read; None if it is not."""
+    """Return the grade of a text that is too long; None if it is not."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if size <= limit:
         return None
@@ -163,7 +163,7 @@ def too_long(text: str, *, limit: int = MAX_TEXT_BYTES, subject: str = "The repl
 
 
 def seen_in_reply(view: View, quote: str) -> tuple[Evidence, ...]:
-    """Give a piece of the graded text as evidence, with the turn that says it."""
+    """Return a piece of the graded text as evidence, with its turn."""
     if not quote:
         return ()
     in_sight = view.turns if view.whole_text or view.turn is not None else view.turns[-1:]
@@ -175,5 +175,5 @@ def seen_in_reply(view: View, quote: str) -> tuple[Evidence, ...]:
 
 def _position(view: View, turn: TurnRecord) -> int:
     """Count from 1, as people do, wherever the record's own index starts."""
-    places = (n for n, each in enumerate(view.trial.turns, 1) if each == turn)
+    places = (n for n, other in enumerate(view.trial.turns, 1) if other == turn)
     return next(places, turn.index)

@@ -1,24 +1,24 @@
-"""What checks of tool calls share: how tools and arguments are written, and how a miss is explained."""
+"""What checks of tool calls share: how tools and arguments are written and misses explained."""
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BeforeValidator, Field, ValidationInfo
 
 from evals_app.engine.inventory import Named
 from evals_app.engine.matchers import ABSENT, Matcher, matches, mismatches, phrase
 from evals_app.engine.permits import is_frozen
-from evals_app.engine.quoting import json_text, listed, shortened, times
 from evals_app.engine.trial import Cause, Grade, ToolCall, View
+from fixtures_app.ground.quoting import json_text, listed, shortened, times
+from fixtures_app.ground.words import near
 
 _NAME_CHARS = 80
 _DETAILED = 20
 _TAKE_TYPES = frozenset({"entity.query", "entity.create"})  # of the tools that worlds have
 
 
-def _trimmed(name: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - whatever was written
+def _trimmed(name: Any, info: ValidationInfo) -> Any:
     return name.strip() if isinstance(name, str) and not is_frozen(info) else name
 
 
@@ -29,25 +29,28 @@ ToolName = Annotated[
         min_length=1,
         max_length=200,
         title="Tool",
-        description="For example entity.query",
+        description="For example, entity.query",
         json_schema_extra={"offers": "tools"},
     ),
 ]
-Arguments = Annotated[
-    dict[str, Matcher],
-    Field(
-        title="Arguments",
-        description=(
-            "What each argument must be: a value, or one of {fuzzy: x}, {regex: p},"
-            " {any_of: [...]}, {contains: x}, {present: true|false}."
-        ),
-        json_schema_extra={"mono": True},
+_ARGUMENTS = Field(
+    title="Arguments",
+    description=(
+        "What each argument must be: a value, or one of {fuzzy: x}, {regex: p},"
+        " {any_of: [...]}, {contains: x}, {present: true|false}."
     ),
+    json_schema_extra={"mono": True},
+)
+Arguments = Annotated[dict[str, Matcher], _ARGUMENTS]
+OptionalArguments = Annotated[dict[str, Matcher] | None, _ARGUMENTS]
+ArgsMatch = Annotated[
+    Literal["subset", "exact"],
+    Field(title="Other arguments", description="subset: others may be passed too."),
 ]
 
 
 def unreported_calls() -> Grade:
-    """Give the grade where a check would pass only because the agent keeps its calls to itself."""
+    """Return the grade where a check would pass only because the agent keeps its calls to itself."""
     return Grade.ungraded(Cause.CASE, "The agent does not report its tool calls.")
 
 
@@ -67,21 +70,19 @@ def called_instead(name: str, view: View) -> str:
     if not calls and not view.reports_calls:
         return "the agent does not report its tool calls."
     if not calls:
-        return "the agent called no tool."
+        return "the agent called no tools."
     counted = Counter(shortened(call.name, _NAME_CHARS) for call in calls)
-    names = [f"{each} ({times(count)})" if count > 1 else each for each, count in counted.items()]
-    near = difflib.get_close_matches(name, counted, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"the agent called {listed(names)}.{hint}"
+    names = [f"{tool} ({times(count)})" if count > 1 else tool for tool, count in counted.items()]
+    return f"the agent called {listed(names)}.{near(name, counted)}"
 
 
 def passed_types(tool: str, args: Mapping[str, Any], loc: tuple[str | int, ...]) -> Iterator[Named]:
     """Find the entity types that a call of a world's tool is to pass."""
     wanted = args.get("type") if tool in _TAKE_TYPES else None
     options = wanted.get("any_of", ()) if isinstance(wanted, dict) else [wanted]
-    for each in options if isinstance(options, list) else ():
-        if isinstance(each, str):
-            yield Named("entity type", each, (*loc, "args", "type"), is_passed=True)
+    for option in options if isinstance(options, list) else ():
+        if isinstance(option, str):
+            yield Named("entity type", option, (*loc, "args", "type"), is_passed=True)
 
 
 class Wanted(Protocol):
@@ -108,9 +109,9 @@ def wrong_args(args: Mapping[str, Any], call: ToolCall, *, exact: bool) -> list[
 
 def nearest_call(calls: Sequence[ToolCall], wanted: Wanted) -> str:
     """Return what the call with the fewest faults was like, and what was expected instead."""
-    call, found = min(((each, wanted.faults(each)) for each in calls), key=lambda it: len(it[1]))
+    call, found = min(((call, wanted.faults(call)) for call in calls), key=lambda it: len(it[1]))
     expected = wanted.unmet(call)
-    instead = f"; expected was {listed(expected)}" if expected else ""
+    instead = f"; expected {listed(expected)}" if expected else ""
     return f"{listed(found)}{instead}"
 
 
@@ -119,4 +120,4 @@ def not_as_wanted(tool: str, calls: Sequence[ToolCall], wanted: Wanted) -> str:
     nearest = nearest_call(calls, wanted)
     if len(calls) == 1:
         return f"{tool} was called, but {nearest}."
-    return f"{tool} was called {times(len(calls))}, never as expected; nearest: {nearest}."
+    return f"{tool} was called {times(len(calls))}, never as expected. Closest call: {nearest}."

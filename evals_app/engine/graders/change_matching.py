@@ -37,7 +37,7 @@ class Match:
 
 
 def _by_handle(changes: Sequence[Change]) -> Mapping[tuple[str, str], list[int]]:
-    """Give the places of the changes that an expectation with a handle has to look at."""
+    """Return the places of the changes that an expectation with a handle has to look at."""
     places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for place, change in enumerate(changes):
         for key in ("id", "type", "from", "to"):
@@ -50,8 +50,8 @@ def cost(expected: Sequence[Expected], changes: Sequence[Change]) -> int:
     """Count the comparisons that `match_up` makes at most."""
     places = _by_handle(changes)
     return sum(
-        each.cost() * sum(1 + len(changes[place].fields) for place in places.get(each.handle, ()))
-        for each in expected
+        entry.cost() * sum(1 + len(changes[place].fields) for place in places.get(entry.handle, ()))
+        for entry in expected
     )
 
 
@@ -64,14 +64,14 @@ def match_up(
 ) -> tuple[list[Match], list[Change]]:
     """Pair expectations with changes; give also the changes that are left."""
     places = _by_handle(changes)
-    owners = [n for n, each in enumerate(expected) for _ in range(each.count)]
+    owners = [n for n, entry in enumerate(expected) for _ in range(entry.count)]
     fitting = [
         [
             place
-            for place in places.get(each.handle, ())
-            if not each.faults(changes[place], spared=spared)
+            for place in places.get(entry.handle, ())
+            if not entry.faults(changes[place], spared=spared)
         ][: len(owners)]  # so many are enough, whatever the others take
-        for each in expected
+        for entry in expected
     ]
     partners = pair_up([fitting[owner] for owner in owners])
     found: list[list[Change]] = [[] for _ in expected]
@@ -83,11 +83,11 @@ def match_up(
     matches = [
         Match(
             kind,
-            each,
+            entry,
             mine,
-            None if len(mine) == each.count else _nearest(each, left, spared=spared),
+            None if len(mine) == entry.count else _nearest(entry, left, spared=spared),
         )
-        for each, mine in zip(expected, found, strict=True)
+        for entry, mine in zip(expected, found, strict=True)
     ]
     return matches, left
 

@@ -1,4 +1,4 @@
-"""A rubric in Markdown as a checklist: its top-level bullets, numbered, with what stands above them."""
+"""A rubric in Markdown as a checklist: its top-level bullets, numbered, with the lines above them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,7 @@ class _Reader:
 
     def _head(self, level: int, text: str) -> None:
         self.indent = None
-        self.above = [each for each in self.above if each[0] < level]
+        self.above = [line for line in self.above if line[0] < level]
         self.above.append((level, text))
         self.since.append(text)
         self.level = level

@@ -1,4 +1,4 @@
-"""The grader that asks code of the operator's."""
+"""The grader that calls code of the operator's."""
 
 import json
 from collections.abc import Mapping
@@ -15,29 +15,29 @@ from evals_app.engine.trial import Cause, Grade, ToolCall, View
 
 
 class Code(AidedGrader):
-    """Pass when a Python function of yours says so.
+    """Pass when your own Python function says so.
 
-    The operator permits modules (`EVALS_PYTHON_MODULES`); the function is imported when the check is
-    saved, so a wrong name is refused at once. It takes one argument, the context, with these
+    The operator permits modules (`EVALS_PYTHON_MODULES`). The function is imported when the check is
+    saved, so a wrong name is refused immediately. Its only argument is the context, with these
     attributes:
 
     * `turn_input`, `agent_response`, `ground_truth`: the message, the reply, the expected text
     * `tool_invocations`: the calls, each with `name args result bytes duration_ms error`
-    * `retrieval_context`: the texts that were looked up, or None
+    * `retrieval_context`: the retrieved texts, or None
     * `turn_index` (from 0; None at the end), `test_case_name`, `turn_config` (the turn's `config`)
     * `world_before`, `world_after`: entities and relations before and after the turn; None for an
-      agent that works outside of the world
+      agent that works outside the world
 
-    At the end these tell of the whole conversation, `turn_input` and `agent_response` of its last
-    turn. The function may be async. It returns a `GraderResult(score, passed, reason, details)` from
-    `evals_app.engine.callables`, True, False, or a score; where it leaves `passed` open, the score
-    must reach the `threshold`, or 0.5 if none is set. Graders written for HoloDeck run unchanged.
+    In a final check they describe the whole conversation; `turn_input` and `agent_response` are those
+    of its last turn. The function may be async. It returns a `GraderResult(score, passed, reason, details)` from
+    `evals_app.engine.callables`, True, False, or a score. If it does not set `passed`, the
+    score must reach the `threshold`, or 0.5 if none is set. Graders written for HoloDeck run unchanged.
 
-    It runs in a process of its own, without the keys of this program. What it raises, or taking
-    longer than `timeout_s`, makes the check an error, or with `fail_on_error` a failure.
+    It runs in a separate process without access to the API keys. If it raises an exception or takes
+    longer than `timeout_s`, the check is an error, or with `fail_on_error` a failure.
     """
 
-    label: ClassVar[str] = "A Python function agrees"
+    label: ClassVar[str] = "A Python function approves"
     family: ClassVar[Literal["code"]] = "code"
     example: ClassVar[dict[str, Any]] = {"grader": f"{OUR_MODULE}.graders:turn_program"}
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
@@ -49,13 +49,18 @@ class Code(AidedGrader):
         Field(
             max_length=300,
             title="Function",
-            description="module.path:name, from a module that the operator permits.",
+            description="module.path:name, in a module that the operator permits.",
             json_schema_extra={"mono": True},
         ),
     ]
     timeout_s: Annotated[
         float,
-        Field(gt=0, le=300, title="Most seconds", description="Then the function is ended."),
+        Field(
+            gt=0,
+            le=300,
+            title="Time limit (s)",
+            description="The function is stopped after this time.",
+        ),
     ] = 10.0
 
     @field_validator("grader")
@@ -67,7 +72,7 @@ class Code(AidedGrader):
 
     async def grade_with(self, view: View, aids: Aids) -> Grade:
         if aids.run_code is None:
-            message = "No code can be run here."
+            message = "Code cannot be run here."
             raise CodeError(message)
         context = context_of(view, aids)
         found = await aids.run_code(self.grader, context, timeout_s=self.timeout_s)
@@ -85,15 +90,15 @@ class Code(AidedGrader):
 
 
 def _bare_reason(grader: str, found: Mapping[str, Any]) -> str:
-    """Say what a function decided that gave no reason."""
+    """Describe the result of a function that gave no reason."""
     if found["passed"] is None:
         return f"{grader} gave no reason."
-    verdict = "passes" if found["passed"] else "fails"
-    return f"{grader} says that it {verdict}, with a score of {found['score']:g}."
+    verdict = "a pass" if found["passed"] else "a failure"
+    return f"{grader} returned {verdict} with a score of {found['score']:g}."
 
 
 def context_of(view: View, aids: Aids) -> Mapping[str, Any]:
-    """Give what a grader sees, as the JSON of a GraderContext."""
+    """Return what a grader sees, as the JSON of a GraderContext."""
     chunks = view.retrieved()
     last = view.turns[-1] if view.turns else None
     return {

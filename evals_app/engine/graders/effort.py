@@ -1,4 +1,4 @@
-"""Graders of what an answer took: time and money."""
+"""Graders of the time and money that a reply takes."""
 
 import math
 from collections.abc import Sequence
@@ -11,42 +11,47 @@ from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.spec import MOST, Usd
 from evals_app.engine.trial import Cause, Grade, TurnRecord, View, total_cost
 
-_LONGEST_CONVERSATION_MS = 1_500_000  # what takes longer is given up
+_LONGEST_CONVERSATION_MS = 1_500_000  # longer ones are abandoned
 
 
 class Latency(PlainGrader):
-    """Pass when the agent answered in time.
+    """Pass when the agent answers in time.
 
-    Score 1 or 0. After a turn its own time counts, at the end that of all turns together. Waiting for
-    a provider that is busy is not the agent's time. A turn that the agent failed was not in time,
+    Score 1 or 0. On a turn, that turn's time counts; in a final check, the time of all turns together.
+    Waiting for a busy provider does not count. A turn in which the agent fails is never in time,
     however fast it failed.
     """
 
-    label: ClassVar[str] = "Answer comes in time"
+    label: ClassVar[str] = "Reply arrives in time"
     family: ClassVar[Literal["effort"]] = "effort"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
     example: ClassVar[dict[str, Any]] = {"max_ms": 3000}
 
     max_ms: Annotated[
-        int, Field(gt=0, le=MOST, title="At most (ms)", description="Milliseconds, included.")
+        int,
+        Field(
+            gt=0, le=MOST, title="Maximum time (ms)", description="The limit itself still passes."
+        ),
     ]
 
     def grade(self, view: View) -> Grade:
         if (failed := unanswered_turn(view.turns)) is not None:
             return failed.but(score=0.0)
         taken_ms = sum(turn.latency_ms for turn in view.turns)
-        # Rounded up, lest 100.2 is said to be above 100 and shown as 100.
-        reason = f"{_subject(view)} took {math.ceil(taken_ms):,} ms; at most {self.max_ms:,} ms"
+        # Rounded up: otherwise 100.2 would be above 100 but shown as 100.
+        reason = (
+            f"{_subject(view)} took {math.ceil(taken_ms):,} ms; the limit is {self.max_ms:,} ms."
+        )
         if taken_ms <= self.max_ms:
-            return Grade.hit(f"{reason} were allowed.", actual_ms=taken_ms)
-        return Grade.miss(f"{reason} are allowed.", actual_ms=taken_ms)
+            return Grade.hit(reason, actual_ms=taken_ms)
+        return Grade.miss(reason, actual_ms=taken_ms)
 
     def cannot_fail(self) -> str | None:
         if self.max_ms < _LONGEST_CONVERSATION_MS:
             return None
         return (
-            f"No conversation takes longer than {_LONGEST_CONVERSATION_MS:,} ms, so every answer is in"
-            " time. Write a smaller limit."
+            f"No conversation takes longer than {_LONGEST_CONVERSATION_MS:,} ms, so every reply is in"
+            " time. Set a smaller limit."
         )
 
     def summary(self) -> str:
@@ -54,30 +59,32 @@ class Latency(PlainGrader):
 
 
 class Cost(PlainGrader):
-    """Pass when the agent's model calls cost no more.
+    """Pass when the agent's model calls cost no more than the limit.
 
-    Score 1 or 0. After a turn its own calls count, at the end those of all turns. What a judge costs
-    is not in it. A cost that nobody knows is no pass: the check is not graded.
+    Score 1 or 0. On a turn, that turn's calls count; in a final check, those of all turns. The cost of
+    judges is not included. If the cost is unknown, the check is not graded.
     """
 
-    label: ClassVar[str] = "Answer costs no more"
+    label: ClassVar[str] = "Reply stays within a cost limit"
     family: ClassVar[Literal["effort"]] = "effort"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
     example: ClassVar[dict[str, Any]] = {"max_usd": 0.01}
 
-    max_usd: Annotated[Usd, Field(title="At most (USD)", description="US dollars, included.")]
+    max_usd: Annotated[
+        Usd, Field(title="Maximum cost (USD)", description="The limit itself still passes.")
+    ]
 
     def grade(self, view: View) -> Grade:
         cost_usd = total_cost([turn.cost_usd for turn in view.turns])
         if cost_usd is None:
             unknown = unknown_cost(view.turns)
             return unknown if unknown.passed is None else unknown.but(score=0.0)
-        # To the last digit: what is a little above must not read like the limit.
-        shown, limit = (usd_text(each, is_exact=True) for each in (cost_usd, self.max_usd))
-        reason = f"{_subject(view)} cost {shown}; at most {limit}"
+        # To the last digit: a cost slightly above must not read like the limit.
+        shown, limit = (usd_text(amount, is_exact=True) for amount in (cost_usd, self.max_usd))
+        reason = f"{_subject(view)} cost {shown}; the limit is {limit}."
         if cost_usd <= self.max_usd:
-            return Grade.hit(f"{reason} was allowed.", actual_usd=float(cost_usd))
-        return Grade.miss(f"{reason} is allowed.", actual_usd=float(cost_usd))
+            return Grade.hit(reason, actual_usd=float(cost_usd))
+        return Grade.miss(reason, actual_usd=float(cost_usd))
 
     def summary(self) -> str:
         return f"Costs at most {usd_text(self.max_usd, is_exact=True)}"
@@ -93,7 +100,7 @@ def failed_by_agent(reason: str) -> Grade:
 
 
 def unanswered_turn(turns: Sequence[TurnRecord]) -> Grade | None:
-    """Return the grade of turns of which the agent failed one: no answer is never a fast one."""
+    """Return the grade if the agent failed one of the turns: no reply is never a fast one."""
     failed = next((turn for turn in turns if turn.error), None)
     if failed is None:
         return None
@@ -101,21 +108,21 @@ def unanswered_turn(turns: Sequence[TurnRecord]) -> Grade | None:
 
 
 def unknown_cost(turns: Sequence[TurnRecord]) -> Grade:
-    """Give the grade where nobody knows what some of these turns cost."""
+    """Return the grade where the cost of some of these turns is unknown."""
     for turn in turns:
         if turn.cost_usd is None and None not in {turn.usage.input_uncached, turn.usage.output}:
             model = turn.model or "the agent's model"
-            reason = f"Cost: unknown, no price covers what {model} did."
-            return Grade.ungraded(Cause.CASE, f"{reason} Enter it on the page of its provider.")
+            reason = f"Cost: unknown, because no price covers the usage of {model}."
+            return Grade.ungraded(Cause.CASE, f"{reason} Add the price on the provider's page.")
     return unknown_usage(turns, "Cost")
 
 
 def unknown_usage(turns: Sequence[TurnRecord], label: str) -> Grade:
-    """Give the grade where some of these turns report no tokens; `label` begins the sentence."""
+    """Return the grade where some of these turns report no tokens; `label` begins the sentence."""
     silent = [turn for turn in turns if None in {turn.usage.input_uncached, turn.usage.output}]
     if all(turn.error for turn in silent):
-        # Nobody reports what a call cost that came to nothing; that is the agent's failure.
+        # The cost of a failed call is never reported; the failure is the agent's.
         reason = f"{label}: unknown. Turn {silent[0].index} failed: {silent[0].error}"
         return failed_by_agent(reason)
-    more = ", and no cost of its own (estimated_cost_usd)" if label == "Cost" else ""
+    more = " and no cost of its own (estimated_cost_usd)" if label == "Cost" else ""
     return Grade.ungraded(Cause.CASE, f"{label}: the agent reports no usage{more}.")

@@ -9,8 +9,8 @@ from pydantic import ConfigDict, Field, model_validator
 from evals_app.engine.inventory import Named
 from evals_app.engine.journal import Entry, Row, changed_fields, difference, value_at
 from evals_app.engine.matchers import ABSENT, Matcher, matcher_warnings, mismatches, phrase
-from evals_app.engine.quoting import json_text, listed
 from evals_app.engine.spec import Spec
+from fixtures_app.ground.quoting import json_text, listed
 
 Kind = Literal["created", "updated", "deleted", "linked", "unlinked"]
 
@@ -27,23 +27,25 @@ _Id = Annotated[
         min_length=1,
         max_length=_MAX,
         title="Id",
-        description="Of what a fixture has its ref; of what the agent creates `<type>-<n>`, for"
+        description="In a fixture, the entity's ref. For entities that the agent creates, `<type>-<n>`, for"
         " example refund-1.",
     ),
 ]
 _Status = Annotated[
     str | None,
-    Field(min_length=1, max_length=_MAX, title="Status", description="Of the entity."),
+    Field(min_length=1, max_length=_MAX, title="Status", description="The entity's status."),
 ]
 _End = Annotated[str | None, Field(min_length=1, max_length=_MAX)]
-_Count = Annotated[int, Field(ge=1, le=100, title="How many", description="So many of them.")]
+_Count = Annotated[
+    int, Field(ge=1, le=100, title="How many", description="The number of such entities.")
+]
 _Data = Annotated[
     dict[str, Matcher],
     Field(
         title="Fields",
-        description="What fields of the data must be: a value, or one of {fuzzy: x}, {regex: p},"
+        description="What the entity's fields must be: a value, or one of {fuzzy: x}, {regex: p},"
         " {any_of: [...]}, {contains: x}, {present: true|false}. A dotted path (address.city) leads"
-        " into a field; fields that are not named may be anything.",
+        " into a field. Fields that are not listed may have any value.",
         json_schema_extra={"mono": True},
     ),
 ]
@@ -51,7 +53,7 @@ _Data = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change that happened: the row as it is then, or as it was if it is gone.
+    """A change that happened: the row after it, or before it if the row is gone.
 
     Of an update `fields` are the data that it changed, by dotted path, and `status` the status
     before and after if that changed.
@@ -78,13 +80,13 @@ class Change:
             case "deleted":
                 return f"{row['type']} {row['id']}"
             case "updated":
-                turned = [_turned(*each) for each in self.fields.items()]
+                turned = [_turned(*field) for field in self.fields.items()]
                 turned += [_turned("status", self.status)] if self.status else []
                 return f"{row['id']} ({listed(turned)})"
 
 
 def _turned(name: str, values: tuple[Any, Any]) -> str:
-    old, new = ("nothing" if each is ABSENT else json_text(each, _SHOWN) for each in values)
+    old, new = ("nothing" if value is ABSENT else json_text(value, _SHOWN) for value in values)
     return f"{name}: {old} → {new}"
 
 
@@ -100,10 +102,10 @@ class ExpectedEntity(Spec):
     @model_validator(mode="after")
     def _names_something(self) -> Self:
         if self.id is None and self.type is None:
-            msg = "Say which entity: its id, or its type."
+            msg = "Give the entity's id or its type."
             raise ValueError(msg)
         if self.id is not None and self.count > 1:
-            msg = f"{self.id} is one entity; count is for a type."
+            msg = f"{self.id} is a single entity; count is only for a type."
             raise ValueError(msg)
         return self
 
@@ -120,7 +122,7 @@ class ExpectedEntity(Spec):
         return ("id", self.id) if self.id is not None else ("type", str(self.type))
 
     def is_about(self, change: Change) -> bool:
-        """Whether it happened to such a thing, be it as expected or not."""
+        """Whether it happened to this entity or relation, as expected or not."""
         key, value = self.handle
         return bool(change.row[key] == value)
 
@@ -145,10 +147,10 @@ class ExpectedEntity(Spec):
 
     def _also_changed(self, change: Change, spared: tuple[str, ...]) -> list[str]:
         named = (*self.data, *spared)
-        turned = [each for each in change.fields.items() if not covers(named, each[0])]
+        turned = [field for field in change.fields.items() if not covers(named, field[0])]
         if self.status is None and change.status is not None:
             turned.append(("status", change.status))
-        return [f"{_turned(*each)} was not expected" for each in turned]
+        return [f"{_turned(*pair)} was not expected" for pair in turned]
 
     def cost(self) -> int:
         """Count what there is to compare."""
@@ -162,7 +164,7 @@ class ExpectedEntity(Spec):
             which = f"{self.id} ({self.type})" if self.type is not None else self.id
         else:
             which = str(self.type) if self.count == 1 else f"{self.count} of type {self.type}"
-        conditions = [phrase(*each) for each in self.data.items()]
+        conditions = [phrase(*item) for item in self.data.items()]
         conditions += [] if self.status is None else [phrase("status", self.status)]
         return f"{which} with {listed(conditions)}" if conditions else which
 
@@ -170,7 +172,9 @@ class ExpectedEntity(Spec):
 class ExpectedLink(Spec):
     """A relation that must be made or removed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, serialize_by_alias=True, defer_build=True
+    )
 
     from_: Annotated[_End, Field(alias="from", title="From", description="Id of an entity.")] = None
     type: Annotated[
@@ -182,7 +186,7 @@ class ExpectedLink(Spec):
     @model_validator(mode="after")
     def _names_something(self) -> Self:
         if self.from_ is None and self.type is None and self.to is None:
-            msg = "Say which relation: where it comes from, its type, or where it leads."
+            msg = "Describe the relation: give from, type or to."
             raise ValueError(msg)
         return self
 
@@ -203,7 +207,7 @@ class ExpectedLink(Spec):
         return 1
 
     def is_about(self, change: Change) -> bool:
-        """Whether it happened to such a thing, be it as expected or not."""
+        """Whether it happened to this entity or relation, as expected or not."""
         row = change.row
         ends = {self.from_, self.to} - {None}
         return bool(ends & {row["from"], row["to"]}) if ends else bool(self.type == row["type"])
@@ -225,11 +229,11 @@ class ExpectedLink(Spec):
         return []
 
     def __str__(self) -> str:
-        from_, type_, to = (each or "any" for each in (self.from_, self.type, self.to))
+        from_, type_, to = (part or "any" for part in (self.from_, self.type, self.to))
         return f"{from_} → {type_} → {to}"
 
 
-def _operands(matcher: Any) -> int:  # noqa: ANN401 - any JSON
+def _operands(matcher: Any) -> int:
     if isinstance(matcher, dict) and list(matcher) == ["any_of"]:
         return sum(map(_operands, matcher["any_of"]))
     return 1
@@ -238,12 +242,12 @@ def _operands(matcher: Any) -> int:  # noqa: ANN401 - any JSON
 def covers(named: tuple[str, ...], path: str) -> bool:
     """Whether a changed path is one of these, within one of them, or holds one."""
     return any(
-        path == each or path.startswith(f"{each}.") or each.startswith(f"{path}.") for each in named
+        path == name or path.startswith(f"{name}.") or name.startswith(f"{path}.") for name in named
     )
 
 
 def changes_of(journal: Sequence[Entry]) -> dict[Kind, list[Change]]:
-    """Give what the changes of a world come to, by kind."""
+    """Return what the changes of a world come to, by kind."""
     found = difference(journal)
     return {
         "created": [Change("created", row) for row in found["created"]],

@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 from evals_app.engine.aids import Aids, Scale, ShownField, StepsQuestion
 from evals_app.engine.graders.base import Need
 from evals_app.engine.graders.measured import MeasuredGrader
-from evals_app.engine.quoting import shortened
 from evals_app.engine.trial import Cause, Grade, View
+from fixtures_app.ground.quoting import shortened
 
 _NEEDS: dict[ShownField, Need] = {"expected_output": "expected", "context": "context"}
 
@@ -20,19 +20,20 @@ def _answer_alone() -> list[ShownField]:
 class GEval(MeasuredGrader):
     """Pass when a judge who follows evaluation steps grades the reply high enough (G-Eval).
 
-    Without `evaluation_steps` three or four are written from the criteria, once: they are kept,
-    can be read and edited under Evaluation steps, and every later run grades by them. The judge
-    sees the fields that `evaluation_params` name and nothing else; on a turn without one of them
-    the check is refused, or passed over if it is the suite's.
+    Without `evaluation_steps`, three or four steps are written from the criteria, once. They are
+    stored, can be read and edited under Evaluation steps, and are used by every later run. The judge
+    sees only the fields listed in `evaluation_params`. If a turn lacks one of them, the check is
+    refused, or skipped if it is one of the suite's.
 
     The judge grades from 1 to 5, or with the `scale` 0-10 from 0 to 10. Score: (E - 1) / 4, or E / 10,
-    where E is the expected grade: weighted by how likely the model thought each grade, if its API
-    tells; else the mean of the `votes`; else the one grade. With `strict_mode` the judge says pass or fail, which is the score, 1 or 0, and
-    the verdict. Otherwise a `threshold` decides; without one the score only informs.
+    where E is the expected grade: the mean of all grades, weighted by their probabilities if the API
+    reports them; otherwise the mean of the `votes`, or the single grade. With `strict_mode` the judge
+    answers pass or fail, which is the verdict; the score is then 1 or 0. Otherwise a `threshold`
+    decides; without one the score only informs.
     """
 
     label: ClassVar[str] = "A judge grades by steps"
-    calls: ClassVar[str] = "1, or votes; once 1 more to write the steps"
+    calls: ClassVar[str] = "1 per vote; 1 more, once, to write the steps"
     reads_text: ClassVar[bool] = True
     example: ClassVar[dict[str, Any]] = {
         "criteria": "The answer explains every step in words that a beginner understands.",
@@ -48,7 +49,7 @@ class GEval(MeasuredGrader):
         str,
         Field(
             title="Criteria",
-            description="What makes a good answer. May be left out if there are steps.",
+            description="What makes a good reply. Optional if there are evaluation steps.",
             max_length=20_000,
             json_schema_extra={"rows": 3},
         ),
@@ -57,13 +58,13 @@ class GEval(MeasuredGrader):
         default_factory=list,
         max_length=20,
         title="Evaluation steps",
-        description="What the judge does, in order. Left out: written from the criteria.",
+        description="What the judge does, in order. Leave blank to have them written from the criteria.",
     )
     evaluation_params: list[ShownField] = Field(
         default_factory=_answer_alone,
         title="What the judge sees",
-        description="actual_output always; also input, expected_output, context (the turn's),"
-        " retrieval_context (what was retrieved).",
+        description="actual_output is required. Optional: input, expected_output, context (the"
+        " turn's) and retrieval_context (what was retrieved).",
     )
     strict_mode: Annotated[
         bool, Field(title="Pass or fail", description="Instead of a grade on the scale.")
@@ -72,24 +73,26 @@ class GEval(MeasuredGrader):
         Literal["1-5", "0-10"],
         Field(
             title="Scale",
-            description="How the judge grades. 0-10 makes thresholds mean what they do in DeepEval.",
+            description="The grades the judge may give. With 0-10, thresholds mean the same as in DeepEval.",
         ),
     ] = "1-5"
     votes: Annotated[
         Literal[1, 3, 5],
         Field(
             title="Votes",
-            description="How often the judge is asked, unless its API tells how sure it is.",
+            description="How often the judge is asked, unless the API reports log probabilities.",
         ),
     ] = 1
 
     @model_validator(mode="after")
     def _can_be_asked(self) -> Self:
         if not self.criteria.strip() and not self.evaluation_steps:
-            msg = "Write criteria, or evaluation steps, or both."
+            msg = "Write criteria, evaluation steps, or both."
             raise ValueError(msg)
         if "actual_output" not in self.evaluation_params:
-            msg = "evaluation_params must have actual_output: the answer is what is graded."
+            msg = (
+                "evaluation_params must include actual_output, because the reply is what is graded."
+            )
             raise ValueError(msg)
         if len(set(self.evaluation_params)) < len(self.evaluation_params):
             msg = "evaluation_params names a field twice."
@@ -124,14 +127,16 @@ class GEval(MeasuredGrader):
     def cannot_fail(self) -> str | None:
         if self.criteria.strip() or any(step.strip() for step in self.evaluation_steps):
             return None
-        return "The steps are blank, so nothing can miss them. Write what the judge is to look at."
+        return (
+            "The steps are blank, so every reply meets them. Write what the judge should look at."
+        )
 
     def needs(self) -> frozenset[Need]:
-        return frozenset(_NEEDS[each] for each in self.evaluation_params if each in _NEEDS)
+        return frozenset(_NEEDS[name] for name in self.evaluation_params if name in _NEEDS)
 
     def asks(self) -> int:
         return self.votes
 
     def summary(self) -> str:
-        told = self.criteria or " ".join(self.evaluation_steps)
-        return f"By steps: {shortened(' '.join(told.split()), 200)}"
+        text = self.criteria or " ".join(self.evaluation_steps)
+        return f"By steps: {shortened(' '.join(text.split()), 200)}"

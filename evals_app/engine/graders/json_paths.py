@@ -6,16 +6,16 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from evals_app.engine.graders.base import Grader, TextGrader, too_long
-from evals_app.engine.json_data.documents import MAX_JSON_BYTES, NotJsonError, read_reply
-from evals_app.engine.json_data.paths import (
+from evals_app.engine.trial import Grade, View
+from fixtures_app.ground.json_paths import (
     NoSuchPlaceError,
     described,
     find,
     parse_path,
     scalar_text,
 )
-from evals_app.engine.quoting import after_colon
-from evals_app.engine.trial import Grade, View
+from fixtures_app.ground.json_text import MAX_JSON_BYTES, NotJsonError, read_reply
+from fixtures_app.ground.quoting import after_colon
 
 
 def _checked(path: str) -> str:
@@ -27,10 +27,10 @@ JsonPathText = Annotated[str, Field(min_length=1), AfterValidator(_checked)]
 ResponsePath = Annotated[
     JsonPathText | None,
     Field(
-        title="Place in a JSON reply",
+        title="Part of a JSON reply to check",
         description=(
-            "If the reply is JSON, only this part of it is read, for example answer or"
-            " items[0].price. Leave blank to read the whole reply."
+            "If the reply is JSON, only this part of it is checked, for example answer or"
+            " items[0].price. Leave blank to check the whole reply."
         ),
         json_schema_extra={"mono": True},
     ),
@@ -53,7 +53,7 @@ class GradedText:
 
 
 def graded_text(grader: Grader, view: View) -> GradedText | Grade:
-    """Give what a grader reads: the reply, or what stands at the grader's `response_path`.
+    """Return what a grader reads: the reply, or what is at the grader's `response_path`.
 
     Where nothing can be read that is the grade: an error if it is too long, else a failure.
     """
@@ -70,7 +70,7 @@ def graded_text(grader: Grader, view: View) -> GradedText | Grade:
         return _failed(grader, f"The reply {exc}", path)
     text = scalar_text(value)
     if text is None:
-        reason = f"At {path} stands {described(value)}; a text, a number, true or false is needed."
+        reason = f"{path} is {described(value)}; expected a text, a number, true or false."
         return _failed(grader, reason, path)
     notes: dict[str, Any] = {"response_path": path}
     if document.is_fenced:
@@ -107,6 +107,6 @@ class PathGrader(TextGrader):
 
 
 def place_of(grader: Grader) -> str:
-    """Say where the text stands that a grader reads, for a summary: ` at answer`."""
+    """Say where the text is that a grader reads, for a summary: ` at answer`."""
     path: str | None = getattr(grader, "response_path", None)
     return f" at {path}" if path else ""

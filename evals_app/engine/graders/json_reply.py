@@ -11,23 +11,6 @@ from pydantic_core import PydanticKnownError
 from evals_app.engine.decimals import covers_everything, is_within
 from evals_app.engine.graders.base import PlainGrader, too_long
 from evals_app.engine.graders.json_paths import JsonPathText
-from evals_app.engine.json_data.documents import (
-    MAX_JSON_BYTES,
-    Json,
-    NotJsonError,
-    Number,
-    read_reply,
-)
-from evals_app.engine.json_data.keywords import accepts_everything, unknown_keywords
-from evals_app.engine.json_data.paths import (
-    NoSuchPlaceError,
-    described,
-    find,
-    parse_path,
-    path_text,
-)
-from evals_app.engine.json_data.schema_problems import schema_problems, schema_warnings
-from evals_app.engine.json_data.schemas import MAX_MISMATCHES, TooMuchWorkError, mismatches
 from evals_app.engine.matchers import (
     ABSENT,
     Matcher,
@@ -36,9 +19,21 @@ from evals_app.engine.matchers import (
     other_reading,
     phrase,
 )
-from evals_app.engine.quoting import json_text, listed, quoted
-from evals_app.engine.spec import located
 from evals_app.engine.trial import Cause, Grade, GradeStatus, View
+from fixtures_app.ground.json_keywords import accepts_everything, unknown_keywords
+from fixtures_app.ground.json_paths import (
+    NoSuchPlaceError,
+    described,
+    find,
+    parse_path,
+    path_text,
+)
+from fixtures_app.ground.json_text import MAX_JSON_BYTES, NotJsonError, Number, read_reply
+from fixtures_app.ground.quoting import json_text, listed, quoted
+from fixtures_app.ground.schema_problems import schema_problems, schema_warnings
+from fixtures_app.ground.schemas import MAX_MISMATCHES, UncheckableError, mismatches
+from fixtures_app.ground.spec_errors import located
+from fixtures_app.ground.strict_json import Json
 
 _SENTENCES = 5
 _IS_THERE: dict[str, Any] = {"present": True}
@@ -46,7 +41,7 @@ _IS_NOT_THERE: dict[str, Any] = {"present": False}
 
 
 class _JsonGrader(PlainGrader):
-    """A grader of a reply that is JSON, or holds one block of it."""
+    """A grader of a reply that is JSON, or contains one block of it."""
 
     family: ClassVar[Literal["json"]] = "json"
     reads_text: ClassVar[bool] = True
@@ -61,7 +56,7 @@ class _JsonGrader(PlainGrader):
         grade = self.grade_document(document.value)
         if not document.is_fenced:
             return grade
-        reason = f"{grade.reason} The JSON stands in a code block."
+        reason = f"{grade.reason} The JSON is in a code block."
         return grade.but(reason=reason, details={**grade.details, "is_fenced": True})
 
     @abstractmethod
@@ -72,11 +67,11 @@ class _JsonGrader(PlainGrader):
 class JsonValid(_JsonGrader):
     """Pass when the reply is JSON.
 
-    Score 1 or 0. The reply is JSON as a whole, or holds exactly one code block of it, which is noted.
-    Replies have up to 1 MB and 100 levels; no object may name a key twice.
+    Score 1 or 0. Either the whole reply is JSON, or it contains exactly one code block of JSON, which
+    the reason mentions. Up to 1 MB and 100 levels are read; no object may have a key twice.
     """
 
-    label: ClassVar[str] = "Reply is JSON"
+    label: ClassVar[str] = "Reply is valid JSON"
     example: ClassVar[dict[str, Any]] = {}
 
     def grade_document(self, document: Json) -> Grade:
@@ -85,24 +80,25 @@ class JsonValid(_JsonGrader):
 
 def _usable(schema: dict[str, Any]) -> dict[str, Any]:
     if problems := schema_problems(schema):
-        errors = [located("json_schema", text, place, schema) for place, text in problems]
+        errors = [
+            located("json_schema", problem.message, problem.loc, schema) for problem in problems
+        ]
         raise ValidationError.from_exception_data("JSON Schema", errors)
     return schema
 
 
 class JsonSchema(_JsonGrader):
-    """Pass when the reply is JSON that fits a JSON Schema.
+    """Pass when the reply is JSON that matches a JSON Schema.
 
     Score 1 or 0. The draft is 2020-12. References stay inside the schema, patterns are RE2, and the
-    formats date, date-time, email, ipv4, ipv6, regex, time and uuid are checked. A key that the draft
-    does not have, such as `requird`, is refused, but for those that begin with `x-`; and so is a
-    schema that any JSON fits. Without `required` a reply may leave out every key. The JSON is read as
-    by `json_valid`.
+    formats date, date-time, email, ipv4, ipv6, regex, time and uuid are checked. Unknown keys
+    such as `requird` are refused, except those that begin with `x-`, and so is a schema that any JSON
+    matches. Without `required`, a reply may leave out every key. The JSON is read as in `json_valid`.
     """
 
     model_config = ConfigDict(serialize_by_alias=True)
 
-    label: ClassVar[str] = "Reply fits a JSON Schema"
+    label: ClassVar[str] = "Reply matches a JSON Schema"
     example: ClassVar[dict[str, Any]] = {
         "schema": {
             "type": "object",
@@ -118,7 +114,7 @@ class JsonSchema(_JsonGrader):
         Field(
             alias="schema",
             title="JSON Schema",
-            description="What the reply must look like (2020-12).",
+            description="The schema that the reply must match (draft 2020-12).",
             json_schema_extra={"rows": 8, "mono": True},
         ),
     ]
@@ -126,26 +122,26 @@ class JsonSchema(_JsonGrader):
     def grade_document(self, document: Json) -> Grade:
         try:
             found = mismatches(document, self.json_schema, whole="the reply")
-        except TooMuchWorkError as exc:
+        except UncheckableError as exc:
             reason = f"The reply could not be checked against the schema: {exc}."
             return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
         if not found:
-            return Grade.hit(f"The reply fits the schema: {described(document)}.")
+            return Grade.hit(f"The reply matches the schema: {described(document)}.")
         more = len(found) - _SENTENCES
         named = found[:_SENTENCES]
         if more > 0:
             named.append(f"{more}{'' if len(found) < MAX_MISMATCHES else ' or more'} others")
         listing = named[0] if len(named) == 1 else f"{', '.join(named[:-1])}, and {named[-1]}"
-        return Grade.miss(f"The reply does not fit the schema: {listing}.", mismatches=found)
+        return Grade.miss(f"The reply does not match the schema: {listing}.", mismatches=found)
 
     def cannot_fail(self) -> str | None:
         if unknown := unknown_keywords(self.json_schema):
             named = listed([f"{quoted(path_text(place))} ({meant})" for place, meant in unknown])
-            return f"The schema has keys that no JSON Schema has: {named}."
+            return f"The schema has keys that are not part of JSON Schema: {named}."
         if not accepts_everything(self.json_schema):
             return None
         return (
-            "Any JSON fits this schema. Say what the reply must have, under type, required and"
+            "Any JSON matches this schema. State what the reply must have in type, required and"
             " properties; or choose json_valid, if any JSON will do."
         )
 
@@ -179,7 +175,7 @@ class JsonPath(_JsonGrader):
         JsonPathText,
         Field(
             title="Path",
-            description="Where it stands, for example items[0].price or $['unit price'].",
+            description="Where the value is, for example items[0].price or $['unit price'].",
             json_schema_extra={"mono": True},
         ),
     ]
@@ -189,7 +185,7 @@ class JsonPath(_JsonGrader):
             title="Expected value",
             description=(
                 "A value, or one of {fuzzy: x}, {regex: p}, {any_of: [...]}, {contains: x},"
-                " {present: true|false}. Leave blank for anything that is there."
+                " {present: true|false}. Leave blank if any value will do."
             ),
         ),
     ] = _IS_THERE
@@ -199,7 +195,7 @@ class JsonPath(_JsonGrader):
             ge=0,
             allow_inf_nan=False,
             title="Allowed difference",
-            description="For an expected number: passes up to this difference, included.",
+            description="For numbers: the largest difference that still passes.",
         ),
     ] = None
     relative_tolerance: Annotated[
@@ -212,10 +208,10 @@ class JsonPath(_JsonGrader):
         ),
     ] = None
     minimum: Annotated[
-        Bound, Field(title="At least", description="The least number that passes.")
+        Bound, Field(title="Minimum", description="The smallest number that passes.")
     ] = None
     maximum: Annotated[
-        Bound, Field(title="At most", description="The largest number that passes.")
+        Bound, Field(title="Maximum", description="The largest number that passes.")
     ] = None
 
     @model_validator(mode="after")
@@ -223,10 +219,10 @@ class JsonPath(_JsonGrader):
         problems = []
         if self._has_tolerance and not _is_number(self.value):
             key = "relative_tolerance" if self.absolute_tolerance is None else "absolute_tolerance"
-            message = "A tolerance needs a number as the value to compare with."
+            message = "A tolerance needs a number as the expected value."
             problems.append(located("no_number", message, (key,), getattr(self, key)))
         if self.value == _IS_NOT_THERE and (self.minimum is not None or self.maximum is not None):
-            message = "What must not be there cannot have bounds."
+            message = "A value that must be absent cannot have limits."
             problems.append(located("no_value", message, ("value",), self.value))
         if self.minimum is not None and self.maximum is not None and self.maximum < self.minimum:
             message = f"maximum {self.maximum} is less than minimum {self.minimum}."
@@ -250,7 +246,7 @@ class JsonPath(_JsonGrader):
         if not self._fits(found) and (unclear := other_reading(self.value, found)):
             return Grade.ungraded(Cause.CASE, f"{self.path} is {shown}: {unclear}.")
         if self._fits(found):
-            return Grade.hit(f"{self.path} is {shown}; expected was {self._wanted}.", found=shown)
+            return Grade.hit(f"{self.path} is {shown}; expected {self._wanted}.", found=shown)
         return Grade.miss(f"Expected {self._wanted}; it is {shown}.", found=shown)
 
     def _fits(self, found: Json) -> bool:
@@ -297,13 +293,13 @@ class JsonPath(_JsonGrader):
     def cannot_fail(self) -> str | None:
         if not covers_everything(self.absolute_tolerance or 0, self.relative_tolerance or 0):
             return None
-        return "With this tolerance every number passes. Write a smaller one."
+        return "With this tolerance every number passes. Set a smaller one."
 
     def warnings(self) -> list[str]:
         return matcher_warnings({"value": self.value})
 
 
-def _is_number(value: Any) -> bool:  # noqa: ANN401 - a matcher
+def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from textwrap import shorten
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, TypeAdapter, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from evals_app.engine.aids import (
     ITEMS_A_CALL,
@@ -22,16 +22,16 @@ from evals_app.engine.aids import (
 )
 from evals_app.engine.graders.base import JudgedGrader
 from evals_app.engine.graders.checklist import Checklist, read_checklist, without_comments
-from evals_app.engine.quoting import quoted, shortened
-from evals_app.engine.spec import ModelRef, ModelSpec, Prose
+from evals_app.engine.spec import ModelSpec, Prose, read_model
 from evals_app.engine.statistics import at_least
 from evals_app.engine.trial import Cause, Grade, View
+from fixtures_app.ground.quoting import quoted, shortened
 
 _LEAST_PASSING = 3  # of 5: partially meets the criteria
 _ALIKE = 0.25  # votes whose scores differ by no more agree
-_SCATTERED = 0.5  # votes whose scores differ by so much are of little worth together
+_SCATTERED = 0.5  # votes whose scores differ by this much are worth little together
 _LABEL_CHARS = 60
-# Keys of a dict are said in a way that OpenAPI 3.0 does not know.
+# pydantic describes the keys of a dict in a way that OpenAPI 3.0 does not know.
 _ANCHOR = {"type": "string", "minLength": 1, "maxLength": 2000}
 _ANCHORS = {
     "type": "object",
@@ -41,11 +41,9 @@ _ANCHORS = {
 _MOST_JURORS = 5
 _NAMED = 3  # missed bullets in a reason
 
-_MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
-
 
 def _juror(name: str) -> str:
-    return str(_MODEL.validate_python(name))
+    return str(read_model(name))
 
 
 class VotingGrader(JudgedGrader):
@@ -55,7 +53,7 @@ class VotingGrader(JudgedGrader):
         Literal[1, 3, 5],
         Field(
             title="Votes",
-            description="How often the judge is asked; the majority counts, or the median.",
+            description="How often the judge is asked. The majority decides; on a scale, the median.",
         ),
     ] = 1
     jury: list[Annotated[str, AfterValidator(_juror)]] = Field(
@@ -70,21 +68,19 @@ class VotingGrader(JudgedGrader):
         if not self.jury:
             return self
         if self.votes != 1:
-            msg = "Each model of a jury has one vote; leave votes out, or jury."
+            msg = "Each model of a jury has one vote. Remove either votes or jury."
             raise ValueError(msg)
         if len(self.jury) % 2 == 0 or len(self.jury) > _MOST_JURORS:
-            msg = (
-                f"A jury has 1, 3 or 5 models, lest votes are tied; this one has {len(self.jury)}."
-            )
+            msg = f"A jury has 1, 3 or 5 models so that votes cannot be tied; this one has {len(self.jury)}."
             raise ValueError(msg)
         if len(set(self.jury)) < len(self.jury):
             twice, _ = Counter(self.jury).most_common(1)[0]
-            msg = f"The jury names {twice} twice; for several votes of one model there is votes."
+            msg = f"The jury lists {twice} twice. To ask one model several times, use votes."
             raise ValueError(msg)
         return self
 
     def jurors(self) -> Sequence[ModelSpec]:
-        return [_MODEL.validate_python(name) for name in self.jury]
+        return [read_model(name) for name in self.jury]
 
     def asks(self) -> int:
         return len(self.jury) or self.votes
@@ -93,26 +89,27 @@ class VotingGrader(JudgedGrader):
 class LlmJudge(VotingGrader):
     """Pass when a judge finds that the reply meets the criteria.
 
-    A model reads the conversation, the resolved system prompt and the reference. It lists what the
-    criteria require, says of each whether it is met and what decides that, and answers on the scale:
+    A model reads the conversation, the agent's system prompt and the expected answer. It lists what
+    the criteria require, decides for each requirement whether it is met and why, and answers on the
+    scale:
 
-    * `pass_fail`: it passes if everything is met, score 1, and fails otherwise, score 0
-    * `1-5`: 5 fully meets the criteria, 3 partially, 1 not at all; passes from 3, or if a
-      `threshold` is set, when the score (answer - 1) / 4 reaches it. Say in `anchors` what the
-      grades mean to you: without them, judges disagree about 2, 3 and 4
-    * `0-1`: tenths; passes when the score reaches the `threshold`, without one it is shown only
+    * `pass_fail`: passes with score 1 if everything is met, and fails with score 0 otherwise
+    * `1-5`: 5 fully meets the criteria, 3 partially, 1 not at all. Passes from 3, or with a
+      `threshold`, when the score (answer - 1) / 4 reaches it. Describe in `anchors` what the grades
+      mean to you: without them, judges disagree about 2, 3 and 4
+    * `0-1`: tenths. Passes when the score reaches the `threshold`; without one it only informs
 
-    An answer that contradicts its own list is asked for once more. With `votes`, or a `jury` of
-    models, `pass_fail` takes the majority and stops asking once it is certain; the other scales
-    take the median. A tie is no grade, nor is a judge that refuses, contradicts itself or answers
-    off the scale twice, or cannot decide (of several votes: over half of them): that is an error of
-    the judge, not a failure of the agent.
+    A judge whose answer contradicts its own list is asked again. With `votes` or a `jury` of models,
+    `pass_fail` takes the majority and stops asking as soon as it is certain; the other scales take
+    the median. The check is not graded if votes are tied, or if the judge refuses, cannot decide, or
+    twice contradicts itself or answers off the scale (with several votes: more than half of them).
+    That is an error of the judge, not a failure of the agent.
 
     The rules of a scripted judge answer with a bare verdict: `pass`, `4`, `cannot_grade`.
     """
 
-    label: ClassVar[str] = "A judge finds criteria met"
-    calls: ClassVar[str] = "1, times votes"
+    label: ClassVar[str] = "A judge finds the criteria met"
+    calls: ClassVar[str] = "1 per vote"
     named_by: ClassVar[tuple[str, ...]] = ("Struere", "Agentura", "Lobu", "Evolvable")
     example: ClassVar[dict[str, Any]] = {
         "criteria": "Names the order's status and the expected delivery date",
@@ -122,7 +119,7 @@ class LlmJudge(VotingGrader):
         Prose,
         Field(
             title="Criteria",
-            description="What the reply must achieve; the more specific, the better.",
+            description="What the reply must achieve. Be as specific as you can.",
             json_schema_extra={"rows": 3},
         ),
     ]
@@ -144,7 +141,7 @@ class LlmJudge(VotingGrader):
     @model_validator(mode="after")
     def _fits_the_scale(self) -> Self:
         if self.anchors and self.scale != "1-5":
-            msg = f"Anchors are the grades of the scale 1-5; this check has the scale {self.scale}."
+            msg = f"Anchors describe the grades of the scale 1-5; this check has the scale {self.scale}."
             raise ValueError(msg)
         return self
 
@@ -185,8 +182,8 @@ class LlmJudge(VotingGrader):
         if self.scale != "1-5" or self.anchors:
             return []
         words = (
-            "On the scale 1-5 judges disagree about what 2, 3 and 4 mean. Use the scale pass_fail, or"
-            " say in anchors what each grade means."
+            "On the scale 1-5, judges disagree about what 2, 3 and 4 mean. Use the scale pass_fail, or"
+            " describe each grade in anchors."
         )
         return [words]
 
@@ -194,29 +191,29 @@ class LlmJudge(VotingGrader):
 class Rubric(VotingGrader):
     """Pass when enough bullets of a rubric are met.
 
-    Each top-level bullet of the Markdown is judged by itself: met, missed, or not applicable.
-    Nested bullets belong to their parent; headings and paragraphs tell the judge what the bullets
-    are about. Score: bullets met / bullets that apply. It passes when the score reaches the
-    `threshold`; without one it is shown only. Where none applies, it is not applicable.
+    Each top-level bullet of the Markdown is judged separately: met, missed, or not applicable.
+    Nested bullets belong to their parent; headings and paragraphs give the judge context. Score:
+    bullets met / bullets that apply. The check passes when the score reaches the `threshold`; without
+    one it only informs. If no bullet applies, the check is not applicable.
 
-    Only a bullet that is worded as a condition ("If the order is late, ...") may be not applicable.
-    A bullet is met only if what the judge quotes for it is said by the agent, or is what its tools
-    did. What a judge leaves out, and what it answers against these rules, it is asked about once
-    more; what is then open is undecided, neither met nor missed. If that could change the outcome,
-    or there is no `threshold`, the rubric is not graded, which is an error of the judge.
+    Only a bullet worded as a condition ("If the order is late, ...") can be not applicable. A bullet
+    is met only if the judge's quote comes from the agent or from its tools. If the judge skips a
+    bullet or breaks these rules, it is asked again; a bullet that is then still open is undecided,
+    neither met nor missed. If that could change the outcome, or there is no `threshold`, the rubric
+    is not graded, which is an error of the judge.
 
-    40 bullets are judged in a call. With `votes`, or a `jury` of models, each bullet goes by
-    majority, and each vote but the first sees the bullets in another order.
+    Up to 40 bullets are judged in one call. With `votes` or a `jury` of models, the majority decides
+    each bullet, and every vote after the first sees the bullets in a different order.
 
-    Markdown without bullets, or whose bullets say what scores from 0 to 1 mean, is judged as a
-    whole, in tenths from 0 to 1, or 0.25 and 0.75 if the bullets name them.
+    Markdown without bullets, or whose bullets define scores from 0 to 1, is judged as a whole, in
+    tenths from 0 to 1, or 0.25 and 0.75 if the bullets name them.
 
     The rules of a scripted judge answer with one word for all bullets (`pass`, `fail`,
     `not_applicable`, `cannot_grade`), or by their numbers: `{"1": "pass", "2": "fail"}`.
     """
 
-    label: ClassVar[str] = "A judge ticks off a rubric"
-    calls: ClassVar[str] = "1 per 40 bullets, times votes"
+    label: ClassVar[str] = "A judge finds the rubric met"
+    calls: ClassVar[str] = "1 per 40 bullets and vote"
     named_by: ClassVar[tuple[str, ...]] = ("Lobu",)
     example: ClassVar[dict[str, Any]] = {
         "criteria": "# Refund\n\n- Names the amount\n- Says when the money arrives\n\n"
@@ -229,7 +226,7 @@ class Rubric(VotingGrader):
             min_length=1,
             max_length=50_000,
             title="Rubric",
-            description="Markdown; each bullet is one thing that the reply must achieve.",
+            description="Markdown. Each bullet is one thing that the reply must achieve.",
             json_schema_extra={"rows": 8},
         ),
     ]
@@ -237,7 +234,7 @@ class Rubric(VotingGrader):
     @model_validator(mode="after")
     def _can_be_judged(self) -> Self:
         if not without_comments(self.criteria).strip():
-            msg = "A rubric needs text outside of its comments."
+            msg = "A rubric needs text outside its comments."
             raise ValueError(msg)
         _ = self.checklist  # its limits
         return self
@@ -265,7 +262,7 @@ class Rubric(VotingGrader):
         return self._ticked(answer)
 
     def _ticked(self, answer: ChecklistAnswer) -> Grade:
-        found = {each.id: each for each in answer.items}
+        found = {item.id: item for item in answer.items}
         ticks = [(item.text, found.get(item.id, _SILENT)) for item in self.checklist.items]
         counts = Counter(tick.verdict for _, tick in ticks)
         applicable = len(ticks) - counts["not_applicable"]
@@ -286,7 +283,9 @@ class Rubric(VotingGrader):
         )
         kept: dict[str, Any] = {"evidence": evidence, "details": details, "calls": answer.calls}
         if not applicable:
-            return Grade.not_applicable("No bullet of the rubric applies here.").but(**kept)
+            return Grade.not_applicable(
+                "No bullet of the rubric applies to this conversation."
+            ).but(**kept)
         highest = (counts["pass"] + counts[None]) / applicable if counts[None] else None
         grade = Grade.scored(counts["pass"] / applicable, _reason(ticks, counts))
         return grade.but(highest=highest, **kept)
@@ -308,7 +307,7 @@ _SILENT = TickedItem(0, None)
 
 
 def _item(number: int, text: str, tick: TickedItem) -> dict[str, Any]:
-    """Give a bullet as the review page shows it."""
+    """Return a bullet as the review page shows it."""
     item: dict[str, Any] = {"id": number, "text": text, "verdict": tick.verdict}
     item["critique"] = tick.critique
     if tick.evidence is not None:
@@ -323,10 +322,10 @@ def _reason(ticks: Sequence[tuple[str, TickedItem]], counts: Counter[Any]) -> st
     parts = [
         _count(counts["pass"], applicable=len(ticks) - counts["not_applicable"], total=len(ticks))
     ]
-    missed = [each for each in ticks if each[1].verdict == "fail"]
+    missed = [tick for tick in ticks if tick[1].verdict == "fail"]
     if missed:
         parts.append(f"Missed: {_named(missed)}.")
-    is_open = [each for each in ticks if each[1].verdict is None]
+    is_open = [tick for tick in ticks if tick[1].verdict is None]
     if is_open:
         parts.append(f"The judge could not decide {_named(is_open)}.")
     return " ".join(parts)
@@ -360,16 +359,16 @@ def _grade(
     details: dict[str, Any] = {"raw": answer.raw, "scale": scale, "flags": flags}
     if answer.requirements:
         listed = enumerate(answer.requirements, 1)
-        details["items"] = [each.as_item(number) for number, each in listed]
+        details["items"] = [entry.as_item(number) for number, entry in listed]
     if answer.votes:
-        details["votes"] = [asdict(each) for each in answer.votes]
+        details["votes"] = [asdict(vote) for vote in answer.votes]
         details["agreement"] = _agreeing(answer) / len(answer.votes)
         flags += ["scattered"] if _is_scattered(answer) else []
-    said = [_on_scale(answer, scale, threshold), _votes(answer), answer.critique]
+    parts = [_on_scale(answer, scale, threshold), _votes(answer), answer.critique]
     return Grade(
         min(1.0, max(0.0, answer.score)),
         passed,
-        " ".join(filter(None, said)) or f"The judge answered {answer.raw} on the scale {scale}.",
+        " ".join(filter(None, parts)) or f"The judge answered {answer.raw} on the scale {scale}.",
         cause=Cause.ASSERTION if passed is False else None,
         evidence=answer.evidence,
         details=details,
@@ -378,7 +377,7 @@ def _grade(
 
 
 def _on_scale(answer: JudgeAnswer, scale: Scale, threshold: float | None) -> str:
-    """Say what was given of 5 grades, and what is needed, as in: 3 of 5, needs 4."""
+    """Write the grade and what is needed: 3 of 5, needs 4."""
     if isinstance(answer.raw, str) or scale != "1-5":
         return ""
     least = float(_LEAST_PASSING) if threshold is None else 1 + 4 * threshold
@@ -392,12 +391,14 @@ def _number(value: float) -> str:
 
 
 def _votes(answer: JudgeAnswer) -> str:
-    """Say how far votes agree, as in: 2 of 3 votes agree (4, 5, 1)."""
+    """Write how far votes agree: 2 of 3 votes agree (4, 5, 1)."""
     if not answer.votes:
         return ""
-    said = ", ".join("no grade" if each.raw is None else _raw(each.raw) for each in answer.votes)
+    opinions = ", ".join(
+        "no grade" if vote.raw is None else _raw(vote.raw) for vote in answer.votes
+    )
     agree = "agrees" if _agreeing(answer) == 1 else "agree"
-    return f"{_agreeing(answer)} of {len(answer.votes)} votes {agree} ({said})."
+    return f"{_agreeing(answer)} of {len(answer.votes)} votes {agree} ({opinions})."
 
 
 def _raw(raw: float | str) -> str:
@@ -406,12 +407,12 @@ def _raw(raw: float | str) -> str:
 
 def _agreeing(answer: JudgeAnswer) -> int:
     """Count the votes that are near the outcome."""
-    scores = (each.score for each in answer.votes if each.score is not None)
+    scores = (vote.score for vote in answer.votes if vote.score is not None)
     return sum(abs(score - answer.score) <= _ALIKE for score in scores)
 
 
 def _is_scattered(answer: JudgeAnswer) -> bool:
-    """Whether the grades of votes lie far apart; of pass and fail the count of votes says all."""
-    scores = [each.score for each in answer.votes if each.score is not None]
+    """Whether the grades of votes are far apart; for pass and fail the count of votes is enough."""
+    scores = [vote.score for vote in answer.votes if vote.score is not None]
     is_graded = not isinstance(answer.raw, str)
     return is_graded and bool(scores) and max(scores) - min(scores) >= _SCATTERED

@@ -17,7 +17,7 @@ class MeasuredGrader(AidedGrader):
 
     @abstractmethod
     def question(self, view: View, *, key: str) -> RagQuestion | StepsQuestion:
-        """Give what the judge is asked."""
+        """Return what the judge is asked."""
 
     async def grade_with(self, view: View, aids: Aids) -> Grade:
         if aids.measure is None:

@@ -20,18 +20,18 @@ from evals_app.engine.graders.base import seen_in_reply
 from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
 from evals_app.engine.graders.prose_numbers import FoundNumber, find_numbers
 from evals_app.engine.permits import is_frozen
-from evals_app.engine.quoting import listed, quoted, says, shortened
 from evals_app.engine.trial import Cause, Grade, View
+from fixtures_app.ground.quoting import listed, quoted, says, shortened
 
 _NUMBER_CHARS = 40
 _ROUNDING = 1e-6
-_UNCERTAIN = "It is not certain how decimals are written. Set decimal to comma or point."
+_UNCERTAIN = "It is unclear how decimals are written. Set decimal to comma or point."
 _SEPARATED = re.compile(r"[0-9][.,][0-9]")
 _MANY_TIMES = 10
 _FOR_SHOW = Context(prec=12, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 
 
-def _number_or_text(value: Any) -> Any:  # noqa: ANN401 - whatever was written
+def _number_or_text(value: Any) -> Any:
     # One message in place of one for each type that it is not.
     if value is None or (isinstance(value, int | float | str) and not isinstance(value, bool)):
         return value
@@ -42,23 +42,23 @@ def _number_or_text(value: Any) -> Any:  # noqa: ANN401 - whatever was written
 class Numeric(PathGrader):
     """Pass when the reply gives the number, within a tolerance.
 
-    Score 1 or 0. One of the two tolerances must be kept; both include their limit. Numbers of any
-    size compare exactly. With `extract: whole` the reply is a number and nothing else. The other
-    choices read running text: signs and the word minus, currency signs, 1.2e3, 5k and 5 million, and
-    an amount of money in brackets, such as ($1,200), as negative. Digits behind a letter (v2), 1.2.3
-    and codes such as 007 or 01234 are not numbers. The expected number is read in the same way as
-    the reply; other words may stand around it unless `extract` is `whole`. Digits of all scripts count.
+    Score 1 or 0. The number must be within one of the two tolerances; a difference equal to the
+    tolerance passes. Numbers of any size are compared exactly. With `extract: whole`, the reply must
+    be a number and nothing else. The other choices read running text: signs and the word minus,
+    currency symbols, 1.2e3, 5k and 5 million, and amounts of money in brackets, such as ($1,200), as
+    negative. Digits after a letter (v2), 1.2.3 and codes such as 007 or 01234 are not numbers. The
+    expected number is read in the same way as the reply; it may have other words around it unless
+    `extract` is `whole`. Digits of all scripts count.
 
-    Separators of thousands stand between groups of three digits: 1,234.56 and 1.234,56 and 1'234 and
-    1 234 and 1,00,000 can only be read in one way. Others depend on `decimal`:
+    Thousands separators are read between groups of three digits: 1,234.56, 1.234,56, 1'234, 1 234 and
+    1,00,000 have only one meaning. Other numbers depend on `decimal`:
 
-    * `point`: 1,234 is over a thousand, 1.234 a little over one, and 3,5 are two numbers
-    * `comma`: 1.234 is over a thousand, 1,234 a little over one, and 3,5 is three and a half
-    * `auto`: as with `point`. Where it depends on the way of reading whether the reply passes, as for
-      3,5, it is not graded; 1,234 and 1.234 pass as with `point`, but never fail where they would
-      pass with `comma`
+    * `point`: 1,234 is over a thousand, 1.234 slightly over one, and 3,5 is two numbers
+    * `comma`: 1.234 is over a thousand, 1,234 slightly over one, and 3,5 is three and a half
+    * `auto`: as with `point`. If the meaning decides whether the reply passes, as with 3,5, it is not
+      graded; 1,234 and 1.234 pass as with `point`, but never fail if they would pass with `comma`
 
-    What is not graded for this reason counts against the case, not against the agent.
+    If a number is not graded for this reason, the cause is the case, not the agent.
     """
 
     label: ClassVar[str] = "Reply gives a number"
@@ -82,7 +82,7 @@ class Numeric(PathGrader):
             ge=0,
             allow_inf_nan=False,
             title="Allowed difference",
-            description="Passes up to this difference, included.",
+            description="The largest difference that still passes.",
         ),
     ] = _ROUNDING
     relative_tolerance: Annotated[
@@ -95,34 +95,38 @@ class Numeric(PathGrader):
         ),
     ] = 0.0
     accept_percent: Annotated[
-        bool, Field(title="Read percent", description="35% is 0.35, on both sides.")
+        bool,
+        Field(
+            title="Accept percentages",
+            description="35% equals 0.35, in the reply and in the expected number.",
+        ),
     ] = False
     accept_thousands_separators: Annotated[
         bool,
         Field(
-            title="Read thousands separators",
+            title="Accept thousands separators",
             description=(
-                "1,234 is 1234, also where the whole reply is the number. Running text is always"
-                " read like this."
+                "Reads 1,234 as 1234 also if the whole reply is a number. In running text, they are"
+                " always read."
             ),
         ),
     ] = False
     extract: Annotated[
         Literal["whole", "last", "only", "any"],
         Field(
-            title="Where the number stands",
+            title="Which number",
             description=(
-                "whole: the reply is only the number. last: the last number in it. only: the only"
-                " number in it. any: one of its numbers."
+                "whole: the reply is nothing but the number. last: the last number in the reply."
+                " only: the only one. any: any of them."
             ),
         ),
     ] = "whole"
     decimal: Annotated[
         DecimalSign,
         Field(
-            title="Decimals are written with",
+            title="Decimal separator",
             description=(
-                "point: 1,234.5. comma: 1.234,5. auto: both, as far as it is certain which one is"
+                "point: 1,234.5. comma: 1.234,5. auto: either, where it is clear which one is"
                 " meant."
             ),
         ),
@@ -150,9 +154,7 @@ class Numeric(PathGrader):
         numbers = self._all(written, decimal)
         if len(numbers) > 1:
             several = listed([_shown(number) for number in numbers])
-            return (
-                f"{quoted(written)} has several numbers ({several}). Write the one that is meant."
-            )
+            return f"{quoted(written)} has several numbers ({several}). Keep only the one you mean."
         if not numbers:
             return self._refusal(written)
         (number,) = numbers
@@ -161,15 +163,15 @@ class Numeric(PathGrader):
     def _refusal(self, text: str) -> str:
         message = f"{quoted(text)} is not a number."
         if is_code(text):
-            return f"{message} With zeros in front it is a code: use contains or exact_match."
+            return f"{message} With leading zeros it is a code: use contains or exact_match."
         if read_number(text, percent=True) is not None:
-            return f"{message} Set accept_percent, or write it as a decimal."
+            return f"{message} Set accept_percent, or write it as a decimal number."
         if read_amount(text, decimal=self.decimal, percent=self.accept_percent):
-            return f"{message} Set accept_thousands_separators, or leave the separators out."
+            return f"{message} Set accept_thousands_separators, or remove the separators."
         return f"{message} Write a number such as 60.94 or 1e6."
 
     def _all(self, text: str, decimal: DecimalSign) -> list[FoundNumber]:
-        """Return every number of a text: with `whole` the text itself or nothing."""
+        """Return every number in a text; with `whole`, the text itself or nothing."""
         text = in_plain_digits(text)
         if self.extract != "whole":
             return list(find_numbers(text, percent=self.accept_percent, decimal=decimal))
@@ -189,7 +191,7 @@ class Numeric(PathGrader):
         grade = self._compared(reply, expected, view, self.decimal)
         if self.decimal != "auto" or not _SEPARATED.search(in_plain_digits(f"{reply}\n{written}")):
             return grade
-        # Where it depends on how decimals are written whether it passes, nobody knows.
+        # If the way decimals are written decides whether it passes, the result is unknown.
         by_point, by_comma = (
             self._passes(reply, written, view, decimal) for decimal in ("point", "comma")
         )
@@ -209,19 +211,19 @@ class Numeric(PathGrader):
         return self._compared(reply, expected, view, decimal).passed
 
     def _uncertainty(self, text: str) -> str:
-        """Name the number of a text that can be read in two ways, and both of them; empty if none."""
+        """Name a number that can be read in two ways, and both readings; empty if none can."""
         unclear = [
-            (each, others)
-            for each in self._all(text, "comma")
-            if (others := self._all(each.text, "point"))[:1] != [each]
+            (number, others)
+            for number in self._all(text, "comma")
+            if (others := self._all(number.text, "point"))[:1] != [number]
         ]
         if not unclear:
             return ""
         shown, others = unclear[-1 if self.extract == "last" else 0]
-        by_point = " and ".join(_short(each.value) for each in others) or "not one number"
+        by_point = " and ".join(_short(other.value) for other in others) or "not one number"
         return (
-            f"It is not certain which number {quoted(shown.text)} is: with a decimal comma"
-            f" {_short(shown.value)}, with a decimal point {by_point}. Set decimal to comma or point."
+            f"{quoted(shown.text)} can be read in two ways: {_short(shown.value)} with a decimal comma,"
+            f" {by_point} with a decimal point. Set decimal to comma or point."
         )
 
     def _compared(self, reply: str, expected: Decimal, view: View, decimal: DecimalSign) -> Grade:
@@ -232,7 +234,7 @@ class Numeric(PathGrader):
         relative = Decimal(repr(self.relative_tolerance))
         for number in numbers:
             if is_within(number.value, expected, absolute=absolute, relative=relative):
-                reason = f"The reply gives {_shown(number)}; expected was {_short(expected)}."
+                reason = f"The reply gives {_shown(number)}; expected {_short(expected)}."
                 return Grade.hit(reason).but(evidence=seen_in_reply(view, number.text))
         allowed = self._allowed()
         if len(numbers) > 1:
@@ -241,13 +243,13 @@ class Numeric(PathGrader):
             return Grade.miss(reason)
         off = _FOR_SHOW.subtract(numbers[0].value, expected).copy_abs()
         reason = (
-            f"The reply gives {_shown(numbers[0])}, expected was {_short(expected)}{allowed};"
-            f" it is off by {_short(off)}."
+            f"The reply gives {_shown(numbers[0])}; expected {_short(expected)}{allowed}."
+            f" It is off by {_short(off)}."
         )
         return Grade.miss(reason).but(evidence=seen_in_reply(view, numbers[0].text))
 
     def _numbers(self, reply: str, decimal: DecimalSign) -> tuple[list[FoundNumber], str]:
-        """Return the numbers that may serve, or else the problem."""
+        """Return the numbers to compare, or else the problem."""
         found = self._all(reply, decimal)
         if self.extract == "whole":
             return (
@@ -263,11 +265,11 @@ class Numeric(PathGrader):
             return [], f"the reply has several numbers: {several}."
         if self.extract == "any":
             # Of equal ones the first: a reply may repeat a number a hundred thousand times.
-            return list({each.value: each for each in reversed(found)}.values())[::-1], ""
+            return list({number.value: number for number in reversed(found)}.values())[::-1], ""
         return found[-1:], ""
 
     def _grouped(self, reply: str) -> str:
-        """Say how a reply could be read that is a number but for its separators."""
+        """Advise on a reply that is a number except for its separators."""
         text = in_plain_digits(reply)
         if not read_amount(text, decimal=self.decimal, percent=self.accept_percent):
             return ""
@@ -291,7 +293,7 @@ class Numeric(PathGrader):
     def cannot_fail(self) -> str | None:
         if not covers_everything(self.absolute_tolerance, self.relative_tolerance):
             return None
-        return f"With this tolerance{self._allowed()} every number passes. Write a smaller one."
+        return f"With this tolerance{self._allowed()} every number passes. Set a smaller one."
 
     def warnings(self) -> list[str]:
         share = self.relative_tolerance
@@ -299,7 +301,7 @@ class Numeric(PathGrader):
             return self._wide()
         message = (
             f"A relative tolerance of {share:g} allows {share * 100:g} % of the expected number."
-            f" For {share:g} % write {share / 100:g}."
+            f" For {share:g} %, write {share / 100:g}."
         )
         return [message]
 
@@ -311,8 +313,8 @@ class Numeric(PathGrader):
         if Decimal(repr(self.absolute_tolerance)) < _MANY_TIMES * abs(expected):
             return []
         message = (
-            f"A difference of {self.absolute_tolerance:g} is allowed, which is many times"
-            f" {_short(expected)}: nearly every number passes."
+            f"The allowed difference of {self.absolute_tolerance:g} is many times {_short(expected)},"
+            " so nearly every number passes."
         )
         return [message]
 

@@ -1,4 +1,4 @@
-"""Graders of how much the reply shares with an expected text: scores, to which a threshold is set."""
+"""Graders of how much the reply shares with an expected text: scores that need a threshold."""
 
 from abc import abstractmethod
 from typing import Annotated, Any, ClassVar, Literal
@@ -12,8 +12,8 @@ from evals_app.engine.graders.measures.bags import Overlap
 from evals_app.engine.graders.measures.bleu import bleu
 from evals_app.engine.graders.measures.bleu import words as bleu_words
 from evals_app.engine.graders.measures.meteor import Alignment, meteor
-from evals_app.engine.quoting import listed, quoted, shortened
 from evals_app.engine.trial import Cause, Grade, View
+from fixtures_app.ground.quoting import listed, quoted, shortened
 
 _WORD_CHARS = 40
 _RUNS = ("word", "pair of neighbours", "run of three", "run of four")
@@ -35,7 +35,7 @@ class OverlapGrader(PathGrader):
     family: ClassVar[Literal["overlap"]] = "overlap"
     uses_expected: ClassVar[bool] = True
     measure: ClassVar[str]
-    knows_empty: ClassVar[bool] = False  # an empty reply is like an empty text
+    knows_empty: ClassVar[bool] = False  # an empty reply is similar to an empty text
 
     value: Expected = None
 
@@ -46,7 +46,7 @@ class OverlapGrader(PathGrader):
         grade = self.compare(reply, expected)
         if grade.score or reply.strip():
             return grade
-        return grade.but(reason=f"The reply is empty; expected was {quoted(expected)}.")
+        return grade.but(reason=f"The reply is empty; expected {quoted(expected)}.")
 
     @abstractmethod
     def compare(self, reply: str, expected: str) -> Grade:
@@ -61,7 +61,7 @@ class OverlapGrader(PathGrader):
             most = f"this check reads texts of up to {MAX_TEXT_BYTES:,} bytes"
             return f"The expected text has {size:,} bytes; {most}."
         if not (self.knows_empty or expected.strip()):
-            return "The expected text is empty; no reply is like it."
+            return "The expected text is empty, so no reply can be similar to it."
         return None
 
     def warnings(self) -> list[str]:
@@ -70,7 +70,7 @@ class OverlapGrader(PathGrader):
 
     def summary(self) -> str:
         expected = quoted(self.value) if self.value else "the expected text"
-        return f"Reply{self.place} is like {expected} ({self.measured_by})"
+        return f"Reply{self.place} is similar to {expected} ({self.measured_by})"
 
     @property
     def measured_by(self) -> str:
@@ -79,12 +79,12 @@ class OverlapGrader(PathGrader):
 
 
 class FuzzyMatch(OverlapGrader):
-    """Pass when the reply has most of the expected words, and few others, in any order.
+    """Pass when the reply has most of the expected words and few others, in any order.
 
-    The score is the share of all different words that stand in both texts (Jaccard); a `threshold`
-    makes it a verdict. Words are runs of letters and digits of any script, whatever their case and
-    encoding; a script without blanks between words gives one long word. Texts without any word
-    score 1 if they are the same, else 0.
+    The score is the share of all different words that are in both texts (Jaccard). A `threshold`
+    makes it a verdict. Words are runs of letters and digits in any script; case and encoding do not
+    matter. In scripts without spaces, a run of characters is one word. Texts without any words score
+    1 if they are equal, otherwise 0.
     """
 
     label: ClassVar[str] = "Reply shares words"
@@ -111,11 +111,11 @@ class FuzzyMatch(OverlapGrader):
 
 
 class TokenF1(OverlapGrader):
-    """Pass when the reply has most of the expected words, and few others, counting repeats.
+    """Pass when the reply has most of the expected words and few others, counting repeats.
 
     The score is the harmonic mean of two shares: of the reply's words that are expected, and of the
-    expected words that the reply has; a `threshold` makes it a verdict. Words stand between blanks;
-    case, ASCII signs and a, an, the do not count. An empty text is like an empty one only.
+    expected words that the reply has. A `threshold` makes it a verdict. Words are separated by
+    spaces; case, ASCII punctuation, and a, an and the are ignored. Empty text only matches empty text.
     """
 
     label: ClassVar[str] = "Reply shares words (F1)"
@@ -134,14 +134,14 @@ class TokenF1(OverlapGrader):
 
 
 class Bleu(OverlapGrader):
-    """Pass when runs of the reply's words stand in the expected text as well.
+    """Pass when sequences of the reply's words also appear in the expected text.
 
     The score is BLEU: the geometric mean of the shares of its words, pairs, triples and quadruples
-    that do so, less a penalty for a reply that is shorter; a `threshold` makes it a verdict. Case
-    and signs count. The values are those of sacreBLEU's `sentence_bleu` (13a, `exp`).
+    that do, with a penalty for a reply that is too short. A `threshold` makes it a verdict. Case and
+    punctuation count. The values equal those of sacreBLEU's `sentence_bleu` (13a, `exp`).
     """
 
-    label: ClassVar[str] = "Reply is like a text (BLEU)"
+    label: ClassVar[str] = "Reply is similar to a text (BLEU)"
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     measure: ClassVar[str] = "BLEU"
     example: ClassVar[dict[str, Any]] = {"value": "The refund is on its way."}
@@ -152,27 +152,27 @@ class Bleu(OverlapGrader):
         found = bleu(reply, expected)
         given, wanted = bleu_words(reply), bleu_words(expected)
         shares = [
-            f"{each.shared} of {_counted(each.in_reply, name)}"
-            for each, name in zip(found.shared, _RUNS, strict=False)
+            f"{runs.shared} of {_counted(runs.in_reply, name)}"
+            for runs, name in zip(found.shared, _RUNS, strict=False)
         ]
         difference = _difference(bags.difference(wanted, given), bags.difference(given, wanted))
         return Grade.scored(
             found.score,
             f"Of the reply, {listed(shares)} are in the expected text{difference}.",
             brevity_penalty=_rounded(found.brevity_penalty),
-            precisions=[_rounded(each.precision) for each in found.shared],
+            precisions=[_rounded(runs.precision) for runs in found.shared],
         )
 
 
 class Rouge(OverlapGrader):
     """Pass when the reply covers the words of the expected text.
 
-    The score is ROUGE: the harmonic mean (F1) of the shares of either text that stand in the other,
-    without stems; a `threshold` makes it a verdict. `rouge1` counts words, `rouge2` pairs of
-    neighbours, `rougeL` the longest sequence of words that both have in this order.
+    The score is ROUGE: the harmonic mean (F1) of the shares of each text that appear in the other,
+    without stemming. A `threshold` makes it a verdict. `rouge1` counts words, `rouge2` pairs of
+    neighbouring words, `rougeL` the longest sequence of words that both have in the same order.
     """
 
-    label: ClassVar[str] = "Reply is like a text (ROUGE)"
+    label: ClassVar[str] = "Reply is similar to a text (ROUGE)"
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     measure: ClassVar[str] = "ROUGE"
     example: ClassVar[dict[str, Any]] = {
@@ -185,15 +185,15 @@ class Rouge(OverlapGrader):
         Field(
             title="What is counted",
             description=(
-                "rouge1: words. rouge2: pairs of neighbours. rougeL: the longest common sequence."
+                "rouge1: words. rouge2: pairs of neighbouring words. rougeL: the longest common sequence."
             ),
         ),
     ] = "rougeL"
     tokenizer: Annotated[
         rouge.Tokenizer,
         Field(
-            title="Which words are seen",
-            description="ascii: a-z and 0-9 alone, as usual. unicode: those of every script.",
+            title="Which words count",
+            description="ascii: only a-z and 0-9, the standard. unicode: words in every script.",
         ),
     ] = "ascii"
     response_path: ResponsePath = None
@@ -223,7 +223,7 @@ class Rouge(OverlapGrader):
         if words:
             return None
         if rouge.words(expected, "unicode"):
-            hint = "Only a-z and 0-9 are seen. Set tokenizer: unicode."
+            hint = "Only a-z and 0-9 are read. Set tokenizer: unicode."
         else:
             hint = "Choose another check."
         return f"ROUGE finds no words in the expected text {quoted(expected)}. {hint}"
@@ -234,16 +234,16 @@ class Rouge(OverlapGrader):
 
 
 class Meteor(OverlapGrader):
-    """Pass when the reply has the expected words, their inflections or synonyms, in similar order.
+    """Pass when the reply has the expected words, their inflections or synonyms, in a similar order.
 
-    The score is METEOR: a mean of both shares in which the expected words count nine times as much,
-    less up to a half for matches that are scattered; a `threshold` makes it a verdict. English only;
-    signs count as words. Equal texts stay a little below 1, a single word at 0.5. Synonyms need the
-    files of WordNet (Debian: `wordnet-base`); the details say `wordnet3.0` or `no_synonyms`. The
-    values are those of NLTK's `single_meteor_score`.
+    The score is METEOR: a weighted mean of both shares, in which the expected words count nine times
+    as much, reduced by up to half if the matches are scattered. A `threshold` makes it a verdict.
+    English only; punctuation counts as words. Equal texts score slightly below 1, a single word 0.5.
+    Synonyms need the WordNet files (Debian: `wordnet-base`); the details show `wordnet3.0` or
+    `no_synonyms`. The values equal those of NLTK's `single_meteor_score`.
     """
 
-    label: ClassVar[str] = "Reply is like a text (METEOR)"
+    label: ClassVar[str] = "Reply is similar to a text (METEOR)"
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
     measure: ClassVar[str] = "METEOR"
     example: ClassVar[dict[str, Any]] = {"value": "The refund is on its way."}
@@ -295,7 +295,7 @@ def _difference(missing: list[str], surplus: list[str]) -> str:
 
 
 def _how(found: Alignment) -> str:
-    """Say how words match, and into how many pieces they fall."""
+    """Say how words match, and in how many separate places."""
     ways = {
         "as they are": found.same,
         "by their stem": found.by_stem,
@@ -317,7 +317,7 @@ def _facts(found: Overlap) -> dict[str, Any]:
 
 
 def _counted(count: int, noun: str) -> str:
-    """Write a count with its noun; of `pair of words` the first word takes the s."""
+    """Write a count with its noun; in `pair of words` the first word takes the s."""
     head, of, rest = noun.partition(" of ")
     return f"{count:,} {head}{'' if count == 1 else 's'}{of}{rest}"
 

@@ -1,11 +1,11 @@
-"""Give each expectation something of its own, as many as possible."""
+"""Return each expectation something of its own, as many as possible."""
 
 from collections import deque
 from collections.abc import Sequence
 
 
 def pair_up(fitting: Sequence[Sequence[int]]) -> list[int | None]:
-    """Give each expectation the place of what it is paired with, or None.
+    """Return each expectation the place of what it is paired with, or None.
 
     `fitting` lists for each the places that it accepts. A loose expectation must not take the only
     place that a strict one accepts, so earlier pairs are changed where that lets another in
@@ -29,7 +29,7 @@ def pair_up(fitting: Sequence[Sequence[int]]) -> list[int | None]:
 def _search(
     newcomer: int, fitting: Sequence[Sequence[int]], owners: dict[int, int], hopeless: set[int]
 ) -> tuple[dict[int, int], int | None]:
-    """Give who wanted each place that was looked at, and the free place, if there was one."""
+    """Return who wanted each place that was looked at, and the free place, if there was one."""
     wanted_by: dict[int, int] = {}
     asking = deque([newcomer])
     while asking:

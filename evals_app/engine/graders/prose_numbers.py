@@ -104,7 +104,7 @@ def _pieces(run: re.Match[str], decimal: DecimalSign) -> list[tuple[int, int]]:
 def _read(
     text: str, start: int, end: int, *, percent: bool, decimal: DecimalSign
 ) -> tuple[FoundNumber | None, int]:
-    """Read the digits from start to end with what stands around them; say where that ends."""
+    """Read the digits from start to end with what is around them; return where that ends."""
     digits = read_digits(text[start:end], decimal=decimal)
     if digits is None:
         return None, end
@@ -152,7 +152,7 @@ def _owed(text: str, start: int, end: int, *, has_currency: bool) -> int:
 
 
 def _minus_word(text: str, start: int) -> int | None:
-    """Return where the word minus begins, if it stands before a number and takes nothing away."""
+    """Return where the word minus begins, if it makes the number after it negative."""
     nearby = text[max(0, start - 20) : start]
     word = _MINUS_WORD.search(nearby)
     if word is None or _OPERAND.search(nearby[: word.start()]):

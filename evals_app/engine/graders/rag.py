@@ -1,7 +1,7 @@
-"""Graders of answers that rest on retrieved knowledge.
+"""Graders of replies that rest on retrieved knowledge.
 
-The context is the turn's own `retrieval_context`, else what retrieval tools returned in the turn,
-else in an earlier one.
+The context is the turn's own `retrieval_context`, or else what retrieval tools returned in the turn,
+or else in an earlier one.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -22,8 +22,8 @@ class RagGrader(MeasuredGrader):
     include_reason: Annotated[
         bool,
         Field(
-            title="Name what counts against it",
-            description="Otherwise the reason only says how many.",
+            title="Explain the score",
+            description="Quotes what counts against the reply. Otherwise the reason only counts it.",
         ),
     ] = True
 
@@ -39,7 +39,7 @@ class RagGrader(MeasuredGrader):
 
     @property
     def forgives_silence(self) -> bool:
-        """Whether claims of which the context says nothing do no harm."""
+        """Whether claims that the context does not mention are accepted."""
         return False
 
     @property
@@ -49,24 +49,24 @@ class RagGrader(MeasuredGrader):
 
 
 class Faithfulness(RagGrader):
-    """Pass when enough of what the answer claims is supported by what was retrieved.
+    """Pass when enough of the reply's claims are supported by what was retrieved.
 
-    A judge lists the factual claims of the answer, then looks each up in the retrieved chunks:
-    supported, contradicted, or not mentioned. To be supported or contradicted takes a quote that
-    is in the chunk that the judge names; if there is none when it is asked again, the claim is
-    undecided. Score: supported claims / claims, or with `mode: no_contradiction` 1 - contradicted
-    claims / claims, which is how DeepEval counts; the details have both.
+    A judge lists the factual claims of the reply, then looks each of them up in the retrieved chunks:
+    supported, contradicted, or not mentioned. Supported and contradicted require a quote from the
+    chunk that the judge names; if the quote is not there even when the judge is asked again, the
+    claim is undecided. Score: supported claims / claims, or with `mode: no_contradiction`, 1 -
+    contradicted claims / claims, which is how DeepEval counts. The details have both.
 
-    Undecided claims are neither: where they could change the outcome, or there is no `threshold`,
-    the answer is not graded, which is an error of the judge.
+    Undecided claims are neither. If they could change the outcome, or there is no `threshold`, the
+    reply is not graded, which is an error of the judge.
 
-    An answer that is empty or claims nothing is not applicable; if nothing else can decide, the
-    execution is an error that says so. If the search found nothing the score of any other answer is
-    0. Without a `threshold` the score only informs.
+    For a reply that is empty or claims nothing, the check is not applicable. If no other check can
+    decide, the execution is an error. If the search found nothing, any other reply scores 0. Without
+    a `threshold` the score only informs.
     """
 
-    label: ClassVar[str] = "The answer is faithful to what was retrieved"
-    calls: ClassVar[str] = "2, the second per 40 claims and 30,000 tokens of context"
+    label: ClassVar[str] = "Reply is faithful to what was retrieved"
+    calls: ClassVar[str] = "1, then 1 per 40 claims and 30,000 tokens of context"
     reads_text: ClassVar[bool] = True
     metric: ClassVar[RagMetric] = "faithfulness"
 
@@ -74,7 +74,7 @@ class Faithfulness(RagGrader):
         Literal["supported", "no_contradiction"],
         Field(
             title="What counts",
-            description="Claims that are supported, or that at least are not contradicted.",
+            description="supported: claims that the context supports. no_contradiction: claims it does not contradict.",
         ),
     ] = "supported"
 
@@ -87,26 +87,25 @@ class Faithfulness(RagGrader):
 
 
 class AnswerRelevancy(RagGrader):
-    """Pass when enough of the answer bears on the question.
+    """Pass when enough of the reply is relevant to the question.
 
-    A judge calls each sentence, list item and code block of the answer direct, supporting or
-    irrelevant. Score: direct and supporting parts / parts. If the answer as a whole evades the
-    question, the score is at most 0.5; if it declines to answer, 0, unless `noncommittal: ignore`
-    is set. DeepEval has neither cap: its score is the share of relevant statements alone. An empty
-    answer scores 0. Parts that the judge does not decide count as they do in `faithfulness`. Without
-    a `threshold` the score only informs.
+    A judge rates each sentence, list item and code block of the reply as direct, supporting or
+    irrelevant. Score: direct and supporting parts / parts. If the reply as a whole evades the
+    question, the score is at most 0.5; if it declines to answer, it is 0 unless
+    `noncommittal: ignore` is set. DeepEval has neither limit. An empty reply scores 0. Undecided
+    parts are treated as in `faithfulness`. Without a `threshold` the score only informs.
     """
 
-    label: ClassVar[str] = "The answer bears on the question"
-    calls: ClassVar[str] = "1 per 40 sentences of the answer"
+    label: ClassVar[str] = "Reply is relevant to the question"
+    calls: ClassVar[str] = "1 per 40 sentences of the reply"
     reads_text: ClassVar[bool] = True
     metric: ClassVar[RagMetric] = "answer_relevancy"
 
     noncommittal: Annotated[
         Literal["zero", "ignore"],
         Field(
-            title="An answer that declines",
-            description="Scores 0, or is graded like any other.",
+            title="Replies that decline to answer",
+            description="zero: they score 0. ignore: they are graded like any other.",
         ),
     ] = "zero"
 
@@ -118,19 +117,19 @@ class AnswerRelevancy(RagGrader):
 class ContextualRelevancy(RagGrader):
     """Pass when enough of what was retrieved helps to answer the question.
 
-    A judge calls each sentence of each chunk relevant or irrelevant to the question. Score:
-    relevant sentences / sentences; the details have the ratio of each chunk. If the search found
-    nothing the score is 0. Sentences that the judge does not decide count as they do in
-    `faithfulness`. Without a `threshold` the score only informs.
+    A judge rates each sentence of each chunk as relevant or irrelevant to the question. Score:
+    relevant sentences / sentences. The details have the ratio of each chunk. If the search found
+    nothing, the score is 0. Undecided sentences are treated as in `faithfulness`. Without a
+    `threshold` the score only informs.
     """
 
-    label: ClassVar[str] = "What was retrieved bears on the question"
+    label: ClassVar[str] = "What was retrieved is relevant to the question"
     calls: ClassVar[str] = "1 per 40 sentences and 30,000 tokens of context"
     metric: ClassVar[RagMetric] = "contextual_relevancy"
 
 
 class ExpectingRagGrader(RagGrader):
-    """A metric that holds what was retrieved against the expected answer."""
+    """A metric that compares what was retrieved with the expected answer."""
 
     uses_expected: ClassVar[bool] = True
 
@@ -140,18 +139,21 @@ class ExpectingRagGrader(RagGrader):
         return await super().grade_with(view, aids)
 
     def expected_problem(self, expected: str) -> str | None:
-        return None if expected.strip() else "The expected text is empty; nothing can lead to it."
+        return (
+            None
+            if expected.strip()
+            else "The expected text is empty, so there is nothing to compare with."
+        )
 
 
 class ContextualPrecision(ExpectingRagGrader):
     """Pass when useful chunks are ranked before useless ones.
 
-    A judge, who is not told the ranks, calls each chunk useful or not for arriving at the expected
-    answer. Score: the mean, over useful chunks, of the share of useful chunks up to their rank:
-    useful, not, useful scores 0.83; not, useful 0.5. If none is useful, or the search found
-    nothing, the score is 0. Chunks that the judge does not decide count as they do in
-    `faithfulness`. The turn must have an expected answer. Without a `threshold` the score only
-    informs.
+    A judge who does not know the ranks rates each chunk as useful or not for finding the expected
+    answer. Score: the mean, over all useful chunks, of the share of useful chunks up to that rank:
+    useful, not, useful scores 0.83; not, useful scores 0.5. If no chunk is useful, or the search
+    found nothing, the score is 0. Undecided chunks are treated as in `faithfulness`. The turn must
+    have an expected answer. Without a `threshold` the score only informs.
     """
 
     label: ClassVar[str] = "Useful knowledge is retrieved first"
@@ -160,15 +162,15 @@ class ContextualPrecision(ExpectingRagGrader):
 
 
 class ContextualRecall(ExpectingRagGrader):
-    """Pass when enough of the expected answer stands in what was retrieved.
+    """Pass when what was retrieved contains enough of the expected answer.
 
-    A judge looks each sentence of the expected answer up in the chunks. It is attributable if the
-    judge's quote is in the chunk that it names; if it does not when it is asked again, the
-    sentence is undecided, which counts as it does in `faithfulness`. Score: attributable sentences
-    / sentences. If the search found nothing the score is 0. The turn must have an expected answer.
-    Without a `threshold` the score only informs.
+    A judge looks up each sentence of the expected answer in the chunks. A sentence is attributable
+    if the judge's quote is in the chunk that it names. If the quote is not there even when the judge
+    is asked again, the sentence is undecided and treated as in `faithfulness`. Score: attributable
+    sentences / sentences. If the search found nothing, the score is 0. The turn must have an expected
+    answer. Without a `threshold` the score only informs.
     """
 
-    label: ClassVar[str] = "What was retrieved holds the expected answer"
+    label: ClassVar[str] = "What was retrieved contains the expected answer"
     calls: ClassVar[str] = "1 per 40 sentences of the answer and 30,000 tokens of context"
     metric: ClassVar[RagMetric] = "contextual_recall"

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from evals_app.engine.graders.base import PlainGrader
 from evals_app.engine.inventory import Named
-from evals_app.engine.quoting import listed
 from evals_app.engine.trial import Cause, Grade, View
+from fixtures_app.ground.quoting import listed
 
 
 class ChunksFetched(PlainGrader):
@@ -33,14 +33,15 @@ class ChunksFetched(PlainGrader):
         ),
     ]
     exact: Annotated[
-        bool, Field(title="No other chunks", description="Otherwise others may be fetched too.")
+        bool,
+        Field(title="No other chunks", description="Otherwise other chunks may be fetched too."),
     ] = False
 
     def grade(self, view: View) -> Grade:
         expected = list(dict.fromkeys(self.chunks))
         fetched = list(dict.fromkeys(chunk.id for chunk in view.chunks))
-        missing = [each for each in expected if each not in fetched]
-        extra = [each for each in fetched if each not in expected]
+        missing = [entry for entry in expected if entry not in fetched]
+        extra = [chunk for chunk in fetched if chunk not in expected]
         is_met = not missing and not (self.exact and extra)
         return Grade(
             1 - len(missing) / len(expected),
@@ -61,11 +62,11 @@ class ChunksFetched(PlainGrader):
 def _reason(
     expected: list[str], fetched: list[str], missing: list[str], unwanted: list[str]
 ) -> str:
-    """Say what was fetched, and what was expected where that differs."""
+    """Say what was fetched, and what was expected if it differs."""
     if not fetched:
-        return f"The agent fetched nothing; expected was {listed(expected)}."
+        return f"The agent fetched nothing; expected {listed(expected)}."
     if missing and unwanted:
-        return f"The agent fetched {listed(fetched)}; expected was only {listed(expected)}."
+        return f"The agent fetched {listed(fetched)}; expected only {listed(expected)}."
     if missing:
         return f"The agent did not fetch {listed(missing)}; it fetched {listed(fetched)}."
     if unwanted:

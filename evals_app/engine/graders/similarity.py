@@ -1,42 +1,41 @@
-"""The grader of meaning: is the reply like the expected text, however it is worded?"""
+"""The grader of meaning: is the reply similar to the expected text, however it is worded?"""
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import AfterValidator, Field
 
-from evals_app.engine.aids import Aids, Likeness
+from evals_app.engine.aids import Aids, TextSimilarity
 from evals_app.engine.errors import ProviderError
 from evals_app.engine.graders.base import AidedGrader, too_long
 from evals_app.engine.graders.json_paths import ResponsePath, graded_text, place_of
-from evals_app.engine.quoting import quoted, says
-from evals_app.engine.spec import ModelRef, ModelSpec
+from evals_app.engine.spec import ModelSpec, read_model
 from evals_app.engine.trial import Cause, Grade, View
-
-_MODEL: TypeAdapter[ModelSpec] = TypeAdapter(ModelRef)
+from fixtures_app.ground.quoting import quoted, says
 
 
 def _model(written: str | None) -> str | None:
     if written is not None:
-        _MODEL.validate_python(written)
+        read_model(written)
     return written
 
 
 class SemanticSimilarity(AidedGrader):
-    """Pass when the reply means much the same as the expected text.
+    """Pass when the reply means nearly the same as the expected text.
 
-    The score is the cosine of the two texts' embeddings, from 0 to 1; a `threshold` makes it a
-    verdict. Likeness is not correctness: “approved” and “denied” are alike, for texts of one subject
-    are near each other. Check facts with other assertions.
+    The score is the cosine of the two texts' embeddings, from 0 to 1. A `threshold` makes it a
+    verdict. Similar is not correct: “approved” and “denied” are similar, because texts on the same
+    subject are. Use other checks for facts.
 
-    The way is chosen when a run begins, and kept: the site's embedding model, else OpenAI's, else
-    Gemini's, if there is a key; a model2vec model on the machine; an embedding model of Ollama.
-    Without any of these a judge compares the meaning, without a judge shared words are counted; both
-    are shown as degraded. What then fails is not graded; no other way is taken in its place.
+    The method is chosen when a run starts and stays the same: the site's embedding model; otherwise
+    OpenAI's or Gemini's, if there is a key; a model2vec model on the machine; an embedding model of
+    Ollama. Without any of these, a judge compares the meaning; without a judge, shared words are
+    counted. Both are marked as degraded. If the method fails during the run, the check is not graded;
+    no other method replaces it.
     """
 
     label: ClassVar[str] = "Reply means the same"
     family: ClassVar[Literal["overlap"]] = "overlap"
-    calls: ClassVar[str] = "one for embeddings, or one of the judge"
+    calls: ClassVar[str] = "1 of the embedding model or the judge"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
     uses_expected: ClassVar[bool] = True
     reads_text: ClassVar[bool] = True
@@ -48,8 +47,8 @@ class SemanticSimilarity(AidedGrader):
             min_length=1,
             title="Expected text",
             description=(
-                "Leave blank to take the turn's expected text. Opposite statements of one subject are alike:"
-                " likeness is not correctness."
+                "Leave blank to take the turn's expected text. Texts on the same subject are similar,"
+                " even if they say the opposite."
             ),
             json_schema_extra={"rows": 3},
         ),
@@ -58,7 +57,7 @@ class SemanticSimilarity(AidedGrader):
         Literal["any", "embeddings"],
         Field(
             title="Measured by",
-            description="embeddings: a run without them does not start. any: what there is.",
+            description="embeddings: the run does not start without them. any: the best available method.",
         ),
     ] = "any"
     embedding_model: Annotated[
@@ -67,7 +66,7 @@ class SemanticSimilarity(AidedGrader):
             title="Embedding model",
             description=(
                 "provider/model, for example openai/text-embedding-3-small. Leave blank for the"
-                " site's."
+                " site's default."
             ),
         ),
     ] = None
@@ -75,10 +74,8 @@ class SemanticSimilarity(AidedGrader):
 
     @property
     def embedder(self) -> ModelSpec | None:
-        """Give the model of its own that it names."""
-        return (
-            None if self.embedding_model is None else _MODEL.validate_python(self.embedding_model)
-        )
+        """Return its own embedding model, if it names one."""
+        return None if self.embedding_model is None else read_model(self.embedding_model)
 
     async def grade_with(self, view: View, aids: Aids) -> Grade:
         read = graded_text(self, view)
@@ -88,16 +85,16 @@ class SemanticSimilarity(AidedGrader):
         if problem := self.expected_problem(expected):
             return Grade.ungraded(Cause.CASE, problem)
         if aids.compare is None:
-            return Grade.ungraded(Cause.JUDGE, "There is nothing to measure likeness with.")
+            return Grade.ungraded(Cause.JUDGE, "No method is available to measure similarity.")
         try:
-            likeness = await aids.compare(read.text, expected, view=view, key=aids.key)
+            similarity = await aids.compare(read.text, expected, view=view, key=aids.key)
         except ProviderError as exc:
-            reason = f"The likeness could not be measured. {exc}"
+            reason = f"The similarity could not be measured. {exc}"
             return Grade.ungraded(Cause.PROVIDER, reason).but(calls=exc.calls)
-        if self.require == "embeddings" and likeness.is_degraded:
-            reason = f"This check requires embeddings; {likeness.method} stands in for them."
-            return Grade.ungraded(Cause.CASE, reason).but(calls=likeness.calls)
-        return read.noted(_grade(likeness, read.text, expected))
+        if self.require == "embeddings" and similarity.is_degraded:
+            reason = f"This check requires embeddings, but the run uses {similarity.method}."
+            return Grade.ungraded(Cause.CASE, reason).but(calls=similarity.calls)
+        return read.noted(_grade(similarity, read.text, expected))
 
     def expected_problem(self, expected: str) -> str | None:
         refused = too_long(expected, subject="The expected text")
@@ -111,12 +108,12 @@ class SemanticSimilarity(AidedGrader):
         return f"Reply{place_of(self)} means the same as {expected}"
 
 
-def _grade(likeness: Likeness, text: str, expected: str) -> Grade:
-    way = f"{likeness.method}, degraded" if likeness.is_degraded else likeness.method
+def _grade(similarity: TextSimilarity, text: str, expected: str) -> Grade:
+    way = f"{similarity.method}, degraded" if similarity.is_degraded else similarity.method
     reason = f"Compared with {quoted(expected)} by {way}; {says(text, wanted=expected)}."
-    details: dict[str, Any] = {"method": likeness.method, "degraded": likeness.is_degraded}
-    if likeness.flags:
-        details["flags"] = list(likeness.flags)
-    if likeness.critique:
-        reason = f"{reason} {likeness.critique}"
-    return Grade.scored(likeness.score, reason, **details).but(calls=likeness.calls)
+    details: dict[str, Any] = {"method": similarity.method, "degraded": similarity.is_degraded}
+    if similarity.flags:
+        details["flags"] = list(similarity.flags)
+    if similarity.critique:
+        reason = f"{reason} {similarity.critique}"
+    return Grade.scored(similarity.score, reason, **details).but(calls=similarity.calls)

@@ -12,15 +12,15 @@ from evals_app.engine.folding import as_written, find_folded, folded, plain, wit
 from evals_app.engine.graders.base import TextGrader, seen_in_reply
 from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
 from evals_app.engine.graders.unlike import hidden_difference
-from evals_app.engine.patterns import (
+from evals_app.engine.trial import Cause, Grade, View
+from fixtures_app.ground.patterns import (
     matches_everything,
     matches_nothing,
     pattern_problem,
     pattern_warnings,
     search,
 )
-from evals_app.engine.quoting import quoted, says
-from evals_app.engine.trial import Cause, Grade, View
+from fixtures_app.ground.quoting import quoted, says
 
 _LEAST_LETTERS = 4  # of a text that is hardly a part of another word
 _BARE_NUMBER = re.compile(r"[-+$€£¥%\s]*\d(?:[.,\s]?\d)*[$€£¥%\s]*")
@@ -34,7 +34,7 @@ _IN_NUMBER = re.compile(
 CaseSensitive = Annotated[
     bool,
     Field(
-        title="Upper and lower case must agree",
+        title="Case-sensitive",
         description="Otherwise “Refund”, “refund” and “REFUND” are the same.",
     ),
 ]
@@ -73,7 +73,7 @@ WholeWords = Annotated[
     bool,
     Field(
         title="Whole words only",
-        description="“5 days” is then not in “15 days”, nor “42” in “1042” or “42.5”.",
+        description="“5 days” is then not found in “15 days”, nor “42” in “1042” or “42.5”.",
     ),
 ]
 
@@ -83,7 +83,7 @@ def _found(
 ) -> str | None:
     """Return the first piece of these replies that people read as the needle.
 
-    Markdown around words is looked at first, and then left out: people see **30** days without it.
+    Each reply is searched with its Markdown and then without it, as people see **30** days.
     """
     wanted = folded(needle, case_sensitive=case_sensitive)
     for reply in replies:
@@ -104,38 +104,38 @@ def _is_invisible(text: str) -> bool:
     return not folded(text)
 
 
-_INVISIBLE = "There is nothing to see in this text but spaces, so it is in every reply."
+_INVISIBLE = "This text has no visible characters, so every reply contains it."
 
 
 def _hardly_meant(text: str | None, *, whole_words: bool) -> list[str]:
-    """Warn of a text that stands in other words and numbers as well, and of spaces around it."""
+    """Warn of a text that is also part of other words and numbers, and of spaces around it."""
     if text is None or whole_words or _is_invisible(text):
         return []
     seen = folded(text)
-    letters = [each for each in seen if each.isalnum()]
+    letters = [character for character in seen if character.isalnum()]
     # Scripts without spaces between words have short words, and no whole ones.
-    has_spaces = not any(unicodedata.category(each) == "Lo" for each in letters)
+    has_spaces = not any(unicodedata.category(letter) == "Lo" for letter in letters)
     is_short = 0 < len(letters) < _LEAST_LETTERS
     if has_spaces and (is_short or _BARE_NUMBER.fullmatch(seen)):
         longer = "words" if any(map(str.isalpha, letters)) else "numbers"
         message = (
-            f"{quoted(text)} also counts inside longer {longer}. Set whole_words to count it only"
+            f"{quoted(text)} is also found inside longer {longer}. Set whole_words to find it only"
             " as a whole word."
         )
         return [message]
     if text.strip(" ") != text:
-        return ["Spaces around the text are ignored. Set whole_words to look for whole words."]
+        return ["Spaces around the text are ignored. Set whole_words to find whole words only."]
     return []
 
 
 class Contains(TextGrader):
     """Pass when the reply contains the text.
 
-    Score 1 or 0. Both are compared as people see them: invisible characters are left out; all kinds
-    of quotation marks, apostrophes, dashes and spaces are one; line breaks are spaces, several
-    spaces are one, and those around the text are ignored; letters compare equal however they are
-    encoded. “30 days” is also in “**30** days”: Markdown that makes words bold, italic or code does
-    not keep them apart.
+    Score 1 or 0. Both are compared as people see them. Invisible characters are ignored. All kinds
+    of quotation marks are equal, and so are apostrophes, dashes and spaces. Line breaks and several
+    spaces count as one space; spaces around the text are ignored. Accented letters are equal however
+    they are encoded. “30 days” is also found in “**30** days”: Markdown for bold, italic or code
+    makes no difference.
     """
 
     label: ClassVar[str] = "Reply contains text"
@@ -179,12 +179,12 @@ class Contains(TextGrader):
         if anywhere is None:
             return f"; {instead}."
         if _found(needle, replies, case_sensitive=self.case_sensitive):
-            return f" as whole words, only as a part of others; {instead}."
-        return f" in this case; it has {quoted(anywhere)}."
+            return f" as whole words, only inside longer ones; {instead}."
+        return f" in this upper and lower case; it has {quoted(anywhere)}."
 
     def expected_problem(self, expected: str) -> str | None:
         if not expected:
-            return "The expected text is empty; every reply contains it."
+            return "The expected text is empty, so every reply contains it."
         return _INVISIBLE if _is_invisible(expected) else None
 
     def cannot_fail(self) -> str | None:
@@ -202,7 +202,7 @@ class Contains(TextGrader):
 class NotContains(TextGrader):
     """Pass when the reply does not contain the text.
 
-    Score 1 or 0. Both are compared as by `contains`.
+    Score 1 or 0. Both are compared as in `contains`.
     """
 
     label: ClassVar[str] = "Reply does not contain text"
@@ -230,9 +230,7 @@ class NotContains(TextGrader):
     def cannot_fail(self) -> str | None:
         if not _is_invisible(self.value):
             return None
-        return (
-            "There is nothing to see in this text but spaces. Write the text that must not occur."
-        )
+        return "This text has no visible characters. Write the text that must not occur."
 
     def warnings(self) -> list[str]:
         return _hardly_meant(self.value, whole_words=self.whole_words)
@@ -244,10 +242,10 @@ class NotContains(TextGrader):
 class Matches(TextGrader):
     r"""Pass when the pattern matches somewhere in the reply.
 
-    Score 1 or 0. Patterns are RE2: they never hang, and have no lookaround, no backreferences
-    and no possessive repeats. `\d`, `\w` and `\b` know ASCII only; `.` stops at a newline. The reply
-    is searched as it is written: unlike `contains`, a pattern tells an apostrophe from a
-    typographic one. In YAML write patterns in single quotes, which leave backslashes alone.
+    Score 1 or 0. Patterns are RE2: they never hang, and support no lookaround, backreferences or
+    possessive quantifiers. `\d`, `\w` and `\b` are ASCII only; `.` does not match a newline. The
+    reply is searched exactly as it is written: unlike in `contains`, a plain and a typographic
+    apostrophe differ. In YAML, write patterns in single quotes, which keep backslashes as they are.
     """
 
     label: ClassVar[str] = "Reply matches a pattern"
@@ -274,14 +272,14 @@ class Matches(TextGrader):
         near = search(self.value, plain(reply), case_sensitive=self.case_sensitive)
         if near is None:
             return ""
-        return f" {quoted(near)} would match, but the reply writes it with special spaces or signs."
+        return f" {quoted(near)} would match, but the reply has special spaces or characters in it."
 
     def cannot_fail(self) -> str | None:
         if not matches_everything(self.value, case_sensitive=self.case_sensitive):
             return None
         return (
-            f"Every reply matches {self.value}. Write what only a right reply has, and take out what may"
-            " be left out, such as a ? or * behind everything, or an | with nothing beside it."
+            f"Every reply matches {self.value}. Describe what only a correct reply has, and remove what"
+            " makes everything optional, such as a ? or * at the end, or a | with nothing next to it."
         )
 
     def summary(self) -> str:
@@ -297,9 +295,9 @@ class Matches(TextGrader):
 class NotMatches(TextGrader):
     """Pass when the pattern matches nowhere in the reply.
 
-    Score 1 or 0. The pattern is of the same kind as that of `matches`. The reply is searched as it is
-    written, and once more in the signs of a keyboard: a typographic apostrophe, an unbreakable space
-    or an invisible character hides nothing.
+    Score 1 or 0. Patterns work as in `matches`. The reply is searched as it is written, and again
+    in plain keyboard characters, so a typographic apostrophe, a non-breaking space or an invisible
+    character cannot hide a match.
     """
 
     label: ClassVar[str] = "Reply does not match a pattern"
@@ -348,11 +346,11 @@ class NotMatches(TextGrader):
 class ExactMatch(PathGrader):
     """Pass when the reply is exactly the text.
 
-    Score 1 or 0. To the letter: a space or line break at the end, an unbreakable space or a
-    typographic apostrophe makes a difference, which the reason names. Both sides are brought into one
-    form first, in this order: composed characters (NFC), case, punctuation, whitespace; the last
-    three only if chosen. Signs, decimal points and whatever else stands inside a number stay: -5
-    never equals 5, nor 1.5 15.
+    Score 1 or 0. Every character counts: a space or line break at the end, a non-breaking space or a
+    typographic apostrophe makes a difference, and the reason names it. Both texts are normalized
+    first, in this order: composed characters (NFC), case, punctuation, whitespace; the last three
+    only if chosen. Signs, decimal points and other characters inside a number stay: -5 never equals
+    5, nor 1.5 15.
     """
 
     label: ClassVar[str] = "Reply is exactly"
@@ -376,15 +374,15 @@ class ExactMatch(PathGrader):
     strip_whitespace: Annotated[
         bool,
         Field(
-            title="Ignore surplus spaces",
-            description="Trims the text; inside, spaces and line breaks in a row count as one.",
+            title="Ignore extra spaces",
+            description="Trims the text. Inside it, several spaces and line breaks count as one space.",
         ),
     ] = False
     strip_punctuation: Annotated[
         bool,
         Field(
             title="Ignore punctuation",
-            description="Leaves out . , ! ? … and quotation marks of all kinds, but not in numbers.",
+            description="Ignores . , ! ? … and all kinds of quotation marks, except inside numbers.",
         ),
     ] = False
     response_path: ResponsePath = None
@@ -429,8 +427,8 @@ class ExactMatch(PathGrader):
             return [problem]
         if not self._normal(self.value):
             message = (
-                f"Nothing of {quoted(self.value)} is left to compare once punctuation and spaces"
-                " are ignored; any reply of such signs passes."
+                f"Nothing of {quoted(self.value)} is left to compare when punctuation and spaces"
+                " are ignored, so any reply without letters and digits passes."
             )
             return [message]
         return [] if self.strip_whitespace else _line_break(self.value)
@@ -441,7 +439,7 @@ def _line_break(text: str) -> list[str]:
     if not text.endswith("\n"):
         return []
     message = (
-        "This text ends with a line break, which the reply would have to have too. In YAML write |-"
+        "This text ends with a line break, so the reply must end with one too. In YAML, write |-"
         " or >- instead of | or >."
     )
     return [message]

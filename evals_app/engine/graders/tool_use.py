@@ -1,4 +1,4 @@
-"""The grader that gives a share of the score for each part of a tool call that was right."""
+"""The grader that gives a share of the score for each correct part of a tool call."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Literal
@@ -7,6 +7,8 @@ from pydantic import Field
 
 from evals_app.engine.graders.base import PlainGrader, too_long
 from evals_app.engine.graders.calls import (
+    ArgsMatch,
+    OptionalArguments,
     ToolName,
     call_text,
     call_texts,
@@ -17,23 +19,23 @@ from evals_app.engine.graders.calls import (
     wrong_args,
 )
 from evals_app.engine.inventory import Named
-from evals_app.engine.matchers import Matcher, contains, matcher_warnings, with_args
-from evals_app.engine.quoting import quoted, says
+from evals_app.engine.matchers import contains, matcher_warnings, with_args
 from evals_app.engine.trial import Grade, ToolCall, View
+from fixtures_app.ground.quoting import quoted, says
 
-# Shares of the score; where a part is not asked for, the others share its part.
+# Shares of the score; if a part is not expected, the others share its weight.
 _WEIGHTS = {"tool": 0.5, "args": 0.3, "output": 0.2}
 
 
 class ToolUse(PlainGrader):
-    """Pass when the tool was called, with the right arguments, and the reply gives the result.
+    """Pass when the tool was called with the right arguments and the reply contains the result.
 
-    Needs a `threshold` to have a verdict. The score is weighted: tool 0.5, arguments 0.3 and output
-    0.2; without `expected_output` tool 0.625 and arguments 0.375. A part that is left out gives its
-    share to the others. Of several calls the best counts.
+    The score is weighted: tool 0.5, arguments 0.3 and output 0.2; without `expected_output`, tool
+    0.625 and arguments 0.375. The weight of a part that is left out goes to the others. If there are
+    several calls, the best one counts. Needs a `threshold` to have a verdict.
     """
 
-    label: ClassVar[str] = "Tool was used well"
+    label: ClassVar[str] = "Tool was used correctly"
     family: ClassVar[Literal["tools"]] = "tools"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
     example: ClassVar[dict[str, Any]] = {
@@ -43,27 +45,14 @@ class ToolUse(PlainGrader):
     }
 
     tool: ToolName
-    args: Annotated[
-        dict[str, Matcher] | None,
-        Field(
-            title="Arguments",
-            description=(
-                "What each argument must be: a value, or one of {fuzzy: x}, {regex: p},"
-                " {any_of: [...]}, {contains: x}, {present: true|false}."
-            ),
-            json_schema_extra={"mono": True},
-        ),
-    ] = None
-    args_match: Annotated[
-        Literal["exact", "subset"],
-        Field(title="Other arguments", description="subset: others may be passed too."),
-    ] = "exact"
+    args: OptionalArguments = None
+    args_match: ArgsMatch = "exact"
     expected_output: Annotated[
         str | None,
         Field(
             min_length=1,
             title="Reply contains",
-            description="Text that the reply must contain; upper and lower case alike.",
+            description="Text that the reply must contain. Upper and lower case are the same.",
         ),
     ] = None
 
@@ -102,7 +91,7 @@ class ToolUse(PlainGrader):
         self, view: View, named: Sequence[ToolCall], fitting: Sequence[ToolCall]
     ) -> str:
         if not named:
-            return f"Expected a call of {self._wanted}; {called_instead(self.tool, view)}"
+            return f"Expected a call to {self._wanted}; {called_instead(self.tool, view)}"
         if self.args is None:
             return f"{self.tool} was called, as expected: {call_text(named[0])}."
         if fitting:

@@ -13,6 +13,7 @@ from pydantic import (
 
 from evals_app.engine.graders.base import PlainGrader
 from evals_app.engine.graders.calls import (
+    ArgsMatch,
     Arguments,
     ToolName,
     call_text,
@@ -28,16 +29,11 @@ from evals_app.engine.graders.calls import (
 from evals_app.engine.graders.pairing import pair_up
 from evals_app.engine.inventory import Named
 from evals_app.engine.matchers import contains, matcher_warnings, with_args
-from evals_app.engine.quoting import json_text, listed, quoted, shortened, times
 from evals_app.engine.spec import Spec
 from evals_app.engine.trial import Grade, ToolCall, View
+from fixtures_app.ground.quoting import json_text, listed, quoted, shortened, times
 
 _RESULT_CHARS = 120
-
-_ArgsMatch = Annotated[
-    Literal["subset", "exact"],
-    Field(title="Other arguments", description="subset: others may be passed too."),
-]
 
 
 def _with_others(args: Mapping[str, Any], args_match: str) -> str:
@@ -55,15 +51,18 @@ class _OneCall(PlainGrader):
     value: ToolName
     name_match: Annotated[
         Literal["exact", "contains"],
-        Field(title="Name", description="contains: any tool whose name has the text in it."),
+        Field(
+            title="Name",
+            description="exact: only this name. contains: any tool whose name contains the text.",
+        ),
     ] = "exact"
     args: Arguments = Field(default_factory=dict)
-    args_match: _ArgsMatch = "subset"
+    args_match: ArgsMatch = "subset"
     succeeded: Annotated[
         bool,
         Field(
-            title="Only calls without an error",
-            description="Otherwise any call counts. A result with an error does not count.",
+            title="Only successful calls",
+            description="Calls that failed, or whose result contains an error, do not count.",
         ),
     ] = False
     output: Annotated[
@@ -71,7 +70,7 @@ class _OneCall(PlainGrader):
         Field(
             min_length=1,
             title="Result contains",
-            description="Text in the tool's result; upper and lower case alike.",
+            description="Text in the tool's result. Upper and lower case are the same.",
         ),
     ] = None
 
@@ -90,7 +89,7 @@ class _OneCall(PlainGrader):
         return unmet_args(self.args, call)
 
     def faults(self, call: ToolCall) -> list[str]:
-        """Say what keeps a call of the right name from being the one that is looked for."""
+        """Say why a call with the right name is not the expected one."""
         faults = wrong_args(self.args, call, exact=self.args_match == "exact")
         if self.succeeded and (error := _error_of(call)):
             faults.append(f"it failed: {shortened(error)}")
@@ -117,7 +116,7 @@ class _OneCall(PlainGrader):
 
 
 def _error_of(call: ToolCall) -> str | None:
-    """Return what a call failed with; agents of other systems tell it in the result alone."""
+    """Return the error of a call; agents of other systems report it only in the result."""
     if call.error is not None:
         return call.error
     error = call.result.get("error") if isinstance(call.result, Mapping) else None
@@ -130,7 +129,7 @@ def _error_of(call: ToolCall) -> str | None:
 class ToolCalled(_OneCall):
     """Pass when the agent called the tool.
 
-    Score 1 or 0. Without further options one call of that name is enough. Arguments that are not
+    Score 1 or 0. Without other options, one call with that name is enough. Arguments that are not
     listed may have any value unless `args_match` is exact.
     """
 
@@ -146,16 +145,16 @@ class ToolCalled(_OneCall):
 
     @field_validator("max_count", mode="before")
     @classmethod
-    def _not_zero(cls, value: Any) -> Any:  # noqa: ANN401 - whatever was written
+    def _not_zero(cls, value: Any) -> Any:
         if value == 0 and not isinstance(value, bool):
-            msg = "To ask for no call at all use tool_not_called."
+            msg = "To require that the tool is not called, use tool_not_called."
             raise ValueError(msg)
         return value
 
     @model_validator(mode="after")
     def _counts_say_something(self) -> Self:
         if self.max_count is None and self.min_count == 0:
-            msg = "min_count 0 without max_count holds whatever the agent does."
+            msg = "min_count 0 without max_count passes whatever the agent does."
             raise ValueError(msg)
         if self.max_count is not None and self.max_count < self.min_count:
             msg = f"max_count {self.max_count} is less than min_count {self.min_count}."
@@ -173,7 +172,7 @@ class ToolCalled(_OneCall):
         if self.max_count is not None and count > self.max_count:
             reason = (
                 f"{self._subject} was called {times(count)}{self._conditions};"
-                f" at most {times(self.max_count)} is allowed."
+                f" expected at most {times(self.max_count)}."
             )
             return Grade.miss(reason, **details)
         if self.max_count is not None and not view.reports_calls:
@@ -184,14 +183,14 @@ class ToolCalled(_OneCall):
 
     def _too_few(self, view: View, missed: Sequence[ToolCall], count: int) -> str:
         if count:
-            other = f"; of another call {nearest_call(missed, self)}" if missed else ""
+            other = f"; in another call, {nearest_call(missed, self)}" if missed else ""
             return (
                 f"{self._subject} was called {times(count)}{self._conditions}; expected at least"
                 f" {times(self.min_count)}{other}."
             )
         if missed:
             return not_as_wanted(self._subject, missed, self)
-        expected = f"Expected a call of {self._tool}{self._conditions}"
+        expected = f"Expected a call to {self._tool}{self._conditions}"
         return f"{expected}; {called_instead(self.value, view)}"
 
     def summary(self) -> str:
@@ -208,7 +207,7 @@ class ToolCalled(_OneCall):
 class ToolNotCalled(_OneCall):
     """Pass when the agent did not call the tool.
 
-    Score 1 or 0. With arguments or other conditions only a call that meets all of them counts.
+    Score 1 or 0. With arguments or other conditions, only calls that meet all of them count.
     """
 
     label: ClassVar[str] = "Tool was not called"
@@ -238,15 +237,15 @@ class ExpectedCall(Spec):
 
     name: ToolName
     args: Arguments = Field(default_factory=dict)
-    args_match: _ArgsMatch = "subset"
+    args_match: ArgsMatch = "subset"
 
     @model_validator(mode="before")
     @classmethod
-    def _from_name(cls, data: Any) -> Any:  # noqa: ANN401 - whatever was written
+    def _from_name(cls, data: Any) -> Any:
         return {"name": data} if isinstance(data, str) else data
 
     @model_serializer(mode="wrap")
-    def _to_name(self, handler: SerializerFunctionWrapHandler) -> Any:  # noqa: ANN401 - text or mapping
+    def _to_name(self, handler: SerializerFunctionWrapHandler) -> Any:
         dumped: dict[str, Any] = handler(self)
         if self.args_match == "subset":
             dumped.pop("args_match", None)
@@ -272,10 +271,10 @@ class ToolCalls(PlainGrader):
 
     Score 1 or 0. A tool that is listed twice must be called twice.
 
-    * neither `exact` nor `ordered`: all of them were called, others may be too
+    * neither `exact` nor `ordered`: all of them were called; others may be called too
     * `exact`: exactly these, in any order
-    * `ordered`: these in this order, others may lie between
-    * `exact` and `ordered`: exactly these in this order
+    * `ordered`: these in this order; others may come in between
+    * `exact` and `ordered`: exactly these, in this order
     """
 
     label: ClassVar[str] = "Tools were called"
@@ -291,7 +290,7 @@ class ToolCalls(PlainGrader):
         Field(
             max_length=200,
             title="Tools",
-            description="A tool listed twice must be called twice. Arguments may be left out.",
+            description="A tool listed twice must be called twice. Arguments are optional.",
         ),
     ]
     exact: Annotated[bool, Field(title="No other calls")] = False
@@ -300,14 +299,16 @@ class ToolCalls(PlainGrader):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.tools and not self.exact:
-            msg = "An empty list holds whatever the agent does; with exact it means no call at all."
+            msg = (
+                "An empty list passes whatever the agent does. With exact it means no calls at all."
+            )
             raise ValueError(msg)
         return self
 
     def grade(self, view: View) -> Grade:
         calls = view.tool_calls
         details = {
-            "expected": [str(each) for each in self.tools],
+            "expected": [str(tool) for tool in self.tools],
             "called": call_texts(calls),
         }
         problem = self._problem(view)
@@ -315,7 +316,7 @@ class ToolCalls(PlainGrader):
             return unreported_calls()
         if problem is None:
             return Grade.hit(f"The agent called {self._actual(calls)}, as expected.", **details)
-        wanted = listed([str(each) for each in self.tools], nothing="no tool at all")
+        wanted = listed([str(tool) for tool in self.tools], nothing="no tool at all")
         reason = f"Expected {self._manner}{wanted}; called: {self._actual(calls)}. {problem}"
         return Grade.miss(reason, **details)
 
@@ -367,7 +368,7 @@ class ToolCalls(PlainGrader):
             found = next((p for p in range(place, len(calls)) if tool.fits(calls[p])), None)
             if found is None:
                 if any(tool.fits(call) for call in calls[:place]):
-                    return f"{tool} was called, but not after those that are listed before it."
+                    return f"{tool} was called, but not after the tools listed before it."
                 return self._missing(tool, view)
             place = found + 1
         return None
@@ -377,14 +378,14 @@ class ToolCalls(PlainGrader):
         if not named:
             return f"{tool} is missing; {called_instead(tool.name, view)}"
         if any(tool.fits(call) for call in named):
-            wanted = sum(each.name == tool.name for each in self.tools)
+            wanted = sum(other.name == tool.name for other in self.tools)
             return f"{tool.name} was called {times(len(named))}, expected {times(wanted)}."
         return not_as_wanted(tool.name, named, tool)
 
     def summary(self) -> str:
         if not self.tools:
             return "Calls no tool at all"
-        return f"Calls {self._manner}{listed([str(each) for each in self.tools])}"
+        return f"Calls {self._manner}{listed([str(tool) for tool in self.tools])}"
 
     def warnings(self) -> list[str]:
         return [warning for tool in self.tools for warning in matcher_warnings(tool.args)]

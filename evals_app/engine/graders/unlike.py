@@ -21,7 +21,7 @@ _INNER = re.compile(r"(?<=\S)[ \t\n]+(?=\S)")
 def hidden_difference(reply: str, expected: str) -> str | None:
     """Say what a reply has that the expected text, which looks the same, does not have.
 
-    None where anybody sees how they differ. The sentence goes on after `The reply has`.
+    None if the difference is visible. The phrase continues `The reply has`.
     """
     if reply == expected or folded(reply) != folded(expected):
         return None
@@ -31,7 +31,7 @@ def hidden_difference(reply: str, expected: str) -> str | None:
         # This kind matters if the texts still differ when everything else is made the same.
         if _without(number, reply) != _without(number, expected)
     ]
-    *most, last = kinds or ["characters of another form"]
+    *most, last = kinds or ["characters in another form"]
     return f"{', '.join(most)} and {last}" if most else last
 
 
@@ -73,11 +73,11 @@ def _signs(text: str, other: str, table: dict[int, str]) -> str:
     return next((sign for sign in signs if sign not in other), signs[0] if signs else "")
 
 
-def _unbreakable(reply: str, expected: str) -> str:
+def _non_breaking(reply: str, expected: str) -> str:
     def count(text: str) -> int:
         return sum(ord(sign) in _SPACES for sign in text)
 
-    return f"{'an' if count(reply) > count(expected) else 'no'} unbreakable space"
+    return f"{'a' if count(reply) > count(expected) else 'no'} non-breaking space"
 
 
 def _unseen(reply: str, expected: str) -> str:
@@ -96,9 +96,9 @@ _KINDS: tuple[tuple[Change, Callable[[str, str], str]], ...] = (
     (str.lstrip, _at_edge("beginning", lambda text: text[: len(text) - len(text.lstrip())])),
     (
         lambda text: text.replace("\r\n", "\n").replace("\r", "\n"),
-        lambda reply, _: f"{'' if chr(13) in reply else 'no '}line breaks of Windows (CR/LF)",
+        lambda reply, _: f"{'' if chr(13) in reply else 'no '}Windows line breaks (CR/LF)",
     ),
-    (lambda text: text.translate(_SPACES), _unbreakable),
+    (lambda text: text.translate(_SPACES), _non_breaking),
     (
         lambda text: INVISIBLE.sub(lambda found: "\r" if found[0] == "\r" else "", text),
         _unseen,
@@ -112,8 +112,8 @@ _KINDS: tuple[tuple[Change, Callable[[str, str], str]], ...] = (
     (lambda text: text.translate(_DASHES), _instead("dash", _DASHES)),
     (
         lambda text: text.replace("\u2026", "..."),
-        lambda reply, _: f"{'an' if chr(0x2026) in reply else 'no'} ellipsis of one character",
+        lambda reply, _: f"{'a' if chr(0x2026) in reply else 'no'} single-character ellipsis",
     ),
     (str.casefold, lambda _reply, _expected: "different upper and lower case"),
-    (_letters, lambda _reply, _expected: "letters of another form, such as full-width ones"),
+    (_letters, lambda _reply, _expected: "letters in another form, such as full-width letters"),
 )

@@ -1,4 +1,4 @@
-"""Grader of what the agent changed in its world."""
+"""The grader of what the agent changed in its world."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,10 +17,10 @@ from evals_app.engine.graders.expected_changes import (
     covers,
 )
 from evals_app.engine.inventory import Named
-from evals_app.engine.quoting import listed
 from evals_app.engine.trial import Cause, Grade, GradeStatus, View
+from fixtures_app.ground.quoting import listed
 
-# Noted when a record is written, not what it says.
+# When a record was written; not its content.
 TIMES_OF_RECORDS = (
     "created_at",
     "updated_at",
@@ -29,17 +29,17 @@ TIMES_OF_RECORDS = (
     "updatedAt",
     "modifiedAt",
 )
-OUTSIDE_OF_WORLD = "This agent works outside of the world, so nothing can be said of its changes."
+OUTSIDE_OF_WORLD = "This agent works outside the world, so its changes are unknown."
 MAX_LISTED = 100  # expectations of a kind
-# A second or two. More is an error, not cut: a check of some changes says nothing of the others.
+# A second or two. More is an error: checking only some changes would prove nothing.
 MAX_COMPARISONS = 300_000
-_TOLD = 12  # changes in a sentence
+_LISTED = 12  # changes in a sentence
 _DETAILED = 50
 
 Entities = Annotated[list[ExpectedEntity], Field(max_length=MAX_LISTED)]
 Links = Annotated[list[ExpectedLink], Field(max_length=MAX_LISTED)]
 
-# What the summary says.
+# Words of the summary.
 _DOES: dict[Kind, str] = {
     "created": "creates",
     "updated": "updates",
@@ -53,20 +53,19 @@ _ENTITIES: tuple[Kind, ...] = ("created", "updated", "deleted")
 class WorldChanges(PlainGrader):
     """Pass when the agent made these changes in its world.
 
-    On a turn it looks at what changed during the turn, at the end at the whole conversation: at
-    the difference between before and after, so what was made and undone again is no change. Each
-    expectation needs a change of its own. The score is the share of expectations that were met,
-    "nothing else" being one of them; only with all of them does the check pass.
+    On a turn, the changes during that turn count; in a final check, those of the whole conversation.
+    The states before and after are compared, so something created and then removed is not a change.
+    Each expectation needs its own change. The score is the share of expectations that were met,
+    including "nothing else"; the check passes only if all are met.
 
-    * `created`, `updated`: what the entity must be afterwards; `deleted`: what it was
-    * `linked`, `unlinked`: relations; what is left out may be anything
-    * `nothing_else`: no other change. An update that names fields covers these alone, one that
-      names none covers any change of its entity; relations that went with a deleted entity count
-      as part of its deletion
+    * `created`, `updated`: what the entity must be like afterwards; `deleted`: what it was like
+    * `linked`, `unlinked`: relations; parts that are left out may be anything
+    * `nothing_else`: no other change. An update that lists fields covers only these; one that lists
+      none covers any change of its entity. Relations removed with a deleted entity are part of its
+      deletion
 
-    Ids of what the agent creates are compared only where they are written. `nothing_else` passes
-    over `created_at`, `updated_at`, `modified_at` (or `createdAt` and so on) and the fields in
-    `ignore`.
+    Ids of created entities are compared only if you give them. `nothing_else` ignores `created_at`,
+    `updated_at`, `modified_at` (or `createdAt` and so on) and the fields in `ignore`.
     """
 
     label: ClassVar[str] = "World was changed"
@@ -79,7 +78,7 @@ class WorldChanges(PlainGrader):
     }
 
     created: Annotated[
-        Entities, Field(title="Created", description="Entities that must be made.")
+        Entities, Field(title="Created", description="Entities that must be created.")
     ] = Field(default_factory=list)
     updated: Annotated[
         Entities, Field(title="Updated", description="Entities that must be changed.")
@@ -87,9 +86,9 @@ class WorldChanges(PlainGrader):
     deleted: Annotated[
         Entities, Field(title="Deleted", description="Entities that must be removed.")
     ] = Field(default_factory=list)
-    linked: Annotated[Links, Field(title="Linked", description="Relations that must be made.")] = (
-        Field(default_factory=list)
-    )
+    linked: Annotated[
+        Links, Field(title="Linked", description="Relations that must be created.")
+    ] = Field(default_factory=list)
     unlinked: Annotated[
         Links, Field(title="Unlinked", description="Relations that must be removed.")
     ] = Field(default_factory=list)
@@ -97,7 +96,7 @@ class WorldChanges(PlainGrader):
         bool,
         Field(
             title="Nothing else may change",
-            description="Alone: nothing may change at all.",
+            description="Without any expected change: nothing at all may change.",
         ),
     ] = False
     ignore: Annotated[
@@ -105,21 +104,21 @@ class WorldChanges(PlainGrader):
         Field(
             max_length=MAX_LISTED,
             title="Fields that may change",
-            description="Though nothing else may, for example note or address.city. Times at which"
-            " a record was written (updated_at and so on) always may.",
+            description="Exceptions to “Nothing else may change”, for example note or address.city."
+            " Timestamps of records (updated_at and so on) may always change.",
         ),
     ] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if not self.nothing_else and not any(self._expected().values()):
-            msg = "This holds whatever the agent does: list a change, or say that nothing changes."
+            msg = "This check passes whatever the agent does. List a change, or set nothing_else."
             raise ValueError(msg)
-        ids = [each.id for each in (*self.created, *self.updated, *self.deleted) if each.id]
+        ids = [change.id for change in (*self.created, *self.updated, *self.deleted) if change.id]
         if twice := [id_ for id_ in dict.fromkeys(ids) if ids.count(id_) > 1]:
             msg = (
-                f"{twice[0]} is listed twice, but what happens to an entity comes to one change:"
-                " created, updated or deleted. Put its fields together."
+                f"{twice[0]} is listed twice, but an entity has only one change:"
+                " created, updated or deleted. Put all its fields in one entry."
             )
             raise ValueError(msg)
         return self
@@ -135,7 +134,7 @@ class WorldChanges(PlainGrader):
 
     @property
     def _spared(self) -> tuple[str, ...] | None:
-        """The fields that may change though nothing else may; None: any may."""
+        """The fields that may change although nothing else may; None: any may."""
         return (*TIMES_OF_RECORDS, *self.ignore) if self.nothing_else else None
 
     def grade(self, view: View) -> Grade:
@@ -146,8 +145,8 @@ class WorldChanges(PlainGrader):
         if sum(cost(expected[kind], changes[kind]) for kind in expected) > MAX_COMPARISONS:
             count = sum(map(len, changes.values()))
             reason = (
-                f"There are {count:,} changes to compare with"
-                f" {sum(map(len, expected.values()))} expectations; that is too many for one check."
+                f"{count:,} changes and {sum(map(len, expected.values()))} expectations are too many"
+                " for one check to compare."
             )
             return Grade(None, None, reason, GradeStatus.ERROR, Cause.HARNESS)
         matches: list[Match] = []
@@ -163,21 +162,21 @@ class WorldChanges(PlainGrader):
     ) -> Grade:
         deleted = {change.row["id"] for change in changes["deleted"]}
         unexpected = [c for c in left if self.nothing_else and not self._may_happen(c, deleted)]
-        met = sum(len(each.found) for each in matches)
-        total = sum(each.expected.count for each in matches)
+        met = sum(len(match.found) for match in matches)
+        total = sum(match.expected.count for match in matches)
         if self.nothing_else:
             met, total = met + (not unexpected), total + 1
         details = {
-            "expected": [each.to_json() for each in matches],
-            "unexpected": [_told(change) for change in unexpected[:_DETAILED]],
+            "expected": [match.to_json() for match in matches],
+            "unexpected": [_described(change) for change in unexpected[:_DETAILED]],
         }
         if met == total:
             return Grade.hit(_as_expected(matches, left, self.nothing_else), **details)
         sentences = [f"{met} of {total} expectations met."] if total > 1 else []
         sentences += _missing(matches, changes, left)
-        nearest = {id(each.nearest[0]) for each in matches if each.nearest}
+        nearest = {id(match.nearest[0]) for match in matches if match.nearest}
         if also := [change for change in unexpected if id(change) not in nearest]:
-            sentences.append(f"Not expected: {_several(also, say=_told)}.")
+            sentences.append(f"Not expected: {_several(also, say=_described)}.")
         if not matches:
             sentences.insert(0, "Nothing in the world may change.")
         return Grade(
@@ -189,7 +188,7 @@ class WorldChanges(PlainGrader):
         )
 
     def _may_happen(self, change: Change, deleted: set[str]) -> bool:
-        """Whether a change counts as none: it goes with a deletion, or all of it is passed over."""
+        """Whether a change does not count: it is part of a deletion, or all its fields are ignored."""
         if change.kind == "unlinked":
             return not deleted.isdisjoint((change.row["from"], change.row["to"]))
         spared = self._spared or ()
@@ -212,9 +211,9 @@ class WorldChanges(PlainGrader):
 
     def mentions(self) -> Iterator[Named]:
         for kind, wanted in self._expected().items():
-            for n, each in enumerate(wanted):
-                for name in each.mentions():
-                    # What was created and then changed or deleted is no such change.
+            for n, entry in enumerate(wanted):
+                for name in entry.mentions():
+                    # An entity that was created and then changed or deleted was not updated or deleted.
                     is_old = kind in {"updated", "deleted"}
                     yield replace(name, loc=(kind, n, *name.loc), is_old=is_old)
 
@@ -222,20 +221,22 @@ class WorldChanges(PlainGrader):
         found = [
             warning
             for wanted in self._expected().values()
-            for each in wanted
-            for warning in each.warnings()
+            for entry in wanted
+            for warning in entry.warnings()
         ]
         if self.ignore and not self.nothing_else:
-            found.append("Fields that may change matter only where nothing else may.")
+            found.append(
+                "“Fields that may change” only has an effect with “Nothing else may change”."
+            )
         return found
 
 
 def _missing(
     matches: Sequence[Match], changes: Mapping[Kind, list[Change]], left: Sequence[Change]
 ) -> list[str]:
-    """Tell each expectation that was not met, with what there is instead."""
-    short = [each for each in matches if len(each.found) < each.expected.count]
-    return [f"Missing: {each}{_instead(each, changes, left)}." for each in short[:_TOLD]]
+    """Name each expectation that was not met, and what happened instead."""
+    short = [match for match in matches if len(match.found) < match.expected.count]
+    return [f"Missing: {match}{_instead(match, changes, left)}." for match in short[:_LISTED]]
 
 
 def _instead(match: Match, changes: Mapping[Kind, list[Change]], left: Sequence[Change]) -> str:
@@ -243,7 +244,7 @@ def _instead(match: Match, changes: Mapping[Kind, list[Change]], left: Sequence[
     found = f", found {number} of {wanted.count}" if number else ""
     if match.nearest is not None:
         change, faults = match.nearest
-        return f"{found}; nearest: {change}, where {listed(faults)}"
+        return f"{found}; closest: {change}, where {listed(faults)}"
     if isinstance(wanted, ExpectedEntity) and wanted.id is not None:
         became = [c.kind for kind in _ENTITIES for c in changes[kind] if c.row["id"] == wanted.id]
         return f", but it was {became[0]}" if became else "; it did not change"
@@ -253,17 +254,17 @@ def _instead(match: Match, changes: Mapping[Kind, list[Change]], left: Sequence[
 
 
 def _as_expected(matches: Sequence[Match], left: Sequence[Change], nothing_else: bool) -> str:  # noqa: FBT001 - an option
-    rest = " but what may." if left else "."
+    rest = " except what may change." if left else "."
     if not matches:
         return f"Nothing in the world changed{rest}"
-    found = _several([change for each in matches for change in each.found], say=_told)
+    found = _several([change for match in matches for change in match.found], say=_described)
     return f"As expected: {found}." + (f" Nothing else changed{rest}" if nothing_else else "")
 
 
-def _told(change: Change) -> str:
+def _described(change: Change) -> str:
     return f"{change.kind} {change}"
 
 
 def _several(items: Sequence[Any], say: Callable[[Any], str] = str) -> str:
-    more = len(items) - _TOLD
-    return "; ".join(map(say, items[:_TOLD])) + (f"; and {more} more" if more > 0 else "")
+    more = len(items) - _LISTED
+    return "; ".join(map(say, items[:_LISTED])) + (f"; and {more} more" if more > 0 else "")

@@ -20,32 +20,32 @@ from evals_app.engine.llm.call import (
     ModelReply,
     UserMessage,
 )
-from evals_app.engine.quoting import shortened
 from evals_app.engine.spec import ModelSpec
 from evals_app.engine.trial import JudgeCall
+from fixtures_app.ground.quoting import shortened
 
 T = TypeVar("T")
 
 MAX_OUTPUT_TOKENS = 4096
-# Ten times what the limit above allows: nobody reads more of a server that ignores limits.
+# Ten times what the limit above allows: the most that is read from a server that ignores limits.
 _MAX_REPLY_CHARS = 400_000
 _MAX_PROBLEM_CHARS = 1000
 _BLANK_NONCE = "0" * 12
 _SEED = 1
-_SPREAD = 0.7  # votes that are all alike say no more than one
+_SPREAD = 0.7  # identical votes are worth no more than one
 
 
 class UnreadableError(ValueError):
     """A reply that is no answer; the message is sent back to the model."""
 
-    # What people read where the model does it again; of a script, the message says what to write.
-    twice = "The judge answered off its scale twice, so this says nothing about the agent."
+    # What people read if the model does it again; for a script, the message itself is shown.
+    twice = "The judge twice gave an answer that cannot be used, so the agent is not graded."
 
 
 class ContradictionError(UnreadableError):
     """An answer whose verdict does not follow from what it found."""
 
-    twice = "The judge contradicted itself twice, so this says nothing about the agent."
+    twice = "The judge contradicted itself twice, so the agent is not graded."
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Asked(Generic[T]):
-    """An answer that could be read, the reply that held it, and all calls up to it."""
+    """An answer that could be read, the reply that contained it, and all calls up to it."""
 
     answer: T
     reply: ModelReply
@@ -89,8 +89,8 @@ class Asker:
     """A model that can be asked, and how.
 
     `secret` is the run's; prompts derive their nonces from it. A script is asked like a model, but
-    nothing is repaired: it would say the same again. `is_alone`: its answer is no vote among others,
-    so it had better be the same each time. `sharing` knows the questions that begin alike.
+    not asked to repair its answer: it would give the same one. `is_alone`: its answer is not one of
+    several votes, so it should be the same each time. `sharing` knows which questions begin alike.
     """
 
     complete: Complete
@@ -113,7 +113,7 @@ class Asker:
         max_output_tokens: int = MAX_OUTPUT_TOKENS,
         top_logprobs: int | None = None,
     ) -> Asked[T]:
-        """Ask; once more with twice the room if cut off, once more if `read` finds no answer.
+        """Ask; again with twice the room if cut off, and again if `read` finds no answer.
 
         `read` raises UnreadableError, which is sent back to the model, or JudgeError.
 
@@ -174,8 +174,8 @@ class Asker:
                 continue
             if len(reply.text) > _MAX_REPLY_CHARS:
                 raise JudgeError(
-                    f"The judge answered with {len(reply.text):,} characters; "
-                    f"{_MAX_REPLY_CHARS:,} are read."
+                    f"The judge answered with {len(reply.text):,} characters;"
+                    f" at most {_MAX_REPLY_CHARS:,} are read."
                 )
             try:
                 return read(reply.text), reply
@@ -228,13 +228,13 @@ class Asker:
 
 def _repair(reply: ModelReply, problem: str) -> tuple[ChatMessage, ...]:
     """Show the judge its answer and what is wrong with it."""
-    said: tuple[ChatMessage, ...] = ()
+    answer: tuple[ChatMessage, ...] = ()
     if reply.native_turn is not None:
-        said = (reply.native_turn,)
+        answer = (reply.native_turn,)
     elif reply.text.strip():
-        said = (AssistantMessage(reply.text),)  # APIs refuse an empty one
+        answer = (AssistantMessage(reply.text),)  # APIs refuse an empty one
     advice = (
         f"That answer cannot be used: {problem} Answer again with one JSON object of the form"
         " that was asked for, and nothing around it."
     )
-    return (*said, UserMessage(advice))
+    return (*answer, UserMessage(advice))

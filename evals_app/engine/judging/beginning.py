@@ -30,7 +30,7 @@ class Beginning:
 
     `pieces` are what a judge may quote, the submission first. `nonce` is what delimiters carry, also
     those of the blocks that follow. `script` is what the rules of a scripted judge see of it: the
-    names of tools and the day would match rules that are about what was said.
+    names of tools and the day would match rules about the conversation.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Beginning:
 
 
 def execution_nonce(secret: bytes, trial: Trial) -> str:
-    """Give the nonce of an execution; its agent never gets to know it."""
+    """Return the nonce of an execution; its agent never gets to know it."""
     return make_nonce(secret, trial.case, trial.number)
 
 
@@ -57,15 +57,15 @@ def beginning(view: View, *, secret: bytes) -> Beginning:
         "SUBMISSION": graded if graded.strip() else _EMPTY,
     }
     blocks = {n: block(n, text, nonce) for n, text in contents.items() if text.strip()}
-    said = (text for name, text in blocks.items() if name not in _ABOUT)
-    return Beginning("\n\n".join(blocks.values()), nonce, tuple(pieces), "\n\n".join(said))
+    script = (text for name, text in blocks.items() if name not in _ABOUT)
+    return Beginning("\n\n".join(blocks.values()), nonce, tuple(pieces), "\n\n".join(script))
 
 
 def _conversation(view: View, nonce: str) -> tuple[list[Piece], str, list[Piece]]:
-    """Give what was said before, the text that is graded, and all of it as pieces."""
+    """Return the earlier messages, the graded text, and all of it as pieces."""
     transcript = shown(conversation(view), nonce)
     if view.turn is None:
-        # The whole conversation is graded; what was said before it is only its context.
+        # The whole conversation is graded; earlier messages are only its context.
         context = [piece for piece in transcript if piece.is_history]
         pieces = [piece for piece in transcript if not piece.is_history]
         return context, written(pieces, nonce), [*pieces, *context]
@@ -77,8 +77,8 @@ def _conversation(view: View, nonce: str) -> tuple[list[Piece], str, list[Piece]
 
 def _tools(trial: Trial) -> str:
     lines = [
-        f"{each.name}: {each.description}" if each.description else each.name
-        for each in trial.tools[:_MOST_TOOLS]
+        f"{tool.name}: {tool.description}" if tool.description else tool.name
+        for tool in trial.tools[:_MOST_TOOLS]
     ]
     if (left := len(trial.tools) - _MOST_TOOLS) > 0:
         lines.append(f"[... {left} tools left out here ...]")
@@ -86,7 +86,7 @@ def _tools(trial: Trial) -> str:
 
 
 def _today(trial: Trial) -> str:
-    """Say what moment it was for the agent; without a frozen clock the day is enough."""
+    """Return what time it was for the agent; without a frozen clock the day is enough."""
     if trial.clock:
         return _moment(trial.clock, "%A, %Y-%m-%d %H:%M %Z")
     return _moment(trial.started_at, "%A, %Y-%m-%d")

@@ -37,7 +37,7 @@ _LOOK_ALIKE = re.compile(
 
 
 def make_nonce(secret: bytes, *parts: str | int) -> str:
-    """Derive a delimiter; nobody without the secret can tell it."""
+    """Derive a delimiter that cannot be guessed without the secret."""
     # JSON, so that ("a", "bc") and ("ab", "c") differ.
     message = json.dumps(parts).encode()
     return hmac.new(secret, message, hashlib.sha256).hexdigest()[:_NONCE_CHARS]

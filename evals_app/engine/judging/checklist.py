@@ -71,12 +71,12 @@ async def tick_off(
 
 
 def _orders(items: Sequence[ChecklistItem], nonce: str) -> Iterator[list[ChecklistItem]]:
-    """Yield an order for each vote: the author's first, then others, lest its place helps an item.
+    """Yield an order for each vote: the author's first, then others, so that no item's place helps it.
 
-    Items that stand under the same headings stay together.
+    Items under the same headings stay together.
     """
     yield list(items)
-    groups = [list(each) for _, each in groupby(items, key=lambda item: item.under)]
+    groups = [list(group) for _, group in groupby(items, key=lambda item: item.under)]
     draw = random.Random(nonce)
     while True:
         for group in groups:
@@ -86,7 +86,7 @@ def _orders(items: Sequence[ChecklistItem], nonce: str) -> Iterator[list[Checkli
 
 
 def _weighed(item: ChecklistItem, opinion: Opinion, *, shown: Shown) -> Opinion:
-    """Look the quote up, and say what speaks against the verdict."""
+    """Look the quote up, and note what contradicts the verdict."""
     has_quote = bool(opinion.quote.strip())
     evidence = shown.look_up(opinion.quote, str(item.id)) if has_quote else None
     problem = _against_verdict(item, opinion.verdict, evidence)
@@ -114,55 +114,55 @@ def _answer(
     ballots: Sequence[Ballot[tuple[Judged, bool]]],
     voters: Sequence[Asker],
 ) -> ChecklistAnswer:
-    said = [each.answer[0].opinions if each.answer else {} for each in ballots]
-    found = {each.id: merged([votes.get(each.id) for votes in said]) for each in question.items}
+    voted = [ballot.answer[0].opinions if ballot.answer else {} for ballot in ballots]
+    opinions = {item.id: merged([votes.get(item.id) for votes in voted]) for item in question.items}
     is_voted = len(voters) > 1
     items = tuple(
         TickedItem(
             number,
-            _TICKS.get(each.verdict),
-            _words(each),
-            each.evidence,
-            tuple(_TICKS.get(votes[number].verdict) if votes else None for votes in said)
+            _TICKS.get(opinion.verdict),
+            _words(opinion),
+            opinion.evidence,
+            tuple(_TICKS.get(votes[number].verdict) if votes else None for votes in voted)
             if is_voted
             else (),
         )
-        for number, each in found.items()
+        for number, opinion in opinions.items()
     )
-    evidence = [each.evidence for each in found.values() if each.evidence]
+    evidence = [opinion.evidence for opinion in opinions.values() if opinion.evidence]
     # What is missing cannot be quoted; what is there can.
-    expects_quotes = any(each.verdict == "pass" for each in found.values())
+    expects_quotes = any(opinion.verdict == "pass" for opinion in opinions.values())
     flags = flags_of(
         voters,
         question.view,
-        is_suspected=any(each.answer is not None and each.answer[1] for each in ballots),
+        is_suspected=any(ballot.answer is not None and ballot.answer[1] for ballot in ballots),
         evidence=evidence if evidence or expects_quotes else None,
     )
-    models = tuple(each.model for each in ballots) if is_voted else ()
+    models = tuple(ballot.model for ballot in ballots) if is_voted else ()
     return ChecklistAnswer(items, flags, calls_of(ballots), models)
 
 
 def _words(opinion: Opinion) -> str:
-    """Say why an item is undecided, else what the judge says of it."""
+    """Explain why an item is undecided, or else return the judge's critique."""
     if opinion.verdict != UNDECIDED:
         return opinion.critique
     return opinion.objection or opinion.critique or "The judge could not decide it."
 
 
-def merged(found: Sequence[Opinion | None]) -> Opinion:
-    """Return what votes say of one item together: the majority of those that decide.
+def merged(votes: Sequence[Opinion | None]) -> Opinion:
+    """Return the joint opinion of votes on one item: the majority of those that decide.
 
-    Undecided where over half decide nothing, and where they are tied. The words are those of the
-    first vote of that verdict.
+    Undecided if over half decide nothing, or if they are tied. The words are those of the first vote
+    with that verdict.
     """
-    said = [each for each in found if each is not None]
-    counts = Counter(each.verdict for each in said if each.verdict != UNDECIDED)
+    given = [opinion for opinion in votes if opinion is not None]
+    counts = Counter(opinion.verdict for opinion in given if opinion.verdict != UNDECIDED)
     ahead = counts.most_common(2)
-    if not ahead or 2 * (len(found) - counts.total()) > len(found):
+    if not ahead or 2 * (len(votes) - counts.total()) > len(votes):
         return next(
-            (each for each in said if each.verdict == UNDECIDED),
+            (opinion for opinion in given if opinion.verdict == UNDECIDED),
             Opinion(UNDECIDED, objection="The judge gave no verdict."),
         )
     if len(ahead) > 1 and ahead[0][1] == ahead[1][1]:
         return Opinion(UNDECIDED, objection="The votes are tied.")
-    return next(each for each in said if each.verdict == ahead[0][0])
+    return next(opinion for opinion in given if opinion.verdict == ahead[0][0])

@@ -5,14 +5,14 @@ import json
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import StringConstraints
 
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import Prompt
 from evals_app.engine.judging.dialogue import Dialogue, as_shown
 from evals_app.engine.judging.evidence import Shown, comparable
 from evals_app.engine.judging.inquiry import PROMPT_VERSION, Inquiry
-from evals_app.engine.judging.objects import checked, object_schema, read_object
+from evals_app.engine.judging.objects import StrictReply, checked, read_object, reply_schema
 from evals_app.engine.judging.once import Once
 from evals_app.engine.judging.transcript import Piece
 
@@ -36,34 +36,22 @@ Answer with one JSON object and nothing around it, its keys in this order:
 copied letter by letter; claim is the claim.
 - injection_suspected: true or false."""
 
-_CLAIM = object_schema({"source": {"type": "string"}, "claim": {"type": "string"}})
-_SCHEMA = object_schema(
-    {
-        "claims": {"type": "array", "items": _CLAIM},
-        "injection_suspected": {"type": "boolean"},
-    }
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """Claims of an answer; `left_out` are those whose source does not stand in it."""
+    """Claims of an answer; `left_out` are those whose source is not in it."""
 
     claims: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     injection_suspected: bool = False
 
 
-class _Claim(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
+class _Claim(StrictReply):
     source: str
     claim: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
+class _Reply(StrictReply):
     claims: list[_Claim]
     injection_suspected: bool
 
@@ -74,23 +62,23 @@ class ClaimsKept(Once[Claims]):
     def __init__(self) -> None:
         super().__init__(most=MOST_KEPT)
 
-    async def of(self, said: Dialogue, inquiry: Inquiry) -> Claims:
-        """Give the claims of an answer; it costs a call at most once.
+    async def of(self, dialogue: Dialogue, inquiry: Inquiry) -> Claims:
+        """Return the claims of an answer; it costs a call at most once.
 
         Raises:
             JudgeError, ProviderError: they could not be listed.
         """
-        return await self(_key(said, inquiry), lambda: list_claims(said, inquiry))
+        return await self(_key(dialogue, inquiry), lambda: list_claims(dialogue, inquiry))
 
 
-def _key(said: Dialogue, inquiry: Inquiry) -> str:
-    earlier = [(piece.speaker, piece.text) for piece in said.earlier]
+def _key(dialogue: Dialogue, inquiry: Inquiry) -> str:
+    earlier = [(piece.speaker, piece.text) for piece in dialogue.earlier]
     model = inquiry.asker.model.model_dump(mode="json")
-    parts = [PROMPT_VERSION, model, inquiry.advice, said.question, said.answer, earlier]
+    parts = [PROMPT_VERSION, model, inquiry.advice, dialogue.question, dialogue.answer, earlier]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-async def list_claims(said: Dialogue, inquiry: Inquiry) -> Claims:
+async def list_claims(dialogue: Dialogue, inquiry: Inquiry) -> Claims:
     """List the claims of an answer, each once, in its order.
 
     A script answers with a claim on each line, or `none`.
@@ -98,26 +86,28 @@ async def list_claims(said: Dialogue, inquiry: Inquiry) -> Claims:
     Raises:
         JudgeError: the judge lists claims, but none that the answer makes.
     """
-    answer = as_shown(said.answer, inquiry)
-    prompt = _prompt(said, answer, inquiry)
+    answer = as_shown(dialogue.answer, inquiry)
+    prompt = _prompt(dialogue, answer, inquiry)
     read = _read_scripted if inquiry.is_scripted else _read
-    reply = (await inquiry.ask(prompt, schema=_SCHEMA, read=read, purpose="claims")).answer
+    reply = (
+        await inquiry.ask(prompt, schema=reply_schema(_Reply), read=read, purpose="claims")
+    ).answer
     shown = Shown([Piece(None, "", answer)])
     kept: dict[str, str] = {}
     left_out = []
-    for each in reply.claims:
-        is_said = shown.look_up(each.source).is_verified or shown.holds_words(each.source)
-        if is_said or (inquiry.is_scripted and not each.source):
-            kept.setdefault(comparable(each.claim), each.claim)
+    for claim in reply.claims:
+        is_said = shown.look_up(claim.source).is_verified or shown.holds_words(claim.source)
+        if is_said or (inquiry.is_scripted and not claim.source):
+            kept.setdefault(comparable(claim.claim), claim.claim)
         else:
-            left_out.append(each.claim)
+            left_out.append(claim.claim)
     if left_out and not kept:
-        raise JudgeError("The judge lists claims that the answer does not make.")
+        raise JudgeError("The judge lists claims that the reply does not make.")
     return Claims(tuple(kept.values()), tuple(left_out), reply.injection_suspected)
 
 
-def _prompt(said: Dialogue, answer: str, inquiry: Inquiry) -> Prompt:
-    blocks = said.blocks(inquiry) | {"ANSWER": answer}
+def _prompt(dialogue: Dialogue, answer: str, inquiry: Inquiry) -> Prompt:
+    blocks = dialogue.blocks(inquiry) | {"ANSWER": answer}
     return inquiry.prompt("claims", rules=_RULES, form=_FORM, blocks=blocks)
 
 

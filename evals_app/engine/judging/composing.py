@@ -1,4 +1,4 @@
-"""What all metrics of many verdicts give: a score, a reason in sentences, every item."""
+"""What all metrics of many verdicts return: a score, a reason in sentences, every item."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,12 +9,12 @@ from evals_app.engine.aids import Measured, RagQuestion
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.items import Item
 from evals_app.engine.judging.replies import UNDECIDED, Opinion
-from evals_app.engine.quoting import listed, quoted, shortened
 from evals_app.engine.trial import Cause, Evidence
+from fixtures_app.ground.quoting import listed, quoted, shortened
 
 NO_CONTEXT = Measured(
     score=None,
-    reason="Nothing was looked up for this answer, and the turn names no retrieval_context.",
+    reason="Nothing was retrieved for this reply, and the turn has no retrieval_context.",
     cause=Cause.CASE,
 )
 _SHOWN_CHARS = 500
@@ -22,13 +22,13 @@ _NAMED = 3  # items that a reason quotes
 
 
 def item_json(item: Item, verdict: str, note: str = "") -> dict[str, Any]:
-    """Give an item as the review page shows it."""
+    """Return an item as the review page shows it."""
     text = shortened(item.text, _SHOWN_CHARS)
     return {"id": item.id, "text": text, "verdict": verdict, "note": note}
 
 
 def plain_items(items: Sequence[Item], opinions: Mapping[int, Opinion]) -> list[dict[str, Any]]:
-    """Give items with verdicts that name no source."""
+    """Return items with verdicts that name no source."""
     return [
         item_json(item, opinion.verdict, opinion.objection)
         for item in items
@@ -50,7 +50,7 @@ def measured(
     """Put a score together with its reason.
 
     `scores` are the lowest and the highest that it may be, whatever the undecided items are. `seen`
-    are texts of others that the judge has read, beside the answer.
+    are other texts that the judge has read, apart from the answer.
     """
     flags = inquiry.flags(question.view, seen=seen, evidence=evidence or None)
     counts = Counter(item["verdict"] for item in items)
@@ -65,13 +65,13 @@ def measured(
 
 
 def of(count: int, total: int, noun: str) -> str:
-    """Say how many: `3 of 4 claims`."""
+    """Write a count: `3 of 4 claims`."""
     return f"{count} of {total} {noun}{'' if total == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How a metric speaks of its items: 1 of 3 `noun`s`of_what` is `bad`; all are `good`."""
+    """How a metric describes its items: 1 of 3 `noun`s`of_what` is `bad`; all are `good`."""
 
     noun: str
     bad: str
@@ -81,9 +81,9 @@ class Wording:
     def sentences(
         self, items: Sequence[dict[str, Any]], bad: Collection[str], *, is_explained: bool
     ) -> list[str]:
-        """Say how many items have a `bad` verdict or none, and if `is_explained`, which."""
-        faults = [each for each in items if each["verdict"] in bad]
-        is_open = [each for each in items if each["verdict"] == UNDECIDED]
+        """Write how many items have a `bad` verdict or none, and if `is_explained`, which."""
+        faults = [item for item in items if item["verdict"] in bad]
+        is_open = [item for item in items if item["verdict"] == UNDECIDED]
         if not faults and not is_open:
             return [self._faultless(len(items))]
         total = len(items)
@@ -107,11 +107,11 @@ class Wording:
 
 
 def _named(items: Sequence[dict[str, Any]]) -> str:
-    verdicts = {each["verdict"] for each in items}
+    verdicts = {item["verdict"] for item in items}
     shown = [
-        quoted(each["text"])
-        + (f" ({each['verdict'].replace('_', ' ')})" if len(verdicts) > 1 else "")
-        for each in items[:_NAMED]
+        quoted(item["text"])
+        + (f" ({item['verdict'].replace('_', ' ')})" if len(verdicts) > 1 else "")
+        for item in items[:_NAMED]
     ]
     more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
     return f": {listed(shown)}{more}"

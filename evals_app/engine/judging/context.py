@@ -31,8 +31,8 @@ class ShownChunk:
 def shown_chunks(chunks: Sequence[Chunk], inquiry: Inquiry) -> list[ShownChunk]:
     """Number and escape chunks."""
     return [
-        ShownChunk(number, each.id, inquiry.escaped(each.text))
-        for number, each in enumerate(chunks, 1)
+        ShownChunk(number, chunk.id, inquiry.escaped(chunk.text))
+        for number, chunk in enumerate(chunks, 1)
     ]
 
 
@@ -44,7 +44,7 @@ def windows(chunks: Sequence[ShownChunk], inquiry: Inquiry) -> list[str]:
     """
     total = sum(size(chunk.text) for chunk in chunks)
     if total > MOST_BYTES:
-        message = f"The context has {total:,} bytes; a judge reads up to {MOST_BYTES:,}."
+        message = f"The context has {total:,} bytes; a judge reads at most {MOST_BYTES:,}."
         raise JudgeError(message)
     found: list[list[str]] = []
     room = 0

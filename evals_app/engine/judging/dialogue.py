@@ -1,4 +1,4 @@
-"""The question and the answer that a metric looks at, and what was said before."""
+"""The question and the answer that a metric looks at, and the messages before them."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class Dialogue:
     earlier: tuple[Piece, ...] = ()
 
     def blocks(self, inquiry: Inquiry) -> dict[str, str]:
-        """Give the blocks of what was asked, and of what was said before."""
+        """Return the blocks of the question and of the earlier messages."""
         before = shown(self.earlier, inquiry.nonce)
         return {
             "EARLIER": written(before, inquiry.nonce),
@@ -29,7 +29,7 @@ class Dialogue:
         }
 
 
-def dialogue(view: View) -> Dialogue:
+def dialogue_of(view: View) -> Dialogue:
     """Find what the View is about."""
     turns = view.trial.turns
     if view.whole_text:
@@ -37,11 +37,11 @@ def dialogue(view: View) -> Dialogue:
     elif view.turn is None:
         first = max(0, len(turns) - 1)
     else:
-        first = next((n for n, each in enumerate(turns) if each == view.turn), len(turns) - 1)
+        first = next((n for n, turn in enumerate(turns) if turn == view.turn), len(turns) - 1)
     last = len(turns) if view.whole_text else first + 1
     earlier = [
-        Piece(None, f"{each.role}, before the conversation", each.text)
-        for each in view.trial.history
+        Piece(None, f"{message.role}, before the conversation", message.text)
+        for message in view.trial.history
     ]
     for number, turn in enumerate(turns[:first], 1):
         earlier += [Piece(number, "user", turn.user), Piece(number, "assistant", turn.reply)]

@@ -1,15 +1,15 @@
-"""Semantic equivalence: a judge says how far two texts mean the same, where there are no embeddings."""
+"""Semantic equivalence: a judge decides how far two texts mean the same, if there are no embeddings."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import Asker
 from evals_app.engine.judging.dialogue import as_shown
 from evals_app.engine.judging.inquiry import Inquiry
-from evals_app.engine.judging.objects import checked, object_schema, read_object
+from evals_app.engine.judging.objects import StrictReply, checked, read_object, reply_schema
 from evals_app.engine.judging.transcript import cut
 from evals_app.engine.judging.verdict import MAX_CHARS, refuse_verdict_first
 from evals_app.engine.trial import JudgeCall, View
@@ -36,19 +36,8 @@ Answer with one JSON object and nothing around it, its keys in this order:
 - verdict: as above.
 - score: as above."""
 
-_SCHEMA = object_schema(
-    {
-        "critique": {"type": "string"},
-        "injection_suspected": {"type": "boolean"},
-        "verdict": {"type": "string", "enum": ["graded", "cannot_grade"]},
-        "score": {"type": "integer", "enum": list(range(11))},
-    }
-)
 
-
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
+class _Answer(StrictReply):
     critique: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
     injection_suspected: bool
     verdict: Literal["graded", "cannot_grade"]
@@ -79,7 +68,7 @@ async def ask_equivalence(
         "ANSWER": as_shown(answer, inquiry),
     }
     prompt = inquiry.prompt(PURPOSE, rules=_RULES, form=_FORM, blocks=blocks)
-    asked = await inquiry.ask(prompt, schema=_SCHEMA, read=_read, purpose=PURPOSE)
+    asked = await inquiry.ask(prompt, schema=reply_schema(_Answer), read=_read, purpose=PURPOSE)
     found = asked.answer
     inquiry.injection_suspected = found.injection_suspected
     flags = tuple(inquiry.flags(view, seen=[answer]))

@@ -1,6 +1,6 @@
-"""Check that the judge's quotes stand in what it was shown, and who says them.
+"""Check that the judge's quotes are in what it was shown, and who said them.
 
-A quote counts if its words stand there in a row, whatever punctuation and Markdown are between them.
+A quote counts if its words are there in a row, whatever punctuation and Markdown are between them.
 It may leave something out ("..."), and small words may be missing or a letter wrong; numbers,
 negations and names are as they were written, or the quote is made up.
 """
@@ -23,8 +23,8 @@ from evals_app.engine.judging.words import (
     Words,
     is_misspelt,
 )
-from evals_app.engine.quoting import quoted
 from evals_app.engine.trial import Evidence
+from fixtures_app.ground.quoting import quoted
 
 _ELISION = re.compile(r"\[\s*(?:\.{2,}|\u2026)\s*\]|\(\s*(?:\.{2,}|\u2026)\s*\)|\.{3,}|\u2026")
 # Who is quoted, as a judge may write it in front: "Assistant: ...", "[turn 2, assistant] ...".
@@ -36,11 +36,11 @@ _LABEL = re.compile(
 _MOST_CHARS = 4000  # of a quote
 _SHORT_CHARS = 200
 _MOST_TRIES = 200  # places at which the parts of a quote may begin in a piece
-# Words that are compared one by one for all quotes on a text together. Quotes that stand there word
+# Words that are compared one by one for all quotes on a text together. Quotes that are there word
 # for word are found without.
 _MOST_COMPARED = 2_000_000
 
-# Who says a piece, by the first word of its speaker.
+# Whose a piece is, by the first word of its speaker.
 _SPEAKERS = {
     "assistant": "agent",
     "error": "agent",
@@ -68,12 +68,12 @@ class Shown:
         spoken = [
             (speaker_of(piece), piece) for piece in pieces if piece.speaker != _NOTE and piece.text
         ]
-        spoken.sort(key=lambda each: _ORDER.get(each[0], len(_ORDER)))
+        spoken.sort(key=lambda entry: _ORDER.get(entry[0], len(_ORDER)))
         self._pieces = [_Passages(speaker, piece) for speaker, piece in spoken]
         self._room = [_MOST_COMPARED]
 
     def look_up(self, quote: str, bears_on: str = "") -> Evidence:
-        """Return the quote as evidence: verified, with turn and speaker, if it stands there."""
+        """Return the quote as evidence: verified, with turn and speaker, if it is there."""
         found = self._find(quote[:_MOST_CHARS])
         if found is None and (label := _LABEL.match(quote)):
             found = self._find(quote[label.end() :][:_MOST_CHARS])
@@ -83,26 +83,26 @@ class Shown:
 
     def _find(self, quote: str) -> "_Passages | None":
         wanted = Words(quote)
-        for each in self._pieces:
-            if each.is_short and each.words.words == wanted.words != []:
-                return each  # all that was said, be it one word
+        for piece in self._pieces:
+            if piece.is_short and piece.words.words == wanted.words != []:
+                return piece  # the whole piece, even if it is one word
         if not wanted.says_something(0, len(wanted.words)):
             return None
         readings = list(_readings(quote, wanted))
-        for speaker in dict.fromkeys(each.speaker for each in self._pieces):
-            pieces = [each for each in self._pieces if each.speaker == speaker]
+        for speaker in dict.fromkeys(piece.speaker for piece in self._pieces):
+            pieces = [piece for piece in self._pieces if piece.speaker == speaker]
             for is_exact in (True, False):
                 for parts in readings:
-                    for each in pieces:
-                        if each.hold(parts, None if is_exact else self._room):
-                            return each
+                    for piece in pieces:
+                        if piece.contain(parts, None if is_exact else self._room):
+                            return piece
         return None
 
     def holds_words(self, quote: str) -> bool:
-        """Return whether the words stand there in a row, however few they are."""
+        """Return whether the words are there in a row, however few they are."""
         wanted = Words(quote)
         return bool(wanted.words) and any(
-            next(each.exactly(wanted, 0), None) is not None for each in self._pieces
+            next(piece.exactly(wanted, 0), None) is not None for piece in self._pieces
         )
 
 
@@ -115,7 +115,7 @@ def check_quotes(
 
 
 def speaker_of(piece: Piece) -> str:
-    """Return who says a piece: agent, tool, user, knowledge, case, history, system; "" if nobody."""
+    """Return whose a piece is: agent, tool, user, knowledge, case, history, system; "" if unknown."""
     if piece.is_history or piece.speaker.endswith(_BEFORE):
         return "history"
     return _SPEAKERS.get(piece.speaker.partition(" ")[0], "")
@@ -124,7 +124,7 @@ def speaker_of(piece: Piece) -> str:
 def objection(evidence: Evidence) -> str | None:
     """Return why a quote does not show what the agent said or did, for the judge; None if it does.
 
-    An empty quote is no quote, and nothing is said against it.
+    An empty quote is no quote, so there is nothing to object to.
     """
     quote = evidence.quote
     if not quote.strip():
@@ -140,11 +140,9 @@ def objection(evidence: Evidence) -> str | None:
 
 
 class MadeUpError(UnreadableError):
-    """An answer that rests on what nobody said."""
+    """An answer that rests on invented quotes."""
 
-    twice = (
-        "The judge twice quoted what the agent never said, so this says nothing about the agent."
-    )
+    twice = "The judge twice quoted what the agent never said, so the agent is not graded."
 
 
 def refuse_made_up(met: Iterable[Evidence], others: Iterable[Evidence] = ()) -> None:
@@ -153,10 +151,10 @@ def refuse_made_up(met: Iterable[Evidence], others: Iterable[Evidence] = ()) -> 
     What shows that something is met must be the agent's; the `others` must occur at all.
 
     Raises:
-        MadeUpError: one does not; the message tells the judge which, so that it looks again.
+        MadeUpError: one does not; the message names it, so that the judge looks again.
     """
-    suspects = [*met, *(each for each in others if not each.is_verified)]
-    problems = [problem for each in suspects if (problem := objection(each))]
+    suspects = [*met, *(other for other in others if not other.is_verified)]
+    problems = [problem for suspect in suspects if (problem := objection(suspect))]
     if problems:
         raise MadeUpError(" ".join(problems))
 
@@ -202,8 +200,8 @@ class _Passages:
     def words(self) -> Words:
         return Words(self.piece.text)
 
-    def hold(self, parts: Sequence[Words], room: list[int] | None) -> bool:
-        """Return whether the parts stand here in their order, nearly if there is `room` to try."""
+    def contain(self, parts: Sequence[Words], room: list[int] | None) -> bool:
+        """Return whether the parts are here in their order, or nearly, if there is `room` to try."""
         if room is not None and not all(self._may_be_near(part, room) for part in parts):
             return False
         return self._follow(parts, 0, room, [_MOST_TRIES])
@@ -242,7 +240,7 @@ class _Passages:
             yield from self._nearly(part, begin, room)
 
     def exactly(self, part: Words, begin: int) -> Iterator[tuple[int, int]]:
-        """Yield where the words stand in a row."""
+        """Yield where the words are in a row."""
         words = self.words
         if begin >= len(words.words):
             return
@@ -264,17 +262,17 @@ class _Passages:
             room[0] -= 1
             others = () if part.kinds[place] & STRICT else self.words.alike.get(word[:2], ())
             room[0] -= len(others)
-            found = {each for each in others if is_misspelt(word, each)}
+            found = {other for other in others if is_misspelt(word, other)}
             self._alike[word] = frozenset(found | ({word} & self.words.places.keys()))
         return self._alike[word]
 
     def _nearly(self, part: Words, begin: int, room: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield where the words that must be there stand in a row, and little else differs."""
+        """Yield where the words that must be there are in a row, and little else differs."""
         if len(part.skeleton) < 2:  # noqa: PLR2004 - one word with anything around it is no quote
             return
         meant = [self._meant(part, place, room) for place in part.skeleton]
         there = self.words.places
-        counts = [sum(len(there[word]) for word in each) for each in meant]
+        counts = [sum(len(there[word]) for word in words) for words in meant]
         rarest = counts.index(min(counts))
         for place in sorted(n for word in meant[rarest] for n in there[word]):
             first = place - rarest
@@ -312,7 +310,7 @@ class _Passages:
         count = 0
         for here, there in zip(_gaps(self.words, places), _gaps(part, part.skeleton), strict=True):
             missing, extra = Counter(here) - Counter(there), Counter(there) - Counter(here)
-            # One instead of another says something else, save for `the` instead of `a`.
+            # One instead of another changes the meaning, except `the` instead of `a`.
             if missing and extra and not ARTICLES.issuperset([*missing, *extra]):
                 return False
             count += max(missing.total(), extra.total())

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from evals_app.engine.aids import Measured, RagQuestion
 from evals_app.engine.errors import JudgeError
-from evals_app.engine.judging.asking import Prompt
 from evals_app.engine.judging.claims import ClaimsKept
 from evals_app.engine.judging.composing import (
     NO_CONTEXT,
@@ -13,12 +12,11 @@ from evals_app.engine.judging.composing import (
     measured,
     of,
 )
-from evals_app.engine.judging.context import shown_chunks
-from evals_app.engine.judging.dialogue import dialogue
+from evals_app.engine.judging.dialogue import dialogue_of
 from evals_app.engine.judging.inquiry import Inquiry
-from evals_app.engine.judging.items import Item, numbered, written_items
+from evals_app.engine.judging.items import Task, numbered
 from evals_app.engine.judging.replies import UNDECIDED, Form
-from evals_app.engine.judging.sources import SOURCE_FORM, Sourced, evidence_of, find_sources
+from evals_app.engine.judging.sources import evidence_of, find_sources
 from evals_app.engine.trial import Chunk
 
 _RULES = """\
@@ -30,7 +28,12 @@ arithmetic;
 - contradicted: a chunk says what cannot be true together with it;
 - not_mentioned: no chunk decides it."""
 
-_FORM = Form(("supported", "contradicted", "not_mentioned"), names_chunk=True)
+_TASK = Task(
+    "faithfulness",
+    _RULES,
+    Form(("supported", "contradicted", "not_mentioned"), names_chunk=True),
+    block="CLAIMS",
+)
 _STRENGTH = ("contradicted", "supported", UNDECIDED, "not_mentioned")
 _SOURCED = frozenset({"supported", "contradicted"})
 _UNSUPPORTED = (
@@ -47,13 +50,13 @@ async def faithfulness(
 
     Two calls: the claims, which are `kept`, and their verdicts.
     """
-    said = dialogue(question.view)
-    if not said.answer.strip():
-        reason = "The answer is empty, so there is nothing to compare with the context."
+    dialogue = dialogue_of(question.view)
+    if not dialogue.answer.strip():
+        reason = "The reply is empty, so there is nothing to compare with the context."
         return Measured(score=None, reason=reason)
     if chunks is None:
         return NO_CONTEXT
-    claims = await kept.of(said, inquiry)
+    claims = await kept.of(dialogue, inquiry)
     inquiry.injection_suspected |= claims.injection_suspected
     if not claims.claims:
         return _without_claims(inquiry.flags(question.view))
@@ -71,9 +74,9 @@ async def faithfulness(
             items=nothing,
             left_out=list(claims.left_out),
         )
-    found = await _looked_up(items, chunks, inquiry)
-    supported, uncontradicted = ratios([each.verdict for each in found])
-    shown = [each.as_json() for each in found]
+    found = await find_sources(_TASK, items, chunks, inquiry, sourced=_SOURCED, strength=_STRENGTH)
+    supported, uncontradicted = ratios([claim.verdict for claim in found])
+    shown = [claim.as_json() for claim in found]
     wording, bad = _CONTRADICTED if question.forgives_silence else _UNSUPPORTED
     return measured(
         uncontradicted if question.forgives_silence else supported,
@@ -89,42 +92,20 @@ async def faithfulness(
 
 
 def _without_claims(flags: Sequence[str]) -> Measured:
-    """Say that there is nothing to compare, unless the answer may have asked for just that.
+    """Report that there is nothing to compare, unless the reply may have asked for just that.
 
     Raises:
-        JudgeError: it speaks to its judge.
+        JudgeError: it addresses its judge.
     """
     if "injection" in flags:
-        message = "The judge lists no claims of an answer that seems to speak to its judge."
+        message = "The judge lists no claims, and the reply seems to address the judge."
         raise JudgeError(message)
-    reason = "The answer makes no factual claim, so there is nothing to compare with the context."
+    reason = "The reply makes no factual claim, so there is nothing to compare with the context."
     return Measured(score=None, reason=reason, details={"flags": list(flags)})
 
 
-async def _looked_up(
-    items: Sequence[Item], chunks: Sequence[Chunk], inquiry: Inquiry
-) -> list[Sourced]:
-    """Compare claims with what was retrieved."""
-
-    def prompt_for(batch: Sequence[Item], window: str) -> Prompt:
-        blocks = {"CONTEXT": window, "CLAIMS": written_items(batch, inquiry)}
-        form = SOURCE_FORM.format(block="CLAIMS")
-        return inquiry.prompt("faithfulness", rules=_RULES, form=form, blocks=blocks)
-
-    return await find_sources(
-        items,
-        shown_chunks(chunks, inquiry),
-        sourced=_SOURCED,
-        form=_FORM,
-        strength=_STRENGTH,
-        prompt_for=prompt_for,
-        purpose="faithfulness",
-        inquiry=inquiry,
-    )
-
-
 def ratios(verdicts: Sequence[str]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Give supported / claims and 1 - contradicted / claims, each at its lowest and its highest."""
+    """Return supported / claims and 1 - contradicted / claims, each at its lowest and its highest."""
     total, is_open = len(verdicts), verdicts.count(UNDECIDED)
     supported = verdicts.count("supported")
     kept = total - verdicts.count("contradicted")

@@ -22,19 +22,19 @@ _FAMILIES = {
 
 
 def family_of(model: str) -> str | None:
-    """Name the family of a model by its name; None if it tells nothing."""
+    """Return the family of a model by its name; None if it is unknown."""
     known = ((name, re.search(pattern, model.lower())) for name, pattern in _FAMILIES.items())
     return next((name for name, found in known if found), None)
 
 
 def shared_family(judges: Iterable[str], agents: Iterable[str]) -> str | None:
     """Name a family that has models on both sides."""
-    families = {family_of(each) for each in agents} - {None}
-    return next((family for each in judges if (family := family_of(each)) in families), None)
+    families = {family_of(agent) for agent in agents} - {None}
+    return next((family for judge in judges if (family := family_of(judge)) in families), None)
 
 
 def kinship_warning(judges: Iterable[str], agents: Iterable[str]) -> str:
-    """Say that a judge is of the agent's family; empty if none is."""
+    """Warn of a judge of the agent's family; empty if none is."""
     family = shared_family(judges, agents)
     if family is None:
         return ""

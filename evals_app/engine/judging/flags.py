@@ -26,7 +26,7 @@ def flags_of(
     agents = [turn.model for turn in view.trial.turns if turn.model]
     flags = {
         "injection": is_suspected or talks_to_grader(graded),
-        "unverified": lacks_quotes and not any(each.is_the_agents for each in evidence or ()),
+        "unverified": lacks_quotes and not any(quote.is_the_agents for quote in evidence or ()),
         "same_family": shared_family(judges, agents) is not None,
         "scripted": any(asker.is_scripted for asker in askers),
     }

@@ -11,7 +11,7 @@ from typing import Any
 from evals_app.engine.aids import Measured, Scale, ShownField, StepsQuestion
 from evals_app.engine.judging.asking import Asker, Prompt
 from evals_app.engine.judging.composing import NO_CONTEXT
-from evals_app.engine.judging.dialogue import as_shown, dialogue
+from evals_app.engine.judging.dialogue import as_shown, dialogue_of
 from evals_app.engine.judging.evidence import Shown, refuse_made_up
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.prompt import BY_REQUIREMENTS, FORM, GRADED, SCORE_KEY
@@ -60,8 +60,8 @@ The scale, as score: a whole number from 0, does not meet them at all, to 10, fu
 async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: Steps) -> Measured:
     """Grade by steps: the score is E, the expected grade, moved to 0..1; strict, 1 or 0.
 
-    E is weighted by the probabilities of the grades where the API tells them, else it is the mean of
-    the votes, else the one grade.
+    E is weighted by the probabilities of the grades if the API reports them; otherwise it is the mean
+    of the votes, or the one grade.
 
     Raises:
         JudgeError, ProviderError: there is no grade.
@@ -74,15 +74,15 @@ async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: 
     prompt, pieces = _prompt(question, used, inquiry)
     shown = Shown(pieces)
     grading = _Grading(prompt, question.scale, shown)
-    ballots = await grading.hold(inquiry.asker, votes=question.votes)
+    ballots = await grading.poll(inquiry.asker, votes=question.votes)
     inquiry.calls += calls_of(ballots)
     verdict, how = grading.outcome(ballots, of=question.votes)
     inquiry.injection_suspected |= any(
-        each.answer.injection_suspected for each in ballots if each.answer
+        ballot.answer.injection_suspected for ballot in ballots if ballot.answer
     )
     evidence = tuple(shown.look_up(*quote) for quote in verdict.quotes)
     requirements = verdict.with_evidence(evidence)
-    # What a user says, and what the case gives, may well speak of judges.
+    # Users and cases may well mention judges.
     seen = [piece.text for piece in pieces if piece.speaker == "CHUNKS"]
     details = {
         "raw": verdict.raw,
@@ -94,7 +94,9 @@ async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: 
         "flags": inquiry.flags(
             question.view, seen=seen, evidence=evidence if verdict.wants_quotes else None
         ),
-        "items": [each.as_item(number) for number, each in enumerate(requirements, 1)],
+        "items": [
+            requirement.as_item(number) for number, requirement in enumerate(requirements, 1)
+        ],
     }
     reason = verdict.critique
     if grading.scale != "pass_fail":
@@ -115,13 +117,13 @@ class _Grading:
     shown: Shown
     probabilities: dict[int, float] | None = None
 
-    async def hold(self, asker: Asker, *, votes: int) -> list[Ballot[Verdict]]:
-        """Ask; where the first reply tells how sure its model is, more votes would add nothing."""
+    async def poll(self, asker: Asker, *, votes: int) -> list[Ballot[Verdict]]:
+        """Ask; if the first reply reports probabilities, more votes would add nothing."""
 
         def next_round(ballots: Sequence[Ballot[Verdict]], left: int) -> int:
             if self.scale == "pass_fail":
                 return until_decided(ballots, left)
-            if not any(each.answer for each in ballots):
+            if not any(ballot.answer for ballot in ballots):
                 return min(1, left)
             return 0 if self.probabilities else left
 
@@ -145,19 +147,21 @@ class _Grading:
             top_logprobs=None if self.scale == "pass_fail" else TOP_LOGPROBS,
         )
         if self.scale != "pass_fail" and self.probabilities is None:
-            told = grade_probabilities(
+            probabilities = grade_probabilities(
                 asked.reply.text,
                 asked.reply.logprobs,
                 written=asked.answer.raw,
                 grades=_GRADES[self.scale],
             )
-            self.probabilities = told or {}  # those asked side by side later change nothing
+            self.probabilities = (
+                probabilities or {}
+            )  # those asked side by side later change nothing
         return asked.answer, asked.calls
 
     def outcome(
         self, ballots: Sequence[Ballot[Verdict]], *, of: int
     ) -> tuple[Verdict, dict[str, Any]]:
-        """Give what the votes come to, in the words of the nearest, and how it came about.
+        """Return what the votes come to, in the words of the nearest, and how it came about.
 
         Raises:
             JudgeError, ProviderError: over half of the votes are no grades, or they are tied.
@@ -165,18 +169,18 @@ class _Grading:
         weighting = "logprobs" if self.probabilities else "votes" if of > 1 else "none"
         how: dict[str, Any] = {"weighting": weighting}
         if of > 1:
-            how["votes"] = [asdict(each) for each in votes_of(ballots)]
+            how["votes"] = [asdict(vote) for vote in votes_of(ballots)]
         if self.scale == "pass_fail":
             return settle(ballots, of=of), how
         refuse_ungraded(ballots, of=len(ballots))
-        verdicts = [each.answer for each in ballots if each.answer]
-        grades = [float(each.raw) for each in verdicts]
+        verdicts = [ballot.answer for ballot in ballots if ballot.answer]
+        grades = [float(verdict.raw) for verdict in verdicts]
         expected = expected_grade(self.probabilities) if self.probabilities else fmean(grades)
         if self.probabilities:
             how["probabilities"] = {str(n): p for n, p in sorted(self.probabilities.items())}
         elif len(grades) > 1:
             how["deviation"] = stdev(grades)
-        nearest = min(verdicts, key=lambda each: abs(float(each.raw) - expected))
+        nearest = min(verdicts, key=lambda verdict: abs(float(verdict.raw) - expected))
         least, most = _GRADES[self.scale][0], _GRADES[self.scale][-1]
         return replace(nearest, raw=expected, score=(expected - least) / (most - least)), how
 
@@ -184,7 +188,7 @@ class _Grading:
 def _prompt(
     question: StepsQuestion, steps: Sequence[str], inquiry: Inquiry
 ) -> tuple[Prompt, list[Piece]]:
-    """Write the question; also gives what may be quoted from it, the answer first."""
+    """Write the question; also return what may be quoted from it, the answer first."""
     fields = _fields(question, inquiry)
     numbered = "\n".join(f"{n}. {inquiry.escaped(step)}" for n, step in enumerate(steps, 1))
     criteria = inquiry.escaped(question.criteria)
@@ -198,27 +202,27 @@ def _prompt(
         form=form if question.scale == "pass_fail" else form + SCORE_KEY,
         blocks={"CRITERIA": criteria, "STEPS": numbered} | fields,
     )
-    replies = dialogue(question.view).replies
-    answers = [replace(each, text=as_shown(each.text, inquiry)) for each in replies]
+    replies = dialogue_of(question.view).replies
+    answers = [replace(reply, text=as_shown(reply.text, inquiry)) for reply in replies]
     others = [Piece(None, name, text) for name, text in fields.items() if name != "ANSWER"]
     return prompt, [*answers, *others]
 
 
 def _fields(question: StepsQuestion, inquiry: Inquiry) -> dict[str, str]:
-    """Give the blocks of the fields that are shown."""
+    """Return the blocks of the fields that are shown."""
     view = question.view
-    said = dialogue(view)
+    dialogue = dialogue_of(view)
 
     def listed(texts: Sequence[str]) -> str:
         entries = [f"[{inquiry.nonce} {n}]\n{inquiry.escaped(t)}" for n, t in enumerate(texts, 1)]
         return cut("\n\n".join(entries), MAX_TRANSCRIPT_CHARS) or _NOTHING
 
     texts: dict[ShownField, Callable[[], str]] = {
-        "input": lambda: as_shown(said.question, inquiry),
+        "input": lambda: as_shown(dialogue.question, inquiry),
         "expected_output": lambda: as_shown(view.expected(None), inquiry),
         "context": lambda: listed(view.context or ()),
         "retrieval_context": lambda: listed([chunk.text for chunk in view.retrieved() or ()]),
-        "actual_output": lambda: as_shown(said.answer, inquiry),
+        "actual_output": lambda: as_shown(dialogue.answer, inquiry),
     }
     return {
         FIELDS[name].partition(",")[0]: write() or _NOTHING

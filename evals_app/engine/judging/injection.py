@@ -23,10 +23,10 @@ _TALK = [
 
 
 def talks_to_grader(text: str) -> bool:
-    """Whether a text seems to address whoever grades it."""
+    """Whether a text seems to address the one who grades it."""
     options = re2.Options()
     options.case_sensitive = False
     options.log_errors = False
     # As a model reads it: wide letters are letters, any space is one, nothing hides between them.
     plain = INVISIBLE.sub("", " ".join(unicodedata.normalize("NFKC", text).split()))
-    return re2.search("|".join(f"(?:{each})" for each in _TALK), plain, options) is not None
+    return re2.search("|".join(f"(?:{pattern})" for pattern in _TALK), plain, options) is not None

@@ -125,7 +125,7 @@ async def side_by_side(
     for branch in branches:
         inquiry.calls += branch.calls
         inquiry.injection_suspected |= branch.injection_suspected
-    problems = [each for each in found if isinstance(each, BaseException)]
+    problems = [answer for answer in found if isinstance(answer, BaseException)]
     if problems:
-        raise min(problems, key=lambda each: isinstance(each, JudgeError))
-    return [each for each in found if not isinstance(each, BaseException)]
+        raise min(problems, key=lambda problem: isinstance(problem, JudgeError))
+    return [answer for answer in found if not isinstance(answer, BaseException)]

@@ -1,9 +1,9 @@
-"""Many small verdicts: our own numbered list of items, and what a judge says of each.
+"""Many small verdicts: our own numbered list of items, and the judge's verdict on each.
 
 What is counted comes from our list, never from a reply. Verdicts are joined by id: the first of an
 id counts, ids that we did not give are ignored. Items without a verdict, and those whose verdict
-cannot stand (its quote is made up), are asked about once more; what then has none is UNDECIDED,
-which is neither for the agent nor against it. Up to 40 items make a call; all calls are made side by
+is invalid (its quote is made up), are asked about again; those that then have none are UNDECIDED,
+which counts neither for the agent nor against it. Up to 40 items make a call; all calls are made side by
 side.
 """
 
@@ -55,19 +55,56 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a judge says of each item, by id; `about_all` is from the first call."""
+    """A judge's opinion on each item, by id; `about_all` is from the first call."""
 
     opinions: Mapping[int, Opinion]
     about_all: Mapping[str, str]
 
 
-# Gives an opinion on an item with its evidence looked up, and with an objection if it cannot stand.
+# Returns an opinion on an item with its evidence looked up, and an objection if it is invalid.
 Weigh = Callable[[N, Opinion], Opinion]
 
 
 def as_said(item: Numbered, opinion: Opinion) -> Opinion:  # noqa: ARG001 - a Weigh
     """Take an opinion that rests on nothing that could be looked up."""
     return opinion
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A question of a metric about many items; `block` is the one that lists them."""
+
+    name: str
+    rules: str
+    form: Form
+    block: str = "SEGMENTS"
+
+    async def judge(
+        self,
+        items: Sequence[Item],
+        inquiry: Inquiry,
+        blocks: Mapping[str, str],
+        *,
+        weigh: Weigh[Item] = as_said,
+    ) -> Judged:
+        """Ask about all items, as `judge_items` does; `blocks` come before theirs."""
+
+        def prompt_for(batch: Sequence[Item]) -> Prompt:
+            return inquiry.prompt(
+                self.name,
+                rules=self.rules,
+                form=self.form.instructions(self.block),
+                blocks={**blocks, self.block: written_items(batch, inquiry)},
+            )
+
+        return await judge_items(
+            items,
+            form=self.form,
+            prompt_for=prompt_for,
+            purpose=self.name.replace("_", " "),
+            inquiry=inquiry,
+            weigh=weigh,
+        )
 
 
 async def judge_items(
@@ -86,12 +123,12 @@ async def judge_items(
         ProviderError: the model API did not serve a call.
     """
     if len(items) > MOST_ITEMS:
-        message = f"There are {len(items):,} items to judge; a judge is asked about {MOST_ITEMS:,}."
+        message = f"There are {len(items):,} items to judge; a judge is asked about at most {MOST_ITEMS:,}."
         raise JudgeError(message)
     question = _Question(form, prompt_for, purpose, weigh)
     parts = [partial(question.settle, batch) for batch in batches(items)]
     found = await side_by_side(inquiry, parts)
-    opinions = {number: each for part in found for number, each in part.opinions.items()}
+    opinions = {number: opinion for part in found for number, opinion in part.opinions.items()}
     return Judged({item.id: opinions[item.id] for item in items}, found[0].about_all)
 
 
@@ -108,14 +145,14 @@ class _Question(Generic[N]):
         """Ask about the items of one call, and again about those that this leaves open."""
         reply = await self._reply(items, self.prompt_for(items), inquiry)
         opinions = self._weighed(items, reply)
-        is_open = [each for each in items if each.id not in opinions or opinions[each.id].objection]
-        if is_open and not inquiry.is_scripted:  # a script would say the same again
+        is_open = [item for item in items if item.id not in opinions or opinions[item.id].objection]
+        if is_open and not inquiry.is_scripted:  # a script would answer the same again
             with suppress(JudgeError):  # what is then still open stays so
                 prompt = _again(self.prompt_for(is_open), opinions)
                 again = await self._reply(is_open, prompt, inquiry)
                 opinions |= self._weighed(is_open, again)
         return Judged(
-            {each.id: _final(opinions.get(each.id)) for each in items},
+            {item.id: _final(opinions.get(item.id)) for item in items},
             reply.about_all,
         )
 
@@ -147,11 +184,11 @@ def _final(opinion: Opinion | None) -> Opinion:
 
 
 def _again(prompt: Prompt, opinions: Mapping[int, Opinion]) -> Prompt:
-    """Tell the judge why its opinions cannot stand."""
+    """Tell the judge why its opinions are invalid."""
     lines = [
-        f"[{prompt.nonce} {number}] {escaped(' '.join(each.objection.split()), prompt.nonce)}"
-        for number, each in opinions.items()
-        if each.objection
+        f"[{prompt.nonce} {number}] {escaped(' '.join(opinion.objection.split()), prompt.nonce)}"
+        for number, opinion in opinions.items()
+        if opinion.objection
     ]
     if not lines:
         return prompt

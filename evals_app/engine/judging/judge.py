@@ -32,11 +32,11 @@ from evals_app.engine.trial import JudgeCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelJudge:
-    """Answer questions by asking models; the same inputs give the same prompts.
+    """Answer questions by asking models; equal inputs lead to equal prompts.
 
     `askers` is one model, or a jury, of which each has one vote. `judge_context` has its variables
     filled in. The reply of a scripted judge may be short: `pass`, `4`, for a rubric `pass` or
-    `{"1": "pass", "2": "fail"}`; everything it says is labelled as scripted.
+    `{"1": "pass", "2": "fail"}`; all its answers are labelled as scripted.
 
     Raises, when asked:
         JudgeError: refused, off the schema twice, cut off twice, or `cannot_grade`; of several
@@ -61,13 +61,15 @@ class ModelJudge:
         try:
             verdict = settle(ballots, of=len(voters))
         except JudgeError as exc:
-            exc.details |= {"votes": [asdict(each) for each in votes]} if votes else {}
+            exc.details |= {"votes": [asdict(vote) for vote in votes]} if votes else {}
             raise
         evidence = tuple(shown.look_up(*quote) for quote in verdict.quotes)
         flags = flags_of(
             self.askers,
             question.view,
-            is_suspected=any(each.answer and each.answer.injection_suspected for each in ballots),
+            is_suspected=any(
+                ballot.answer and ballot.answer.injection_suspected for ballot in ballots
+            ),
             evidence=evidence if verdict.wants_quotes else None,
         )
         return JudgeAnswer(
@@ -89,7 +91,7 @@ class ModelJudge:
         voters = self.askers if len(self.askers) > 1 else self.askers * votes
         if len(voters) == 1:
             return voters
-        return tuple(replace(each, is_alone=False) for each in voters)
+        return tuple(replace(voter, is_alone=False) for voter in voters)
 
     def _prompt(
         self, question: JudgeQuestion | ChecklistQuestion, items: Sequence[ChecklistItem] = ()
@@ -110,10 +112,11 @@ async def _verdict(
 
     def read(text: str) -> Verdict:
         verdict = read_words(text, scale=scale)
-        found = verdict.with_evidence([shown.look_up(*quote) for quote in verdict.quotes])
+        requirements = verdict.with_evidence([shown.look_up(*quote) for quote in verdict.quotes])
+        quotes = [(required.is_met, required.evidence) for required in requirements]
         refuse_made_up(
-            [each.evidence for each in found if each.evidence and each.is_met],
-            [each.evidence for each in found if each.evidence and each.is_met is False],
+            [quote for is_met, quote in quotes if quote and is_met],
+            [quote for is_met, quote in quotes if quote and is_met is False],
         )
         return verdict
 

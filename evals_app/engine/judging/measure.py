@@ -14,7 +14,7 @@ from evals_app.engine.judging.steps import Steps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelMeasure:
-    """Measure by asking a model; the same inputs give the same prompts.
+    """Measure by asking a model; equal inputs lead to equal prompts.
 
     `claims` and `steps` are shared by everything that a process measures in a run.
 

@@ -1,35 +1,53 @@
 """JSON objects as judges answer with them: their schema, and how one is found and validated."""
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evals_app.engine.judging.asking import UnreadableError
-from evals_app.engine.nesting import is_too_deep
+from fixtures_app.ground.nesting import is_too_deep
+from fixtures_app.ground.strict_json import read_strictly
 
 M = TypeVar("M", bound=BaseModel)
 
+_SENT = ("type", "enum", "required", "additionalProperties")
 _THOUGHTS = "<think>"  # in which models that are served locally try verdicts out
 _MOST_SCANS = 20  # of a text, by its length
 _BEGINS_LIKE_ONE = re.compile(r"""\{\s*+["']?\w[\w ]{0,99}+["']?\s*+:""")
 
 
-def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    """Give the JSON Schema of an object with these properties, all of them and no others."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+class StrictReply(BaseModel):
+    """A reply, or a part of one: it has every key and no other, in the order of thinking."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+@cache
+def reply_schema(model: type[StrictReply]) -> dict[str, Any]:
+    """Return the JSON Schema of a reply in the words that all model APIs know."""
+    schema = model.model_json_schema()
+    return _plain(schema, schema.get("$defs", {}))
+
+
+def _plain(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    if reference := schema.get("$ref"):
+        return _plain(definitions[reference.rpartition("/")[2]], definitions)
+    plain = {key: value for key, value in schema.items() if key in _SENT}
+    if "items" in schema:
+        plain["items"] = _plain(schema["items"], definitions)
+    if properties := schema.get("properties"):
+        plain["properties"] = {key: _plain(part, definitions) for key, part in properties.items()}
+    if "minimum" in schema:  # APIs enforce lists of values, but no ranges
+        plain["enum"] = list(range(schema["minimum"], schema["maximum"] + 1))
+    return plain
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """Read the last JSON object of a reply; what stands inside of another is part of that.
+    """Read the last JSON object of a reply; one inside another is part of that.
 
     A judge may quote what it grades, and that may look like a verdict. So an object that is broken
     hides everything, and of two objects with the same keys neither counts unless they are equal.
@@ -43,7 +61,7 @@ def read_object(text: str) -> dict[str, Any]:
     if not found:
         raise UnreadableError("The answer holds no JSON object.")
     last = found[-1]
-    if any(each.keys() == last.keys() and each != last for each in found):
+    if any(other.keys() == last.keys() and other != last for other in found):
         raise UnreadableError("The answer holds several JSON objects that contradict each other.")
     return last
 
@@ -72,7 +90,7 @@ def checked(model: type[M], data: dict[str, Any]) -> M:
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects that stand in a text, outside of each other. Linear time.
+    """Yield the objects in a text that are not inside each other, in linear time.
 
     Raises:
         UnreadableError: something begins like an object, and is none.
@@ -96,7 +114,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _end(text: str, start: int) -> int | None:
-    """Give the place behind the brace that closes the one at `start`; None: nothing does."""
+    """Return the place behind the brace that closes the one at `start`; None: nothing does."""
     depth = 0
     in_string = is_escaped = False
     for place in range(start, len(text)):
@@ -120,15 +138,8 @@ def _end(text: str, start: int) -> int | None:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            msg = "A key occurs twice."
-            raise ValueError(msg)
-        return found
-
     try:
-        value = json.loads(text, object_pairs_hook=unique)
+        value = read_strictly(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) and not is_too_deep(value) else None

@@ -12,7 +12,7 @@ T = TypeVar("T")
 class Once(Generic[T]):
     """Keeps the last `most` answers by key; who asks for one that is being found waits for it.
 
-    A failure is nobody's answer: whoever waited tries again.
+    A failure is not shared: those who waited try again.
     """
 
     def __init__(self, *, most: int) -> None:

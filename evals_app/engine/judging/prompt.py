@@ -162,7 +162,7 @@ def build_prompt(
     judge_context: str = "",
     items: Sequence[ChecklistItem] = (),
 ) -> JudgePrompt:
-    """Write the question; the same inputs give the same text. `items` are those of a checklist."""
+    """Write the question; equal inputs lead to equal text. `items` are those of a checklist."""
     begun = beginning(question.view, secret=secret)
     if isinstance(question, ChecklistQuestion):
         criteria, task = _checklist(items, question.remarks), task_text("checklist")
@@ -198,7 +198,7 @@ def put_together(
 
 
 def _anchors(question: JudgeQuestion, begun: Beginning) -> dict[int, str]:
-    """Give what the author says of each grade, the best first, on one line each."""
+    """Return the author's description of each grade, the best first, on one line each."""
     return {
         grade: escaped(" ".join(words.split()), begun.nonce)
         for grade, words in sorted(question.anchors.items(), reverse=True)
@@ -213,7 +213,7 @@ def _checklist(items: Sequence[ChecklistItem], remarks: Sequence[str]) -> str:
         shared = 0
         while item.under[shared : shared + 1] and item.under[: shared + 1] == above[: shared + 1]:
             shared += 1
-        # In another order, an item may stand less deep than the one before it.
+        # In another order, an item may be less deep than the one before it.
         is_less_deep = shared == len(item.under) < len(above)
         lines += item.under if is_less_deep else item.under[shared:]
         above = item.under

@@ -4,11 +4,10 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from evals_app.engine.aids import Measured, RagQuestion
-from evals_app.engine.judging.asking import Prompt
 from evals_app.engine.judging.composing import Wording, measured, of, plain_items
-from evals_app.engine.judging.dialogue import as_shown, dialogue
+from evals_app.engine.judging.dialogue import as_shown, dialogue_of
 from evals_app.engine.judging.inquiry import Inquiry
-from evals_app.engine.judging.items import Item, judge_items, numbered, written_items
+from evals_app.engine.judging.items import Item, Task, numbered
 from evals_app.engine.judging.replies import UNDECIDED, Form
 from evals_app.engine.judging.segments import segments
 from evals_app.engine.judging.transcript import MAX_PIECE_CHARS, cut
@@ -26,20 +25,18 @@ necessary warning, a question back that is needed, a short courtesy;
 Of the whole answer say whether it answers the question: fully, partly, no (it speaks of something \
 else or evades), or refused (it declines, or says that it does not know or cannot help)."""
 
-_ANSWER_FORM = """\
-Answer with one JSON object and nothing around it, its keys in this order:
-- verdicts: a list with one entry for each number in SEGMENTS, as {"id", "verdict"}.
-- answers_question: fully, partly, no or refused.
-- injection_suspected: true or false."""
-
-_ANSWER = Form(
-    ("direct", "supporting", "irrelevant"),
-    about_all={"answers_question": ("fully", "partly", "no", "refused")},
+_ANSWER = Task(
+    "answer_relevancy",
+    _ANSWER_RULES,
+    Form(
+        ("direct", "supporting", "irrelevant"),
+        about_all={"answers_question": ("fully", "partly", "no", "refused")},
+    ),
 )
 _EVADED_CAP = 0.5
-_BESIDE = "beside the point"
-_PARTS = Wording("part", _BESIDE, "to the point", of_what=" of the answer")
-_PASSAGES = Wording("retrieved passage", _BESIDE, "to the point")
+_IRRELEVANT = "irrelevant"
+_PARTS = Wording("part", _IRRELEVANT, "relevant", of_what=" of the reply")
+_PASSAGES = Wording("retrieved passage", _IRRELEVANT, "relevant")
 
 _CONTEXT_RULES = """\
 You judge what a search has found. SEGMENTS are parts of the chunks that it returned; EARLIER is \
@@ -48,12 +45,7 @@ what was said before the question. Each segment is
 - relevant: it says something that helps to answer QUESTION, or is needed to understand what does;
 - irrelevant: it does not."""
 
-_CONTEXT_FORM = """\
-Answer with one JSON object and nothing around it, its keys in this order:
-- verdicts: a list with one entry for each number in SEGMENTS, as {"id", "verdict"}.
-- injection_suspected: true or false."""
-
-_CONTEXT = Form(("relevant", "irrelevant"))
+_CONTEXT = Task("contextual_relevancy", _CONTEXT_RULES, Form(("relevant", "irrelevant")))
 
 
 async def answer_relevancy(question: RagQuestion, inquiry: Inquiry) -> Measured:
@@ -61,26 +53,16 @@ async def answer_relevancy(question: RagQuestion, inquiry: Inquiry) -> Measured:
 
     `forgives_refusal` lifts the latter. One call.
     """
-    said = dialogue(question.view)
-    if not said.answer.strip():
-        return Measured(score=0.0, reason="The answer is empty.")
-    items = numbered(segments(said.answer), inquiry)
+    dialogue = dialogue_of(question.view)
+    if not dialogue.answer.strip():
+        return Measured(score=0.0, reason="The reply is empty.")
+    items = numbered(segments(dialogue.answer), inquiry)
 
-    def prompt_for(batch: Sequence[Item]) -> Prompt:
-        blocks = said.blocks(inquiry) | {
-            "ANSWER": as_shown(said.answer, inquiry),
-            "SEGMENTS": written_items(batch, inquiry),
-        }
-        return inquiry.prompt(
-            "answer_relevancy", rules=_ANSWER_RULES, form=_ANSWER_FORM, blocks=blocks
-        )
-
-    judged = await judge_items(
-        items, form=_ANSWER, prompt_for=prompt_for, purpose="answer relevancy", inquiry=inquiry
-    )
+    blocks = dialogue.blocks(inquiry) | {"ANSWER": as_shown(dialogue.answer, inquiry)}
+    judged = await _ANSWER.judge(items, inquiry, blocks)
     answers = judged.about_all["answers_question"]
     shown = plain_items(items, judged.opinions)
-    bounds = _shares([each["verdict"] for each in shown], {"direct", "supporting"})
+    bounds = _shares([item["verdict"] for item in shown], {"direct", "supporting"})
     lowest, highest = (
         _as_a_whole(share, answers, forgives_refusal=question.forgives_refusal) for share in bounds
     )
@@ -99,13 +81,13 @@ async def answer_relevancy(question: RagQuestion, inquiry: Inquiry) -> Measured:
 
 
 def _shares(verdicts: Sequence[str], good: Collection[str]) -> tuple[float, float]:
-    """Give the share of good verdicts, at its lowest and its highest."""
-    count = sum(each in good for each in verdicts)
+    """Return the share of good verdicts, at its lowest and its highest."""
+    count = sum(verdict in good for verdict in verdicts)
     return count / len(verdicts), (count + verdicts.count(UNDECIDED)) / len(verdicts)
 
 
 def _as_a_whole(share: float, answers: str, *, forgives_refusal: bool) -> float:
-    """Give the score of an answer that is to the point by this share."""
+    """Return the score of a reply of which this share is relevant."""
     if answers == "no":
         return min(share, _EVADED_CAP)
     return 0.0 if answers == "refused" and not forgives_refusal else share
@@ -115,8 +97,8 @@ def _why_lower(share: float, score: float) -> str:
     if score == share:
         return ""
     if score:
-        return "As a whole it does not answer the question, which caps the score at 0.5."
-    return "The answer declines to answer, which scores 0."
+        return "As a whole, the reply does not answer the question, so the score is at most 0.5."
+    return "The reply declines to answer, so the score is 0."
 
 
 async def contextual_relevancy(
@@ -129,21 +111,7 @@ async def contextual_relevancy(
     items, ranks = _segments_of(chunks, inquiry)
     if not items:
         return Measured(score=0.0, reason="What was retrieved is empty.")
-    said = dialogue(question.view)
-
-    def prompt_for(batch: Sequence[Item]) -> Prompt:
-        blocks = said.blocks(inquiry) | {"SEGMENTS": written_items(batch, inquiry)}
-        return inquiry.prompt(
-            "contextual_relevancy", rules=_CONTEXT_RULES, form=_CONTEXT_FORM, blocks=blocks
-        )
-
-    judged = await judge_items(
-        items,
-        form=_CONTEXT,
-        prompt_for=prompt_for,
-        purpose="contextual relevancy",
-        inquiry=inquiry,
-    )
+    judged = await _CONTEXT.judge(items, inquiry, dialogue_of(question.view).blocks(inquiry))
     by_chunk: dict[int, list[str]] = {rank: [] for rank, _ in enumerate(chunks, 1)}
     for item in items:
         by_chunk[ranks[item.id]].append(judged.opinions[item.id].verdict)
@@ -156,9 +124,9 @@ async def contextual_relevancy(
         verdicts.count("irrelevant") == len(verdicts) > 0 for verdicts in by_chunk.values()
     ):
         is_ = "is" if useless == 1 else "are"
-        sentences.append(f"{of(useless, len(chunks), 'chunk')} {is_} of no use.")
+        sentences.append(f"{of(useless, len(chunks), 'chunk')} {is_} not useful.")
     return measured(
-        _shares([each["verdict"] for each in shown], {"relevant"}),
+        _shares([item["verdict"] for item in shown], {"relevant"}),
         sentences,
         question=question,
         inquiry=inquiry,
@@ -169,7 +137,7 @@ async def contextual_relevancy(
 
 
 def _segments_of(chunks: Sequence[Chunk], inquiry: Inquiry) -> tuple[list[Item], dict[int, int]]:
-    """Number the segments of all chunks; tells of each item the rank of its chunk."""
+    """Number the segments of all chunks; also return the rank of each item's chunk."""
     items: list[Item] = []
     ranks = {}
     for rank, chunk in enumerate(chunks, 1):

@@ -1,6 +1,6 @@
-"""What a judge replies about items: a verdict on each, perhaps with a quote and a reason.
+"""A judge's reply about items: a verdict on each, perhaps with a quote and a reason.
 
-A script may answer shortly: one verdict for all items (`supported`), one for each in their order
+A script may answer briefly: one verdict for all items (`supported`), one for each in their order
 (`supported contradicted`), or by their numbers (`{"1": "pass", "2": "fail"}`).
 """
 
@@ -8,26 +8,43 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import create_model
 
 from evals_app.engine.judging.asking import UnreadableError
-from evals_app.engine.judging.objects import checked, last_object, object_schema, read_object
+from evals_app.engine.judging.objects import (
+    StrictReply,
+    checked,
+    last_object,
+    read_object,
+    reply_schema,
+)
 from evals_app.engine.judging.transcript import cut
 from evals_app.engine.judging.verdict import MAX_CHARS, SCRIPTED_CRITIQUE
 from evals_app.engine.trial import Evidence
 
 UNDECIDED = "undecided"
-CANNOT_GRADE = "cannot_grade"  # the word by which a judge says so, where it may
+CANNOT_GRADE = "cannot_grade"  # how a judge answers that, if it may
+
+
+_BEGINNING = """\
+Answer with one JSON object and nothing around it, its keys in this order:
+- verdicts: a list with one entry for each number in {block}, as"""
+_PLAIN = '{{"id", "verdict"}}.'
+_SOURCED = """\
+{{"id", "chunk", "quote", "verdict"}}. chunk is the number of the chunk that decides it, quote the \
+passage of that chunk that does, copied letter by letter, at most two sentences; where no chunk does \
+they are 0 and empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a judge says of an item; UNDECIDED is neither for it nor against it.
+    """A judge's opinion on an item; UNDECIDED is neither for it nor against it.
 
     `chunk` is what it names as the source (0: none). `evidence` is its quote, looked up; `objection`
-    why the opinion cannot stand, for the judge that is asked again.
+    why the opinion is invalid, for the judge that is asked again.
     """
 
     verdict: str
@@ -38,9 +55,9 @@ class Opinion:
     objection: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Form:
-    """What a reply must hold: a verdict on each item, and `about_all` (key -> allowed words) once.
+    """What a reply must contain: a verdict on each item, and `about_all` (key -> allowed words) once.
 
     `names_chunk`: each verdict names a chunk and quotes it; `is_explained`: it has a quote and a
     critique. `key` is that of the list.
@@ -52,19 +69,26 @@ class Form:
     about_all: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     key: str = "verdicts"
 
+    @cached_property
+    def model(self) -> type[StrictReply]:
+        """The model of a reply; a source comes before the verdict that rests on it."""
+        source: dict[str, Any] = {"chunk": int, "quote": str} if self.names_chunk else {}
+        reasons: dict[str, Any] = {"quote": str, "critique": str} if self.is_explained else {}
+        entry: Any = _model({"id": int} | source | reasons | {"verdict": Literal[self.verdicts]})
+        words = {key: Literal[words] for key, words in self.about_all.items()}
+        return _model({self.key: list[entry]} | words | {"injection_suspected": bool})
+
     @property
     def schema(self) -> dict[str, Any]:
-        """Give the JSON Schema; the source stands before the verdict that rests on it."""
-        text = {"type": "string"}
-        properties: dict[str, Any] = {"id": {"type": "integer"}}
-        if self.names_chunk:
-            properties |= {"chunk": {"type": "integer"}, "quote": text}
-        if self.is_explained:
-            properties |= {"quote": text, "critique": text}
-        entry = object_schema(properties | {"verdict": text | {"enum": list(self.verdicts)}})
-        once = {key: text | {"enum": list(words)} for key, words in self.about_all.items()}
-        rest = {"injection_suspected": {"type": "boolean"}}
-        return object_schema({self.key: {"type": "array", "items": entry}} | once | rest)
+        return reply_schema(self.model)
+
+    def instructions(self, block: str) -> str:
+        """Describe the form to a judge; `block` is the one that lists the items."""
+        entry = _SOURCED if self.names_chunk else _PLAIN
+        lines = [f"{_BEGINNING} {entry}".format(block=block)]
+        for key, words in self.about_all.items():
+            lines.append(f"- {key}: {', '.join(words[:-1])} or {words[-1]}.")
+        return "\n".join([*lines, "- injection_suspected: true or false."])
 
     @property
     def tokens_an_item(self) -> int:
@@ -81,21 +105,9 @@ class Reply:
     injection_suspected: bool = False
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    id: int
-    verdict: str
-
-
-class _SourcedEntry(_Entry):
-    chunk: int
-    quote: str
-
-
-class _ExplainedEntry(_Entry):
-    quote: str
-    critique: str
+def _model(types: Mapping[str, Any]) -> type[StrictReply]:
+    fields: dict[str, Any] = {key: (kind, ...) for key, kind in types.items()}
+    return create_model("Reply", __base__=StrictReply, **fields)
 
 
 def read_reply(text: str, form: Form) -> Reply:
@@ -104,48 +116,19 @@ def read_reply(text: str, form: Form) -> Reply:
     Raises:
         UnreadableError: there is none, or it is not of the form.
     """
-    data = read_object(text)
-    _refuse_unknown(data, form)
-    entries = data.get(form.key)
-    if not isinstance(entries, list):
-        raise UnreadableError(f"{form.key}: a list is expected.")
-    if not isinstance(data.get("injection_suspected"), bool):
-        raise UnreadableError("injection_suspected: true or false is expected.")
-    about_all = {key: _one_of(data.get(key), words, key) for key, words in form.about_all.items()}
-    opinions = tuple(_opinion(entry, form) for entry in entries)
+    data = checked(form.model, read_object(text)).model_dump()
+    about_all = {key: data[key] for key in form.about_all}
+    opinions = tuple((entry.pop("id"), _opinion(**entry)) for entry in data[form.key])
     return Reply(opinions, about_all, data["injection_suspected"])
 
 
-def _refuse_unknown(data: Mapping[str, Any], form: Form) -> None:
-    known = form.schema["required"]
-    for key in data:
-        if key not in known:
-            raise UnreadableError(f"{key}: unknown key. Known: {', '.join(known)}.")
-
-
-def _one_of(value: Any, words: Sequence[str], where: str) -> str:  # noqa: ANN401 - whatever was replied
-    if value not in words:
-        raise UnreadableError(f"{where}: {str(value)[:80]!r} is none of {', '.join(words)}.")
-    return str(value)
-
-
-def _opinion(data: Any, form: Form) -> tuple[int, Opinion]:  # noqa: ANN401 - see above
-    if not isinstance(data, dict):
-        raise UnreadableError(f"{form.key}: each entry is an object.")
-    kind = _SourcedEntry if form.names_chunk else _ExplainedEntry if form.is_explained else _Entry
-    entry = checked(kind, data)
-    word = _one_of(entry.verdict, form.verdicts, f"the verdict on {entry.id}")
-    verdict = UNDECIDED if word == CANNOT_GRADE else word
-    if isinstance(entry, _SourcedEntry):
-        return entry.id, Opinion(verdict, entry.chunk, _bounded(entry.quote))
-    if isinstance(entry, _ExplainedEntry):
-        critique = cut(entry.critique.strip(), MAX_CHARS)
-        return entry.id, Opinion(verdict, quote=_bounded(entry.quote), critique=critique)
-    return entry.id, Opinion(verdict)
+def _opinion(verdict: str, *, chunk: int = 0, quote: str = "", critique: str = "") -> Opinion:
+    verdict = UNDECIDED if verdict == CANNOT_GRADE else verdict
+    return Opinion(verdict, chunk, _bounded(quote), cut(critique.strip(), MAX_CHARS))
 
 
 def _bounded(quote: str) -> str:
-    """Cut a quote that nobody would read, behind a word."""
+    """Cut a quote that is too long to read, at the end of a word."""
     return quote if len(quote) <= MAX_CHARS else quote[:MAX_CHARS].rpartition(" ")[0]
 
 
@@ -160,15 +143,15 @@ def read_scripted_reply(text: str, form: Form, ids: Sequence[int]) -> Reply:
     data = last_object(text) or {form.key: text}
     if all(re.fullmatch(r"[0-9]{1,4}", key) for key in data):
         data = {form.key: [_numbered(key, value) for key, value in data.items()]}
-    said = data.get(form.key, form.verdicts[0] if form.about_all else "")
-    if isinstance(said, str):
-        said = [word for word in re.split(r"[\s,;]+", said.strip("\"'`. \n").lower()) if word]
-        said = _for_each(said, form, ids, text)
-    if not isinstance(said, list):
+    answers = data.get(form.key, form.verdicts[0] if form.about_all else "")
+    if isinstance(answers, str):
+        answers = [word for word in re.split(r"[\s,;]+", answers.strip("\"'`. \n").lower()) if word]
+        answers = _for_each(answers, form, ids, text)
+    if not isinstance(answers, list):
         raise UnreadableError(_advice(text, form, ids))
-    if said and all(isinstance(each, str) for each in said):
-        said = _for_each(said, form, ids, text)
-    entries = [_completed(each, form) if isinstance(each, dict) else each for each in said]
+    if answers and all(isinstance(entry, str) for entry in answers):
+        answers = _for_each(answers, form, ids, text)
+    entries = [_completed(entry, form) if isinstance(entry, dict) else entry for entry in answers]
     defaults = {key: words[0] for key, words in form.about_all.items()}
     whole = {"injection_suspected": False} | defaults | data | {form.key: entries}
     try:
@@ -177,18 +160,18 @@ def read_scripted_reply(text: str, form: Form, ids: Sequence[int]) -> Reply:
         raise UnreadableError(f"{exc} {_advice(text, form, ids)}") from None
 
 
-def _numbered(key: str, value: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever was replied
+def _numbered(key: str, value: Any) -> dict[str, Any]:
     return {"id": int(key)} | (value if isinstance(value, dict) else {"verdict": value})
 
 
 def _for_each(
     words: Sequence[str], form: Form, ids: Sequence[int], text: str
 ) -> list[dict[str, Any]]:
-    """Give each item its word, or all of them the one."""
+    """Return each item its word, or all of them the one."""
     words = [*words] * len(ids) if len(words) == 1 else words
     if len(words) != len(ids) or not set(words) <= set(form.verdicts):
         raise UnreadableError(_advice(text, form, ids))
-    return [{"id": each, "verdict": word} for each, word in zip(ids, words, strict=True)]
+    return [{"id": number, "verdict": word} for number, word in zip(ids, words, strict=True)]
 
 
 def _completed(entry: dict[str, Any], form: Form) -> dict[str, Any]:
@@ -196,14 +179,14 @@ def _completed(entry: dict[str, Any], form: Form) -> dict[str, Any]:
         return {"chunk": 0, "quote": ""} | entry
     if not form.is_explained:
         return entry
-    said = str(entry.get("critique") or "").strip()
-    critique = f"{SCRIPTED_CRITIQUE[:-1]}: {said}" if said else SCRIPTED_CRITIQUE
+    written = str(entry.get("critique") or "").strip()
+    critique = f"{SCRIPTED_CRITIQUE[:-1]}: {written}" if written else SCRIPTED_CRITIQUE
     return {"quote": ""} | entry | {"critique": critique}
 
 
 def _advice(text: str, form: Form, ids: Sequence[int]) -> str:
     return (
-        f"The scripted judge answered {text.strip()[:80]!r} about {len(ids)} items; one word for all"
-        f" of them, or one for each, is expected: {', '.join(form.verdicts)}. As JSON:"
+        f"The scripted judge answered {text.strip()[:80]!r} about {len(ids)} items; expected one"
+        f" word for all of them, or one for each: {', '.join(form.verdicts)}. As JSON:"
         f' {{"1": "{form.verdicts[0]}"}}.'
     )

@@ -15,7 +15,7 @@ _END = re.compile(
 
 
 def segments(text: str) -> list[str]:
-    """Give the segments in order; a line without letters or digits, such as a rule, is none.
+    """Return the segments in order; a line without letters or digits, such as a rule, is none.
 
     A list item is one segment with all its sentences and further lines; so are a fenced code block,
     a heading and a row of a table. A text of signs alone is one segment.
@@ -56,7 +56,7 @@ def _blocks(text: str) -> Iterator[str | list[str]]:
 def _goes_on(line: str) -> bool:
     """Whether a line belongs to the paragraph or list item before it."""
     begins = (_FENCE, _LIST_ITEM, _HEADING_OR_ROW)
-    return bool(line.strip()) and not any(each.match(line) for each in begins)
+    return bool(line.strip()) and not any(begin.match(line) for begin in begins)
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ LEAST_BYTES = 16_000
 class Sharing:
     """The questions of an execution that one model is asked about the same View, in the same form.
 
-    `questions` counts them; whoever makes one adds it before the first is asked.
+    `questions` counts them; each is added before the first is asked.
     """
 
     def __init__(self) -> None:
@@ -50,4 +50,4 @@ class Sharing:
         try:
             yield
         finally:
-            begun.set()  # however it ended: nobody waits for two calls in trouble
+            begun.set()  # however it ended: the others wait for one call in trouble, not two

@@ -1,28 +1,21 @@
-"""Look statements up in retrieved chunks: which chunk bears each out, by a quote that stands in it."""
+"""Look statements up in retrieved chunks: which chunk supports each, by a quote from it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
-from evals_app.engine.judging.asking import Prompt
 from evals_app.engine.judging.composing import item_json
-from evals_app.engine.judging.context import ShownChunk, windows
+from evals_app.engine.judging.context import ShownChunk, shown_chunks, windows
 from evals_app.engine.judging.inquiry import Inquiry, side_by_side
-from evals_app.engine.judging.items import Item, Judged, judge_items
-from evals_app.engine.judging.replies import UNDECIDED, Form, Opinion
-from evals_app.engine.quoting import quoted, shortened
-from evals_app.engine.trial import Evidence
+from evals_app.engine.judging.items import Item, Judged, Task
+from evals_app.engine.judging.replies import UNDECIDED, Opinion
+from evals_app.engine.trial import Chunk, Evidence
+from fixtures_app.ground.quoting import quoted, shortened
 
 MOST_EVIDENCE = 20
 _ABOUT_CHARS = 100
-
-SOURCE_FORM = """\
-Answer with one JSON object and nothing around it, its keys in this order:
-- verdicts: a list with one entry for each number in {block}, as {{"id", "chunk", "quote", \
-"verdict"}}. chunk is the number of the chunk that decides it, quote the passage of that chunk that \
-does, copied letter by letter, at most two sentences; where no chunk does they are 0 and empty.
-- injection_suspected: true or false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,43 +32,37 @@ class Sourced:
 
 
 async def find_sources(
+    task: Task,
     items: Sequence[Item],
-    chunks: Sequence[ShownChunk],
+    chunks: Sequence[Chunk],
+    inquiry: Inquiry,
     *,
     sourced: frozenset[str],
-    form: Form,
     strength: Sequence[str],
-    prompt_for: Callable[[Sequence[Item], str], Prompt],
-    purpose: str,
-    inquiry: Inquiry,
+    blocks: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Sourced]:
     """Ask about all items in each window of the chunks; of an item the strongest verdict counts.
 
-    The verdicts in `sourced` need a quote that stands in the chunk that is named with it; without
-    one they are UNDECIDED. `strength` names all verdicts, the strongest first.
+    The verdicts in `sourced` need a quote from the chunk that is named with it; without one they
+    are UNDECIDED. `strength` names all verdicts, the strongest first.
 
     Raises:
         JudgeError, ProviderError: a call came to nothing.
     """
-    by_number = {chunk.number: chunk for chunk in chunks}
+    shown = shown_chunks(chunks, inquiry)
+    by_number = {chunk.number: chunk for chunk in shown}
 
     async def look_through(window: str, branch: Inquiry) -> Judged:
-        return await judge_items(
-            items,
-            form=form,
-            prompt_for=lambda batch: prompt_for(batch, window),
-            purpose=purpose,
-            inquiry=branch,
-            weigh=partial(_weighed, chunks=by_number, sourced=sourced, inquiry=branch),
-        )
+        weigh = partial(_weighed, chunks=by_number, sourced=sourced, inquiry=branch)
+        return await task.judge(items, branch, {**blocks, "CONTEXT": window}, weigh=weigh)
 
-    looks = [partial(look_through, window) for window in windows(chunks, inquiry)]
+    looks = [partial(look_through, window) for window in windows(shown, inquiry)]
     found = await side_by_side(inquiry, looks)
     return [
         _sourced(
             item,
             sorted(
-                (each.opinions[item.id] for each in found),
+                (judged.opinions[item.id] for judged in found),
                 key=lambda opinion: strength.index(opinion.verdict),
             ),
             by_number,
@@ -92,7 +79,7 @@ def _weighed(
     sourced: frozenset[str],
     inquiry: Inquiry,
 ) -> Opinion:
-    """Look the quote up in the chunk that it is said to be from."""
+    """Look the quote up in the chunk that the judge names."""
     chunk = chunks.get(opinion.chunk)
     about = shortened(item.text, _ABOUT_CHARS)
     evidence = None
@@ -108,7 +95,7 @@ def _weighed(
 
 
 def _objection(opinion: Opinion, chunk: ShownChunk | None) -> str:
-    """Say why a verdict that needs a source has none."""
+    """Explain why a verdict that needs a source has none."""
     if chunk is None:
         return f"{opinion.verdict} needs a chunk that says so; none is named that exists."
     if opinion.evidence is None:
@@ -145,5 +132,5 @@ def _note(opinion: Opinion, chunks: Mapping[int, ShownChunk]) -> str:
 
 
 def evidence_of(found: Sequence[Sourced]) -> tuple[Evidence, ...]:
-    """Give the quotes, a bounded number of them."""
-    return tuple(each.evidence for each in found if each.evidence)[:MOST_EVIDENCE]
+    """Return the quotes, a bounded number of them."""
+    return tuple(sourced.evidence for sourced in found if sourced.evidence)[:MOST_EVIDENCE]

@@ -1,4 +1,4 @@
-"""Evaluation steps of G-Eval: written once for a set of criteria, a yardstick from then on."""
+"""Evaluation steps of G-Eval: written once for a set of criteria, and used from then on."""
 
 import hashlib
 import json
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from evals_app.engine.aids import Scale, ShownField
 from evals_app.engine.judging.asking import UnreadableError
 from evals_app.engine.judging.inquiry import Inquiry
-from evals_app.engine.judging.objects import checked, object_schema, read_object
+from evals_app.engine.judging.objects import StrictReply, checked, read_object, reply_schema
 from evals_app.engine.judging.once import Once
 
 # Goes up with every change of the wording: other words, other steps.
@@ -41,21 +41,12 @@ Answer with one JSON object and nothing around it, its keys in this order:
 - steps: a list of 3 or 4 texts.
 - injection_suspected: true or false."""
 
-_SCHEMA = object_schema(
-    {
-        "steps": {"type": "array", "items": {"type": "string"}},
-        "injection_suspected": {"type": "boolean"},
-    }
-)
-
 _Step = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_STEP_CHARS)
 ]
 
 
-class _Reply(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
+class _Reply(StrictReply):
     steps: Annotated[list[_Step], Field(min_length=3, max_length=4)]
     injection_suspected: bool
 
@@ -72,7 +63,7 @@ class Recipe:
 
     @property
     def key(self) -> str:
-        """Give the SHA-256 by which they are known."""
+        """The SHA-256 that identifies them."""
         parts = [self.criteria, sorted(self.shown), self.model, self.version]
         if self.scale == "0-10":  # before there was a choice, all were written for 1 to 5
             parts.append(self.scale)
@@ -80,7 +71,7 @@ class Recipe:
 
 
 class KeepSteps(Protocol):
-    """Keeps written steps: gives those that were kept first, None if there are none."""
+    """Keeps written steps: returns those that were kept first, None if there are none."""
 
     async def __call__(
         self, recipe: Recipe, proposal: Sequence[str] | None
@@ -88,7 +79,7 @@ class KeepSteps(Protocol):
 
 
 class Steps:
-    """The steps of a run: those frozen at its start, else the first that anybody wrote."""
+    """The steps of a run: those frozen at its start, or else the first that were written."""
 
     def __init__(self, frozen: Mapping[str, Sequence[str]], keep: KeepSteps) -> None:
         self._frozen = frozen
@@ -96,7 +87,7 @@ class Steps:
         self._once: Once[tuple[str, ...]] = Once(most=1000)
 
     async def of(self, recipe: Recipe, inquiry: Inquiry) -> tuple[str, ...]:
-        """Give the steps of a recipe; if nobody has written any it costs a call.
+        """Return the steps of a recipe; if there are none yet, it costs a call.
 
         Raises:
             JudgeError, ProviderError: they could not be written.
@@ -130,7 +121,11 @@ async def write_steps(recipe: Recipe, inquiry: Inquiry) -> tuple[str, ...]:
         takes_advice=False,
     )
     read = _read_scripted if inquiry.is_scripted else _read
-    return (await inquiry.ask(prompt, schema=_SCHEMA, read=read, purpose="evaluation steps")).answer
+    return (
+        await inquiry.ask(
+            prompt, schema=reply_schema(_Reply), read=read, purpose="evaluation steps"
+        )
+    ).answer
 
 
 def _read(text: str) -> tuple[str, ...]:
@@ -142,5 +137,5 @@ def _read(text: str) -> tuple[str, ...]:
 def _read_scripted(text: str) -> tuple[str, ...]:
     steps = [line.strip()[:MAX_STEP_CHARS] for line in text.splitlines() if line.strip()]
     if not 1 <= len(steps) <= MOST_STEPS:
-        raise UnreadableError("A script writes its steps on lines, one to twenty of them.")
+        raise UnreadableError("A script must write 1 to 20 steps, each on its own line.")
     return tuple(steps)

@@ -20,7 +20,7 @@ _IN_SUBMISSION = "(this is what stands in SUBMISSION)"
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Something said or done, as shown; `turn` is 1-based, None before the first turn."""
+    """A message or an action, as shown; `turn` is 1-based, None before the first turn."""
 
     turn: int | None
     speaker: str
@@ -29,7 +29,7 @@ class Piece:
 
 
 def cut(text: str, limit: int) -> str:
-    """Cut a text in the middle and say how much is missing."""
+    """Cut a text in the middle and note how much is missing."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -37,7 +37,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def conversation(view: View) -> list[Piece]:
-    """Give what happened up to the turn in sight (at the end: all of it), uncut, unescaped.
+    """Return what happened up to the turn in sight (at the end: all of it), uncut, unescaped.
 
     The reply of the turn in sight itself is left to `submission`.
     """
@@ -51,11 +51,11 @@ def conversation(view: View) -> list[Piece]:
 
 
 def submission(view: View) -> Piece:
-    """Give the answer of the turn in sight."""
+    """Return the answer of the turn in sight."""
     if view.turn is None:
         msg = "At the end of a conversation the whole of it is graded."
         raise ValueError(msg)
-    numbers = (n for n, each in enumerate(view.trial.turns, 1) if each == view.turn)
+    numbers = (n for n, turn in enumerate(view.trial.turns, 1) if turn == view.turn)
     return Piece(next(numbers, view.turn.index), "assistant", view.reply)
 
 
@@ -70,7 +70,7 @@ def _history(messages: Iterable[Message]) -> Iterator[Piece]:
 def _turn(number: int, turn: TurnRecord, *, is_graded: bool) -> Iterator[Piece]:
     yield Piece(number, "user", turn.user)
     if turn.files:
-        yield Piece(number, "files of the user", ", ".join(each.name for each in turn.files))
+        yield Piece(number, "files of the user", ", ".join(file.name for file in turn.files))
     messages = list(turn.messages)
     for message in messages[:-1]:
         if message.text:
@@ -92,7 +92,7 @@ def _calls(number: int | None, message: Message) -> Iterator[Piece]:
             yield Piece(number, f"tool error {call.name}", call.error)
 
 
-def _json(value: Any) -> str:  # noqa: ANN401 - what a tool was given or gave
+def _json(value: Any) -> str:
     if isinstance(value, str):
         return value
     try:

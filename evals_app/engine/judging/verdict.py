@@ -1,8 +1,8 @@
 """What a judge model must answer, and how an answer is read.
 
-Every reply is validated, also where an API promises to keep to a schema. The keys stand in the order
-in which a model should think: what the criteria require comes first, the verdict last. Pass or fail
-follows from the requirements; a judge that then says something else has contradicted itself.
+Every reply is validated, even if an API guarantees the schema. The keys are in the order in which a
+model should think: what the criteria require comes first, the verdict last. Pass or fail follows
+from the requirements; a judge that answers something else has contradicted itself.
 """
 
 import json
@@ -11,30 +11,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from evals_app.engine.aids import Requirement, Scale
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import ContradictionError, UnreadableError
-from evals_app.engine.judging.objects import checked, last_object, object_schema, read_object
+from evals_app.engine.judging.objects import (
+    StrictReply,
+    checked,
+    last_object,
+    read_object,
+    reply_schema,
+)
 from evals_app.engine.judging.transcript import cut
 from evals_app.engine.trial import Evidence
 
-# Criteria that say what 0.25 and 0.75 mean can be graded by them.
+# Criteria may define what 0.25 and 0.75 mean.
 _TENTHS: list[float] = [0, 1, 2, 2.5, 3, 4, 5, 6, 7, 7.5, 8, 9, 10]
-_SCORES: dict[Scale, list[float]] = {
-    "pass_fail": [],
-    "1-5": [1, 2, 3, 4, 5],
-    "0-1": _TENTHS,
-    "0-10": list(range(11)),
-}
 _MET: dict[str, bool | None] = {"yes": True, "no": False, "undecided": None}
 _LITTLE = 0.25  # of the best score: what meets everything does not get less
 _MOST_SHOWN = 20
@@ -63,36 +56,36 @@ class Verdict:
 
     @property
     def quotes(self) -> tuple[tuple[str, str], ...]:
-        """Give each quote with what it bears on."""
+        """Return each quote with what it bears on."""
         return tuple(
-            (each.evidence.quote, each.text) for each in self.requirements if each.evidence
+            (requirement.evidence.quote, requirement.text)
+            for requirement in self.requirements
+            if requirement.evidence
         )
 
     @property
     def wants_quotes(self) -> bool:
         """Whether there is anything that could be quoted."""
-        is_absent = [each.is_absent for each in self.requirements]
+        is_absent = [requirement.is_absent for requirement in self.requirements]
         return not is_absent or not all(is_absent)
 
     def with_evidence(self, evidence: Sequence[Evidence]) -> tuple[Requirement, ...]:
-        """Give the requirements with their quotes as they were looked up, in the order of `quotes`."""
+        """Return the requirements with their quotes as they were looked up, in the order of `quotes`."""
         left = iter(evidence)
         return tuple(
-            replace(each, evidence=next(left)) if each.evidence else each
-            for each in self.requirements
+            replace(requirement, evidence=next(left)) if requirement.evidence else requirement
+            for requirement in self.requirements
         )
 
 
-def _in_lower_case(said: Any) -> Any:  # noqa: ANN401 - whatever was answered
-    return said.strip().lower() if isinstance(said, str) else said
+def _in_lower_case(word: Any) -> Any:
+    return word.strip().lower() if isinstance(word, str) else word
 
 
 _Spoken = BeforeValidator(_in_lower_case)
 
 
-class _Requirement(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
+class _Requirement(StrictReply):
     requirement: str
     absent: bool
     quote: str
@@ -100,9 +93,7 @@ class _Requirement(BaseModel):
     met: Annotated[Literal["yes", "no", "undecided"], _Spoken]
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
+class _Answer(StrictReply):
     requirements: list[_Requirement]
     critique: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
     injection_suspected: bool
@@ -128,7 +119,7 @@ def _known(score: float) -> float:
 
 
 class _Tenths(_Graded):
-    score: Annotated[float, AfterValidator(_known)]
+    score: Annotated[float, AfterValidator(_known), Field(json_schema_extra={"enum": _TENTHS})]
 
 
 class _PassFail(_Answer):
@@ -145,26 +136,8 @@ _ANSWERS: dict[Scale, type[_AnyAnswer]] = {
 
 
 def verdict_schema(scale: Scale) -> dict[str, Any]:
-    """Give the JSON Schema of an answer; a scale is an enum, since APIs do not enforce ranges."""
-    text = {"type": "string"}
-    requirement = {
-        "requirement": text,
-        "absent": {"type": "boolean"},
-        "quote": text,
-        "where": text,
-        "met": text | {"enum": list(_MET)},
-    }
-    words = ["pass", "fail"] if scale == "pass_fail" else ["graded"]
-    properties: dict[str, Any] = {
-        "requirements": {"type": "array", "items": object_schema(requirement)},
-        "critique": text,
-        "injection_suspected": {"type": "boolean"},
-        "verdict": text | {"enum": [*words, "cannot_grade"]},
-    }
-    if _SCORES[scale]:
-        kind = "number" if scale == "0-1" else "integer"
-        properties["score"] = {"type": kind, "enum": _SCORES[scale]}
-    return object_schema(properties)
+    """Return the JSON Schema of an answer."""
+    return reply_schema(_ANSWERS[scale])
 
 
 def read_verdict(text: str, scale: Scale) -> Verdict:
@@ -172,14 +145,14 @@ def read_verdict(text: str, scale: Scale) -> Verdict:
 
     Raises:
         UnreadableError: there is none, it is not of the schema, or it contradicts itself.
-        JudgeError: it says that it cannot grade.
+        JudgeError: it cannot grade.
     """
     data = read_object(text)
     refuse_verdict_first(data, after="requirements")
     answer = _checked(data, scale)
     if not answer.requirements:
         raise UnreadableError("requirements: list what the criteria require, at least one thing.")
-    if not all(each.requirement.strip() for each in answer.requirements):
+    if not all(requirement.requirement.strip() for requirement in answer.requirements):
         raise UnreadableError("requirements: one of them is empty. Say in each what is required.")
     if problem := _contradiction(answer, scale):
         raise ContradictionError(problem)
@@ -199,9 +172,9 @@ def refuse_verdict_first(data: Mapping[str, Any], *, after: str) -> None:
 
 
 def _checked(data: Mapping[str, Any], scale: Scale) -> _AnyAnswer:
-    if data.get("verdict") == "cannot_grade" and _SCORES[scale]:
+    if data.get("verdict") == "cannot_grade" and scale != "pass_fail":
         # Its score is ignored, so it need not be on the scale.
-        data = {**data, "score": _SCORES[scale][0]}
+        data = {**data, "score": 1}
     return checked(_ANSWERS[scale], dict(data))
 
 
@@ -216,8 +189,8 @@ def _verdict(answer: _AnyAnswer, scale: Scale) -> Verdict:
 
 
 def _contradiction(answer: _AnyAnswer, scale: Scale) -> str:
-    """Say how a verdict contradicts the requirements that it follows from; empty if it does not."""
-    met = {each.met for each in answer.requirements}
+    """Explain how a verdict contradicts its requirements; empty if it does not."""
+    met = {requirement.met for requirement in answer.requirements}
     if isinstance(answer, _PassFail):
         follows = "fail" if "no" in met else "cannot_grade" if "undecided" in met else "pass"
         is_right = answer.verdict == follows
@@ -262,10 +235,10 @@ def read_scripted(text: str, scale: Scale) -> Verdict:
         data = last_object(text)
     if data is None:
         _refuse_scripted(text, scale)
-    if _SCORES[scale] and "score" in data:
+    if scale != "pass_fail" and "score" in data:
         data = {"verdict": "graded"} | data
-    if isinstance(said := data.get("critique"), str) and said.strip():
-        data = data | {"critique": f"{SCRIPTED_CRITIQUE[:-1]}: {said.strip()}"}
+    if isinstance(critique := data.get("critique"), str) and critique.strip():
+        data = data | {"critique": f"{SCRIPTED_CRITIQUE[:-1]}: {critique.strip()}"}
     if "evidence" in data:
         data = _with_requirements(data)
     if isinstance(listed := data.get("requirements"), list):
@@ -279,18 +252,18 @@ def read_scripted(text: str, scale: Scale) -> Verdict:
 
 
 def _with_requirements(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the reply of a script that only quotes, as scripts did before version 2 of the prompt."""
+    """Return the reply of a script that only quotes, as scripts did before version 2 of the prompt."""
     evidence = data["evidence"]
-    if not isinstance(evidence, list) or not all(isinstance(each, dict) for each in evidence):
+    if not isinstance(evidence, list) or not all(isinstance(quote, dict) for quote in evidence):
         return dict(data)  # refused as an unknown key
     met = "no" if data.get("verdict") == "fail" else "yes"
     listed = [
         {
-            "requirement": each.get("bears_on") or "The criteria",
-            "quote": each.get("quote", ""),
+            "requirement": quote.get("bears_on") or "The criteria",
+            "quote": quote.get("quote", ""),
             "met": met,
         }
-        for each in evidence
+        for quote in evidence
     ]
     rest = {key: value for key, value in data.items() if key != "evidence"}
     return {"requirements": listed, **rest}
@@ -303,10 +276,9 @@ def _refuse_scripted(text: str, scale: Scale) -> NoReturn:
         "0-1": "tenths from 0 to 10",
         "0-10": "0 to 10",
     }
-    found = text.strip()[:80]
     raise UnreadableError(
-        f"The scripted judge answered {found!r}; on the scale {scale} it answers {names[scale]},"
-        " or cannot_grade."
+        f"The scripted judge answered {text.strip()[:80]!r}; on the scale {scale}, expected"
+        f" {names[scale]}, or cannot_grade."
     )
 
 

@@ -1,4 +1,4 @@
-"""Several answers to one question: who is asked how often, and what they say together."""
+"""Several answers to one question: who is asked how often, and the joint result."""
 
 import asyncio
 from collections import Counter
@@ -26,23 +26,23 @@ class Ballot(Generic[T]):
     problem: JudgeError | ProviderError | None = None
 
 
-# Asks one model, and gives its answer with the calls that it took.
+# Asks one model, and returns its answer with the calls that it took.
 Ask = Callable[[Asker], Awaitable[tuple[T, tuple[JudgeCall, ...]]]]
 
 
 async def poll(
     voters: Sequence[Asker], ask: Ask[T], *, next_round: Callable[[Sequence[Ballot[T]], int], int]
 ) -> list[Ballot[T]]:
-    """Hold rounds of votes; `next_round` is told how many are left and says how many to ask."""
+    """Run rounds of votes; `next_round` gets how many are left and returns how many to ask."""
     ballots: list[Ballot[T]] = []
     while count := next_round(ballots, len(voters) - len(ballots)):
         asked = voters[len(ballots) : len(ballots) + count]
-        # Waiting for all, lest a mistake in one leaves others running behind our back.
-        found = await asyncio.gather(*(_vote(each, ask) for each in asked), return_exceptions=True)
-        for each in found:
-            if isinstance(each, BaseException):
-                raise each
-            ballots.append(each)
+        # Waits for all, so that an error in one leaves no others running.
+        found = await asyncio.gather(*(_vote(task, ask) for task in asked), return_exceptions=True)
+        for result in found:
+            if isinstance(result, BaseException):
+                raise result
+            ballots.append(result)
     return ballots
 
 
@@ -62,7 +62,7 @@ def all_at_once(ballots: Sequence[Ballot[T]], left: int) -> int:  # noqa: ARG001
 def until_decided(ballots: Sequence[Ballot[Verdict]], left: int) -> int:
     """Ask no more than may decide between pass and fail."""
     of = len(ballots) + left
-    counts = Counter(each.answer.raw for each in ballots if each.answer is not None)
+    counts = Counter(ballot.answer.raw for ballot in ballots if ballot.answer is not None)
     ahead, behind = sorted((counts["pass"], counts["fail"]), reverse=True)
     ungraded = len(ballots) - ahead - behind
     is_lost = 2 * ungraded > of
@@ -74,10 +74,10 @@ def until_decided(ballots: Sequence[Ballot[Verdict]], left: int) -> int:
 
 def refuse_ungraded(ballots: Sequence[Ballot[T]], *, of: int) -> None:
     """Raise if over half of the votes, `of` in all, are no grades."""
-    problems = [each.problem for each in ballots if each.problem is not None]
+    problems = [ballot.problem for ballot in ballots if ballot.problem is not None]
     if 2 * len(problems) <= of:
         return
-    provider = next((each for each in problems if isinstance(each, ProviderError)), None)
+    provider = next((problem for problem in problems if isinstance(problem, ProviderError)), None)
     problem = provider or problems[0]
     if of > 1 and provider is None:
         problem = JudgeError(f"{len(problems)} of {of} votes gave no grade. {problems[0]}")
@@ -86,22 +86,22 @@ def refuse_ungraded(ballots: Sequence[Ballot[T]], *, of: int) -> None:
 
 
 def calls_of(ballots: Sequence[Ballot[T]]) -> tuple[JudgeCall, ...]:
-    """Give all calls, in the order of the votes."""
-    return tuple(call for each in ballots for call in each.calls)
+    """Return all calls, in the order of the votes."""
+    return tuple(call for ballot in ballots for call in ballot.calls)
 
 
 def votes_of(ballots: Sequence[Ballot[Verdict]]) -> tuple[Vote, ...]:
-    """Give the votes for people."""
+    """Return the votes for people."""
     return tuple(
-        Vote(each.model, each.answer.raw, each.answer.critique, each.answer.score)
-        if each.answer is not None
-        else Vote(each.model, None, str(each.problem))
-        for each in ballots
+        Vote(ballot.model, ballot.answer.raw, ballot.answer.critique, ballot.answer.score)
+        if ballot.answer is not None
+        else Vote(ballot.model, None, str(ballot.problem))
+        for ballot in ballots
     )
 
 
 def settle(ballots: Sequence[Ballot[Verdict]], *, of: int) -> Verdict:
-    """Give what the votes say together: of pass and fail the majority, else the median.
+    """Return the joint verdict: of pass and fail the majority, otherwise the median.
 
     The words are those of the vote that is nearest to it.
 
@@ -109,13 +109,13 @@ def settle(ballots: Sequence[Ballot[Verdict]], *, of: int) -> Verdict:
         JudgeError, ProviderError: over half of the votes are no grades, or they are tied.
     """
     refuse_ungraded(ballots, of=of)
-    verdicts = [each.answer for each in ballots if each.answer is not None]
-    score = median(each.score for each in verdicts)
-    nearest = min(verdicts, key=lambda each: abs(each.score - score))
+    verdicts = [ballot.answer for ballot in ballots if ballot.answer is not None]
+    score = median(verdict.score for verdict in verdicts)
+    nearest = min(verdicts, key=lambda verdict: abs(verdict.score - score))
     if nearest.score == score:
         return nearest
     if isinstance(nearest.raw, str):
-        said = ", ".join(str(each.raw) for each in verdicts)
-        raise JudgeError(f"The votes are tied: {said}.", calls=calls_of(ballots))
-    raw = median(each.raw for each in verdicts if not isinstance(each.raw, str))
+        votes = ", ".join(str(verdict.raw) for verdict in verdicts)
+        raise JudgeError(f"The votes are tied: {votes}.", calls=calls_of(ballots))
+    raw = median(verdict.raw for verdict in verdicts if not isinstance(verdict.raw, str))
     return replace(nearest, raw=raw, score=score)

@@ -16,21 +16,21 @@ _SCORE_KEY = re.compile(r'"score"\s*:\s*')
 def grade_probabilities(
     text: str, logprobs: Sequence[TokenLogprob], *, written: float | str, grades: range
 ) -> dict[int, float] | None:
-    """Give the probability of each of the grades at the last `"score":`, unscaled.
+    """Return the probability of each of the grades at the last `"score":`, unscaled.
 
-    None if it is not the grade that was `written`, if the tokens say nothing about that place, or
+    None if it is not the grade that was `written`, if the tokens do not cover that place, or
     if less than half of the mass is on grades.
     """
     places = [key.end() for key in _SCORE_KEY.finditer(text)]
     if not places or not text.startswith(str(written), places[-1]):
         return None
     place = places[-1]
-    token = next((each for each in logprobs if _covers(each, place)), None)
+    token = next((token for token in logprobs if _covers(token, place)), None)
     if token is None:
         return None
     by_word = {str(grade): grade for grade in grades}
     found: dict[int, float] = {}
-    # The token that was written need not be among those that are named beside it.
+    # The token that was written need not be among the alternatives.
     for word, logprob in {token.token: token.logprob, **dict(token.top)}.items():
         grade = by_word.get(word.strip())
         if grade is not None:
@@ -44,6 +44,6 @@ def _covers(token: TokenLogprob, place: int) -> bool:
 
 
 def expected_grade(probabilities: dict[int, float]) -> float:
-    """Give sum(p * grade) / sum(p)."""
+    """Return sum(p * grade) / sum(p)."""
     mass = sum(probabilities.values())
     return sum(p * grade for grade, p in probabilities.items()) / mass

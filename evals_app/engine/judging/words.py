@@ -68,7 +68,7 @@ _LEAST_MISSPELT = 4  # letters
 class Words:
     """The words of a text in order.
 
-    `kinds` says of each whether it is SMALL (it may be missing), STRICT (a name, a number or a code:
+    `kinds` states for each whether it is SMALL (it may be missing), STRICT (a name, a number or a code:
     never misspelt), MARKUP (a tag, the number of a list: it may be missing), and LAST in a sentence.
     """
 
@@ -107,7 +107,7 @@ class Words:
 
     @cached_property
     def offsets(self) -> list[int]:
-        """Where the line end before each word stands in `joined`."""
+        """Where the line end before each word is in `joined`."""
         return [0, *accumulate(len(word) + 1 for word in self.words)]
 
     @cached_property
@@ -117,7 +117,7 @@ class Words:
 
     @cached_property
     def places(self) -> dict[str, list[int]]:
-        """Where in the skeleton each word stands."""
+        """Where in the skeleton each word is."""
         found = defaultdict(list)
         for place, index in enumerate(self.skeleton):
             found[self.words[index]].append(place)
@@ -125,7 +125,7 @@ class Words:
 
     @cached_property
     def alike(self) -> dict[str, list[str]]:
-        """The words that a misspelling may stand for, by their first letters."""
+        """The words that a misspelling may mean, by their first letters."""
         found = defaultdict(list)
         for word in self.places:
             if len(word) >= _LEAST_MISSPELT and word.isalpha():
@@ -207,7 +207,7 @@ def _seen(code: re.Match[str]) -> str:
 
 
 def _marked(text: str) -> str:
-    """Mark where Markdown and HTML end a sentence, and what of them nobody reads aloud."""
+    """Mark where Markdown and HTML end a sentence, and which of their characters are not read aloud."""
     return _MARKUP.sub(_mark, text.replace("\r\n", "\n"))
 
 

@@ -1,7 +1,18 @@
 """The only code of the engine that talks to model APIs: `Models.complete(ModelCall)`, `.embed(texts)`.
 
-`call` holds what goes in and comes out, `models` the loop of attempts around a `provider` with its
-slots, pace and money, `retry` its rules, `kinds` what is known of each kind of provider, `names` the
-tool names that APIs accept. `adapter` is one attempt; `anthropic` and `openai` are those of the two
-SDKs, which are imported on first use, and `..._wire` their JSON.
+The path of one call, from a turn to the wire and back:
+
+    conversation  Conversation.run -> agents.open_session -> ModelSession.respond   who asks, and with which tools
+    replay        Calls             a paid call of an interrupted conversation is answered from the record
+    models        Models.complete -> _persist          attempts until one succeeds or the patience is over
+    provider        Provider.entered                   waits for a rate limit, a free slot, the pace, the budget
+    provider        Provider.paid                      books what the attempt cost
+    models            _send                            leaves out settings that the model has refused
+    adapter             Adapter.send -> bounded        one attempt within its time limit; errors become ours
+    anthropic, openai     _receive                     the call of the SDK, which is imported on first use
+    *_wire                                             our words to the JSON of the API, and back
+
+`call` holds what goes in and comes out, `retry` the rules for attempts, `slots` the limits of a
+provider, `purse` the budget, `pricing` what tokens cost, `keys` where keys come from, `names` the tool
+names that APIs accept.
 """

@@ -37,18 +37,24 @@ from evals_app.engine.llm.call import (
 )
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.retry import AttemptError, SettingRefusedError, retry_after_s
-from evals_app.engine.llm.wire import Complaint, UnreadableError, complaint, given_settings, label
+from evals_app.engine.llm.wire import (
+    Complaint,
+    UnreadableError,
+    given_settings,
+    label,
+    read_complaint,
+)
 from evals_app.engine.trial import NO_USAGE
 from evals_app.engine.web import look_up
 
 R = TypeVar("R")
 
-# Of all that an API sends for one call. A token of a stream takes some 350, a number of a vector 20.
+# Of all that an API sends for one call: about 350 per streamed token, 20 per number of a vector.
 _MOST_BYTES = 50_000_000
-# Signed thoughts and escapes make a turn longer than what is said in it, but not without end.
+# Signed thoughts and escapes make a turn longer than its text, within limits.
 _MOST_THOUGHTS = 4
 _MOST_STREAMED = _MOST_THOUGHTS * MAX_REPLY_BYTES
-# A model may think for minutes, in which nothing is sent and some routers forget a connection.
+# A model may think for minutes without sending, and some routers drop idle connections.
 _KEEP_ALIVE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
@@ -56,10 +62,10 @@ _KEEP_ALIVE = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 5),
 )
 _UNTRUSTED = (
-    "Its message is not shown, because the operator has not listed its host (EVALS_KEY_VARIABLES)"
+    "Its message is hidden because the operator has not listed its host (EVALS_KEY_VARIABLES)"
 )
 
-_PREMATURE_END = "broke off its reply"
+_PREMATURE_END = "cut off its reply"
 _LONGEST_DETAIL = 500
 
 _STATUS_WORDS = {
@@ -70,7 +76,7 @@ _STATUS_WORDS = {
     529: "overloaded",
 }
 
-# 429s that no waiting cures.
+# 429s that no waiting fixes.
 _QUOTA_CODES = frozenset(
     {
         *("insufficient_quota", "billing_not_active", "billing_error"),
@@ -87,7 +93,7 @@ _ABOUT_SETTINGS = frozenset({400, 403, 422})
 _ABOUT_LENGTH = frozenset({400, 413})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
-# Servers that know better than to repeat a whole key show its ends: sk-ab****cd.
+# Some servers show the ends of a key: sk-ab****cd.
 _BLOT = "[key]"
 _SHORTEST_SECRET = 12
 _HALF_A_KEY = re.compile(r"\S*\*{3,}[^\s.,]*")
@@ -97,8 +103,8 @@ _HALF_A_KEY = re.compile(r"\S*\*{3,}[^\s.,]*")
 class Access:
     """How a provider's API is reached. `variable` is where the key came from; both may be empty.
 
-    `permitted` are the hosts of private networks that may be called. What a host says in errors is
-    shown only if it `is_trusted`: any other could be one that is not meant to be read from here.
+    `permitted` are the hosts of private networks that may be called. Errors of a host are
+    shown only if it `is_trusted`: any other could be an internal server.
     """
 
     kind: Kind
@@ -114,7 +120,7 @@ class Access:
 class Arrived:
     """A reply as it came over the wire.
 
-    `raw_arguments` are tool arguments as they were streamed, where the reply does not hold them.
+    `raw_arguments` are tool arguments as they were streamed, if the reply does not contain them.
     """
 
     body: Mapping[str, Any]
@@ -124,9 +130,9 @@ class Arrived:
 
 
 class Streamed(Protocol):
-    """A reply put together from what a stream brings; `size` counts its characters, thoughts too.
+    """A reply assembled from a stream; `size` counts its characters, thoughts included.
 
-    `pieces` counts the events that brought something of it: signs of life are none.
+    `pieces` counts the events with content; keep-alive events do not count.
     """
 
     is_complete: bool
@@ -134,11 +140,11 @@ class Streamed(Protocol):
     pieces: int
 
     def add(self, event: Mapping[str, Any]) -> bool:
-        """Take one event; say whether it brought text or a tool call."""
+        """Add one event; return whether it had text or a tool call."""
 
 
 class Quiet:
-    """Ends an attempt in which nothing of an answer comes, or nothing more of it."""
+    """Ends an attempt in which nothing (more) of an answer comes."""
 
     def __init__(self, silence_s: Callable[[], float] | None = None) -> None:
         self.timer = asyncio.timeout(None)
@@ -147,7 +153,7 @@ class Quiet:
         self._has_heard = False
 
     def listen(self) -> None:
-        """Begin to wait, or go on."""
+        """Begin to wait, or continue."""
         if self._silence_s is not None and not self.timer.expired():
             self._allowed_s = self._silence_s()
             self.timer.reschedule(asyncio.get_running_loop().time() + self._allowed_s)
@@ -158,18 +164,18 @@ class Quiet:
         self.listen()
 
     def what(self) -> str:
-        """Say what was wrong, after the provider's name."""
-        how = "stopped in its reply and sent no more for" if self._has_heard else "sent nothing for"
+        """Say what was wrong; continues the provider's name."""
+        how = "stopped in the middle of its reply for" if self._has_heard else "sent nothing for"
         return f"{how} {round(self._allowed_s, 1):g} s"
 
 
 class Adapter(ABC):
-    """One model API: sends single attempts; slots, waiting and retries are the caller's.
+    """One model API: sends single attempts; the caller does slots, waiting and retries.
 
     `clock` measures durations, `now` is the Unix time for dates in headers.
     """
 
-    # What a refusal calls each setting; the less important first, where two are refused together.
+    # How a refusal names each setting; the less important first, if two are refused together.
     settings: ClassVar[Mapping[str, re.Pattern[str]]]
 
     def __init__(
@@ -180,7 +186,7 @@ class Adapter(ABC):
         self._now = now
 
     async def send(self, call: ModelCall, *, without: frozenset[str]) -> ModelReply:
-        """Try once, leaving out the settings in `without` and those that no model of its kind has.
+        """Try once, without the settings in `without` and those that its kind does not have.
 
         Raises:
             AttemptError: no reply.
@@ -189,7 +195,7 @@ class Adapter(ABC):
         self._check_files(call)
         without |= {name for name in self._lacks(call) if getattr(call, name) is not None}
         names = ToolNames(tool.name for tool in call.tools)
-        self._open()  # the first time it takes a second, which is nobody's latency
+        self._open()  # the first time it takes a second, which is not latency
         started = self.clock()
         try:
             arrived, reply = await self._attempt(call, names=names, without=without)
@@ -219,31 +225,31 @@ class Adapter(ABC):
         """Make the client, unless there is one."""
 
     @abstractmethod
-    def _sdk(self) -> Any:  # noqa: ANN401 - a module; both SDKs name their errors alike
-        """Give the SDK, imported only now: web processes never pay for it."""
+    def _sdk(self) -> Any:
+        """Return the SDK, imported only now: web processes need not pay for it."""
 
     @abstractmethod
     async def _receive(
         self, call: ModelCall, *, names: ToolNames, without: frozenset[str], quiet: Quiet
     ) -> Arrived:
-        """Send a call and take in what comes; `quiet` is told of it piece by piece."""
+        """Send a call and receive the answer; `quiet` is notified of each piece."""
 
     @abstractmethod
     def _read(self, arrived: Arrived, *, names: ToolNames) -> ModelReply:
-        """Read what came.
+        """Read the answer.
 
         Raises:
-            UnreadableError: it is no reply.
+            UnreadableError: it is not a reply.
         """
 
     def _client_options(self) -> dict[str, Any]:
-        """Give what the clients of both SDKs are made with."""
+        """Return the options of the clients of both SDKs."""
         return {
             "base_url": self.access.base_url,
-            # An SDK would sleep through Retry-After, or ignore it, holding a slot all the while.
+            # An SDK would sleep through Retry-After, or ignore it, and keep a slot meanwhile.
             "max_retries": 0,
             "timeout": None,  # ours bounds the whole attempt
-            # Along a redirect to another host a client takes every key but that in Authorization.
+            # On a redirect to another host a client would send every key except that in Authorization.
             "http_client": self._sdk().DefaultAsyncHttpxClient(
                 follow_redirects=False,
                 timeout=None,
@@ -252,8 +258,8 @@ class Adapter(ABC):
             ),
         }
 
-    async def _take_in(self, stream: Any, *, into: Streamed, quiet: Quiet) -> float | None:  # noqa: ANN401 - of either SDK
-        """Take in a stream to its end; give the moment of its first token."""
+    async def _take_in(self, stream: Any, *, into: Streamed, quiet: Quiet) -> float | None:
+        """Read a stream to its end; return the moment of its first token."""
         if "text/event-stream" not in stream.response.headers.get("content-type", ""):
             raise unreadable("it is not a stream of events")
         first_token_at: float | None = None
@@ -298,32 +304,34 @@ class Adapter(ABC):
         for file in call.files:
             if file.media_type not in taken:
                 what = (
-                    f"takes no {file.media_type}, which {file.name} is; "
-                    f"it takes {', '.join(sorted(taken))}"
+                    f"does not accept {file.media_type} ({file.name}); "
+                    f"it accepts {', '.join(sorted(taken))}"
                 )
                 raise AttemptError(BadRequestError, what, is_billable=False)
 
     def _reply_in_error(
         self, error: AttemptError, *, call: ModelCall, without: frozenset[str]
     ) -> ModelReply:
-        # Some errors are news about the model rather than mistakes in the request.
-        said = error.said
-        if error.status in _ABOUT_LENGTH and _TOO_LONG.search(f"{said.code} {said.message}"):
+        # Some errors are facts about the model rather than errors in the request.
+        complaint = error.complaint
+        if error.status in _ABOUT_LENGTH and _TOO_LONG.search(
+            f"{complaint.code} {complaint.message}"
+        ):
             return ModelReply(stop="context", usage=NO_USAGE, model=call.model)
         if error.status in _ABOUT_SETTINGS:
-            if category := _flagged(said):
+            if category := _flagged(complaint):
                 return ModelReply(
                     stop="refusal", refusal_category=category, usage=NO_USAGE, model=call.model
                 )
             for name in given_settings(call, self.settings, without=without):
-                if name in self.settings and self.settings[name].search(said.about):
+                if name in self.settings and self.settings[name].search(complaint.about):
                     raise SettingRefusedError(name) from None
         raise error
 
     async def bounded(
         self, receiving: Awaitable[R], *, timeout_s: float, quiet: Quiet | None = None
     ) -> R:
-        """Wait for an answer; what goes wrong becomes an AttemptError."""
+        """Wait for an answer; errors become an AttemptError."""
         import httpx2  # noqa: PLC0415 - web processes never pay for it
 
         sdk, quiet = self._sdk(), quiet or Quiet()
@@ -334,13 +342,13 @@ class Adapter(ABC):
         except TimeoutError as error:
             if quiet.timer.expired():
                 raise AttemptError(TimedOutError, quiet.what()) from None
-            if not limit.expired():  # that of a socket
+            if not limit.expired():  # of a socket
                 raise broken_off(self._clean(str(error))) from None
             what = f"did not answer within {timeout_s:g} s"
             raise AttemptError(TimedOutError, what) from None
         except sdk.APIConnectionError as error:
             cause = error.__cause__
-            if isinstance(cause, ConfigurationError):  # the address is not one to be called
+            if isinstance(cause, ConfigurationError):  # the address may not be called
                 raise cause from None
             if isinstance(cause, WebError):
                 raise unreadable(str(cause)) from None
@@ -352,64 +360,64 @@ class Adapter(ABC):
         except sdk.APIStatusError as error:
             is_begun = error.status_code == http.HTTPStatus.OK
             raise self.failed(
-                complaint(_body(error)),
+                read_complaint(_body(error)),
                 status=None if is_begun else error.status_code,
                 headers=error.response.headers,
                 request_id=error.request_id,
             ) from None
         except sdk.APIError as error:  # in a stream
-            raise self.failed(complaint(error.body)) from None
+            raise self.failed(read_complaint(error.body)) from None
         except WebError as error:
             raise unreadable(str(error)) from None
         except httpx2.HTTPError as error:
-            # SDKs wrap what breaks before the body of a stream, not always what breaks within.
+            # SDKs wrap errors before the body of a stream, not always those within.
             raise broken_off(self._clean(str(error))) from None
 
     def failed(
         self,
-        said: Complaint,
+        complaint: Complaint,
         *,
         status: int | None = None,
         headers: Mapping[str, str] | None = None,
         request_id: str | None = None,
     ) -> AttemptError:
-        """Word what an API says; without a status it had begun to reply."""
-        is_begun, status = status is None, status or said.status
+        """Word the error of an API; without a status it had begun to reply."""
+        is_begun, status = status is None, status or complaint.status
         headers = {} if headers is None else headers
-        advice = self._advice(status, said, headers=headers)
-        words = self._clean(said.message).rstrip(".") if self.access.is_trusted else _UNTRUSTED
+        advice = self._advice(status, complaint, headers=headers)
+        words = self._clean(complaint.message).rstrip(".") if self.access.is_trusted else _UNTRUSTED
         sentences = (words, self._clean(advice))
         return AttemptError(
-            _kind(status, said),
+            _kind(status, complaint),
             f"answered {status} ({_words(status)})",
             detail=". ".join(filter(None, sentences)),
             status=status,
-            retry_after_s=retry_after_s(headers, now=self._now()) or said.retry_after_s,
+            retry_after_s=retry_after_s(headers, now=self._now()) or complaint.retry_after_s,
             should_retry={"true": True, "false": False}.get(headers.get("x-should-retry", "")),
             request_id=request_id,
             is_billable=is_begun,
-            said=said,
+            complaint=complaint,
         )
 
-    def _advice(self, status: int, said: Complaint, *, headers: Mapping[str, str]) -> str:
-        if status == http.HTTPStatus.UNAUTHORIZED or said.is_about_key:
+    def _advice(self, status: int, complaint: Complaint, *, headers: Mapping[str, str]) -> str:
+        if status == http.HTTPStatus.UNAUTHORIZED or complaint.is_about_key:
             if self.access.variable:
                 return f"Check the environment variable {self.access.variable}"
-            return "Name the variable with the key on the provider's page"
+            return "Enter the environment variable of the key on the provider's page"
         if status in _REDIRECTS and "location" in headers:
-            return f"It has moved to {headers['location']}; its base URL has to say so"
+            return f"It has moved to {headers['location']}. Change the provider's base URL"
         return ""
 
     def without_key(self, text: str) -> str:
-        """Blot out our key where a server repeats it: people will read this.
+        """Hide our key if a server repeats it: people will read this.
 
-        A short one is no secret but a word such as "none" or "ollama", which models say, too.
+        A short one is not a secret but a word such as "none" or "ollama", which models use, too.
         """
         key = self.access.key
         return text.replace(key, _BLOT) if len(key) >= _SHORTEST_SECRET else text
 
     def body_without_key(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Blot out our key in what came in pieces."""
+        """Hide our key in a reply that came in pieces."""
         if len(self.access.key) < _SHORTEST_SECRET:
             return body
         written, key = json.dumps(body), json.dumps(self.access.key)[1:-1]
@@ -417,14 +425,14 @@ class Adapter(ABC):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Turn what cannot be read into an AttemptError."""
+        """Turn an unreadable reply into an AttemptError."""
         try:
             yield
         except UnreadableError as error:
             raise unreadable(self._clean(str(error))) from None
 
     def _clean(self, text: str) -> str:
-        # Some servers repeat what they were sent, and people will read this.
+        # Some servers repeat the request, and people will read this.
         if self.access.key:
             text = _HALF_A_KEY.sub(_BLOT, text.replace(self.access.key, _BLOT))
         text = " ".join(text.split())
@@ -432,7 +440,7 @@ class Adapter(ABC):
 
 
 class EmbeddingAdapter(Adapter):
-    """An API that has embeddings, too."""
+    """An API that offers embeddings, too."""
 
     @abstractmethod
     async def embed(self, call: EmbedCall) -> Embeddings:
@@ -444,10 +452,10 @@ class EmbeddingAdapter(Adapter):
 
 
 def _size(reply: ModelReply) -> int:
-    """Give the bytes of what was said, and of what goes back to the API beyond usual thoughts."""
-    calls = [(each.id, each.name, each.arguments_raw) for each in reply.tool_calls]
-    said = [reply.text, *chain.from_iterable(calls)]
-    size = sum(len(each.encode("utf-8", "surrogatepass")) for each in said)
+    """Return the bytes of a reply; a native turn counts if it is much longer than the text."""
+    calls = [(call.id, call.name, call.arguments_raw) for call in reply.tool_calls]
+    texts = [reply.text, *chain.from_iterable(calls)]
+    size = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
     match reply.native_turn:
         case NativeTurn(value):
             return max(size, len(json.dumps(value)) // _MOST_THOUGHTS)
@@ -455,7 +463,7 @@ def _size(reply: ModelReply) -> int:
 
 
 def _too_long() -> AttemptError:
-    what = f"sent a reply of more than {MAX_REPLY_BYTES // 1000:,} kB, which is not read"
+    what = f"sent a reply of more than {MAX_REPLY_BYTES // 1000:,} kB, which is too long"
     return AttemptError(ReplyTooLongError, what)
 
 
@@ -473,29 +481,29 @@ def body_of(text: str) -> Mapping[str, Any]:
     return body
 
 
-def _body(error: Any) -> object:  # noqa: ANN401 - of either SDK
-    """Give the body of an error, if it is JSON: any other text may be anybody's."""
+def _body(error: Any) -> object:
+    """Return the body of an error if it is JSON: other text may come from another server."""
     if not isinstance(error.body, str):
         return error.body
     try:
         json.loads(error.response.text)
-    except (ValueError, RecursionError, RuntimeError):  # the last of a stream, which is not kept
+    except (ValueError, RecursionError, RuntimeError):  # the last: of a stream, which is not kept
         return None
     return error.body
 
 
 def unreadable(reason: str) -> AttemptError:
-    """Say that a reply cannot be read."""
+    """Return the error of a reply that cannot be read."""
     return AttemptError(BadRequestError, "sent a reply that cannot be read", detail=reason)
 
 
 def broken_off(detail: str = "") -> AttemptError:
-    """Say that a reply is not whole."""
+    """Return the error of an incomplete reply."""
     return AttemptError(UnavailableError, _PREMATURE_END, detail=detail)
 
 
-def _transport(access: Access) -> Any:  # noqa: ANN401 - of a library that is imported only now
-    """Give what an SDK sends through: addresses are checked, and connections kept."""
+def _transport(access: Access) -> Any:
+    """Return the transport of an SDK: addresses are checked, and connections kept."""
     import httpx2  # noqa: PLC0415 - web processes never pay for it
 
     from evals_app.engine.checked_transport import CheckedTransport  # noqa: PLC0415
@@ -511,7 +519,7 @@ def _transport(access: Access) -> Any:  # noqa: ANN401 - of a library that is im
 
 
 def _proxy(base_url: str) -> str | None:
-    """Give the proxy that the environment names for an address."""
+    """Return the proxy that the environment names for an address."""
     target = read_url(base_url)
     if urllib.request.proxy_bypass(target.host):
         return None
@@ -520,23 +528,23 @@ def _proxy(base_url: str) -> str | None:
     return proxy if not proxy or "://" in proxy else f"http://{proxy}"
 
 
-def _flagged(said: Complaint) -> str | None:
-    """Say why a prompt was not even shown to the model, if that is what an error is about."""
-    if said.code in _FLAGGED_CODES:
-        return said.code
-    metadata = said.error.get("metadata")  # OpenRouter
+def _flagged(complaint: Complaint) -> str | None:
+    """Return why a prompt was refused by a filter, if that is the error."""
+    if complaint.code in _FLAGGED_CODES:
+        return complaint.code
+    metadata = complaint.error.get("metadata")  # OpenRouter
     reasons = metadata.get("reasons") if isinstance(metadata, Mapping) else None
     return ", ".join(map(str, reasons)) if isinstance(reasons, list) and reasons else None
 
 
-def _kind(status: int, said: Complaint) -> type[ProviderError]:
-    if said.is_about_key:
+def _kind(status: int, complaint: Complaint) -> type[ProviderError]:
+    if complaint.is_about_key:
         return AuthFailedError
     match status:
         case 402:
             return QuotaExhaustedError
         case 429:
-            is_spent = not _QUOTA_CODES.isdisjoint({said.type, said.code})
+            is_spent = not _QUOTA_CODES.isdisjoint({complaint.type, complaint.code})
             return QuotaExhaustedError if is_spent else RateLimitedError
         case 401 | 403:
             return AuthFailedError

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def preload() -> None:
-    """Import the SDK now: it takes a second, which workers spend once, before they fork."""
-    import anthropic  # noqa: F401, PLC0415 - web processes never pay for it
+    """Import the SDK now: workers pay for it once, before they fork."""
+    import anthropic  # noqa: F401, PLC0415 - web processes need not pay for it
 
 
 class AnthropicAdapter(Adapter):
@@ -25,7 +25,7 @@ class AnthropicAdapter(Adapter):
         "top_p": re.compile(r"\btop_p\b"),
         "temperature": re.compile(r"\btemperature\b"),
         "effort": re.compile(r"\beffort\b"),
-        # Not what is wrong inside a schema: that is a mistake of whoever wrote it.
+        # Not what is wrong inside a schema: that is an error of its author.
         "schema": re.compile(
             r"\boutput[_ ](config\.)?format\b(?!\.schema)|\bstructured outputs?\b", re.IGNORECASE
         ),
@@ -36,7 +36,7 @@ class AnthropicAdapter(Adapter):
         if self._client is not None:
             await self._client.close()
 
-    def _sdk(self) -> Any:  # noqa: ANN401 - a module
+    def _sdk(self) -> Any:
         import anthropic  # noqa: PLC0415 - web processes never pay for the SDK
 
         return anthropic
@@ -46,7 +46,7 @@ class AnthropicAdapter(Adapter):
             self._client = self._sdk().AsyncAnthropic(
                 api_key=self.access.key, **self._client_options()
             )
-            # ANTHROPIC_CUSTOM_HEADERS may hold another key, and is meant for other programs.
+            # ANTHROPIC_CUSTOM_HEADERS may contain another key, and is meant for other programs.
             self._client._custom_headers = {}  # noqa: SLF001 - there is no other way
         return self._client
 
@@ -63,7 +63,7 @@ class AnthropicAdapter(Adapter):
 
     async def _receive_stream(self, request: Mapping[str, Any], quiet: Quiet) -> Arrived:
         streamed = StreamedMessage()
-        # Not `messages.stream`: it raises where a model writes arguments that are not JSON.
+        # Not `messages.stream`: it raises if a model writes arguments that are not JSON.
         async with await self._open().messages.create(stream=True, **request) as stream:
             first_token_at = await self._take_in(stream, into=streamed, quiet=quiet)
         return Arrived(

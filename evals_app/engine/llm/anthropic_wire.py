@@ -49,7 +49,7 @@ _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 
 def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
-    """Give the keyword arguments of the SDK's `messages.create`."""
+    """Return the keyword arguments of the SDK's `messages.create`."""
     request: dict[str, Any] = {
         "model": call.model,
         "max_tokens": call.max_output_tokens,
@@ -89,7 +89,7 @@ def to_reply(
     """Read a finished message; `raw_inputs` are tool arguments as streamed, by block index.
 
     Raises:
-        UnreadableError: it is no message that we understand.
+        UnreadableError: we cannot read it.
     """
     message = well_formed(message)
     content = message.get("content")
@@ -98,13 +98,13 @@ def to_reply(
         raise UnreadableError(msg)
     reason = message.get("stop_reason")
     if not isinstance(reason, str) or reason not in _STOPS:
-        msg = f"it stopped for an unknown reason, {reason!r}; known are {', '.join(_STOPS)}"
+        msg = f"it stopped for an unknown reason ({reason!r}); known: {', '.join(_STOPS)}"
         raise UnreadableError(msg)
     details = message.get("stop_details")
     turn = _to_turn(content)
     stop = _STOPS[reason]
     if stop == "tool" and not any(block.get("type") == "tool_use" for block in content):
-        msg = "it stopped for a tool call, and has none"
+        msg = "it stopped for a tool call but contains none"
         raise UnreadableError(msg)
     usage, notes = reported(message.get("usage"), to_usage)
     return ModelReply(
@@ -127,7 +127,7 @@ def to_reply(
         usage=usage,
         model=label(message.get("model")),
         native_turn=NativeTurn({"role": "assistant", "content": turn}) if turn else None,
-        is_whole=stop != "refusal",  # which is a filter's: models decline in words
+        is_whole=stop != "refusal",  # which comes from a filter: models decline in words
         notes=notes,
     )
 
@@ -136,7 +136,7 @@ def to_usage(usage: object) -> Usage:
     """Read token counts; what is not reported stays unknown.
 
     Raises:
-        MiscountedError: they are none.
+        MiscountedError: they are impossible.
     """
     if not isinstance(usage, Mapping):
         return Usage()
@@ -148,7 +148,7 @@ def to_usage(usage: object) -> Usage:
         input_uncached=count(usage, "input_tokens"),
         output=count(usage, "output_tokens"),
         cache_read=count(usage, "cache_read_input_tokens") or 0,
-        # Without a split all of it is of the shorter kind, which is the API's default.
+        # Without a split all of it is the shorter kind, the API's default.
         cache_write_5m=max(for_5m, written - for_1h),
         cache_write_1h=for_1h,
         reasoning=count(usage.get("output_tokens_details"), "thinking_tokens") or 0,
@@ -156,7 +156,7 @@ def to_usage(usage: object) -> Usage:
 
 
 class StreamedMessage:
-    """A message put together from stream events."""
+    """A message assembled from stream events."""
 
     def __init__(self) -> None:
         self.message: dict[str, Any] = {}
@@ -165,7 +165,7 @@ class StreamedMessage:
         self.size = self.pieces = 0
 
     def add(self, event: Mapping[str, Any]) -> bool:
-        """Take one event; say whether it brought text or tool arguments.
+        """Add one event; return whether it had text or tool arguments.
 
         Raises:
             LookupError, TypeError, AttributeError: the events do not fit together.
@@ -241,9 +241,9 @@ def _to_message(message: ChatMessage) -> dict[str, Any]:
 
 
 def _shown(text: str, files: tuple[FileContent, ...], shared: int) -> list[dict[str, Any]]:
-    """Give blocks; models read best what comes before the question about it.
+    """Return blocks, files before the question about them: models read them best so.
 
-    The block up to the mark is kept in a cache, with everything before it.
+    The block up to the mark is cached, with everything before it.
     """
     blocks = [_to_block(file) for file in files]
     marked = {"type": "text", "text": text[:shared], "cache_control": {"type": "ephemeral"}}
@@ -272,7 +272,7 @@ def _text(block: Mapping[str, Any]) -> str:
 
 
 def _to_turn(content: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Give the blocks that may be sent back: the API refuses some of what it writes itself."""
+    """Return the blocks that may be sent back: the API refuses some of what it writes itself."""
     is_blank = [block.get("type") == "text" and not _text(block).strip() for block in content]
     turn = [_returnable(block) for block, blank in zip(content, is_blank, strict=True) if not blank]
     while turn and str(turn[-1].get("type")) in _THOUGHTS:  # after which it was cut off
@@ -281,7 +281,7 @@ def _to_turn(content: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _returnable(block: dict[str, Any]) -> dict[str, Any]:
-    # Unchanged, but for arguments that are no object: the API would refuse its own words.
+    # Unchanged, except for arguments that are not an object: the API would refuse its own words.
     if block.get("type") == "tool_use" and not isinstance(parsed(_arguments(block)), dict):
         return {**block, "input": {}}
     return block

@@ -18,25 +18,25 @@ from evals_app.engine.trial import Attempt, Usage
 Stop = Literal["ok", "tool", "length", "refusal", "context"]
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
 
-# How long we wait, what we are told meanwhile, and what was read before, changes no answer.
+# Timeouts, callbacks and caches do not change the answer.
 _NOT_ASKED = frozenset(
     {"timeout_s", "silence_s", "patience_s", "waiting", "refund", "tell", "cache_key"}
 )
 
-MAX_REPLY_BYTES = 1_000_000  # of what a model, or an agent, says at once
+MAX_REPLY_BYTES = 1_000_000  # of one reply of a model or an agent
 
-# Of what is sent beside the text: roles, separators, what an API adds for tools.
+# For what is sent besides the text: roles, separators, what an API adds for tools.
 _OVERHEAD_TOKENS = 1000
-# What the models that charge most make of a large picture.
+# What the most expensive models count for a large image.
 _IMAGE_TOKENS = 50_000
-# A page is a text and a picture, and hardly any model reads more than a million tokens.
+# A page is text and image, and hardly any model reads more than a million tokens.
 _PDF_TOKENS_PER_BYTE = 20
 _MOST_PDF_TOKENS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class FileContent:
-    """A picture, or a PDF, that is shown to the model as it is."""
+    """An image or PDF that is shown to the model as it is."""
 
     name: str
     media_type: str
@@ -44,23 +44,23 @@ class FileContent:
 
     @property
     def most_tokens(self) -> int:
-        """Give more than any model makes of it."""
+        """Return an upper bound of the tokens it takes in any model."""
         if self.media_type != PDF:
             return _IMAGE_TOKENS
         guess = _IMAGE_TOKENS + _PDF_TOKENS_PER_BYTE * len(self.data)
         return min(guess, _MOST_PDF_TOKENS)
 
     def as_json(self) -> dict[str, str]:
-        """Tell it apart from others, without what is in it."""
+        """Return JSON that identifies it, without the content."""
         digest = hashlib.sha256(self.data).hexdigest()
         return {"name": self.name, "media_type": self.media_type, "sha256": digest}
 
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """Something a person said or showed, or what we ask a judge.
+    """A message of a person, with its files, or a question to a judge.
 
-    Other calls begin with the same `shared` characters: APIs are asked to remember them.
+    Other calls begin with the same `shared` characters: APIs are asked to cache them.
     """
 
     text: str
@@ -70,14 +70,14 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """A reply that was written by hand, or by another model: only its text is known."""
+    """A reply that was written manually or by another model: only its text is known."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class NativeTurn:
-    """A reply as its API gave it, to be sent back unchanged: it may hold signed reasoning."""
+    """A reply as its API sent it, to be sent back unchanged: it may contain signed reasoning."""
 
     value: Any
 
@@ -115,8 +115,8 @@ class ToolDef:
 class ToolRequest:
     """A tool call that the model asks for.
 
-    `is_malformed` says that the arguments were not a JSON object: `arguments` is empty then and
-    `arguments_raw` holds what was written. Answer such a call with an error, never run it.
+    `is_malformed` means that the arguments were not a JSON object: then `arguments` is empty and
+    `arguments_raw` is the original text. Answer such a call with an error, never run it.
     """
 
     id: str
@@ -131,14 +131,14 @@ class ModelCall:
     """One question to a model.
 
     `provider` is a slug. `timeout_s` bounds one attempt, `patience_s` the time that retries may
-    take in all. `silence_s()` gives the seconds after which an attempt is given up in which nothing
-    of an answer has come, or nothing more of it; None: only `timeout_s` bounds it.
-    `waiting()` is entered for as long as the call waits for its provider: callers stop
-    their own clock there, and `refund` hears how long an attempt took that came to nothing.
-    `tell` hears in words what it waits for, and afterwards an empty text.
-    Sampling settings, `effort`, `seed` and `top_logprobs` (how many other tokens are named beside
-    each one of the reply) are sent only if set, and dropped where refused; so is `schema`, whoever
-    reads the reply checks it anyway. Calls with the same `cache_key` begin alike.
+    take in all. `silence_s()` returns the seconds after which an attempt is given up in which nothing
+    (more) of an answer has come; None: only `timeout_s` bounds it. `waiting()` is entered for as
+    long as the call waits for its provider: callers stop their own clock there, and `refund` is
+    called with the seconds of a failed attempt. `tell` is called with what it waits for, in words,
+    and afterwards with an empty text. Sampling settings, `effort`, `seed` and `top_logprobs` (how
+    many alternatives are named for each token of the reply) are sent only if set, and dropped if
+    refused; so is `schema`: readers of the reply check it anyway. Calls with the same `cache_key`
+    have the same beginning.
     """
 
     provider: str
@@ -166,20 +166,20 @@ class ModelCall:
 
     @property
     def files(self) -> tuple[FileContent, ...]:
-        shown = (each.files for each in self.messages if isinstance(each, UserMessage))
+        shown = (message.files for message in self.messages if isinstance(message, UserMessage))
         return tuple(file for files in shown for file in files)
 
     def unmarked(self) -> "ModelCall":
-        """Give the same call without asking anybody to remember how it begins."""
+        """Return the same call without marks for a cache."""
         messages = (
-            replace(each, shared=0) if isinstance(each, UserMessage) else each
-            for each in self.messages
+            replace(message, shared=0) if isinstance(message, UserMessage) else message
+            for message in self.messages
         )
         return replace(self, messages=tuple(messages))
 
     @property
     def most_prompt_tokens(self) -> int:
-        """Give more than any model makes of the prompt.
+        """Return an upper bound of the prompt's tokens.
 
         No tokenizer makes more tokens of a text than it has bytes.
         """
@@ -187,14 +187,16 @@ class ModelCall:
         return text + sum(file.most_tokens for file in self.files) + _OVERHEAD_TOKENS
 
     def as_json(self) -> str:
-        """Give all that the answer depends on as one JSON text."""
+        """Return everything that the answer depends on as one JSON text."""
         asked = {
-            each.name: getattr(self, each.name)
-            for each in fields(self)
-            if each.name not in _NOT_ASKED
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in _NOT_ASKED
         }
-        asked["messages"] = [[type(each).__name__, _as_json(each)] for each in self.messages]
-        asked["tools"] = [asdict(each) for each in self.tools]
+        asked["messages"] = [
+            [type(message).__name__, _as_json(message)] for message in self.messages
+        ]
+        asked["tools"] = [asdict(tool) for tool in self.tools]
         return json.dumps(asked, sort_keys=True, ensure_ascii=False, default=str)
 
 
@@ -206,9 +208,9 @@ def _as_json(message: ChatMessage) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:
-    """A token of a reply, and with `top` what else the model might have written in its place.
+    """A token of a reply, and with `top` its alternatives.
 
-    `offset` is where it begins in the reply's text, in characters. Probabilities are logarithms.
+    `offset` is its position in the reply's text, in characters. Probabilities are logarithms.
     """
 
     offset: int
@@ -224,13 +226,12 @@ class ModelReply:
     `stop` says why it ended: `ok`, `tool` (it waits for tool results), `length` (cut at
     max_output_tokens), `refusal`, `context` (the conversation is too long for the model).
     `latency_ms` and `first_token_ms` are of the attempt that succeeded; all other time is in
-    `waited_ms`. `native_turn` goes into the next call's messages; None if nothing was said.
+    `waited_ms`. `native_turn` goes into the next call's messages; None if the reply is empty.
     `dropped` names the settings that the model does not accept. `cost_usd` None is unknown.
-    `is_whole` is False where a filter of the API broke the text off: what there is of it is no
-    answer of the model. A model that declines in words of its own has answered.
-    `notes` are for people.
-    `logprobs` is empty unless asked for and told.
-    `is_replayed`: it was given and paid for earlier, in a conversation that was broken off.
+    `is_whole` is False if a filter of the API cut off the text: then it is not an answer of the
+    model. A model that declines in its own words has answered. `notes` are for people. `logprobs`
+    is empty unless requested and reported. `is_replayed`: it was made and paid for earlier, in an
+    interrupted conversation.
     """
 
     text: str = ""
@@ -278,7 +279,7 @@ class EmbedCall:
 class Embeddings:
     """The vectors of some texts, in their order; the rest as in a ModelReply.
 
-    Where several calls were needed, `latency_ms` and `waited_ms` are those of all together.
+    If several calls were needed, `latency_ms` and `waited_ms` are their totals.
     """
 
     vectors: tuple[tuple[float, ...], ...] = field(default=(), repr=False)

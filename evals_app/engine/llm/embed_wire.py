@@ -9,7 +9,7 @@ from evals_app.engine.trial import Usage
 
 
 def to_request(call: EmbedCall) -> dict[str, Any]:
-    """Give the keyword arguments of the SDK's `embeddings.create`."""
+    """Return the keyword arguments of the SDK's `embeddings.create`."""
     texts = [well_formed(text) for text in call.texts]
     # Without a format the SDK asks for one that compatible servers may not have.
     return {"model": call.model, "input": texts, "encoding_format": "float"}
@@ -19,16 +19,16 @@ def to_embeddings(body: Mapping[str, Any], *, texts: int) -> Embeddings:
     """Read the vectors of so many texts.
 
     Raises:
-        UnreadableError: it is no list of as many vectors.
+        UnreadableError: it is not a list of as many vectors.
     """
     data = body.get("data")
-    found = list(_vectors(data)) if isinstance(data, list) else []
-    vectors = dict(found)
-    if len(found) != texts or vectors.keys() != set(range(texts)):
-        msg = f"it has no vector for each of the {texts} texts"
+    placed = list(_vectors(data)) if isinstance(data, list) else []
+    vectors = dict(placed)
+    if len(placed) != texts or vectors.keys() != set(range(texts)):
+        msg = f"it does not have one vector for each of the {texts} texts"
         raise UnreadableError(msg)
     if len({len(vector) for vector in vectors.values()}) != 1 or not vectors[0]:
-        msg = "its vectors are not of one length"
+        msg = "its vectors differ in length"
         raise UnreadableError(msg)
     usage, _ = reported(body.get("usage"), _to_usage)
     return Embeddings(
@@ -43,13 +43,13 @@ def _to_usage(usage: object) -> Usage:
 
 
 def _vectors(data: Sequence[object]) -> Iterator[tuple[int, tuple[float, ...]]]:
-    for place, each in enumerate(data):
-        if not isinstance(each, Mapping):
+    for place, entry in enumerate(data):
+        if not isinstance(entry, Mapping):
             continue
-        vector = each.get("embedding")
+        vector = entry.get("embedding")
         if not isinstance(vector, list) or not all(map(_is_number, vector)):
             continue
-        index = each.get("index")
+        index = entry.get("index")
         yield index if isinstance(index, int) else place, tuple(map(float, vector))
 
 

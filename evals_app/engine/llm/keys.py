@@ -12,7 +12,7 @@ from evals_app.engine.key_places import (
     place_problem,
     variable_problem,
 )
-from evals_app.engine.kinds import KINDS
+from evals_app.engine.kinds import KINDS, variable_of
 from evals_app.engine.llm.adapter import Access
 from evals_app.engine.spec import ModelSpec, ProviderSpec
 
@@ -43,7 +43,7 @@ def missing_keys(providers: Iterable[ProviderSpec], environ: Mapping[str, str]) 
 def why_unreachable(
     model: ModelSpec, providers: Mapping[str, ProviderSpec], environ: Mapping[str, str]
 ) -> str | None:
-    """Say why a model cannot be asked; None if it can, as far as this site knows."""
+    """Say why a model cannot be called; None if it can, as far as this site knows."""
     provider = providers.get(model.provider)
     if provider is None:
         known = ", ".join(providers)
@@ -62,20 +62,22 @@ def no_judge(
     providers: Collection[ProviderSpec],
     environ: Mapping[str, str],
 ) -> str:
-    """Say that nobody can judge a check of a suite, and what to do; `site` is the site's judge."""
-    keyed = [each for each in providers if variable_of(each.kind, each.api_key_env)]
-    missing = {each.variable: each.provider for each in missing_keys(keyed, environ)}
-    usable = [each for each in keyed if each.slug not in missing.values()]
+    """Say that a check of a suite has no judge, and what to do; `site` is the site's judge."""
+    keyed = [provider for provider in providers if variable_of(provider.kind, provider.api_key_env)]
+    missing = {key.variable: key.provider for key in missing_keys(keyed, environ)}
+    usable = [provider for provider in keyed if provider.slug not in missing.values()]
     problem = (
-        f"Suite {suite} has a check that a model must judge ({check!r}), and there is none: the suite"
-        f" names no judge model, and {site}, the judge of this site, cannot be asked."
+        f"Suite {suite} has a check that needs a judge model ({check!r}), but there is none: the suite"
+        f" does not name one, and {site}, the judge of this site, is not available."
     )
     if not usable:
         return f"{problem} No provider has a key: set {_listed(missing)} in the environment."
-    models = ", ".join(f"{each.provider} ({each.slug}/{_example(each)})" for each in usable)
+    models = ", ".join(
+        f"{provider.provider} ({provider.slug}/{_example(provider)})" for provider in usable
+    )
     return (
-        f"{problem} Choose a model of a provider with a key as the suite's judge model, or for the"
-        f" site in EVALS_JUDGE_MODEL. There is a key for {models}."
+        f"{problem} Choose a judge model for the suite, or set EVALS_JUDGE_MODEL for the site. "
+        f"These providers have a key: {models}."
     )
 
 
@@ -85,22 +87,13 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _example(provider: ProviderSpec) -> str:
-    """Name a model of a provider that can judge: of those with a price the cheapest."""
-    written = [each for each in provider.prices if each.output_usd and "*" not in each.model]
-    return min(written, key=lambda each: each.output_usd).model if written else "MODEL"
-
-
-def variable_of(kind: str, named: str | None) -> str:
-    """Give the name of the variable that holds the key, empty where none is needed.
-
-    `named` is what the provider itself says of it.
-    """
-    known = KINDS.get(kind)  # a row that is being written may have none yet
-    return (named or known.key_env or "") if known and known.api else ""
+    """Name a model of a provider that can judge: the cheapest with a price."""
+    written = [price for price in provider.prices if price.output_usd and "*" not in price.model]
+    return min(written, key=lambda price: price.output_usd).model if written else "MODEL"
 
 
 def refusal(spec: ProviderSpec, environ: Mapping[str, str]) -> str | None:
-    """Say why the operator does not permit a provider as it is written; None if it may be called."""
+    """Say why the operator does not permit a provider; None if it may be called."""
     try:
         place = _place(spec, environ)
     except ConfigurationError as error:
@@ -113,11 +106,11 @@ def refusal(spec: ProviderSpec, environ: Mapping[str, str]) -> str | None:
     if problem is None and variable:
         is_operators = place.is_operators
         problem = place_problem(spec.kind, variable, place.base_url, is_operators=is_operators)
-    return f"Provider {spec.slug!r} is not called. {problem}" if problem else None
+    return f"Provider {spec.slug!r} cannot be called. {problem}" if problem else None
 
 
 def unknown_address(spec: ProviderSpec) -> str | None:
-    """Give the base URL if somebody wrote one of which nobody has said that it may be called."""
+    """Return the base URL if it is neither a known API nor named by the operator."""
     variable = variable_of(spec.kind, spec.api_key_env)
     if spec.base_url is None or is_vouched_for(variable, spec.base_url):
         return None
@@ -125,12 +118,11 @@ def unknown_address(spec: ProviderSpec) -> str | None:
 
 
 def access(spec: ProviderSpec, environ: Mapping[str, str]) -> Access:
-    """Give how a provider is reached.
+    """Return how a provider is reached.
 
     Raises:
-        AuthFailedError: its key is missing, or cannot be one.
-        ConfigurationError: it has no address, or one that is none; or the operator does not permit
-            it.
+        AuthFailedError: its key is missing or invalid.
+        ConfigurationError: its address is missing or invalid, or the operator does not permit it.
     """
     kind, variable = KINDS[spec.kind], variable_of(spec.kind, spec.api_key_env)
     place = _place(spec, environ)
@@ -140,7 +132,9 @@ def access(spec: ProviderSpec, environ: Mapping[str, str]) -> Access:
     if variable and not key:
         raise AuthFailedError(str(MissingKey(spec.slug, variable)))
     if not (key.isascii() and key.isprintable()):
-        raise AuthFailedError(f"The environment variable {variable} holds no usable API key.")
+        raise AuthFailedError(
+            f"The environment variable {variable} does not contain a valid API key."
+        )
     own = (place.target.authority,) if place.is_operators else ()
     return Access(
         kind=kind,
@@ -155,7 +149,7 @@ def access(spec: ProviderSpec, environ: Mapping[str, str]) -> Access:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a provider is; `is_operators`: as the environment says, not who edits providers."""
+    """Where a provider is; `is_operators`: set by the environment, not by who edits providers."""
 
     base_url: str
     target: Target
@@ -168,18 +162,18 @@ def _place(spec: ProviderSpec, environ: Mapping[str, str]) -> _Place:
     from_environment = "" if spec.base_url else environ.get(variable, "").strip()
     base_url = spec.base_url or from_environment or kind.base_url
     if base_url is None:
-        raise ConfigurationError(f"Provider {spec.slug!r} needs its base URL.")
+        raise ConfigurationError(f"Provider {spec.slug!r} needs a base URL.")
     try:
         return _Place(base_url, read_url(base_url), bool(from_environment))
     except ValueError:
         where = f"the environment variable {variable}" if from_environment else "its base URL"
         msg = (
-            f"Provider {spec.slug!r} cannot be reached: {where} is no whole address without name "
-            "and password, for example https://models.example.org/v1."
+            f"Provider {spec.slug!r} cannot be reached: {where} must be a full address without user "
+            "name and password, for example https://models.example.org/v1."
         )
         raise ConfigurationError(msg) from None
 
 
 def _key(variable: str, environ: Mapping[str, str]) -> str:
-    # A line end comes along easily from a file, and no HTTP header may hold one.
+    # Values from files often end with a line end, which no HTTP header may contain.
     return environ.get(variable, "").strip()

@@ -1,7 +1,6 @@
 """The way to every model of a run: waiting and retries around single attempts."""
 
 import asyncio
-import difflib
 import os
 import random as random_module
 import time
@@ -9,7 +8,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import Self, TypeVar
 
 from evals_app.engine.errors import ConfigurationError, RateLimitedError
@@ -33,20 +31,21 @@ from evals_app.engine.llm.retry import (
 from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.trial import Attempt, total_cost, total_usage
+from fixtures_app.ground.words import near
 
 __all__ = ["Block", "Book", "Models", "Standing", "preload"]
 
 R = TypeVar("R", ModelReply, Embeddings)
 
-# Books moments for so many calls of a provider, for all processes together; seconds to the first.
+# Books moments for so many calls of a provider, for all processes; returns seconds to the first.
 Book = Callable[[str, int], Awaitable[float]]
 
-# Of all texts of one embedding call; APIs allow about as many tokens, of which texts have fewer.
+# Of all texts of one embedding call; APIs allow about as many tokens, and texts have fewer.
 _MOST_BYTES = 250_000
 
 
 def preload(kinds: Collection[str]) -> None:
-    """Import the SDKs for these kinds now: workers spend the second once, before they fork."""
+    """Import the SDKs for these kinds now: workers pay for it once, before they fork."""
     apis = {KINDS[kind].api for kind in kinds}
     if "anthropic" in apis:
         anthropic.preload()
@@ -58,7 +57,7 @@ class Models:
     """All providers of a run, opened once per event loop: `async with Models(...) as models`.
 
     Clients are made on first use and closed on exit. `clock` measures durations in seconds, `now`
-    is the Unix time, `random` gives 0..1. Without `book` calls a minute are counted here alone.
+    is the Unix time, `random` gives 0..1. Without `book` calls per minute are counted only here.
     """
 
     def __init__(
@@ -80,7 +79,7 @@ class Models:
         self._book = book
         self._providers: dict[str, Provider] = {}
         self._exit = AsyncExitStack()
-        self.news = asyncio.Event()  # set when a provider wants to be left alone
+        self.news = asyncio.Event()  # set when a provider begins to rate-limit us
 
     async def __aenter__(self) -> Self:
         # Semaphores and clients belong to the loop they were first used in.
@@ -98,20 +97,15 @@ class Models:
         self._exit = AsyncExitStack()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         self._providers = {}
         await self._exit.aclose()
 
     async def complete(self, call: ModelCall) -> ModelReply:
-        """Get an answer, however many attempts it takes within the rules.
+        """Return an answer, after as many attempts as the rules allow.
 
         Raises:
-            ProviderError: it gave up; `attempts` tells what happened. No key ever is in a message.
+            ProviderError: it gave up; `attempts` lists what happened. Messages never contain a key.
             ConfigurationError: no such provider.
         """
         provider = self._find(call.provider)
@@ -131,21 +125,21 @@ class Models:
         waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
         tell: Callable[[str], None] = lambda _: None,
     ) -> Embeddings:
-        """Get a vector for each text, in as many calls as it takes; options as in a ModelCall.
+        """Return a vector for each text, in as many calls as needed; options as in a ModelCall.
 
         Raises:
-            ProviderError: it gave up; `attempts` tells what happened. No key ever is in a message.
+            ProviderError: it gave up; `attempts` lists what happened. Messages never contain a key.
             ConfigurationError: no such provider, or it has no embeddings.
-            ValueError: a text is blank, and APIs refuse such.
+            ValueError: a text is blank; APIs refuse that.
         """
         if not all(text.strip() for text in texts):
-            msg = "A blank text has no embedding."
+            msg = "A blank text cannot be embedded."
             raise ValueError(msg)
-        found = self._find(provider)
-        kind = KINDS[found.spec.kind]
-        adapter = self._adapter(found) if kind.has_embeddings else None
+        opened = self._find(provider)
+        kind = KINDS[opened.spec.kind]
+        adapter = self._adapter(opened) if kind.has_embeddings else None
         if not isinstance(adapter, EmbeddingAdapter):
-            msg = f"Provider {provider!r} ({kind.label}) has no embeddings."
+            msg = f"Provider {provider!r} ({kind.label}) does not offer embeddings."
             raise ConfigurationError(msg)
         parts = []
         for part in _parts(texts, most=kind.most_texts):
@@ -158,7 +152,7 @@ class Models:
                 waiting=waiting,
                 tell=tell,
             )
-            parts.append(await self._persist(found, call, partial(adapter.embed, call)))
+            parts.append(await self._persist(opened, call, partial(adapter.embed, call)))
         return _joined(parts)
 
     async def _persist(
@@ -184,10 +178,10 @@ class Models:
                 await self._setting.sleep(delay)
 
     def _delay(self, provider: Provider, call: Call, course: Course) -> float:
-        """Give the seconds until the next attempt.
+        """Return the seconds until the next attempt.
 
         Raises:
-            ProviderError: there is none.
+            ProviderError: there will be none.
         """
         failure, tried = course.failures[-1], len(course.failures)
         spent_s = self._setting.clock() - course.began - course.queued_s
@@ -206,13 +200,13 @@ class Models:
             if failure.blocks_provider:
                 problem = over_limit(provider.name, failure.what, call.patience_s)
             else:
-                problem += f" A call waits for at most {call.patience_s:.0f} s in all."
+                problem += f" A call waits at most {call.patience_s:.0f} s in total."
         course.attempts.append(Attempt(str(failure), 0.0 if is_last else delay * 1000))
         if is_last:
             raise course.gave_up(failure.to_provider_error(problem)) from None
         call.tell(
-            f"waits for {provider.name} until {self._setting.time_in(delay)} ({failure.what}), "
-            f"then try {tried + 1} of {most}"
+            f"waiting for {provider.name} until {self._setting.time_in(delay)} ({failure.what}), "
+            f"then attempt {tried + 1} of {most}"
         )
         return delay
 
@@ -225,7 +219,7 @@ class Models:
                 provider.note_refused(call, error.setting)
 
     def standing(self) -> dict[str, Standing]:
-        """Tell how it stands with each provider that has an API; news are told once."""
+        """Return the state of each provider with an API; news are included once."""
         self.news.clear()
         return {
             slug: provider.standing()
@@ -233,8 +227,8 @@ class Models:
             if KINDS[provider.spec.kind].api
         }
 
-    def heed(self, *, places: Mapping[str, int], blocks: Mapping[str, Block]) -> None:
-        """Keep to what all processes share: calls at once, and providers to be left alone."""
+    def apply(self, *, places: Mapping[str, int], blocks: Mapping[str, Block]) -> None:
+        """Apply what all processes share: parallel calls, and providers that are rate-limiting us."""
         for slug, limit in places.items():
             self._providers[slug].slots.set_limit(limit)
         for slug, block in blocks.items():
@@ -254,15 +248,14 @@ class Models:
         if provider is None:
             raise ConfigurationError(self._unknown(slug))
         if KINDS[provider.spec.kind].api is None:
-            msg = f"Provider {slug!r} is {provider.spec.kind}: it has no model API to call."
+            msg = f"Provider {slug!r} is {provider.spec.kind}: it has no model API."
             raise ConfigurationError(msg)
         return provider
 
     def _unknown(self, slug: str) -> str:
         if slug in self._specs:
             return "Models must be opened first: async with Models(...) as models."
-        near = difflib.get_close_matches(slug, self._specs, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = near(slug, self._specs)
         known = ", ".join(sorted(self._specs)) or "none"
         return f"There is no provider {slug!r}.{hint} Known: {known}."
 
@@ -277,7 +270,7 @@ class Models:
 
 
 def _parts(texts: Sequence[str], *, most: int) -> Iterator[tuple[str, ...]]:
-    """Cut texts into what one call may hold; a single one is never cut."""
+    """Split texts into calls; a single text is never split."""
     part: list[str] = []
     size = 0
     for text in texts:

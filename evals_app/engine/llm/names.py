@@ -14,22 +14,22 @@ _KEPT = 55  # + "_" + 8 hex digits = 64
 class ToolNames:
     """A one-to-one map between the names of an agent's tools and those that are sent.
 
-    Accepted names stay. In the others every other character becomes `_` (`entity.query` ->
-    `entity_query`); where that is taken or too long, a hash makes it unique. The same tools give
+    Accepted names stay. In others each invalid character becomes `_` (`entity.query` ->
+    `entity_query`); if that is taken or too long, a hash makes it unique. The same tools result in
     the same map in any order: history that was sent before keeps its meaning.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
         self._sent: dict[str, str] = {}
         self._authored: dict[str, str] = {}
-        # Accepted names first: none of them may find its place taken by a rewritten one.
+        # Accepted names first: a rewritten one must not take the place of any.
         for name in sorted(set(names), key=lambda name: (not _is_accepted(name), name)):
             sent = name if _is_accepted(name) else self._rewrite(name)
             self._sent[name] = sent
             self._authored[sent] = name
 
     def sent(self, authored: str) -> str:
-        """Give the name to send.
+        """Return the name to send.
 
         Raises:
             KeyError: no such tool.
@@ -37,14 +37,16 @@ class ToolNames:
         return self._sent[authored]
 
     def authored(self, sent: str) -> str:
-        """Give the authored name; a name that a model made up stays as it is."""
+        """Return the authored name; a name that a model made up stays as it is."""
         return self._authored.get(sent, sent)
 
     def _rewrite(self, name: str) -> str:
         plain = _REFUSED_CHARACTER.sub("_", name)
         if plain and len(plain) <= _LONGEST and plain not in self._authored:
             return plain
-        return next(each for each in _hashed(name, plain) if each not in self._authored)
+        return next(
+            candidate for candidate in _hashed(name, plain) if candidate not in self._authored
+        )
 
 
 def _is_accepted(name: str) -> bool:
@@ -52,7 +54,7 @@ def _is_accepted(name: str) -> bool:
 
 
 def _hashed(name: str, plain: str) -> Iterable[str]:
-    # Somebody may have named a tool just like the first candidate: then hash once more.
+    # A tool may have the name of the first candidate: then hash again.
     for again in count():
         digest = hashlib.sha256((name + "\0" * again).encode("utf-8", "surrogatepass")).hexdigest()
         yield f"{plain[:_KEPT]}_{digest[:8]}"

@@ -1,4 +1,4 @@
-"""Ask an Ollama server which models it has."""
+"""Find the models of an Ollama server."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ _MOST_BYTES = 1_000_000
 async def find_embedding_model(base_url: str | None, *, patience_s: float = 1.0) -> str | None:
     """Name a model for embeddings that the server has; None if it does not answer in time.
 
-    The usual one first, then any that is called so.
+    The default one first, then any whose name contains embed.
     """
     kind = KINDS["ollama"]
     address = f"{(base_url or kind.base_url or '').rstrip('/')}/models"
@@ -23,9 +23,9 @@ async def find_embedding_model(base_url: str | None, *, patience_s: float = 1.0)
         async with Web(permitted=permitted_hosts()) as web, asyncio.timeout(patience_s):
             answer = await web.ask("GET", address, headers={}, most_bytes=_MOST_BYTES)
         body: Any = json.loads(answer.text)
-        names = [str(each["id"]) for each in body["data"]]
+        names = [str(model["id"]) for model in body["data"]]
     except (ConfigurationError, WebError, TimeoutError):
-        return None  # nobody is there, or nobody who may be asked
+        return None  # there is no server, or none that may be called
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     usual = kind.embedding_model or ""

@@ -14,14 +14,14 @@ from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelRep
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.openai_stream import StreamedCompletion
 from evals_app.engine.llm.retry import AttemptError
-from evals_app.engine.llm.wire import complaint
+from evals_app.engine.llm.wire import read_complaint
 
 if TYPE_CHECKING:
     import openai
 
-# Some servers check what their models write, and give it in the error instead of in a reply.
+# Some servers check what their models write, and return it in an error instead of a reply.
 _WRITTEN_BADLY = frozenset({"json_validate_failed", "tool_use_failed"})
-_NO_KEY = "none"  # the SDK wants one
+_NO_KEY = "none"  # the SDK requires one
 _ABOUT_ENDPOINTS = frozenset({400, 404})
 _NOT_CHAT = re.compile(r"/?v1/responses\b|not supported in the v1/chat/completions")
 
@@ -32,14 +32,14 @@ class _StreamedBody(Streamed, Protocol):
 
 
 def preload() -> None:
-    """Import the SDK now: it takes a second, which workers spend once, before they fork."""
-    import openai  # noqa: PLC0415 - web processes never pay for it
+    """Import the SDK now: workers pay for it once, before they fork."""
+    import openai  # noqa: PLC0415 - web processes need not pay for it
     import openai.resources.chat  # noqa: PLC0415
     import openai.resources.embeddings  # noqa: F401, PLC0415
 
 
 class OpenAIAdapter(EmbeddingAdapter):
-    """Chat completions, the Responses API for models that want it, and embeddings."""
+    """Chat completions, the Responses API for models that need it, and embeddings."""
 
     settings = {
         "top_logprobs": re.compile(r"logprobs", re.IGNORECASE),
@@ -78,14 +78,14 @@ class OpenAIAdapter(EmbeddingAdapter):
         receiving = self._receive_whole(create, embeddings.to_request(call))
         arrived = await self.bounded(receiving, timeout_s=call.timeout_s)
         with self.reading():
-            found = embeddings.to_embeddings(arrived.body, texts=len(call.texts))
-        return replace(found, latency_ms=(self.clock() - started) * 1000)
+            result = embeddings.to_embeddings(arrived.body, texts=len(call.texts))
+        return replace(result, latency_ms=(self.clock() - started) * 1000)
 
     def _lacks(self, call: ModelCall) -> frozenset[str]:
         lacks = super()._lacks(call)
         return lacks | responses.LACKS if self._is_for_responses(call) else lacks
 
-    def _sdk(self) -> Any:  # noqa: ANN401 - a module
+    def _sdk(self) -> Any:
         import openai  # noqa: PLC0415 - web processes never pay for the SDK
 
         return openai
@@ -95,7 +95,7 @@ class OpenAIAdapter(EmbeddingAdapter):
             self._client = self._sdk().AsyncOpenAI(
                 api_key=self.access.key or _NO_KEY, **self._client_options()
             )
-            # What the environment says of OpenAI is not meant for every server that speaks like it.
+            # Settings of the environment for OpenAI are not meant for every compatible server.
             self._client.organization = self._client.project = self._client.admin_api_key = None
             self._client._custom_headers = {}  # noqa: SLF001 - there is no other way
         return self._client
@@ -113,7 +113,7 @@ class OpenAIAdapter(EmbeddingAdapter):
             self.access.kind.has_responses
             and error.status in _ABOUT_ENDPOINTS
             and not self._is_for_responses(call)
-            and _NOT_CHAT.search(error.said.message) is not None
+            and _NOT_CHAT.search(error.complaint.message) is not None
         )
 
     async def _receive(
@@ -169,9 +169,9 @@ class OpenAIAdapter(EmbeddingAdapter):
         )
 
     def _check(self, body: Mapping[str, Any], *, headers: Mapping[str, str]) -> None:
-        """Raise what went wrong after a 200 was sent."""
+        """Raise an error that came after a status of 200."""
         if error := chat.error_in(body):
-            raise self.failed(complaint(error), headers=headers, request_id=_id(body))
+            raise self.failed(read_complaint(error), headers=headers, request_id=_id(body))
 
     def _read(self, arrived: Arrived, *, names: ToolNames) -> ModelReply:
         read = responses.to_reply if "output" in arrived.body else chat.to_reply
@@ -182,8 +182,8 @@ class OpenAIAdapter(EmbeddingAdapter):
     ) -> ModelReply:
         if self._wants_responses(error, call):
             raise error
-        written = error.said.error.get("failed_generation")
-        if error.said.code in _WRITTEN_BADLY and isinstance(written, str) and written:
+        written = error.complaint.error.get("failed_generation")
+        if error.complaint.code in _WRITTEN_BADLY and isinstance(written, str) and written:
             return ModelReply(text=written, model=call.model)
         return super()._reply_in_error(error, call=call, without=without)
 

@@ -1,4 +1,4 @@
-"""Streams of OpenAI's chat API as plain data: chunks to a reply as if it had come whole."""
+"""Streams of OpenAI's chat API as plain data: chunks to a reply as if it were not streamed."""
 
 import json
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from typing import Any
 from evals_app.engine.llm.openai_wire import text_of
 from evals_app.engine.llm.wire import known
 
-# Which thoughts come in pieces, and where their words are. Encrypted ones come whole.
-_SAID_BY = {"reasoning.text": "text", "reasoning.summary": "summary"}
+# Which thoughts come in pieces, and the key of their text. Encrypted ones come whole.
+_TEXT_KEYS = {"reasoning.text": "text", "reasoning.summary": "summary"}
 
 
 class StreamedCompletion:
-    """A reply put together from stream chunks."""
+    """A reply assembled from stream chunks."""
 
     def __init__(self) -> None:
         self.is_complete = False
@@ -28,7 +28,7 @@ class StreamedCompletion:
 
     @property
     def body(self) -> dict[str, Any]:
-        """Give it as if it had come whole."""
+        """Return it as if it were not streamed."""
         message = {
             "role": "assistant",
             "content": self._text or None,
@@ -46,17 +46,17 @@ class StreamedCompletion:
         return {**self._body, "choices": [choice]}
 
     def add(self, chunk: Mapping[str, Any]) -> bool:
-        """Take one chunk; say whether it brought text or a tool call.
+        """Add one chunk; return whether it had text or a tool call.
 
         Raises:
             LookupError, TypeError, AttributeError: the chunks do not fit together.
-            UnreadableError: one brings what is no text.
+            UnreadableError: the content of one is not text.
         """
         self._body.update(known({name: chunk.get(name) for name in ("id", "model", "usage")}))
         for choice in chunk.get("choices") or ():
             if choice.get("index"):
                 continue
-            if reason := choice.get("finish_reason"):  # some write "" as long as there is none
+            if reason := choice.get("finish_reason"):  # some write "" while there is none
                 self._reason, self.is_complete = reason, True
                 self._error = choice.get("error")
             if tokens := (choice.get("logprobs") or {}).get("content"):
@@ -65,7 +65,7 @@ class StreamedCompletion:
         return False
 
     def _add_delta(self, delta: Mapping[str, Any]) -> bool:
-        # Servers have many names for thoughts, and send a role, or empty texts, as signs of life.
+        # Servers have many names for thoughts, and send a role or empty texts as keep-alive.
         self.pieces += any(value for name, value in delta.items() if name != "role")
         text, refusal = text_of(delta.get("content")), text_of(delta.get("refusal"))
         self.size += len(text) + len(refusal)
@@ -81,16 +81,16 @@ class StreamedCompletion:
         return bool(text or refusal or calls)
 
     def _add_thought(self, part: Mapping[str, Any]) -> None:
-        """Take a piece of signed reasoning: the signature is that of the whole."""
+        """Add a piece of signed reasoning: the signature covers the whole."""
         thoughts = self._extra.setdefault("reasoning_details", [])
         last = thoughts[-1] if thoughts else {}
-        said = _SAID_BY.get(str(part.get("type")))
-        if said is None or any(part.get(name) != last.get(name) for name in ("type", "index")):
+        key = _TEXT_KEYS.get(str(part.get("type")))
+        if key is None or any(part.get(name) != last.get(name) for name in ("type", "index")):
             thoughts.append(dict(part))
             return
-        text = f"{last.get(said) or ''}{part.get(said) or ''}"
-        self.size += len(part.get(said) or "")
-        last.update(known(part) | {said: text})
+        text = f"{last.get(key) or ''}{part.get(key) or ''}"
+        self.size += len(part.get(key) or "")
+        last.update(known(part) | {key: text})
 
     def _add_call(self, part: Mapping[str, Any]) -> None:
         call, function = self._place(part), part.get("function") or {}
@@ -107,10 +107,10 @@ class StreamedCompletion:
         """Find the call that a part belongs to: by its index, which some servers leave out."""
         id_, index = part.get("id"), part.get("index")
         if index is not None:
-            found = self._places.get(index)
-            # Others give every call the same one.
-            if found is not None and (not id_ or id_ == found["id"]):
-                return found
+            known_call = self._places.get(index)
+            # Others use the same index for every call.
+            if known_call is not None and (not id_ or id_ == known_call["id"]):
+                return known_call
         elif not id_ and not (part.get("function") or {}).get("name") and self._calls:
             return self._calls[-1]
         call = {"id": id_, "type": "function", "function": {"name": "", "arguments": ""}}

@@ -1,7 +1,7 @@
 """The chat API of OpenAI as plain data: our calls to its requests, its replies to ours.
 
 Pure and without the SDK; the shapes are those of OpenAI's API reference for POST
-/v1/chat/completions, and what compatible servers are known to do otherwise.
+/v1/chat/completions, and known differences of compatible servers.
 """
 
 import base64
@@ -39,12 +39,12 @@ from evals_app.engine.llm.wire import (
 )
 from evals_app.engine.trial import Usage
 
-# Gemini's own words, which it hands on in capitals, stand beside OpenAI's.
+# OpenAI's reasons, and those of Gemini, which it writes in capitals.
 _STOPS: dict[str, Stop] = {
     "stop": "ok",
-    "tool_calls": "ok",  # whether there are any is seen by the message
+    "tool_calls": "ok",  # the message shows whether there are any
     "function_call": "ok",
-    "malformed_function_call": "ok",  # the model has then said nothing that can be used
+    "malformed_function_call": "ok",  # the model then wrote nothing usable
     "unexpected_tool_call": "ok",
     "length": "length",
     "max_tokens": "length",
@@ -57,16 +57,16 @@ _STOPS: dict[str, Stop] = {
 }
 _FOR_CALLS = frozenset({"tool_calls", "function_call"})
 
-# Of what servers add to a turn, these want to be sent back: signed reasoning. Some servers refuse
-# a turn that brings anything else.
+# Of what servers add to a turn, these must be sent back: signed reasoning. Some servers refuse a
+# turn with anything else.
 _RETURNED = ("extra_content", "reasoning_details")
 
 
 def to_request(
     call: ModelCall, *, names: ToolNames, without: frozenset[str], max_tokens_parameter: str
 ) -> dict[str, Any]:
-    """Give the keyword arguments of the SDK's `chat.completions.create`."""
-    messages = [each for message in call.messages for each in _to_messages(message)]
+    """Return the keyword arguments of the SDK's `chat.completions.create`."""
+    messages = [item for message in call.messages for item in _to_messages(message)]
     if call.system.strip():
         messages.insert(0, {"role": "system", "content": call.system})
     request: dict[str, Any] = {
@@ -99,7 +99,7 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     """Read a finished reply.
 
     Raises:
-        UnreadableError: it is no reply that we understand.
+        UnreadableError: we cannot read it.
     """
     body = well_formed(body)
     choice = _choice(body)
@@ -114,7 +114,7 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     if stop == "ok" and calls:
         stop = "tool"
     if reason in _FOR_CALLS and not calls and not text:
-        msg = "it stopped for a tool call, and has none"
+        msg = "it stopped for a tool call but contains none"
         raise UnreadableError(msg)
     usage, notes = reported(body.get("usage"), to_usage)
     return ModelReply(
@@ -134,7 +134,7 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
 
 
 def error_in(body: Mapping[str, Any]) -> object:
-    """Give the error that some servers send with a status of 200; None if there is none."""
+    """Return the error that some servers send with a status of 200; None if there is none."""
     if error := body.get("error"):
         return error
     choices = body.get("choices")
@@ -148,7 +148,7 @@ def to_usage(usage: object) -> Usage:
     """Read token counts; what is not reported stays unknown.
 
     Raises:
-        MiscountedError: they are none.
+        MiscountedError: they are impossible.
     """
     prompt, output = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
     if not isinstance(usage, Mapping) or prompt is None:
@@ -174,27 +174,29 @@ def to_usage(usage: object) -> Usage:
 
 
 def to_logprobs(logprobs: object, *, text: str) -> tuple[TokenLogprob, ...]:
-    """Read the tokens of a reply; nothing where they do not add up to its text."""
+    """Read the tokens of a reply; empty if they do not add up to its text."""
     tokens = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     if not isinstance(tokens, list):
         return ()
-    # A character may need several tokens; only bytes tell where each of them begins.
+    # A character may need several tokens; only bytes show where each one begins.
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    found, so_far = [], ""
+    logprobs_read, so_far = [], ""
     try:
-        for each in tokens:
-            tops = each.get("top_logprobs") or ()
+        for token in tokens:
+            tops = token.get("top_logprobs") or ()
             top = tuple((str(other["token"]), float(other["logprob"])) for other in tops)
-            found.append(TokenLogprob(len(so_far), str(each["token"]), float(each["logprob"]), top))
-            given = each.get("bytes")
-            so_far += decoder.decode(each["token"].encode() if given is None else bytes(given))
+            logprobs_read.append(
+                TokenLogprob(len(so_far), str(token["token"]), float(token["logprob"]), top)
+            )
+            given = token.get("bytes")
+            so_far += decoder.decode(token["token"].encode() if given is None else bytes(given))
     except (LookupError, TypeError, AttributeError, ValueError):
         return ()
-    return tuple(found) if so_far + decoder.decode(b"", final=True) == text else ()
+    return tuple(logprobs_read) if so_far + decoder.decode(b"", final=True) == text else ()
 
 
 def data_url(file: FileContent) -> str:
-    """Write a file as an address that holds all of it."""
+    """Write a file as a data URL."""
     return f"data:{file.media_type};base64,{base64.b64encode(file.data).decode()}"
 
 
@@ -240,7 +242,7 @@ def _to_messages(message: ChatMessage) -> list[dict[str, Any]]:
 
 
 def _shown(text: str, files: tuple[FileContent, ...]) -> list[dict[str, Any]]:
-    """Give content parts; models read best what comes before the question about it."""
+    """Return content parts, files before the question about them: models read them best so."""
     parts = [_to_part(file) for file in files]
     return [*parts, {"type": "text", "text": text}] if text.strip() else parts
 
@@ -261,17 +263,17 @@ def _choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _reason(given: object) -> str:
-    """Give the reason why a reply ended, in OpenAI's way of writing it."""
+    """Return the reason why a reply ended, in OpenAI's notation."""
     # Gemini: "content_filter: SAFETY".
     reason = given.rpartition(":")[2].strip().lower() if isinstance(given, str) else ""
     if reason not in _STOPS:
-        msg = f"it stopped for an unknown reason, {given!r}; known are {', '.join(_STOPS)}"
+        msg = f"it stopped for an unknown reason ({given!r}); known: {', '.join(_STOPS)}"
         raise UnreadableError(msg)
     return reason
 
 
 def text_of(content: object) -> str:
-    """Give a content's text; some servers answer in parts.
+    """Return a content's text; some servers answer in parts.
 
     Raises:
         UnreadableError: it is something else.
@@ -282,10 +284,10 @@ def text_of(content: object) -> str:
 
 
 def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give the tool calls, each with an id of its own: by it results are told apart.
+    """Return the tool calls, each with a unique id, by which results are matched.
 
     Raises:
-        UnreadableError: one does not say what is called.
+        UnreadableError: one does not name its tool.
     """
     calls: dict[str, dict[str, Any]] = {}
     given = message.get("tool_calls") or []
@@ -303,7 +305,7 @@ def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         raw = function.get("arguments")
         if not isinstance(raw, str):
             raw = json.dumps(raw or {}, ensure_ascii=False)
-        # Some servers write nothing at all where there are no arguments.
+        # Some servers write nothing at all if there are no arguments.
         name = named(function.get("name"), f"the name of its tool call {number}")
         written = {"name": name, "arguments": raw.strip() or "{}"}
         extra = known({name: call.get(name) for name in _RETURNED})
@@ -324,7 +326,7 @@ def _to_turn(
 
 
 def _returnable(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    # Unchanged, but for arguments that are no object: many servers would refuse their own words.
+    # Unchanged, except for arguments that are not an object: many servers would refuse them.
     if isinstance(parsed(call["function"]["arguments"]), dict):
         return call
     return {**call, "function": {**call["function"], "arguments": "{}"}}

@@ -1,8 +1,9 @@
-"""What model calls cost: from tokens and the prices of a provider, or at most before they are made."""
+"""What model calls cost: from tokens and the prices of a provider; or their upper bound in advance."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from itertools import groupby
 from typing import Self
 
@@ -11,20 +12,24 @@ from evals_app.engine.trial import Usage
 
 _MILLION = 1_000_000
 _NANO = Decimal("0.000000001")
-# Whoever runs an Ollama server pays for the machine, not for its calls.
-_FREE = PriceSpec(
-    model="*",
-    valid_from=date.min,
-    input_usd=Decimal(0),
-    output_usd=Decimal(0),
-    cache_read_usd=Decimal(0),
-    cache_write_5m_usd=Decimal(0),
-    cache_write_1h_usd=Decimal(0),
-)
+
+
+@cache
+def _free() -> PriceSpec:
+    # Ollama servers cost the machine, not the calls.
+    return PriceSpec(
+        model="*",
+        valid_from=date.min,
+        input_usd=Decimal(0),
+        output_usd=Decimal(0),
+        cache_read_usd=Decimal(0),
+        cache_write_5m_usd=Decimal(0),
+        cache_write_1h_usd=Decimal(0),
+    )
 
 
 def prices_on(day: date, prices: Sequence[PriceSpec]) -> list[PriceSpec]:
-    """Give the prices in force on a day: of each model, tier and mode the youngest that has come."""
+    """Return the prices in force on a day: of each model and mode those with the latest date."""
 
     def kind(price: PriceSpec) -> tuple[str, bool]:
         return price.model, price.is_batch
@@ -33,24 +38,23 @@ def prices_on(day: date, prices: Sequence[PriceSpec]) -> list[PriceSpec]:
     for _, group in groupby(sorted(prices, key=kind), key=kind):
         begun = [price for price in group if price.valid_from <= day]
         if begun:
-            # A new day replaces all tiers: one that vanished must not live on.
-            youngest = max(price.valid_from for price in begun)
-            in_force += [price for price in begun if price.valid_from == youngest]
+            # A new date replaces all tiers: a removed one must not remain.
+            latest = max(price.valid_from for price in begun)
+            in_force += [price for price in begun if price.valid_from == latest]
     return sorted(in_force, key=lambda price: (*kind(price), price.above_prompt_tokens))
 
 
 def prices_of(models: Collection[str], prices: Sequence[PriceSpec]) -> list[PriceSpec]:
-    """Give the prices that calls of these models are held against."""
+    """Return the prices that apply to calls of these models."""
     known = Prices(prices)
     used = [tier for model in models for tier in known.tiers_of(model)]
     return [price for price in prices if price in used]
 
 
 def usd_text(usd: Decimal | float | None, *, is_exact: bool = False) -> str:
-    """Write an amount for people: $12.34, and below a dollar three digits that say something.
+    """Write an amount for people: $12.34, and below a dollar three significant digits.
 
-    None is unknown, which is not 0; and nothing is written as 0 that is not. With `is_exact` to
-    the last digit.
+    None is unknown, not 0; a small amount is never written as 0. With `is_exact` to the last digit.
     """
     if usd is None:
         return "unknown"
@@ -64,7 +68,7 @@ def usd_text(usd: Decimal | float | None, *, is_exact: bool = False) -> str:
 
 
 class Prices:
-    """The prices of one provider that are in force; calls are priced one by one, tiers being theirs."""
+    """The prices of one provider that are in force; each call is priced by its own tier."""
 
     def __init__(self, prices: Iterable[PriceSpec], *, otherwise: PriceSpec | None = None) -> None:
         self._prices = list(prices)
@@ -72,25 +76,25 @@ class Prices:
 
     @classmethod
     def of(cls, provider: ProviderSpec) -> Self:
-        """Return the prices of a provider; Ollama's models cost nothing unless a price is named."""
-        return cls(provider.prices, otherwise=_FREE if provider.kind == "ollama" else None)
+        """Return the prices of a provider; Ollama's models cost nothing unless they have a price."""
+        return cls(provider.prices, otherwise=_free() if provider.kind == "ollama" else None)
 
     def knows(self, model: str) -> bool:
         return bool(self._tiers(model, is_batch=False))
 
     def tiers_of(self, model: str) -> list[PriceSpec]:
-        """Give the prices that a model's calls are held against, alone and in batches."""
+        """Return the prices that apply to a model's calls, single and in batches."""
         return [*self._tiers(model, is_batch=False), *self._tiers(model, is_batch=True)]
 
     def allow_caches(self, model: str) -> bool:
-        """Whether a call may be kept in a cache, and read from one, without its cost being unknown."""
+        """Whether the cost of a call remains known if it uses the cache."""
         return all(
             tier.cache_read_usd is not None and tier.cache_write_5m_usd is not None
             for tier in self._tiers(model, is_batch=False)
         )
 
     def cost_usd(self, model: str, usage: Usage, *, is_batch: bool = False) -> Decimal | None:
-        """Give what a call cost; None where a price or a count is not known."""
+        """Return the cost of a call; None if a price or a count is unknown."""
         if usage.prompt_tokens is None or usage.output is None:
             return None
         price = self._tier(model, usage.prompt_tokens, is_batch=is_batch)
@@ -114,9 +118,9 @@ class Prices:
     def bound_usd(
         self, model: str, *, most_prompt_tokens: int, max_output_tokens: int
     ) -> Decimal | None:
-        """Give the most that a call can cost, before it is made; None without a price.
+        """Return the most that a call can cost, before it is made; None without a price.
 
-        Each token is priced at the dearest rate of every tier that the call may fall into.
+        Each token is priced at the highest rate of all tiers that may apply.
         """
         tiers = [
             tier
@@ -125,9 +129,9 @@ class Prices:
         ]
         if not tiers:
             return None
-        dearest_in = max(rate for tier in tiers for rate in _input_rates(tier))
-        dearest_out = max(tier.output_usd for tier in tiers)
-        total = most_prompt_tokens * dearest_in + max_output_tokens * dearest_out
+        highest_in = max(rate for tier in tiers for rate in _input_rates(tier))
+        highest_out = max(tier.output_usd for tier in tiers)
+        total = most_prompt_tokens * highest_in + max_output_tokens * highest_out
         return (total / _MILLION).quantize(_NANO)
 
     def _tier(self, model: str, prompt_tokens: int, *, is_batch: bool) -> PriceSpec | None:
@@ -148,8 +152,8 @@ class Prices:
             if price.model.endswith("*") and model.startswith(price.model[:-1])
         ]
         longest = max((len(price.model) for price in patterns), default=0)
-        found = [price for price in patterns if len(price.model) == longest]
-        return found or [price for price in self._otherwise if price.is_batch == is_batch]
+        matching = [price for price in patterns if len(price.model) == longest]
+        return matching or [price for price in self._otherwise if price.is_batch == is_batch]
 
 
 def _input_rates(price: PriceSpec) -> list[Decimal]:

@@ -1,4 +1,4 @@
-"""One provider in one event loop: who may call it when, and what a call was told about waiting."""
+"""One provider in one event loop: which call may be made when, and why it waits."""
 
 import asyncio
 import random as random_module
@@ -28,7 +28,7 @@ _INSTANT_S = 0.001  # clocks and sleeps differ by less; waiting for it would onl
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A provider wants to be left alone: for how many seconds more, and in whose words."""
+    """A provider is rate-limiting us: for how many more seconds, and for what reason."""
 
     for_s: float
     reason: str
@@ -36,10 +36,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a process makes of a provider.
+    """What a process knows of a provider.
 
-    `under_way` calls now, `wanted` at once at most since the last time, and what it was told since
-    then about leaving the provider alone.
+    `under_way` calls now, the most `wanted` at once since the last time, and a new `block` since
+    then.
     """
 
     under_way: int
@@ -62,7 +62,7 @@ class Setting:
 
 @dataclass(slots=True)
 class Course:
-    """How a call has fared so far; `queued_s` is time that nobody's failure has cost."""
+    """The course of a call so far; `queued_s` is waiting time without a failure."""
 
     began: float
     queued_s: float = 0.0
@@ -70,7 +70,7 @@ class Course:
     attempts: list[Attempt] = field(default_factory=list)
 
     def gave_up(self, error: ProviderError) -> ProviderError:
-        """Have an error tell what happened."""
+        """Add to an error what happened."""
         error.attempts = tuple(self.attempts)
         return error
 
@@ -86,7 +86,7 @@ class Provider:
     purse: Purse | None = None
     pace: Pace | None = None
     adapter: Adapter | None = None
-    is_news: bool = False  # nobody but us knows of the block yet
+    is_news: bool = False  # other processes do not know of the block yet
     _blocked_until: float = 0.0
     _blocked_by: type[ProviderError] = RateLimitedError
     _blocked_because: str = ""
@@ -101,10 +101,10 @@ class Provider:
 
     @asynccontextmanager
     async def entered(self, call: Call, course: Course) -> AsyncIterator[Decimal]:
-        """Wait until an attempt may be made; gives the most that it can cost, which is set aside.
+        """Wait until an attempt may be made; yields the most that it can cost, which is reserved.
 
         Raises:
-            ProviderError: the call has not the patience for it.
+            ProviderError: it takes longer than the call waits.
         """
         clock = self.setting.clock
         while True:
@@ -112,23 +112,23 @@ class Provider:
                 with call.waiting():
                     await self._wait_while_blocked(call, course)
                     asked_at = clock()
-                    call.tell(f"waits for a free place at {self.name}")
+                    call.tell(f"waiting for a free slot at {self.name}")
                     await place.enter_async_context(self.slots)
                     if self.pace is not None:
                         await self.pace()
-                    call.tell("waits for money that other calls have set aside")
+                    call.tell("waiting for budget that other calls have reserved")
                     bound = await self._reserve(call)
                     course.queued_s += clock() - asked_at
                 call.tell("")
                 if not self.blocked_s:
                     yield bound
                     return
-                # Somebody was told so while we stood in the queue.
+                # The provider was blocked while we were queued.
                 self._settle(bound, Decimal(0))
 
     async def paid(self, call: Call, attempt: Callable[[], Awaitable[R]], bound: Decimal) -> R:
         """Try once, and settle what it cost: at most `bound`, which is reserved."""
-        spent = bound  # what breaks off in the middle may be billed
+        spent = bound  # an interrupted call may be billed
         try:
             reply = await attempt()
             cost = self.prices.cost_usd(call.model, reply.usage)
@@ -145,12 +145,12 @@ class Provider:
 
     @property
     def blocked_s(self) -> float:
-        """Seconds for which the provider wants to be left alone."""
+        """Seconds for which the provider is rate-limiting us."""
         left = self._blocked_until - self.setting.clock()
         return left if left > _INSTANT_S else 0.0
 
     def block(self, *, for_s: float, by: type[ProviderError], because: str) -> bool:
-        """Hold back every call; it never shortens a wait. Says whether that is news."""
+        """Delay every call; it never shortens a wait. Returns whether that is news."""
         until = self.setting.clock() + for_s
         if until <= self._blocked_until + _INSTANT_S:
             return False
@@ -158,7 +158,7 @@ class Provider:
         return True
 
     def standing(self) -> Standing:
-        """Tell how it stands; news are told once."""
+        """Return its state; news are included once."""
         block = None
         if self.is_news and (left := self.blocked_s):
             block = Block(left, self._blocked_because)
@@ -170,24 +170,24 @@ class Provider:
         self._refused.add(_refusal(call, setting))
 
     def refused_settings(self, call: ModelCall, settings: Mapping[str, object]) -> frozenset[str]:
-        """Give the settings that the model is known not to accept."""
+        """Return the settings that the model is known not to accept."""
         return frozenset(name for name in settings if _refusal(call, name) in self._refused)
 
     async def _wait_while_blocked(self, call: Call, course: Course) -> None:
         setting = self.setting
         since = course.began + course.queued_s
         while left := self.blocked_s:
-            # With jitter, lest everybody comes back in the same moment.
+            # With jitter, so that callers do not come back at the same moment.
             wait = left * (1 + JITTER * setting.random())
             because = f" ({self._blocked_because})" if self._blocked_because else ""
-            call.tell(f"waits for {self.name} until {setting.time_in(wait)}{because}")
+            call.tell(f"waiting for {self.name} until {setting.time_in(wait)}{because}")
             if setting.clock() - since + wait > call.patience_s:
                 problem = over_limit(self.name, self._blocked_because, call.patience_s)
                 raise course.gave_up(self._blocked_by(problem, retry_after_s=left))
             await setting.sleep(wait)
 
     async def _reserve(self, call: Call) -> Decimal:
-        """Set aside the most that an attempt can cost; nothing where no ceiling asks for it."""
+        """Reserve the most that an attempt can cost; nothing without a ceiling."""
         if self.purse is None or not self.purse.is_limited:
             return Decimal(0)
         bound = self.prices.bound_usd(
@@ -196,7 +196,7 @@ class Provider:
             max_output_tokens=call.max_output_tokens,
         )
         if bound is None:
-            msg = f"{call.provider}/{call.model} has no price, and this run has a ceiling."
+            msg = f"{call.provider}/{call.model} has no price, but this run has a cost ceiling."
             raise ConfigurationError(msg)
         await self.purse.reserve(bound)
         return bound
@@ -207,5 +207,5 @@ class Provider:
 
 
 def _refusal(call: ModelCall, setting: str) -> tuple[object, ...]:
-    # By value, too: 1.5 may be out of range where 0 is welcome. Some refuse it only beside tools.
+    # By value, too: 1.5 may be out of range where 0 is accepted. Some refuse it only with tools.
     return call.model, setting, repr(getattr(call, setting)), bool(call.tools)

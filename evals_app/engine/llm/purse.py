@@ -1,4 +1,4 @@
-"""The money of a run, as one process sees it: reserve before a call, settle after it."""
+"""The budget of a run, as one process sees it: reserve before a call, settle after it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,37 +8,36 @@ from decimal import Decimal
 
 from evals_app.engine.together import Together
 
-_RETRY_S = 1.0  # other processes settle too, and tell nobody
+_RETRY_S = 1.0  # other processes settle, too, without notice
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What this process holds and has spent since it began, in USD.
+    """What this process has reserved and spent since it began, in USD.
 
-    Totals, not differences: told twice, because nobody knows whether the first time arrived, they
-    count once.
+    Totals, not differences: if a report is repeated because the first may be lost, it counts once.
     """
 
     reserved_usd: Decimal = Decimal(0)
     spent_usd: Decimal = Decimal(0)
 
 
-# Told the account, answers which of the amounts are reserved from now on, beside it.
+# Takes the account and amounts to reserve; returns which of them are now reserved in addition.
 Bank = Callable[[Account, Sequence[Decimal]], Awaitable[Sequence[bool]]]
 
 
 class Purse:
-    """Reserves the most that a call may cost, waits where that is refused, settles what it did cost.
+    """Reserves the most that a call may cost, waits if that is refused, settles the actual cost.
 
-    A refused call waits until others have settled. That the budget is spent is for the caller's
-    `bank` to find and to say: then conversations are ended, the waiting ones with them.
+    A refused call waits until others have settled. When the budget is spent, the caller's `bank`
+    notices: then all conversations are ended, the waiting ones, too.
     """
 
     def __init__(self, bank: Bank, *, is_limited: bool) -> None:
         self.is_limited = is_limited
         self._bank = bank
         self._reserved = self._spent = Decimal(0)
-        self._told = Account()
+        self._reported = Account()
         self._settled = asyncio.Event()
         self._asking = asyncio.Lock()
         self._ask: Together[Decimal, bool] = Together(self._reserve)
@@ -48,7 +47,7 @@ class Purse:
         return Account(self._reserved, self._spent)
 
     async def reserve(self, bound: Decimal) -> None:
-        """Set an amount aside, or wait until that is possible."""
+        """Reserve an amount, or wait until that is possible."""
         while not await self._asked(bound):
             self._settled.clear()
             try:
@@ -62,27 +61,31 @@ class Purse:
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
-            with suppress(Exception):  # it may be granted all the same, to nobody
+            with suppress(Exception):  # it may still be granted, to a cancelled call
                 if await answer:
                     self.settle(bound, Decimal(0))
             raise
 
     def settle(self, bound: Decimal, spent: Decimal) -> None:
-        """Say what a call cost for which `bound` was reserved."""
+        """Note the cost of a call for which `bound` was reserved."""
         self._reserved -= bound
         self._spent += spent
         self._settled.set()
 
     async def tell(self) -> None:
         """Bring the bank up to date if anything has changed."""
-        if self.account != self._told:
+        if self.account != self._reported:
             await self._reserve([])
 
     async def _reserve(self, asked: Sequence[Decimal]) -> Sequence[bool]:
-        async with self._asking:  # or one would tell an account without what another has just won
+        async with (
+            self._asking
+        ):  # or one would report an account without what another has just reserved
             account = self.account
             granted = await self._bank(account, asked)
-            won = sum((amount for amount, ok in zip(asked, granted, strict=True) if ok), Decimal(0))
-            self._reserved += won
-            self._told = Account(account.reserved_usd + won, account.spent_usd)
+            granted_usd = sum(
+                (amount for amount, ok in zip(asked, granted, strict=True) if ok), Decimal(0)
+            )
+            self._reserved += granted_usd
+            self._reported = Account(account.reserved_usd + granted_usd, account.spent_usd)
             return granted

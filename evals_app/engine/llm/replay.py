@@ -1,33 +1,38 @@
-"""Calls of one execution, kept so that a conversation that we break off need not pay for them again."""
+"""Calls of one execution, kept so that an interrupted conversation need not pay for them again."""
 
 import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from evals_app.engine.llm.call import Complete, ModelCall, ModelReply
 
-_REPLY: TypeAdapter[ModelReply] = TypeAdapter(ModelReply)
+
+@cache
+def _replies() -> TypeAdapter[ModelReply]:
+    return TypeAdapter(ModelReply)
+
 
 PaidCall = Mapping[str, Any]  # {"call": fingerprint, "reply": ModelReply as JSON}
 
 
 class Calls:
-    """Completes the calls of one execution: the same question as before gets the reply of before.
+    """Completes the calls of one execution: the same question as before gets the same reply.
 
-    `paid` is what `made()` gave when the conversation was broken off. `doing` says in words what a
-    call is waiting for, empty while none waits.
+    `paid` is what `made()` returned when the conversation was interrupted. `doing` says in words what
+    a call is waiting for, empty while none waits.
     """
 
     def __init__(self, complete: Complete, *, paid: Sequence[PaidCall] = ()) -> None:
         self._complete = complete
         self._made: list[tuple[ModelCall, ModelReply]] = []
         self._paid: defaultdict[str, list[ModelReply]] = defaultdict(list)
-        for each in paid:
-            self._paid[each["call"]].append(_REPLY.validate_python(each["reply"]))
+        for call in paid:
+            self._paid[call["call"]].append(_replies().validate_python(call["reply"]))
         self.doing = ""
 
     async def __call__(self, call: ModelCall) -> ModelReply:
@@ -36,9 +41,9 @@ class Calls:
         return reply
 
     def made(self) -> list[PaidCall]:
-        """Give the calls that were answered so far, as plain JSON."""
+        """Return the calls that were answered so far, as plain JSON."""
         return [
-            {"call": fingerprint(call), "reply": _REPLY.dump_python(reply, mode="json")}
+            {"call": fingerprint(call), "reply": _replies().dump_python(reply, mode="json")}
             for call, reply in self._made
         ]
 
@@ -51,5 +56,5 @@ class Calls:
 
 
 def fingerprint(call: ModelCall) -> str:
-    """Give the name of a question: the SHA-256 of all that its answer depends on."""
+    """Return the SHA-256 of everything that the answer depends on."""
     return hashlib.sha256(call.as_json().encode("utf-8", "surrogatepass")).hexdigest()

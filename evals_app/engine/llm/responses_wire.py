@@ -37,7 +37,7 @@ from evals_app.engine.llm.wire import (
 )
 from evals_app.engine.trial import Usage
 
-# What it has no parameter for.
+# Settings that it does not have.
 LACKS = frozenset({"seed"})
 
 _STOPS: dict[str, Stop] = {"max_output_tokens": "length", "content_filter": "refusal"}
@@ -52,7 +52,7 @@ _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed
 
 
 def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
-    """Give the keyword arguments of the SDK's `responses.create`."""
+    """Return the keyword arguments of the SDK's `responses.create`."""
     include = ["reasoning.encrypted_content"]
     settings: dict[str, Any] = {"temperature": call.temperature, "top_p": call.top_p}
     if call.cache_key is not None and "cache_key" not in without:
@@ -93,8 +93,8 @@ def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) ->
 
 
 def is_native(call: ModelCall) -> bool:
-    """Whether the conversation holds a turn of this API."""
-    turns = (each.value for each in call.messages if isinstance(each, NativeTurn))
+    """Whether the conversation contains a turn of this API."""
+    turns = (message.value for message in call.messages if isinstance(message, NativeTurn))
     return any(isinstance(value, list) for value in turns)
 
 
@@ -102,7 +102,7 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     """Read a finished response.
 
     Raises:
-        UnreadableError: it is no response that we understand.
+        UnreadableError: we cannot read it.
     """
     body = well_formed(body)
     output = body.get("output")
@@ -144,7 +144,7 @@ def to_usage(usage: object) -> Usage:
     """Read token counts; what is not reported stays unknown.
 
     Raises:
-        MiscountedError: they are none.
+        MiscountedError: they are impossible.
     """
     sent = count(usage, "input_tokens")
     if not isinstance(usage, Mapping) or sent is None:
@@ -162,9 +162,9 @@ def to_usage(usage: object) -> Usage:
 
 
 class StreamedResponse:
-    """A response as it comes in a stream, whose last event holds all of it."""
+    """A streamed response; the last event contains all of it."""
 
-    size = 0  # nothing is put together
+    size = 0  # nothing is assembled
 
     def __init__(self) -> None:
         self.body: dict[str, Any] = {}
@@ -172,7 +172,7 @@ class StreamedResponse:
         self.pieces = 0
 
     def add(self, event: Mapping[str, Any]) -> bool:
-        """Take one event; say whether it brought text or tool arguments.
+        """Add one event; return whether it had text or tool arguments.
 
         Raises:
             LookupError, TypeError, ValueError: the events do not fit together.
@@ -207,7 +207,7 @@ def _to_items(message: ChatMessage) -> Iterator[Mapping[str, Any]]:
 
 
 def _of_chat(turn: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Give a turn of the chat API, which served this model before."""
+    """Return a turn of the chat API, which served this model before."""
     if turn.get("content"):
         yield {"role": "assistant", "content": turn["content"]}
     for call in turn.get("tool_calls") or ():
@@ -227,18 +227,18 @@ def _to_part(file: FileContent) -> dict[str, Any]:
 
 def _parts(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     content = item.get("content") if item.get("type") == "message" else None
-    return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
+    return [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
 
 
 def _reason(body: Mapping[str, Any]) -> str | None:
-    """Give the reason why a response is not whole; None if it is."""
+    """Return the reason why a response is incomplete; None if it is complete."""
     status = body.get("status")
     if status == "completed":
         return None
     details = body.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, Mapping) else None
     if status != "incomplete" or not isinstance(reason, str) or reason not in _STOPS:
-        msg = f"it ended with the status {status!r}, for the reason {reason!r}"
+        msg = f"it ended with the status {status!r} for the reason {reason!r}"
         raise UnreadableError(msg)
     return reason
 
@@ -248,7 +248,7 @@ def _arguments(item: Mapping[str, Any]) -> str:
 
 
 def _to_turn(output: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Give the items that may be sent back: no thought without what it led to."""
+    """Return the items that may be sent back: no thought without the item that followed it."""
     turn = [_returnable(item) for item in output]
     while turn and turn[-1].get("type") == "reasoning":  # after which it was cut off
         turn.pop()
@@ -256,7 +256,7 @@ def _to_turn(output: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def _returnable(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    # Unchanged, but for arguments that are no object: the API would refuse its own words.
+    # Unchanged, except for arguments that are not an object: the API would refuse its own words.
     if item.get("type") != "function_call" or isinstance(parsed(_arguments(item)), dict):
         return item
     return {**item, "arguments": "{}"}

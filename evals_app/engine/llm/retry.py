@@ -1,4 +1,4 @@
-"""When a failed attempt is tried again, after how long, and what is said in the end."""
+"""When a failed attempt is retried, after how long, and the final message."""
 
 import email.utils
 from collections.abc import Mapping, Sequence
@@ -12,11 +12,11 @@ from evals_app.engine.errors import (
 from evals_app.engine.llm.wire import Complaint, pause_s
 
 MAX_RETRIES = 5
-MAX_TIMEOUTS = 3  # each has taken long already
+MAX_TIMEOUTS = 3  # each one is slow
 JITTER = 0.1  # at most a tenth more, so that callers do not come back in step
 _RATE_LIMIT_S = 30.0
 
-# After these the whole provider is left alone for a while, not only by the caller that was told.
+# These block the whole provider for a while, not only the caller.
 BLOCKING_STATUS = frozenset({429, 529})
 
 
@@ -24,10 +24,9 @@ class AttemptError(Exception):
     """One attempt that failed, as an adapter reports it.
 
     `what` completes a sentence that begins with the provider's name: "answered 529 (overloaded)".
-    `detail` is the API's own explanation, free of keys; `said` is all that it said, which may hold
-    some. `should_retry` is the API's explicit wish.
-    `is_billable` says that the answer may have been written, and be paid for, although we have none;
-    unsaid, that is so wherever the API gave no status.
+    `detail` is the API's own explanation, without keys; `complaint` is the whole explanation, which
+    may contain some. `should_retry` is the API's explicit wish. `is_billable` means that an answer
+    may have been written and billed although it never arrived; by default, if there is no status.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class AttemptError(Exception):
         should_retry: bool | None = None,
         request_id: str | None = None,
         is_billable: bool | None = None,
-        said: Complaint | None = None,
+        complaint: Complaint | None = None,
     ) -> None:
         super().__init__(sentence(what, detail))
         self.kind = kind
@@ -52,11 +51,11 @@ class AttemptError(Exception):
         self.should_retry = should_retry
         self.request_id = request_id
         self.is_billable = status is None if is_billable is None else is_billable
-        self.said = said or Complaint()
+        self.complaint = complaint or Complaint()
 
     @property
     def is_retryable(self) -> bool:
-        # A used-up quota stays used up, whatever a proxy says about retrying.
+        # A used-up quota stays used up, whatever a proxy requests.
         if self.should_retry is None or issubclass(self.kind, QuotaExhaustedError):
             return self.kind.retryable
         return self.should_retry
@@ -70,7 +69,7 @@ class AttemptError(Exception):
 
 
 def most_attempts(error: AttemptError) -> int:
-    """Return how often a call may fail like this."""
+    """Return how often a call may fail in this way."""
     return MAX_TIMEOUTS if error.kind is TimedOutError else MAX_RETRIES + 1
 
 
@@ -83,7 +82,7 @@ class SettingRefusedError(Exception):
 
 
 def delay_s(error: AttemptError, *, retry: int, jitter: float) -> float:
-    """Give the seconds to wait before this retry (counted from 1); `jitter` is 0..1."""
+    """Return the seconds to wait before this retry (counted from 1); `jitter` is 0..1."""
     if error.retry_after_s is not None:
         delay = error.retry_after_s
     elif issubclass(error.kind, RateLimitedError):
@@ -94,13 +93,13 @@ def delay_s(error: AttemptError, *, retry: int, jitter: float) -> float:
 
 
 def retry_after_s(headers: Mapping[str, str], *, now: float) -> float | None:
-    """Read what the API asked for; None where it said nothing usable.
+    """Read the requested pause; None if there is no usable one.
 
-    `now` is the Unix time, needed where the header holds a date. A moment that has passed counts
-    as unsaid: it comes from a clock that is off, and would make us retry without any pause.
+    `now` is the Unix time, needed if the header is a date. A moment in the past is ignored: it comes
+    from a wrong clock, and would make us retry without any pause.
     """
-    in_ms, said = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
-    return pause_s(in_ms, per_second=1000) or pause_s(said) or _until(said, now=now)
+    in_ms, pause = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
+    return pause_s(in_ms, per_second=1000) or pause_s(pause) or _until(pause, now=now)
 
 
 def sentence(what: str, detail: str = "") -> str:
@@ -109,24 +108,24 @@ def sentence(what: str, detail: str = "") -> str:
 
 
 def summary(name: str, errors: Sequence[AttemptError], *, seconds: float) -> str:
-    """Say in a sentence how often and how the provider called `name` failed, in all."""
+    """Say in a sentence how often and how the provider `name` failed."""
     last = errors[-1]
     if len(errors) == 1:
         return sentence(f"{name} {last.what}", last.detail)
     took = f"{len(errors)} times in {seconds:.0f} s"
     if len({error.what for error in errors}) == 1:
-        # A status that came again and again says enough; a lost connection wants its reason.
+        # A repeated status says enough; a lost connection needs its reason.
         is_telling = last.status is None or not last.is_retryable
         return sentence(f"{name} {last.what} {took}", last.detail if is_telling else "")
     return sentence(f"{name} failed {took}; the last time it {last.what}", last.detail)
 
 
 def over_limit(name: str, because: str, patience_s: float) -> str:
-    """Say in a sentence that a provider could not be called for too long; `because` is its answer."""
-    how = "overloaded (529)" if "529" in because else "over its limit (429)"
+    """Say that a provider could not be called for too long; `because` is its answer."""
+    how = "overloaded (529)" if "529" in because else "rate-limiting us (429)"
     return (
-        f"The provider {name} was {how} for longer than {patience_s:.0f} s, the most that a call"
-        " waits; this says nothing about the agent."
+        f"The provider {name} was {how} for more than {patience_s:.0f} s, the longest that a"
+        " call waits. This says nothing about the agent."
     )
 
 

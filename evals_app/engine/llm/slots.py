@@ -1,12 +1,12 @@
 """How many calls at once, and how many a minute: what this process may ask of a provider."""
 
 import asyncio
+import math
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from types import TracebackType
 from typing import Self
+
+from anyio import CapacityLimiter
 
 from evals_app.engine.together import Together
 
@@ -20,65 +20,42 @@ class Slots:
     """
 
     def __init__(self, limit: int | None = None) -> None:
-        self._limit = limit
-        self._under_way = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._limiter = CapacityLimiter(_tokens(limit))
         self._peak = 0
 
     @property
     def under_way(self) -> int:
-        return self._under_way
+        return self._limiter.borrowed_tokens
 
     def take_peak(self) -> int:
-        """Give the most calls that were under way or waiting since the last time."""
-        peak, self._peak = self._peak, self._under_way + len(self._waiting)
+        """Return the most calls that were under way or waiting since the last time."""
+        peak, self._peak = self._peak, self._wanted()
         return max(peak, self._peak)
 
     def set_limit(self, limit: int | None) -> None:
-        self._limit = limit
-        self._let_in()
+        self._limiter.total_tokens = _tokens(limit)
 
     async def __aenter__(self) -> Self:
-        entered = asyncio.get_running_loop().create_future()
-        self._waiting.append(entered)
-        self._peak = max(self._peak, self._under_way + len(self._waiting))
-        self._let_in()
-        try:
-            await entered
-        except asyncio.CancelledError:
-            if entered.done() and not entered.cancelled():
-                self._leave()
-            else:
-                with suppress(ValueError):  # `_let_in` may have passed it over already
-                    self._waiting.remove(entered)
-            raise
+        self._peak = max(self._peak, self._wanted() + 1)
+        await self._limiter.acquire()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._leave()
+    async def __aexit__(self, *_error: object) -> None:
+        self._limiter.release()
 
-    def _leave(self) -> None:
-        self._under_way -= 1
-        self._let_in()
+    def _wanted(self) -> int:
+        return self.under_way + self._limiter.statistics().tasks_waiting
 
-    def _let_in(self) -> None:
-        while self._waiting and (self._limit is None or self._under_way < self._limit):
-            entered = self._waiting.popleft()
-            if not entered.done():
-                self._under_way += 1
-                entered.set_result(None)
+
+def _tokens(limit: int | None) -> float:
+    return math.inf if limit is None else limit
 
 
 class Pace:
     """Calls a minute, evenly spread: `await pace()` before each call.
 
-    `book(count)` books as many moments for all processes together and gives the seconds until the
-    first of them; the others follow at the pace. Without it this process is alone.
+    `book(count)` books that many moments for all processes together and returns the seconds until
+    the first of them; the others follow at the pace. Without it this process is on its own.
     """
 
     def __init__(

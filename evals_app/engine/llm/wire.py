@@ -1,4 +1,4 @@
-"""JSON as APIs send it: what is said in errors, and what servers, cut replies and models do to it."""
+"""JSON as APIs send it: errors, and what servers, cut replies and models do to it."""
 
 import json
 import math
@@ -8,11 +8,11 @@ from typing import Any
 
 from evals_app.engine.llm.call import AssistantMessage, ChatMessage, ModelCall, ToolRequest
 from evals_app.engine.llm.names import ToolNames
-from evals_app.engine.nesting import is_too_deep
 from evals_app.engine.spec import MOST
 from evals_app.engine.trial import Usage
+from fixtures_app.ground.nesting import is_too_deep
 
-# An error inside a reply comes after the 200 was sent: only its words tell the status.
+# An error inside a reply comes after a status of 200: only its code tells the real one.
 _STATUS_OF = {
     "invalid_request_error": 400,
     "invalid_prompt": 400,
@@ -32,25 +32,25 @@ _STATUS_OF = {
     "overloaded_error": 529,
 }
 
-# Longer than anybody's patience. More is somebody's mistake, and fits into no date.
+# Longer than any call waits. More is an error, and may not fit into a date.
 _LONGEST_PAUSE_S = 86_400.0
 
 _LONGEST_LABEL = 200
 
 
 class UnreadableError(Exception):
-    """A reply that does not look like one; the text says what is wrong with it."""
+    """A reply that cannot be read; the text says why."""
 
 
 class MiscountedError(Exception):
-    """A number of tokens that cannot be one; the text says what is wrong with it."""
+    """An impossible number of tokens; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What an API says is wrong; empty where it says nothing.
+    """What an API reports as wrong; empty if it reports nothing.
 
-    `param` names what it is about in the request. `error` is all of it.
+    `param` is the part of the request that is meant. `error` is all of it.
     """
 
     message: str = ""
@@ -61,38 +61,38 @@ class Complaint:
 
     @property
     def status(self) -> int:
-        """Give the status that this would have had, had nothing been sent before."""
+        """Return the status that fits this error."""
         if self.code.isdecimal() and 400 <= int(self.code) < 600:  # noqa: PLR2004 - errors of HTTP
             return int(self.code)
         return _STATUS_OF.get(self.code) or _STATUS_OF.get(self.type) or 500
 
     @property
     def about(self) -> str:
-        """Give the words that name what is wrong in the request."""
-        # `include` is a list: which of its entries is meant stands in the message.
+        """Return the words that name what is wrong in the request."""
+        # `include` is a list: the message names the entry.
         return self.message if self.param in {"", "include"} else self.param
 
     @property
     def is_about_key(self) -> bool:
-        """Whether it refuses the key with a status that says nothing of it, as Google does."""
-        return any(each.get("reason") == "API_KEY_INVALID" for each in self._details)
+        """Whether it refuses the key with another status than 401, as Google does."""
+        return any(detail.get("reason") == "API_KEY_INVALID" for detail in self._details)
 
     @property
     def retry_after_s(self) -> float | None:
-        """Give the pause that Google writes into the body, where others have a header."""
-        delays = (each.get("retryDelay") for each in self._details)
-        written = next((each for each in delays if isinstance(each, str)), "")
+        """Return the pause that Google writes into the body instead of a header."""
+        delays = (detail.get("retryDelay") for detail in self._details)
+        written = next((delay for delay in delays if isinstance(delay, str)), "")
         return pause_s(written.removesuffix("s"))
 
     @property
     def _details(self) -> list[Mapping[str, Any]]:
         details = self.error.get("details")
-        found = details if isinstance(details, list) else ()
-        return [each for each in found if isinstance(each, Mapping)]
+        entries = details if isinstance(details, list) else ()
+        return [detail for detail in entries if isinstance(detail, Mapping)]
 
 
-def complaint(body: object) -> Complaint:
-    """Read the body of an error, wherever in it the API says what is wrong."""
+def read_complaint(body: object) -> Complaint:
+    """Read the body of an error, in all the shapes that APIs use."""
     if isinstance(body, list):  # Gemini
         body = body[0] if body else None
     if isinstance(body, str):
@@ -113,20 +113,20 @@ def complaint(body: object) -> Complaint:
     )
 
 
-def pause_s(said: str | float, *, per_second: int = 1) -> float | None:
-    """Read how many seconds an API wants to be left alone; None where that says nothing usable."""
+def pause_s(pause: str | float, *, per_second: int = 1) -> float | None:
+    """Read the seconds that an API asks us to wait; None if there is no usable value."""
     try:
-        seconds = float(said) / per_second
+        seconds = float(pause) / per_second
     except ValueError:
         return None
-    # None at all would make us retry without any pause.
+    # 0 would make us retry without any pause.
     return min(seconds, _LONGEST_PAUSE_S) if math.isfinite(seconds) and seconds > 0 else None
 
 
 def given_settings(
     call: ModelCall, names: Iterable[str], *, without: frozenset[str]
 ) -> dict[str, Any]:
-    """Give the settings of a call that go out, by our names."""
+    """Return the settings of a call that go out, by our names."""
     optional = {name: getattr(call, name) for name in names if name not in without}
     given = {name: value for name, value in optional.items() if value is not None}
     return {"max_output_tokens": call.max_output_tokens, **given}
@@ -135,23 +135,23 @@ def given_settings(
 def says_something(message: ChatMessage) -> bool:
     """Whether a message may be sent.
 
-    APIs refuse blank text; an agent that once said nothing leaves no turn in the history.
+    APIs refuse blank text; an empty reply leaves no turn in the history.
     """
     return not isinstance(message, AssistantMessage) or bool(message.text.strip())
 
 
-def parsed(raw: str) -> Any:  # noqa: ANN401 - whatever the model wrote
-    """Read JSON that a model wrote; None if it is none, or none that anybody could keep."""
+def parsed(raw: str) -> Any:
+    """Read JSON that a model wrote; None if it is not valid, or cannot be stored."""
     try:
         value = json.loads(raw)
-        json.dumps(value, allow_nan=False)  # Python reads NaN and 1e999, which no database takes
+        json.dumps(value, allow_nan=False)  # Python reads NaN and 1e999, which databases refuse
     except (ValueError, RecursionError):
         return None
     return None if is_too_deep(value) else well_formed(value)
 
 
 def tool_request(id_: object, *, name: object, arguments: str, names: ToolNames) -> ToolRequest:
-    """Give a tool call that a model asks for; `arguments` as it wrote them."""
+    """Return a tool call of a model; `arguments` as it wrote them."""
     read = parsed(arguments)
     return ToolRequest(
         id=str(id_ or ""),
@@ -162,11 +162,11 @@ def tool_request(id_: object, *, name: object, arguments: str, names: ToolNames)
     )
 
 
-def well_formed(value: Any) -> Any:  # noqa: ANN401 - any JSON, and it stays what it was
-    """Replace what can be carried neither to an API nor into a database.
+def well_formed(value: Any) -> Any:
+    """Replace what neither APIs nor databases accept.
 
-    A reply cut within an emoji holds half a surrogate pair. Some servers write NaN, which becomes
-    null.
+    A reply that is cut within an emoji contains half a surrogate pair. Some servers write NaN, which
+    becomes null.
     """
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -186,7 +186,7 @@ def count(fields: object, name: str) -> int | None:
     """Read a number of tokens; what is not reported stays unknown.
 
     Raises:
-        MiscountedError: what is reported is no number of tokens.
+        MiscountedError: the value is not a number of tokens.
     """
     value = fields.get(name) if isinstance(fields, Mapping) else None
     if value is None:
@@ -197,23 +197,23 @@ def count(fields: object, name: str) -> int | None:
 
 
 def reported(usage: object, read: Callable[[object], Usage]) -> tuple[Usage, tuple[str, ...]]:
-    """Read token counts, and note where they cannot be what was counted: nobody knows them then."""
+    """Read token counts; impossible ones are unknown, with a note."""
     problem = "" if isinstance(usage, Mapping | None) else "usage is not an object"
     try:
         counted = Usage() if problem else read(usage)
     except MiscountedError as error:
         counted, problem = Usage(), str(error)
-    note = f"The model API reported token counts that cannot be right: {problem}."
+    note = f"The model API reported invalid token counts: {problem}."
     return counted, (note,) if problem else ()
 
 
 def label(value: object) -> str:
-    """Give a name that an API tells us of itself, for example that of its model."""
+    """Return a name that an API reports, for example that of its model."""
     return value[:_LONGEST_LABEL] if isinstance(value, str) else ""
 
 
 def spoken(value: object, what: str) -> str:
-    """Give a text; nothing is an empty one.
+    """Return a text; None becomes an empty one.
 
     Raises:
         UnreadableError: it is something else.
@@ -224,13 +224,13 @@ def spoken(value: object, what: str) -> str:
 
 
 def named(value: object, what: str) -> str:
-    """Give a name.
+    """Return a name.
 
     Raises:
-        UnreadableError: it is none.
+        UnreadableError: it is not one.
     """
     if not isinstance(value, str) or not value:
-        raise UnreadableError(f"{what} is missing, or not a text")
+        raise UnreadableError(f"{what} is missing or not a text")
     return value
 
 

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from evals_app.engine.matchers import MATCHER_KEYS
-from evals_app.engine.suite import near
 from evals_app.formats.agentura.shapes import Assistant, Row, User
 from evals_app.formats.document import Document
 from evals_app.formats.foreign import Around
 from evals_app.formats.json_lines import read_json_lines
 from evals_app.formats.problems import FormatError, Loc, Problem
 from evals_app.formats.reading import Reading
+from fixtures_app.ground.words import near
 
 MAX_ROWS = 25_000
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A message of the user, what should be answered, and where in the row they stand."""
+    """A message of the user, what should be answered, and where in the row they are."""
 
     user: str
     expected: str | None
@@ -54,17 +54,23 @@ def read_dataset(
     except FormatError as error:
         return None, error.problems
     if not document.data:
-        message = "This dataset has no rows, so nothing would be asked."
+        message = "This dataset has no rows, so there is nothing to ask."
         return None, [document.problem((), message)]
     if len(document.data) > MAX_ROWS:
-        message = f"A dataset has at most {MAX_ROWS:,} rows; divide it among several, and suites."
+        message = (
+            f"A dataset has at most {MAX_ROWS:,} rows. Split it into several datasets, each with "
+            "its own suite."
+        )
         return None, [document.problem((MAX_ROWS,), message, value="")]
     if len(document.data) == 1 and isinstance(document.data[0], list):
-        message = "Write one row a line, each {...}, without a list around them and commas between."
+        message = (
+            "Write one row per line, each as {...}, without a list around them or commas between "
+            "them."
+        )
         return None, [document.problem((0,), message)]
     rows = Reading(document, around)
     found = [_conversation(rows, (n,)) for n in range(len(document.data))]
-    conversations = [each for each in found if each is not None]
+    conversations = [item for item in found if item is not None]
     return Dataset(document, conversations, rows.is_sound), list(_losses_once(rows.problems))
 
 
@@ -74,33 +80,35 @@ def row_problems(dataset: Dataset, kind: str) -> Iterator[Problem]:
 
 
 def _row_problems(dataset: Dataset, kind: str) -> Iterator[Problem]:
-    for each in dataset.conversations:
-        if each.row.expected_tool is not None and kind in ("golden_dataset", "llm_judge"):
-            message = f"A suite of the type {kind} does not look at calls; tool_use does."
-            place = (*each.loc, "expected_tool")
+    for conversation in dataset.conversations:
+        if conversation.row.expected_tool is not None and kind in ("golden_dataset", "llm_judge"):
+            message = (
+                f"A suite of type {kind} does not check calls. Use the type tool_use for that."
+            )
+            place = (*conversation.loc, "expected_tool")
             yield dataset.document.problem(place, message, at_key=True, level="loss")
         if kind == "golden_dataset":
             message = "The key `expected` is missing: golden_dataset compares the reply with it."
-            for part in each.exchanges:
+            for part in conversation.exchanges:
                 if part.is_scored and part.expected is None:
                     place = part.expected_loc[:-1]
                     instead = _misspelt(dataset.document.value(place), "expected")
                     yield dataset.document.problem(place, f"{message}{instead}")
         elif kind == "tool_use":
-            yield from _tool_problems(dataset.document, each.row, each.loc)
+            yield from _tool_problems(dataset.document, conversation.row, conversation.loc)
 
 
 def _misspelt(part: Mapping[str, Any], key: str) -> str:
     """Name what a part has in place of a key."""
-    found = [each for each in part if each not in Row.model_fields and near(each, [key])]
+    keys = [item for item in part if item not in Row.model_fields and near(item, [key])]
     if key == "expected" and "content" in part:
-        found.append("content")
-    return f" Here it is written `{found[0]}`." if found else ""
+        keys.append("content")
+    return f" Here it is written `{keys[0]}`." if keys else ""
 
 
 def _tool_problems(document: Document, row: Row, loc: Loc) -> Iterator[Problem]:
     if row.conversation is not None:
-        message = "Rows of tool_use have an `input`; conversations are for other types."
+        message = "Rows of tool_use have an `input`. Conversations are for other types."
         yield document.problem((*loc, "conversation"), message)
     elif row.expected_tool is None:
         message = "The key `expected_tool` is missing: the tool that should be called."
@@ -108,15 +116,15 @@ def _tool_problems(document: Document, row: Row, loc: Loc) -> Iterator[Problem]:
         yield document.problem(loc, f"{message}{instead}")
     if row.expected is not None and row.conversation is None:
         message = (
-            "In a suite of the type tool_use nothing is compared with `expected`; write what the"
-            " reply should contain as `expected_output`."
+            "A suite of type tool_use does not compare anything with `expected`. Write what the "
+            "reply should contain as `expected_output`."
         )
         yield document.problem((*loc, "expected"), message, at_key=True, level="loss")
     for name, value in (row.expected_args or {}).items():
-        found = value.keys() & set(MATCHER_KEYS) if isinstance(value, dict) else ()
-        if found:
+        operators = value.keys() & set(MATCHER_KEYS) if isinstance(value, dict) else ()
+        if operators:
             message = (
-                f"The key {min(found)} makes this a matcher here, which says how an argument is"
+                f"The key {min(operators)} makes this a matcher here, which says how an argument is"
                 " compared; Agentura compares the mapping itself."
             )
             yield document.problem((*loc, "expected_args", name), message, level="warning")
@@ -127,16 +135,19 @@ def _conversation(rows: Reading, loc: Loc) -> Conversation | None:
     if row is None:
         return None
     if (row.input is None) == (row.conversation is None):
-        rows.say(loc, "A row has an `input` or a `conversation`: one of them, and not both.")
+        rows.say(loc, "A row has either an `input` or a `conversation`, not both.")
         return None
     if row.input is None:
         if row.expected is not None:
-            message = "In a conversation each message of the assistant says what is `expected`."
+            message = "In a conversation each message of the assistant has the key `expected`."
             rows.say((*loc, "expected"), message, at_key=True)
         exchanges = _exchanges(rows, row, loc)
         return None if exchanges is None else Conversation(row, exchanges, loc)
     if row.eval_turns:
-        message = "`eval_turns` chooses from a `conversation`; this row is one turn. Left out."
+        message = (
+            "`eval_turns` selects turns of a `conversation`, and this row is a single turn. Left "
+            "out."
+        )
         rows.say((*loc, "eval_turns"), message, at_key=True, level="loss")
     whole = Exchange(
         row.input,
@@ -149,22 +160,22 @@ def _conversation(rows: Reading, loc: Loc) -> Conversation | None:
 
 
 def _exchanges(rows: Reading, row: Row, loc: Loc) -> list[Exchange] | None:
-    """Pair the messages of a row; None, and said: they do not alternate, or are not sound."""
+    """Pair the messages of a row; None, and reported: they do not alternate, or are not sound."""
     here = (*loc, "conversation")
     count = len(row.conversation or [])
     if not _has_roles(rows, here, count):
         return None
     if count == 0 or count % 2:
         message = (
-            "The last message of a conversation is the assistant's, and says what is `expected`."
+            "The last message of a conversation must be the assistant's, with the key `expected`."
         )
         rows.say(here, message)
     positions = range(2, count + 1, 2)
     for k, position in enumerate(row.eval_turns or ()):
         if position not in positions:
             message = (
-                "eval_turns counts all messages from 1 and names those of the assistant, here"
-                f" {', '.join(map(str, positions)) or 'none'}."
+                "eval_turns counts all messages from 1 and may only name messages of the "
+                f"assistant, here {', '.join(map(str, positions)) or 'none'}."
             )
             rows.say((*loc, "eval_turns", k), message)
     scored = row.eval_turns or [count]
@@ -187,14 +198,14 @@ def _exchanges(rows: Reading, row: Row, loc: Loc) -> list[Exchange] | None:
 
 
 def _has_roles(rows: Reading, here: Loc, count: int) -> bool:
-    """Whether the user and the assistant take turns; the first message that is amiss is said."""
+    """Whether the user and the assistant take turns; the first message that is amiss is reported."""
     for at in range(count):
         role = "assistant" if at % 2 else "user"
         found = rows.document.value((*here, at, "role"))
         if found != role:
-            message = f"Messages alternate, and the user begins: this one needs the role {role}."
+            message = f"Messages alternate and the user begins, so this one needs the role {role}."
             if found in ("system", "developer"):
-                message = f"{message} What the agent is told beforehand is part of the agent."
+                message = f"{message} The agent's own instructions belong to the agent."
             rows.say((*here, at, "role"), message)
             return False
     return True
@@ -202,9 +213,9 @@ def _has_roles(rows: Reading, here: Loc, count: int) -> bool:
 
 def _losses_once(problems: Iterable[Problem]) -> Iterator[Problem]:
     """Name what all rows lose in the first of them only."""
-    said: set[str] = set()
-    for each in problems:
-        if each.level == "loss" and each.message in said:
+    reported: set[str] = set()
+    for problem in problems:
+        if problem.level == "loss" and problem.message in reported:
             continue
-        said.add(each.message)
-        yield each
+        reported.add(problem.message)
+        yield problem

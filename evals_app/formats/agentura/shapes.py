@@ -22,8 +22,8 @@ def _share(share: float) -> float:
 def _path(path: str) -> str:
     if not path.isprintable():
         msg = (
-            "Between double quotes YAML reads a backslash and the letter after it as one character:"
-            " write / in place of it, or leave the quotes out."
+            "Inside double quotes YAML reads a backslash and the letter after it as one "
+            "character. Write / instead, or remove the quotes."
         )
         raise ValueError(msg)
     return path
@@ -41,12 +41,12 @@ def _line(command: str) -> str:
     try:
         operators = [word for word in lexer if word and set(word) <= _OPERATORS]
     except ValueError:
-        msg = "A quote is opened and never closed."
+        msg = "A quote is never closed."
         raise ValueError(msg) from None
     if operators:
         msg = (
-            f"Programs are started without a shell, so {operators[0]} means nothing: put the line"
-            " into a script of its own and name that."
+            f"Programs are started without a shell, so {operators[0]} has no effect. Put the "
+            "line into a script and name the script."
         )
         raise ValueError(msg)
     return command
@@ -55,9 +55,9 @@ def _line(command: str) -> str:
 def _module(module: str) -> str:
     if ":" not in module:
         msg = (
-            "A module of JavaScript cannot run here. Write module.path:name of a Python function"
-            " that the operator permits, describe the agent as http or cli, or name one with"
-            " --agent."
+            "JavaScript modules cannot run here. Write module.path:name of a Python function "
+            "that the operator permits, describe the agent as http or cli, or choose an agent "
+            "with --agent."
         )
         raise ValueError(msg)
     return module
@@ -71,7 +71,7 @@ class Agent(Foreign):
 
 
 class HttpAgent(Agent):
-    """An agent behind an address."""
+    """An agent at an address."""
 
     endpoint: Annotated[Text, Field(description="Where messages are posted.")]
     # Texts there; {env: NAME}, which keeps a key out of the file, is ours.
@@ -95,7 +95,7 @@ class SdkAgent(Agent):
 AGENTS: dict[str, type[Agent]] = {"http": HttpAgent, "cli": CliAgent, "sdk": SdkAgent}
 
 _VOTES = (1, 3, 5)  # odd, so that there is one in the middle
-_NO_CONFIDENCE = "How sure an agent says it is counts in no score here; left out."
+_NO_CONFIDENCE = "An agent's own confidence does not count in any score here. Left out."
 
 
 class Entry(Foreign):
@@ -133,7 +133,7 @@ class Judged(Entry):
     @property
     def votes(self) -> int:
         """How often a judge is asked: at least as often as `runs` says, as far as possible."""
-        return next((each for each in _VOTES if each >= self.runs), _VOTES[-1])
+        return next((vote for vote in _VOTES if vote >= self.runs), _VOTES[-1])
 
 
 class Performance(Entry):
@@ -152,7 +152,7 @@ class Performance(Entry):
     @model_validator(mode="after")
     def _measures_something(self) -> Self:
         if self.max_p95_ms is not None and self.latency_threshold_ms is not None:
-            msg = "latency_threshold_ms is the old name of max_p95_ms; leave it out."
+            msg = "latency_threshold_ms is the old name of max_p95_ms. Remove it."
             raise ValueError(msg)
         if self.max_ms is None and self.max_cost_per_call_usd is None:
             msg = "A performance suite needs max_p95_ms or max_cost_per_call_usd."
@@ -177,16 +177,15 @@ class Config(Foreign):
 
     overlooks = True
     lost = {
-        "defaults": "Where an entry takes them in (<<: *defaults) they count; by themselves they"
-        " say nothing.",
-        "ci": "Whether a result blocks is settled where it is used: run_evals --ci exits with 1 if"
-        " a suite failed. Left out.",
-        "contracts": "There are no contracts: write what they demand as checks of the suite, for"
-        " example json_path or tool_not_called. Left out.",
-        "consensus": "Agents do not vote here: make an agent that asks several models, and import"
-        " that. Left out.",
-        "drift": "Runs are not compared with a reference run; the trend of a suite shows its last"
-        " ones. Left out.",
+        "defaults": "They only count where an entry includes them (<<: *defaults).",
+        "ci": "Use run_evals --ci to block on a result: it exits with 1 if a suite failed. Left "
+        "out.",
+        "contracts": "There are no contracts here. Write what they require as checks of the "
+        "suite, for example json_path or tool_not_called. Left out.",
+        "consensus": "Agents do not vote here. Make an agent that asks several models, and "
+        "import that. Left out.",
+        "drift": "Runs are not compared with a reference run. The trend of a suite shows its "
+        "most recent runs. Left out.",
     }
 
     version: Literal[1] = 1
@@ -227,7 +226,7 @@ class Assistant(Foreign):
     """What the agent should say."""
 
     overlooks = True
-    lost = {"content": "The agent speaks for itself; what is written for it here is left out."}
+    lost = {"content": "The agent writes its own replies, so the text given here is left out."}
 
     role: Literal["assistant"]
     expected: Annotated[Text, Field(description="What the agent should say.")] | None = None

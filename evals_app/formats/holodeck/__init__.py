@@ -1,187 +1,43 @@
-"""The HoloDeck dialect: an `agent.yaml` with an agent, its metrics and its test cases.
+"""The HoloDeck dialect: an `agent.yaml` with an agent, its metrics and its test cases."""
 
-Each file becomes a suite, by the name of its agent, and the agent itself if it is described there.
-
-Source: the HoloDeck documentation, pages Evaluations and Agent Configuration.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft, drafted
-from evals_app.formats.foreign import Around, Places
-from evals_app.formats.holodeck.agents import Tested, read_agent
-from evals_app.formats.holodeck.cases import CaseReader
-from evals_app.formats.holodeck.metrics import read_metrics
-from evals_app.formats.holodeck.models import Models
-from evals_app.formats.holodeck.shapes import AgentFile, Case, CaseFile
-from evals_app.formats.holodeck.source import Source
-from evals_app.formats.holodeck.variables import has_variable
-from evals_app.formats.problems import FormatError, Loc, Problem
-from evals_app.formats.yaml_source import read_yaml
+from evals_app.formats.dialect import Dialect
 
-# What says that a file has something to evaluate.
-_OF_SUITES = ("evaluations", "test_cases", "test_cases_file")
-# Seconds for a turn, and conversations at once.
-_MOST = {"llm_timeout": 1500, "parallel_test_cases": 1000}
-_READ = AgentFile.model_fields.keys() - {"tools"}
+_KEYS = {"test_cases", "test_cases_file", "instructions"}
 
 
-def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
-    """Read agent files, and the files of cases and instructions that they name."""
-    models, unfilled = Models(), dict[tuple[str, str], Problem]()
-    drafts = [draft for each in documents for draft in _read_file(each, around, models, unfilled)]
-    for draft in (*models.drafts, *drafts):
-        yield _without_what_follows(draft, unfilled)
+def _is_likely(_path: str, data: Any) -> bool:
+    if not isinstance(data, dict):
+        return False
+    evaluations = data.get("evaluations")
+    has_metrics = isinstance(evaluations, dict) and "metrics" in evaluations
+    return has_metrics or bool(_KEYS & data.keys())
 
 
-def _without_what_follows(draft: Draft, unfilled: Mapping[tuple[str, str], Problem]) -> Draft:
-    """Return a draft in which nothing else is wrong where a variable has no value."""
-    problems = tuple(
-        each
-        for each in draft.problems
-        if each.level != "error" or unfilled.get((each.path, each.keys), each) == each
-    )
-    references = tuple(each for each in draft.references if not has_variable(each.name))
-    return replace(draft, problems=problems, references=references)
-
-
-def _read_file(
-    document: Document,
-    around: Around,
-    models: Models,
-    unfilled: dict[tuple[str, str], Problem],
-) -> list[Draft]:
-    written = document.data if isinstance(document.data, dict) else {}
-    has_suite = any(written.get(key) is not None for key in _OF_SUITES)
-    ignored = frozenset(written) - _READ
-    if has_suite and around.agent is not None:
-        ignored |= {"instructions"}
-    source = Source.of(document, AgentFile, around, ignored=ignored)
-    file = source.part(AgentFile, ())
-    tested = read_agent(source, file, models, has_suite=has_suite)
-    drafts = [] if tested.draft is None else [tested.draft]
-    if has_suite:
-        drafts.append(_suite(source, file or AgentFile(), tested, models))
-    elif tested.draft is None:
-        if file is not None:
-            source.say((), "This file holds neither an agent, nor metrics, nor test cases.")
-        drafts.append(_unsound(source, None))
-    *others, last = drafts
-    found = last.problems
-    if not source.is_sound:
-        # What was left out because it is not sound gives doubts that nobody needs.
-        found = tuple(each for each in found if each.level == "error")
-    unfilled |= source.unfilled
-    return [*others, replace(last, problems=(*source.problems, *found))]
-
-
-def _suite(source: Source, file: AgentFile, tested: Tested, models: Models) -> Draft:
-    document, places = source.document, Places(source.document)
-    cases = _cases(source, places, models)
-    if not cases and source.is_sound:
-        where = "test_cases" if source.value(("test_cases_file",)) is None else "test_cases_file"
-        source.say((where,), "There is no case, so nothing is tested.", level="warning")
-    checks = read_metrics(source, ("evaluations", "metrics"), models)
-    for n, check in enumerate(checks):
-        check.note(places, ("assertions", n), document)
-    written = source.value(("name",))
-    name = written if isinstance(written, str) and written else source.around.agent
-    slug = source.slug(name) if name else None
-    if name is None or tested.slug is None:
-        return _unsound(source, slug)
-    places.note(("suite",), document, ("name",))
-    places.note(("slug",), document, ("name",))
-    places.note(("agent",), document, tested.loc)
-    data = {
-        "suite": name,
-        "slug": slug,
-        "agent": tested.slug,
-        "description": file.description or "",
-        "judge_model": _judge(source, file, tested, places, models),
-        "assertions": [each.data for each in checks],
-        "cases": cases,
-        **_how_to_run(source, file, places, cases),
-    }
-    return drafted("suite", "holodeck", document, data, place=places)
-
-
-def _judge(source: Source, file: AgentFile, tested: Tested, places: Places, models: Models) -> Any:  # noqa: ANN401
-    loc: Loc = ("evaluations", "model")
-    if file.evaluations is None or file.evaluations.model is None:
-        if file.model is None or not tested.is_replaced:
-            return "agent"
-        # It would judge itself, and goes on to judge whichever agent is tested in its place.
-        places.note(("judge_model",), source.document, ("model",))
-        return models.named(source, ("model",), file.model)
-    places.note(("judge_model",), source.document, loc)
-    return models.named(source, loc, file.evaluations.model)
-
-
-def _how_to_run(
-    source: Source, file: AgentFile, places: Places, cases: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
-    """Give the settings of the suite, and set those of its cases."""
-    if file.execution is None:
-        return {}
-    here: Loc = ("execution",)
-    if (timeout := _within(source, "llm_timeout", file.execution.llm_timeout)) is not None:
-        for c, case in enumerate(cases):
-            case["turn_timeout_s"] = timeout
-            where = ("cases", c, "turn_timeout_s")
-            places.note(where, source.document, (*here, "llm_timeout"))
-    at_once = _within(source, "parallel_test_cases", file.execution.parallel_test_cases)
-    if at_once is None:
-        return {}
-    places.note(("concurrency",), source.document, (*here, "parallel_test_cases"))
-    return {"concurrency": at_once}
-
-
-def _within(source: Source, key: str, written: float | None) -> float | None:
-    """Return a setting, or the most that is possible here if it is more, which is reported."""
-    most = _MOST[key]
-    if written is None or written <= most:
-        return written
-    message = f"At most {most} is possible here, so {written:g} is read as {most}."
-    source.say(("execution", key), message, level="loss")
-    return most
-
-
-def _unsound(source: Source, slug: str | None) -> Draft:
-    data = {"slug": slug} if slug else {}
-    document = source.document
-    return Draft("suite", "holodeck", document, data, None, place=document.problem)
-
-
-def _cases(source: Source, places: Places, models: Models) -> list[dict[str, Any]]:
-    """Read the cases of a file, from there or from the file that it names."""
-    path, is_inline = source.value(("test_cases_file",)), source.value(("test_cases",)) is not None
-    if path is not None and is_inline:
-        message = "The cases stand here or in another file: leave out test_cases or this."
-        source.say(("test_cases_file",), message)
-    if is_inline or not isinstance(path, str):
-        return CaseReader(source, places, models).read(("test_cases",))
-    content = source.content(("test_cases_file",))
-    if content is None:
-        return []
-    try:
-        document = read_yaml(source.path(path), content)
-    except FormatError as error:
-        source.problems += error.problems
-        return []
-    other, loc = _case_file(document, source.around)
-    cases = CaseReader(other, places, models).read(loc)
-    source.problems += other.problems
-    source.unfilled |= other.unfilled
-    return cases
-
-
-def _case_file(document: Document, around: Around) -> tuple[Source, Loc]:
-    """Begin to read a file of cases: a list of them, or a mapping that has it."""
-    if isinstance(document.data, list):
-        return Source.of(document, list[Case], around), ()
-    other = Source.of(document, CaseFile, around)
-    other.part(CaseFile, ())
-    return other, ("test_cases",)
+DIALECT = Dialect(
+    name="holodeck",
+    title="HoloDeck",
+    page="coming-from-holodeck",
+    about="agent.yaml with what it names: instructions, a file of test cases, documents.",
+    sample=(
+        (
+            "agent.yaml",
+            """\
+name: shop
+model: {provider: anthropic, name: claude-haiku-5-5}
+instructions:
+  inline: You answer questions about orders.
+evaluations:
+  metrics:
+    - {type: geval, name: Helpful, criteria: The reply helps the customer., threshold: 0.7}
+test_cases:
+  - name: Asks for a refund
+    input: I want my money back.
+""",
+        ),
+    ),
+    package=__name__,
+    files=("agent.yaml", "agent.yml"),
+    is_likely=_is_likely,
+)

@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 
-from evals_app.engine.suite import near
 from evals_app.formats.document import Document, Node
 from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import Places
@@ -12,6 +11,7 @@ from evals_app.formats.holodeck.shapes import AgentFile, Instructions
 from evals_app.formats.holodeck.source import Source
 from evals_app.formats.problems import Loc
 from evals_app.formats.prompt_variables import with_plain_variables
+from fixtures_app.ground.words import near
 
 _HEADING = re.compile(r"\A---[ \t]*\r?\n.*?\n---[ \t]*\r?(?:\n|\Z)", re.DOTALL)
 
@@ -20,20 +20,20 @@ _OF_AGENTS = ("model", "instructions", "tools")
 
 # What to do about each kind of tool.
 _SEARCH = (
-    "put what it searches into the chunks of a fixture and give the agent knowledge.search, or give"
-    " it an HTTP tool that asks your index"
+    "put the texts it searches into the chunks of a fixture and give the agent knowledge.search, "
+    "or give it an HTTP tool that queries your index"
 )
 _PYTHON = (
-    "give the agent a tool of this name with written answers or an HTTP tool, or have the whole"
-    " agent called as Python (driver python)"
+    "give the agent a tool of this name with canned answers or an HTTP tool, or call the whole "
+    "agent as Python (driver python)"
 )
-_MODEL = "give the agent a tool of this name with written answers, or an HTTP tool"
+_MODEL = "give the agent a tool of this name with canned answers, or an HTTP tool"
 _INSTEAD = {
     "vectorstore": _SEARCH,
     "hierarchical_document": _SEARCH,
     "function": _PYTHON,
-    "mcp": "have the operator set the server up (EVALS_MCP_SERVERS), then give the agent"
-    " {mcp: NAME, tools: [...]}",
+    "mcp": "ask the operator to set up the server (EVALS_MCP_SERVERS), then give the agent {mcp: "
+    "NAME, tools: [...]}",
     "prompt": _MODEL,
     "hosted": _MODEL,
     "skill": "write what it knows into the instructions",
@@ -49,45 +49,43 @@ class _Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """The agent that a file is about: its slug, where that stands, and its draft if it is new."""
+    """The agent that a file is about: its slug, where that is, and its draft if it is new."""
 
     slug: str | None
     loc: Loc = ()
     draft: Draft | None = None
-    is_replaced: bool = False  # by the one that whoever imports names
+    is_replaced: bool = False  # by the one that the person who imports chooses
 
 
 def read_agent(
     source: Source, file: AgentFile | None, models: Models, *, has_suite: bool
 ) -> Tested:
-    """Tell which agent a file is about, and read it if it is described there."""
+    """Say which agent a file is about, and read it if it is described there."""
     if has_suite and source.around.agent is not None:
         return _replaced(source, source.around.agent)
     if file is not None and file.model is not None and file.model.provider == SCRIPTED:
         for key in ("instructions", "tools"):
             if getattr(file, key):
-                message = (
-                    f"The scripted agent {file.model.name} goes by rules of its own; left out."
-                )
+                message = f"The scripted agent {file.model.name} follows its own rules. Left out."
                 source.say((key,), message, level="loss", at_key=True)
         return Tested(file.model.name, ("model", "name"))
     _report_tools(source)
     if any(source.value((key,)) is not None for key in ("model", "instructions")):
         return _described(source, file, models)
     message = (
-        "This file names no agent: it has no `model` and no `instructions`. Write them, or"
-        " choose an agent that exists when you import (--agent)."
+        "This file names no agent: it has no `model` and no `instructions`. Write them, or "
+        "choose an existing agent when you import (--agent)."
     )
     source.say((), message)
     return Tested(None)
 
 
 def _replaced(source: Source, agent: str) -> Tested:
-    """Test the agent that whoever imports names; what the file says of its own is lost."""
+    """Test the agent that the person who imports chooses; what the file says of its own is lost."""
     has_own = False
     for key in _OF_AGENTS:
         if source.value((key,)) is not None:
-            message = f"The suite tests {agent}, as --agent says; this is left out."
+            message = f"The suite tests {agent}because of --agent, so this is left out."
             source.say((key,), message, at_key=True, level="loss")
             has_own = True
     return Tested(agent, is_replaced=has_own)
@@ -125,7 +123,7 @@ def _described(source: Source, file: AgentFile | None, models: Models) -> Tested
 
 
 def _unsound(source: Source) -> Tested:
-    """Give an agent that others may refer to, though it cannot be read."""
+    """Return an agent that others may refer to, though it cannot be read."""
     name = source.value(("name",))
     if not isinstance(name, str):
         return Tested(None)
@@ -141,7 +139,7 @@ def _prompt(source: Source, written: str | Instructions) -> _Prompt | None:
     if written.inline is not None and written.file is None:
         return _Prompt(written.inline, source.document, (*here, "inline"))
     if written.file is None or written.inline is not None:
-        source.say(here, "Write the instructions under `inline`, or name a `file` that holds them.")
+        source.say(here, "Write the instructions under `inline`, or name a `file` with them.")
         return None
     return _without_heading(source, (*here, "file"))
 
@@ -153,7 +151,7 @@ def _without_heading(source: Source, loc: Loc) -> _Prompt | None:
     text = _HEADING.sub("", whole)
     document = Document(source.path(source.value(loc)), text, Node(1, 1))
     if text != whole:
-        message = "The heading between dashes is no part of the prompt; left out."
+        message = "The heading between dashes is not part of the prompt. Left out."
         source.problems.append(document.problem((), message, value="", level="loss"))
     return _Prompt(text, document, ())
 
@@ -169,7 +167,7 @@ def _report_tools(source: Source) -> None:
             source.say((*loc, "type"), message)
             continue
         message = (
-            f"The {kind} tool {name} does not run here, so the agent has to do without it: {advice}."
-            " Cases that expect it fail until then."
+            f"The {kind} tool {name} does not run here, so the agent is tested without it: "
+            f"{advice}. Cases that expect it fail until then."
         )
         source.say(loc, message, level="loss")

@@ -20,7 +20,7 @@ _SAID = {
     "retrieval_context": "retrieval_context",
     "turn_config": "config",
 }
-# What is about one turn, so that it cannot stand beside several.
+# What is about one turn, so that it does not go with several.
 _OF_ONE_TURN = [key for key in Turn.model_fields if key != "evaluations"]
 _MATCHERS_OF_OURS = frozenset(MATCHER_KEYS) - {"fuzzy", "regex"}
 
@@ -61,7 +61,7 @@ class CaseReader:
         if case.turns is not None:
             self._keep_apart(case, loc)
         elif case.input is None:
-            message = "A case needs `input`, what the user says, or `turns`, a list of them."
+            message = "A case needs `input`, the user's message, or `turns`, a list of them."
             self.source.say(loc, message)
         else:
             turns.append(self._turn(case, loc, (*ours, "turns", 0), shared))
@@ -70,7 +70,7 @@ class CaseReader:
     def _keep_apart(self, case: Case, loc: Loc) -> None:
         for key in _OF_ONE_TURN:
             if getattr(case, key) is not None:
-                message = f"A case with `turns` has no `{key}` of its own; move it into a turn."
+                message = f"A case with `turns` has no `{key}` of its own. Move it into a turn."
                 self.source.say((*loc, key), message, at_key=True)
 
     def _checks(self, loc: Loc) -> list[Check] | None:
@@ -98,25 +98,27 @@ class CaseReader:
         elif asserted:
             data["inherit"] = True
         if checks is not None or asserted:
-            data["assertions"] = [each.data for each in asserted]
-        for n, each in enumerate(asserted):
-            each.note(self.places, (*ours, "assertions", n), document)
+            data["assertions"] = [item.data for item in asserted]
+        for n, item in enumerate(asserted):
+            item.note(self.places, (*ours, "assertions", n), document)
         return data
 
     def _able(
         self, checks: Sequence[Check], turn: Turn | Case, loc: Loc, others: Sequence[Check]
     ) -> list[Check]:
-        """Give the checks that can work on a turn, and name the others."""
-        able = [each for each in checks if turn.ground_truth is not None or not each.needs_expected]
-        alone = "" if able or others else " Nothing else is asserted in this turn."
-        for each in checks:
-            if each not in able:
-                own = each.loc[: len(loc)] == loc
+        """Return the checks that can work on a turn, and name the others."""
+        able = [
+            check for check in checks if turn.ground_truth is not None or not check.needs_expected
+        ]
+        alone = "" if able or others else " This turn has no other check."
+        for check in checks:
+            if check not in able:
+                own = check.loc[: len(loc)] == loc
                 message = (
-                    f"This turn has no ground_truth, which {each.title} needs, so the check is left"
+                    f"This turn has no ground_truth, which {check.title} needs, so the check is left"
                     f" out of it.{alone}"
                 )
-                self.source.say(each.loc if own else loc, message, level="loss")
+                self.source.say(check.loc if own else loc, message, level="loss")
         return able
 
     def _files(self, files: Sequence[File], loc: Loc) -> list[dict[str, Any]]:
@@ -124,12 +126,14 @@ class CaseReader:
         for n, file in enumerate(files):
             here = (*loc, n)
             if file.url is not None:
-                message = "Nothing is fetched: put the file beside this one, and write its `path`."
+                message = (
+                    "Files are not fetched. Put the file next to this one, and write its `path`."
+                )
                 self.source.say((*here, "url"), message)
             elif file.path is None:
                 self.source.say(here, "A file needs its `path`, from the folder of agent.yaml.")
             elif (path := posixpath.normpath(file.path)) in paths:
-                message = "This turn shows this file already; once is enough. Left out."
+                message = "This turn already shows this file. Left out."
                 self.source.say(here, message, level="loss")
             else:
                 paths[path] = {"path": file.path}
@@ -139,13 +143,13 @@ class CaseReader:
         here = (*loc, "expected_tools")
         if turn.expected_tools == []:
             message = (
-                "An empty list asserts nothing. To forbid calls, give the turn a check of its own"
-                " here: {type: tool_calls, tools: [], exact: true}."
+                "An empty list checks nothing. To forbid calls, add this check to the turn here: "
+                "{type: tool_calls, tools: [], exact: true}."
             )
             self.source.say(here, message, level="warning")
         return [
-            self._expected_call(each, (*here, n))
-            for n, each in enumerate(turn.expected_tools or [])
+            self._expected_call(tool, (*here, n))
+            for n, tool in enumerate(turn.expected_tools or [])
         ]
 
     def _expected_call(self, tool: str | Tool, loc: Loc) -> Check:
@@ -159,8 +163,8 @@ class CaseReader:
         for name, value in (tool.args or {}).items():
             if isinstance(value, dict) and value.keys() <= _MATCHERS_OF_OURS and value:
                 message = (
-                    "HoloDeck compares this as it is written; here it is a matcher:"
-                    " see `args` of tool_called in the reference."
+                    "HoloDeck compares this text literally. Here it is a matcher: see `args` of "
+                    "tool_called in the reference."
                 )
                 self.source.say((*loc, "args", name), message, level="warning")
         return Check({**data, **options}, loc, tool.name, {"value": "name", "min_count": "count"})

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.engine.graders import GRADERS, GROUPS
-from evals_app.engine.suite import near
 from evals_app.formats.document import Document
 from evals_app.formats.foreign import Places
 from evals_app.formats.holodeck.models import Models
 from evals_app.formats.holodeck.shapes import METRICS, Code, GEval, Llm, Rag, Standard
 from evals_app.formats.holodeck.source import Source
 from evals_app.formats.problems import Loc
+from fixtures_app.ground.words import near
 
 # Our type of each metric that compares, and which of the options it reads.
 _COMPARING: Mapping[str, tuple[str, frozenset[str]]] = {
@@ -90,8 +90,8 @@ class Check:
 
 def read_metrics(source: Source, loc: Loc, models: Models) -> list[Check]:
     """Read a list of metrics."""
-    found = (_check(source, each, models) for each in source.rows(loc))
-    return [each for each in found if each is not None]
+    checks = (_check(source, row, models) for row in source.rows(loc))
+    return [item for item in checks if item is not None]
 
 
 def _check(source: Source, loc: Loc, models: Models) -> Check | None:
@@ -116,7 +116,7 @@ def _check(source: Source, loc: Loc, models: Models) -> Check | None:
 
 
 def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | None:
-    """Tell by its type what a metric looks like; None if it has none of the types."""
+    """Say by its type what a metric looks like; None if it has none of the types."""
     written = source.value(loc)
     if not isinstance(written, dict):
         message = "A metric has keys with values, for example {type: standard, metric: f1_score}."
@@ -131,8 +131,8 @@ def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | No
             source.say((*loc, "type"), f"Unknown type of metric.{hint} Known types: {known}.")
         else:
             message = (
-                f"There are no metrics of the type {kind} here; this one is left out. Known types:"
-                f" {known}."
+                f"There are no metrics of the type {kind} here, so this one is left out. Known "
+                f"types: {known}."
             )
             source.say((*loc, "type"), message, level="loss")
         return None
@@ -143,8 +143,8 @@ def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | No
         return None
     if shape is Standard and isinstance(name, str) and _is_unknown(name):
         message = (
-            f"There is no metric {name} here, and it is left out. Say what it measures as the"
-            " criteria of a geval metric."
+            f"There is no metric {name} here, so it is left out. Describe what it measures as "
+            "the criteria of a geval metric."
         )
         source.say((*loc, key), message, level="loss")
         return None
@@ -169,15 +169,15 @@ def _threshold(source: Source, loc: Loc, metric: Standard | GEval | Rag | Code) 
         return {"threshold": written}
     threshold = round((written - 1) / (_MOST_GRADE - 1), 4)
     message = (
-        f"Thresholds go from 0 to 1. This one is read as a grade from 1 to {_MOST_GRADE}:"
-        f" {written:g} of {_MOST_GRADE} is {threshold:g}."
+        f"Thresholds range from 0 to 1. This one is read as a grade from 1 to {_MOST_GRADE}: "
+        f"{written:g} of {_MOST_GRADE} is {threshold:g}."
     )
     source.say((*loc, "threshold"), message, level="warning")
     return {"threshold": threshold}
 
 
-def _type_of(name: Any) -> str | None:  # noqa: ANN401 - JSON
-    """Tell of which type the metric of a name is; a type is its own."""
+def _type_of(name: Any) -> str | None:
+    """Say of which type the metric of a name is; a type is its own."""
     if not isinstance(name, str):
         return None
     if name in METRICS:
@@ -187,7 +187,7 @@ def _type_of(name: Any) -> str | None:  # noqa: ANN401 - JSON
     return "rag" if name in GROUPS["rag"][1] else None
 
 
-def _instead(name: Any) -> str:  # noqa: ANN401 - JSON
+def _instead(name: Any) -> str:
     """Say how the metric of a name is written; nothing if there is none."""
     kind = _type_of(name)
     if kind is None:
@@ -203,19 +203,19 @@ def _standard(
     options = Standard.model_fields.keys() - _COMMON
     given = {key for key in options if getattr(metric, key) is not None}
     for key in sorted(given - read):
-        message = f"`{key}` does nothing for {metric.metric}; left out."
+        message = f"`{key}` has no effect for {metric.metric}. Left out."
         source.say((*loc, key), message, level="loss", at_key=True)
     if replaced := _REPLACED.get(metric.metric):
         kind = replaced["type"]
         instead = "type: geval" if kind == "geval" else f"type: rag, metric_type: {kind}"
         message = (
-            f"{metric.metric} is deprecated in HoloDeck; it is read as its successor, {instead}."
+            f"{metric.metric} is deprecated in HoloDeck and is read as its successor, {instead}."
         )
         source.say((*loc, "metric"), message, level="warning")
         data = {**replaced, **common, **_judge(source, loc, metric.model, models)}
         return Check(data, loc, metric.metric, {"type": "metric"})
     if metric.model is not None:
-        message = f"{metric.metric} asks no model; left out."
+        message = f"{metric.metric} does not ask a model. Left out."
         source.say((*loc, "model"), message, level="loss", at_key=True)
     chosen = {key: getattr(metric, key) for key in sorted(given & read)}
     return Check({"type": kind, **chosen, **common}, loc, metric.metric, {"type": "metric"})
@@ -226,11 +226,13 @@ def _geval(source: Source, loc: Loc, metric: GEval) -> dict[str, Any]:
     if metric.evaluation_steps:
         data["evaluation_steps"] = metric.evaluation_steps
     if metric.evaluation_params is not None:
-        data["evaluation_params"] = [each for each in metric.evaluation_params if each != "context"]
+        data["evaluation_params"] = [
+            param for param in metric.evaluation_params if param != "context"
+        ]
         if "context" in metric.evaluation_params:
             message = (
-                "Test cases of HoloDeck have no context, so the judge gets none; left out. Add"
-                " context to the turns here, then it can be shown."
+                "Test cases of HoloDeck have no context, so the judge gets none. Left out. Add "
+                "context to the turns here to show it."
             )
             where = metric.evaluation_params.index("context")
             source.say((*loc, "evaluation_params", where), message, level="loss")

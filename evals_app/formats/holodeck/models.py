@@ -20,12 +20,12 @@ _PATHS = {"azure_openai": "/openai/v1/", "ollama": "/v1"}
 
 @dataclass(slots=True)
 class Models:
-    """Gives models in our words, and collects the providers that no site has from the start."""
+    """Returns models in our words, and collects the providers that no site has from the start."""
 
     drafts: list[Draft] = field(default_factory=list)
 
     def named(self, source: Source, loc: Loc, llm: Llm) -> dict[str, Any]:
-        """Give a model by its provider, its name and its settings."""
+        """Return a model by its provider, its name and its settings."""
         settings = {key: getattr(llm, key) for key in _SETTINGS}
         given = {key: value for key, value in settings.items() if value is not None}
         return {"provider": self._provider(source, loc, llm), "name": llm.name, **given}
@@ -35,8 +35,8 @@ class Models:
             return SCRIPTED
         if llm.auth_provider not in (None, "api_key"):
             message = (
-                "Models are called with an API key here: set ANTHROPIC_API_KEY, or set up a"
-                " provider with another address. Left out."
+                "Models are called with an API key here. Set ANTHROPIC_API_KEY, or set up a "
+                "provider with another address. Left out."
             )
             source.say((*loc, "auth_provider"), message, level="loss")
         kind = KINDS[llm.provider]
@@ -57,7 +57,7 @@ class Models:
 
     def _add(self, source: Source, loc: Loc, data: dict[str, Any]) -> None:
         # Many files may use one endpoint: that is one provider.
-        if any(each.data == data for each in self.drafts):
+        if any(draft.data == data for draft in self.drafts):
             return
         places = Places(source.document, loc)
         for ours, theirs in (("base_url", "endpoint"), ("api_key_env", API_KEY)):
@@ -77,14 +77,14 @@ def _host_and_path(url: str) -> tuple[str, str]:
 
 
 def _variable(source: Source, loc: Loc, key: str | None) -> str | None:
-    """Give the name of the variable that holds a key."""
+    """Return the name of the variable that holds a key."""
     if key is None:
         return None
     name = variable_in(key)
     if name is None:
         message = (
-            "A key never stands in a file: put it into an environment variable and write its name"
-            " here, for example ${OPENAI_API_KEY}. If this was a key, replace it."
+            "Files must not contain keys. Put the key into an environment variable and write its "
+            "name here, for example ${OPENAI_API_KEY}. If this was a real key, revoke it."
         )
         source.say(loc, message)
     return name

@@ -1,6 +1,6 @@
 """The shapes of HoloDeck's files, as its documentation describes them.
 
-Lists marked `Apart` are read row by row, so that a mistake in one row hides none in another.
+Lists marked `Apart` are read row by row, so that a error in one row hides none in another.
 
 Source: the HoloDeck documentation, pages Evaluations, Agent Configuration and LLM Providers.
 """
@@ -20,11 +20,11 @@ from evals_app.formats.foreign import Foreign
 Row = TypeVar("Row")
 
 
-def _only_a_list(written: Any, handler: ValidatorFunctionWrapHandler) -> Any:  # noqa: ANN401
+def _only_a_list(written: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     return written if isinstance(written, list) else handler(written)
 
 
-def _number(written: Any) -> Any:  # noqa: ANN401 - JSON
+def _number(written: Any) -> Any:
     # HoloDeck takes numbers in quotes too, and 1e-6, which YAML reads as text.
     if not isinstance(written, str):
         return written
@@ -43,7 +43,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 def _message(written: str) -> str:
     if not written.strip():
-        msg = "Only spaces: write what the user says."
+        msg = "There are only spaces here. Write the user's message."
         raise ValueError(msg)
     return written
 
@@ -54,14 +54,14 @@ Message = Annotated[Text, AfterValidator(_message)]
 class Llm(Foreign):
     """A model, wherever one is named: of the agent, of all metrics, of one metric."""
 
-    lost = {"api_version": "Azure is called at its v1 API, which takes no version; left out."}
+    lost = {"api_version": "Azure is called at its v1 API, which takes no version. Left out."}
 
     # `scripted` is ours: the name is then the slug of an agent that follows rules.
     provider: Annotated[
         Literal["openai", "azure_openai", "anthropic", "ollama", "scripted"],
         Field(description="Who serves the model."),
     ]
-    name: Annotated[Text, Field(description="The model, or the name it was deployed under.")]
+    name: Annotated[Text, Field(description="The model, or the name of its deployment.")]
     temperature: Number | None = None
     max_tokens: Whole | None = None
     top_p: Number | None = None
@@ -72,7 +72,7 @@ class Llm(Foreign):
     ) = None
 
 
-_JUDGED_BY_US = "Judges are asked, repeated and bounded in time in our own way; left out."
+_JUDGED_BY_US = "How judges are asked, repeated and timed out is fixed here. Left out."
 
 
 class _Metric(Foreign):
@@ -85,11 +85,11 @@ class Standard(_Metric):
     """A metric that compares the reply with the ground truth, or one of the old ones that judge."""
 
     lost = {
-        "scale": "Scores go from 0 to 1 here, thresholds too; left out.",
+        "scale": "Scores and thresholds range from 0 to 1 here. Left out.",
         "retry_on_failure": _JUDGED_BY_US,
         "timeout_ms": _JUDGED_BY_US,
-        "custom_prompt": "The words of a judge's prompt are ours: what it is to look at belongs into"
-        " the criteria of a geval metric; left out.",
+        "custom_prompt": "The judge's prompt is fixed here. Write what it should look at into "
+        "the criteria of a geval metric. Left out.",
     }
 
     type: Literal["standard"] = "standard"
@@ -124,7 +124,7 @@ class GEval(_Metric):
     """Criteria of one's own, by which a judge grades."""
 
     type: Literal["geval"]
-    name: Annotated[Text, Field(description="What people read.")]
+    name: Annotated[Text, Field(description="The name that people read.")]
     criteria: Annotated[Text, Field(description="What makes a good answer.")]
     evaluation_steps: list[str] | None = None
     evaluation_params: (
@@ -156,7 +156,7 @@ class Rag(_Metric):
 class Code(_Metric):
     """A function in Python."""
 
-    lost = {"model": "A function asks no model; left out."}
+    lost = {"model": "A function does not ask a model. Left out."}
 
     type: Literal["code"]
     grader: Annotated[Text, Field(description="module.path:callable")]
@@ -176,11 +176,11 @@ class File(Foreign):
     """A file that is shown to the agent."""
 
     lost = {
-        "description": "A file has no description here; say it in the message. Left out.",
-        "pages": "A file is shown whole; cut the pages out into a file of their own. Left out.",
-        "sheet": "A file is shown whole, with all of its sheets; left out.",
-        "range": "A file is shown whole; keep the cells in a file of their own. Left out.",
-        "cache": "Files are stored with the suite, so there is nothing to fetch again; left out.",
+        "description": "A file has no description here. Put it into the message. Left out.",
+        "pages": "A file is shown whole. Put the pages into a file of their own. Left out.",
+        "sheet": "A file is shown whole, with all of its sheets. Left out.",
+        "range": "A file is shown whole. Put the cells into a file of their own. Left out.",
+        "cache": "Files are stored with the suite, so nothing is fetched again. Left out.",
     }
 
     path: Text | None = None
@@ -223,7 +223,7 @@ Cases = Apart[Case]
 
 
 class CaseFile(Foreign):
-    """The mapping in a file of cases; what made the file may have left notes beside them."""
+    """The mapping in a file of cases; what made the file may have left notes next to them."""
 
     overlooks = True
 
@@ -233,7 +233,7 @@ class CaseFile(Foreign):
 class Evaluations(Foreign):
     """The metrics for every turn that has none of its own, and who judges."""
 
-    lost = {"optimizer": "Nothing here changes an agent by itself to improve its score; left out."}
+    lost = {"optimizer": "Agents are not optimized automatically here. Left out."}
 
     model: Llm | None = None
     metrics: Metrics | None = None
@@ -252,11 +252,11 @@ class Execution(Foreign):
     lost = {
         **dict.fromkeys(
             ("file_timeout", "download_timeout", "cache_enabled", "cache_dir"),
-            "Files are read when they are imported, and stored; left out.",
+            "Files are read once, at import, and stored. Left out.",
         ),
         **dict.fromkeys(
             ("verbose", "quiet"),
-            "What a command prints is said where it is called; left out.",
+            "Use the options of the command to choose what it prints. Left out.",
         ),
     }
 
@@ -268,17 +268,17 @@ class AgentFile(Foreign):
     """An agent.yaml."""
 
     lost = {
-        "author": "There is no field for an author; write it into the description. Left out.",
-        "response_format": "A model is asked for no format: say in the instructions what a reply"
-        " looks like, and check it with json_schema. Left out.",
-        "tool_filtering": "An agent is offered all of its tools in every turn; left out.",
+        "author": "There is no field for an author. Write it into the description. Left out.",
+        "response_format": "Models are not asked for a format. Describe the reply in the "
+        "instructions, and check it with json_schema. Left out.",
+        "tool_filtering": "An agent has all of its tools in every turn. Left out.",
         "embedding_provider": "It serves tools that search documents, which are left out too.",
-        "claude": "These settings are for the Claude Agent SDK; models are called at their API"
-        " here. Left out.",
-        "openai": "These settings are for the OpenAI Agents SDK; models are called at their API"
-        " here. Left out.",
-        "observability": "Whoever runs the site settles where telemetry goes; left out.",
-        "deployment": "Agents are tested here, not deployed; left out.",
+        "claude": "These settings are for the Claude Agent SDK, and models are called at their "
+        "API here. Left out.",
+        "openai": "These settings are for the OpenAI Agents SDK, and models are called at their "
+        "API here. Left out.",
+        "observability": "The operator of the site decides where telemetry goes. Left out.",
+        "deployment": "Agents are tested here, not deployed. Left out.",
     }
 
     name: Text | None = None

@@ -7,7 +7,7 @@ from evals_app.formats.document import Document
 from evals_app.formats.draft import surprises
 from evals_app.formats.foreign import Around
 from evals_app.formats.holodeck.variables import Filling
-from evals_app.formats.problems import Loc, Problem, holds
+from evals_app.formats.problems import Loc, Problem, value_at
 from evals_app.formats.reading import Reading
 
 
@@ -22,7 +22,7 @@ class Source(Reading):
     def of(
         cls,
         document: Document,
-        shape: Any,  # noqa: ANN401 - a type
+        shape: Any,
         around: Around,
         *,
         ignored: frozenset[Any] = frozenset(),
@@ -35,22 +35,17 @@ class Source(Reading):
             data = data | filling.filled(read, ())
         else:
             data = filling.filled(data, ())
-        seen = [each for each in document.surprises if not set(each.loc[:1]) & ignored]
+        seen = [surprise for surprise in document.surprises if not set(surprise.loc[:1]) & ignored]
         doubts = surprises(replace(document, surprises=tuple(seen)), shape)
-        errors = [each for each in filling.problems if each.level == "error"]
-        unfilled = {(each.path, each.keys): each for each in errors}
+        errors = [problem for problem in filling.problems if problem.level == "error"]
+        unfilled = {(error.path, error.keys): error for error in errors}
         return cls(document, around, [*filling.problems, *doubts], data, unfilled)
 
-    def value(self, loc: Loc) -> Any:  # noqa: ANN401 - JSON
-        """Give what stands in a place; None if nothing does."""
-        data = self.data
-        for step in loc:
-            if not holds(data, step):
-                return None
-            data = data[step]
-        return data
+    def value(self, loc: Loc) -> Any:
+        """Return what is in a place; None if nothing does."""
+        return value_at(self.data, loc)
 
     def rows(self, loc: Loc) -> list[Loc]:
-        """Give the places of the rows of a list."""
+        """Return the places of the rows of a list."""
         rows = self.value(loc)
         return [(*loc, n) for n in range(len(rows))] if isinstance(rows, list) else []

@@ -1,14 +1,14 @@
-"""Fill `${NAME}` in from the environment, everywhere but where a secret may stand."""
+"""Fill `${NAME}` in from the environment, everywhere but where a secret may be."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.engine.suite import near
 from evals_app.formats.document import Document
 from evals_app.formats.problems import Loc, Problem, is_secret, shortened
 from evals_app.formats.yaml_scalars import character_fault, resolved
+from fixtures_app.ground.words import near
 
 API_KEY = "api_key"
 # The key of a model becomes the name of a variable, never its content.
@@ -19,9 +19,9 @@ _ALMOST = re.compile(r"\$\{(?![A-Za-z_][A-Za-z0-9_]*\})[^{}]*\}")
 
 
 def variable_in(text: str) -> str | None:
-    """Give the name of the variable that is all of a text."""
-    found = _VARIABLE.fullmatch(text)
-    return found[1] if found else None
+    """Return the name of the variable that is all of a text."""
+    match = _VARIABLE.fullmatch(text)
+    return match[1] if match else None
 
 
 def has_variable(text: str) -> bool:
@@ -37,11 +37,11 @@ class Filling:
     environment: Mapping[str, str] = field(repr=False)
     problems: list[Problem] = field(default_factory=list)
 
-    def filled(self, value: Any, loc: Loc) -> Any:  # noqa: ANN401 - JSON
-        """Give what stands in a place with its variables filled in."""
+    def filled(self, value: Any, loc: Loc) -> Any:
+        """Return what is in a place with its variables filled in."""
         if isinstance(value, dict):
             for key in filter(_VARIABLE.search, value):
-                message = "Variables are filled into values only; write this key out."
+                message = "Variables are filled in only in values. Write this key without one."
                 self.problems.append(self.document.problem((*loc, key), message, at_key=True))
             return {key: self.filled(item, (*loc, key)) for key, item in value.items()}
         if isinstance(value, list):
@@ -49,15 +49,15 @@ class Filling:
         if not isinstance(value, str) or loc[-2:] == _OF_MODELS:
             return value
         if almost := _ALMOST.search(value):
-            message = f"Only ${{NAME}} is filled in; {shortened(almost[0], loc)} stays as it is."
+            message = f"Only ${{NAME}} is filled in, so {shortened(almost[0], loc)} stays as it is."
             self.problems.append(self.document.problem(loc, message, level="warning"))
         return self._text(value, loc) if _VARIABLE.search(value) else value
 
-    def _text(self, text: str, loc: Loc) -> Any:  # noqa: ANN401 - a scalar
+    def _text(self, text: str, loc: Loc) -> Any:
         if is_secret(loc):
             message = (
-                "By its key a secret may stand here, and secrets never come into a suite, so no"
-                " variable is filled in. Give the key another name if it holds none."
+                "The name of this key suggests a secret, and secrets are never copied into a "
+                "suite, so no variable is filled in. Rename the key if its value is not a secret."
             )
             self.problems.append(self.document.problem(loc, message))
             return text
@@ -77,13 +77,13 @@ class Filling:
     def _problem(self, name: str) -> str | None:
         if not self.environment:
             return (
-                f"The variable {name} is not known here: only the command import_evals sees the"
-                " environment. Import with it, or write the value itself."
+                f"The variable {name} is not available here: only the command import_evals can "
+                "read the environment. Use it to import, or write the value itself."
             )
         if is_secret((name,)):
             return (
-                f"By its name the variable {name} holds a secret, and secrets never come into a"
-                " suite. Give the variable another name if it holds none."
+                f"The name of the variable {name} suggests a secret, and secrets are never "
+                "copied into a suite. Rename the variable if its value is not a secret."
             )
         if name not in self.environment:
             hint = near(name, self.environment)

@@ -1,26 +1,53 @@
-"""The Lobu dialect: `agents/<id>/evals/*.yaml`, `*.rubric.md` beside them, and `lobu.toml`.
+"""The Lobu dialect: `agents/<id>/evals/*.yaml`, `*.rubric.md` next to them, and `lobu.toml`."""
 
-Source: the Lobu documentation, pages Evaluations and lobu.toml Reference.
-"""
+import re
+from pathlib import PurePosixPath
+from typing import Any
 
-from collections.abc import Iterator, Sequence
+from evals_app.formats.dialect import Dialect
 
-from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft
-from evals_app.formats.foreign import Around
-from evals_app.formats.lobu.agents import folder_of, read_project, tested_by
-from evals_app.formats.lobu.evals import read_eval
-
-__all__ = ["read"]
+_EVAL = re.compile(r"(?:^|/)agents/([^/]+)/evals/[^/]+\.ya?ml$")
 
 
-def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
-    """Read eval files, and the lobu.toml files above them."""
-    tables = [each for each in documents if each.path.endswith(".toml")]
-    folders = {folder_of(each.path, around) for each in documents}
-    projects = [read_project(each, around, folders) for each in tables]
-    for project in projects:
-        yield from project.drafts
-    for document in documents:
-        if document not in tables:
-            yield from read_eval(document, around, tested_by(document.path, projects, around))
+def agent_of(path: str) -> str | None:
+    """Return the id of the agent that an eval file tests by its folder."""
+    match = _EVAL.search(path)
+    return match[1] if match else None
+
+
+def _is_certain(path: str, _data: Any) -> bool:
+    return PurePosixPath(path).name == "lobu.toml"
+
+
+def _is_likely(path: str, data: Any) -> bool:
+    return (isinstance(data, dict) and "turns" in data) or agent_of(path) is not None
+
+
+DIALECT = Dialect(
+    name="lobu",
+    title="Lobu",
+    page="coming-from-lobu",
+    about=(
+        "The folder that holds lobu.toml and agents/, as a .zip: the folder of a file says which "
+        "agent it tests."
+    ),
+    sample=(
+        (
+            "agents/shop/evals/refund.yaml",
+            """\
+name: refund
+description: Asks for a refund.
+turns:
+  - content: I want my money back.
+    assert:
+      - type: contains
+        value: refund
+""",
+        ),
+    ),
+    names_agent=False,
+    package=__name__,
+    files=("lobu.toml", "agents/*/evals/*.yaml", "agents/*/evals/*.yml"),
+    is_certain=_is_certain,
+    is_likely=_is_likely,
+)

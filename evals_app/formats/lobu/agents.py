@@ -19,16 +19,16 @@ from evals_app.formats.problems import FormatError, Loc
 from evals_app.formats.prompt_variables import with_plain_variables
 from evals_app.formats.reading import Reading
 
-# What an agent is told, in this order, from files in its folder.
+# The instructions of an agent, in this order, from files in its folder.
 _PROMPTS = ("IDENTITY.md", "SOUL.md", "USER.md")
 # What says who an agent is, and nothing of how it works.
 _KNOWN_BY = {"name", "description", "dir"}
 # Its models have the names of their makers before them, which may be its own.
 _ROUTER = "openrouter"
 
-_NO_SANDBOX = "Agents have no sandbox here, so there is nothing to let in or to install; left out."
-_NO_CHANNEL = "Cases talk to the agent themselves, and through no chat platform; left out."
-_KEY = "Keys stay in the environment; the provider knows the name of its variable. Left out."
+_NO_SANDBOX = "Agents have no sandbox here, so there is nothing to allow or to install. Left out."
+_NO_CHANNEL = "Cases talk to the agent directly, not through a chat platform. Left out."
+_KEY = "Keys stay in the environment. The provider holds the name of the variable. Left out."
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -50,10 +50,10 @@ class _Agent(Foreign):
         "platforms": _NO_CHANNEL,
         "connections": _NO_CHANNEL,
         "preview": _NO_CHANNEL,
-        "skills": "Skills and their MCP servers are left out: give the agent `tools`; the operator"
-        " sets MCP servers up (EVALS_MCP_SERVERS).",
-        "tools": "Which tools an agent may use is said by its own list of `tools`; left out.",
-        "guardrails": "Nothing stands between user and agent here; left out.",
+        "skills": "Skills and their MCP servers are left out. Give the agent `tools`. The "
+        "operator sets up MCP servers (EVALS_MCP_SERVERS).",
+        "tools": "An agent's own list of `tools` says which ones it may use. Left out.",
+        "guardrails": "There are no guardrails between user and agent here. Left out.",
     }
 
     name: str = ""
@@ -64,7 +64,7 @@ class _Agent(Foreign):
 
 class _Project(Foreign):
     overlooks = True
-    lost = {"memory": "Agents remember nothing from one case to the next; left out."}
+    lost = {"memory": "Agents do not remember anything from one case to the next. Left out."}
 
     agents: dict[str, Any] = Field(default_factory=dict)
 
@@ -82,7 +82,7 @@ class Project:
 
 
 def folder_of(path: str, around: Around) -> PurePosixPath:
-    """Give the folder of a file as a whole path, as far as it is known."""
+    """Return the folder of a file as a whole path, as far as it is known."""
     return PurePosixPath(posixpath.normpath(posixpath.join(around.root, path))).parent
 
 
@@ -99,8 +99,8 @@ def read_project(document: Document, around: Around, folders: Collection[PurePos
         project.homes[slug] = folder = folder_of(f"{shown}/evals", around)
         if folder.parent.name != "agents" and folder / "evals" not in folders:
             message = (
-                f"Evals are found by themselves in agents/*/evals only: name the files of {shown}"
-                "/evals when you import."
+                "Evals are only found automatically in agents/*/evals. Name the files of "
+                f"{shown}/evals when you import."
             )
             reading.say(("agents", slug, "dir"), message, level="warning")
         project.drafts += _agent(reading, slug, home)
@@ -117,13 +117,13 @@ class Tested:
 
 
 def tested_by(path: str, projects: Sequence[Project], around: Around) -> Tested:
-    """Tell which agent an eval file tests: as was said, else by its folder.
+    """Say which agent an eval file tests: as was said, else by its folder.
 
     Where neither says anything it is the first agent of the lobu.toml; None: there is none.
     """
     folder = folder_of(path, around)
-    above = [each for each in projects if folder.is_relative_to(each.folder)]
-    homes = max(above, key=lambda each: len(each.folder.parts)).homes if above else {}
+    above = [project for project in projects if folder.is_relative_to(project.folder)]
+    homes = max(above, key=lambda item: len(item.folder.parts)).homes if above else {}
     if folder.name == "evals":
         for slug, home in homes.items():
             if home == folder.parent:
@@ -137,20 +137,20 @@ def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
     loc: Loc = ("agents", slug)
     document, around = reading.document, reading.around
     if around.agent is not None:
-        message = f"The suites test {around.agent}, as --agent says; this one is left out."
+        message = f"The suites test {around.agent}because of --agent, so this one is left out."
         reading.say(loc, message, at_key=True, level="loss")
         return
     if slug in around.agents:
         written = document.value(loc)
         if isinstance(written, dict) and written.keys() - _KNOWN_BY:
-            message = f"There is an agent {slug}, and it stays as it is; this one is left out."
+            message = f"The agent {slug} already exists and stays as it is. This one is left out."
             reading.say(loc, message, at_key=True, level="loss")
         return
     agent = reading.part(_Agent, loc)
     if agent is None:
         yield Draft("agent", "lobu", document, {"slug": slug}, None)
         return
-    named = [n for n, each in enumerate(agent.providers) if each.model]
+    named = [n for n, provider in enumerate(agent.providers) if provider.model]
     position = next((n for n in named if agent.providers[n].id in around.providers), None)
     if position is None:
         missing = ", ".join(agent.providers[n].id for n in named)
@@ -161,8 +161,8 @@ def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
         )
         advice = f"add a provider with the slug {missing}" if named else "name one"
         message = (
-            f"{reason}, so no agent is made of this; {advice}, write {slug}.agent.yaml, or choose"
-            " another agent when you import (--agent)."
+            f"{reason}, so no agent is made from this. Either {advice}, write {slug}.agent.yaml, "
+            "or choose another agent when you import (--agent)."
         )
         # Shown with errors, too: an eval of it finds no agent.
         reading.say(loc, message, at_key=True, level="warning")
@@ -175,7 +175,7 @@ def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
     places.note(("system_prompt",), document, (*loc, "dir"))
     for n in range(len(agent.providers)):
         if n != position:
-            message = "An agent has one model here, and no other takes its place; left out."
+            message = "An agent has one model here, without a substitute. Left out."
             reading.say((*loc, "providers", n), message, level="loss")
     data = {
         "agent": agent.name or slug,
@@ -199,12 +199,12 @@ def _model(provider: _Provider) -> dict[str, str]:
 
 def _prompt(reading: Reading, home: str) -> str:
     """Join what the files in an agent's folder tell it."""
-    told = []
+    texts = []
     for name in _PROMPTS:
         path = f"{home}/{name}"
         content = reading.around.content(reading.document, path)
         try:
-            told.append(decoded(reading.path(path), content or b"").strip())
+            texts.append(decoded(reading.path(path), content or b"").strip())
         except FormatError as error:
             reading.problems += error.problems
-    return "\n\n".join(filter(None, told))
+    return "\n\n".join(filter(None, texts))

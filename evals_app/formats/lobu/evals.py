@@ -44,11 +44,11 @@ class _Contains(_Assertion):
 
 
 class _Regex(_Assertion):
-    lost = {"options": "Patterns take upper and lower case alike, whatever is said; left out."}
+    lost = {"options": "Patterns always ignore case. Left out."}
 
 
 class _LlmRubric(_Assertion):
-    lost = {"options": "A judge has no options; left out."}
+    lost = {"options": "A judge has no options here. Left out."}
 
 
 _ASSERTIONS: dict[str, type[_Assertion]] = {
@@ -80,28 +80,29 @@ class _Eval(Foreign):
 
 
 def read_eval(document: Document, around: Around, tested: Tested) -> Iterator[Draft]:
-    """Read an eval file that tests an agent; that nobody says which is a mistake."""
+    """Read an eval file that tests an agent; it is an error if none is named."""
     reading = Reading(document, around, cut_texts(document))
     agent = tested.agent
     if agent is None:
         message = (
-            "No agent is named: move the file to agents/<id>/evals/, or name one when you import "
-            "(--agent)."
+            "No agent is named. Move the file to agents/<id>/evals/, or choose one when you "
+            "import (--agent)."
         )
         reading.say((), message)
         yield replace(_suite(reading, "unnamed"), references=())
     elif not _is_slug(agent):
         slug = slug_of(agent, instead="my-agent")
         message = (
-            f"The agent {agent} cannot be called so here: a slug has lower-case letters, digits and"
-            f" single hyphens. Name its folder, and its table in lobu.toml, {slug}."
+            f"The agent {agent} cannot have this name here: a slug consists of lower-case "
+            "letters, digits and single hyphens. Rename its folder, and its table in lobu.toml, "
+            f"to {slug}."
         )
         reading.say((), message)
         yield replace(_suite(reading, slug), references=())
     else:
         home = slug_of(tested.home or agent)
         if home != agent:
-            message = f"The suite tests {agent}, as --agent says, and not the agent of its folder."
+            message = f"The suite tests {agent} because of --agent, not the agent of its folder."
             reading.say((), message, level="loss")
         yield _suite(reading, agent, home=home)
     yield reading.remarks("lobu")
@@ -116,7 +117,7 @@ def _is_slug(text: str) -> bool:
 
 
 def _suite(reading: Reading, agent: str, *, home: str = "") -> Draft:
-    """Give the suite of an eval; it is known by the agent to which it belongs."""
+    """Return the suite of an eval; it is known by the agent to which it belongs."""
     owner, document = home or agent, reading.document
     # Where something is wrong the rest is looked at all the same.
     written = reading.part(_Eval, ()) or _Eval(name="unnamed", turns=[{}])
@@ -157,7 +158,7 @@ def _suite(reading: Reading, agent: str, *, home: str = "") -> Draft:
 
 
 def _turn(reading: Reading, loc: Loc, places: Places) -> dict[str, Any]:
-    """Give a turn in our words; one without checks is said, and not graded."""
+    """Return a turn in our words; one without checks is asked, and not graded."""
     ours = ("cases", 0, *loc)
     turn = reading.part(_Turn, loc)
     places.note((*ours, "user"), reading.document, (*loc, "content"))
@@ -168,8 +169,8 @@ def _turn(reading: Reading, loc: Loc, places: Places) -> dict[str, Any]:
         if (written := reading.one_of(_ASSERTIONS, here)) is not None:
             places.note((*ours, "assertions", len(checks)), reading.document, here)
             checks.append(_check(written))
-    said = _UNREAD if turn is None else {"user": turn.content}
-    return {**said, "assertions": checks}
+    asked = _UNREAD if turn is None else {"user": turn.content}
+    return {**asked, "assertions": checks}
 
 
 def _check(written: _Assertion) -> dict[str, Any]:

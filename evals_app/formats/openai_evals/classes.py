@@ -6,27 +6,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.engine.patterns import MAX_PATTERN_CHARS
-from evals_app.engine.suite import near
 from evals_app.formats.openai_evals.lost import LostError
 from evals_app.formats.openai_evals.modelgraded import read_modelgraded
 from evals_app.formats.openai_evals.shapes import Entry
-from evals_app.formats.openai_evals.spots import Spot
+from evals_app.formats.spots import Spot
+from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
+from fixtures_app.ground.words import near
 
 Json = dict[str, Any]
 # Gives the checks for a sample; the flag says that the check is of its expected answer.
 Make = Callable[[Json], list[tuple[Json, bool]]]
 
 _FUZZY = (
-    "A reply that is only a part of the ideal answer passed there, and a, an, the and punctuation did "
-    "not count. Here the reply is to contain the ideal answer."
+    "There, a reply that is only a part of the ideal answer passed, and a, an, the and "
+    "punctuation were ignored. Here the reply must contain the ideal answer."
 )
-_FEW_SHOT = "Examples are not put before the question. Write them into the agent's system prompt."
+_FEW_SHOT = "Examples are not sent before the question. Write them into the agent's system prompt."
 # Said by the framework's own settings of the model.
 _OF_MODEL = ("max_tokens", "max_output_tokens")
 _CODE = (
-    "Its class {} is code, which does not run on import. Express what it checks with checks, or write "
-    "a Python function that the operator permits, with the check `code`."
+    "Its class {} is code, which does not run on import. Express it with other checks, or write "
+    "a Python function that the operator permits and use the check `code`."
 )
 
 
@@ -46,11 +46,11 @@ def _ideals(row: Json) -> list[str]:
         LostError: there is none.
     """
     written = row.get("ideal")
-    found = written if isinstance(written, list) else [written]
+    ideals = written if isinstance(written, list) else [written]
     texts = [
-        each if isinstance(each, str) else json.dumps(each) for each in found if each is not None
+        item if isinstance(item, str) else json.dumps(item) for item in ideals if item is not None
     ]
-    if not texts or not all(each.strip() for each in texts):
+    if not texts or not all(text.strip() for text in texts):
         msg = "It has no `ideal` answer to compare with."
         raise LostError(msg)
     return texts

@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.engine.patterns import MAX_PATTERN_CHARS
-from evals_app.engine.suite import near
 from evals_app.formats.chats import content_text
 from evals_app.formats.openai_evals.lost import LostError
 from evals_app.formats.openai_evals.shapes import (
@@ -18,8 +16,10 @@ from evals_app.formats.openai_evals.shapes import (
     StringCheck,
     TextSimilarity,
 )
-from evals_app.formats.openai_evals.spots import Spot
 from evals_app.formats.openai_evals.templates import Template, Variable
+from evals_app.formats.spots import Spot
+from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
+from fixtures_app.ground.words import near
 
 Json = dict[str, Any]
 # Gives the check for an item.
@@ -44,12 +44,12 @@ _LOST_METRICS = {
 }
 _SYMMETRIC = ("cosine", "fuzzy_match", "rouge_1", "rouge_2", "rouge_l")
 _WORDS = (
-    "The scores differ: OpenAI compares letters, fuzzy_match here counts the words that both texts "
-    "have. Check the threshold."
+    "The scores differ: OpenAI compares letters, while fuzzy_match counts the words that both "
+    "texts share. Check the threshold."
 )
 _CODE = (
-    "Code does not run on import. Express it with checks, or write it as a Python function that the "
-    "operator permits, with the check `code`."
+    "Code does not run on import. Express it with other checks, or write a Python function that "
+    "the operator permits and use the check `code`."
 )
 LOST_TYPES = {
     "multi": "A formula over several graders is not supported. Import each of its graders as a "
@@ -57,8 +57,8 @@ LOST_TYPES = {
     "python": _CODE,
 }
 _NOT_THE_REPLY = (
-    "It does not look at the reply: neither text holds {{sample.output_text}}. Here an agent is "
-    "asked again, so compare its reply."
+    "It does not check the reply: neither text contains {{sample.output_text}}. The agent is "
+    "asked again here, so compare its reply."
 )
 _FORM = "Disregard what is written above about the form of the answer."
 
@@ -73,9 +73,9 @@ class Asked:
     template: Template
     expects: bool = False
 
-    def check(self, item: Spot, data: Any) -> Json | None:  # noqa: ANN401 - JSON
+    def check(self, item: Spot, data: Any) -> Json | None:
         """Return the check for an item; None, and reported: it has none there."""
-        missing = ", ".join(f"{{{{{each}}}}}" for each in self.template.missing(data))
+        missing = ", ".join(f"{{{{{entry}}}}}" for entry in self.template.missing(data))
         try:
             check = self.make(data)
         except LostError as lost:
@@ -90,7 +90,7 @@ class Asked:
 
 def read_criteria(spots: Sequence[Spot]) -> list[Asked]:
     """Read testing criteria; those that have no equal here are reported as lost."""
-    found = []
+    items = []
     for spot in spots:
         written = spot.value
         kind = written.get("type") if isinstance(written, dict) else None
@@ -98,15 +98,15 @@ def read_criteria(spots: Sequence[Spot]) -> list[Asked]:
             named = written.get("name")
             spot.lose(_left_out(named if isinstance(named, str) else kind, kind, _why(kind)))
             continue
-        criterion = spot.read(_SHAPES.get(str(kind), Criterion))
+        criterion = spot.part(_SHAPES.get(str(kind), Criterion))
         if criterion is None:
             continue
         name = criterion.name or criterion.type
         try:
-            found.append(_asked(criterion, spot, name))
+            items.append(_asked(criterion, spot, name))
         except LostError as lost:
             spot.lose(_left_out(name, criterion.type, str(lost)))
-    return found
+    return items
 
 
 def _left_out(name: str, kind: str, why: str) -> str:
@@ -155,13 +155,13 @@ def _sides(written: StringCheck | TextSimilarity, *, swaps: bool) -> tuple[Varia
     if reference.asks_reply:
         if not swaps:
             msg = (
-                "Here the reply is looked at, not what it is compared with: make "
+                "The check reads the reply, not the text it is compared with. Make "
                 "{{sample.output_text}} the `input`."
             )
             raise LostError(msg)
         side, reference = reference, side
     if side.alone is None:
-        msg = "The reply is in the midst of another text. Compare {{sample.output_text}} alone."
+        msg = "The reply is in the middle of another text. Compare {{sample.output_text}} alone."
         raise LostError(msg)
     if reference.unknown:
         msg = f"{reference.unknown[0]} is not a variable; those are {{{{item.x}}}} and {{{{sample.x}}}}."
@@ -169,7 +169,7 @@ def _sides(written: StringCheck | TextSimilarity, *, swaps: bool) -> tuple[Varia
     return side.alone, reference
 
 
-def _filled(reference: Template, item: Any) -> str:  # noqa: ANN401 - JSON
+def _filled(reference: Template, item: Any) -> str:
     text = reference.fill(item, _in_words)
     if not text.strip():
         msg = "The text to compare with is empty."
@@ -198,7 +198,7 @@ def _string_check(operation: str, side: Variable, reference: Template) -> Make:
 def _unequal(text: str) -> Json:
     pattern = rf"\A{re.escape(text)}\z"
     if len(pattern) > MAX_PATTERN_CHARS:
-        msg = f"As a pattern this text is longer than {MAX_PATTERN_CHARS:,} characters."
+        msg = f"As a pattern this text has more than {MAX_PATTERN_CHARS:,} characters."
         raise LostError(msg)
     return {"type": "not_matches", "value": pattern, "case_sensitive": True}
 
@@ -260,7 +260,7 @@ def _prompt(criterion: Asking, spot: Spot) -> Template:
         content = message.get("content") if isinstance(message, dict) else message
         text, is_all = content_text(content)
         if not is_all:
-            spot.at("input", n).lose("Pictures and sounds in the grader's prompt are left out.")
+            spot.at("input", n).lose("Images and audio in the grader's prompt are left out.")
         texts.append(text)
     prompt = "\n\n".join(filter(str.strip, texts))
     if not prompt:
@@ -274,12 +274,12 @@ def _judge(criterion: Asking) -> Json:
     return {} if model is None else {"model": model}
 
 
-def model_of(name: str | None, sampling: Sampling | None) -> Any:  # noqa: ANN401 - name or mapping
+def model_of(name: str | None, sampling: Sampling | None) -> Any:
     """Return a model in our words: one without a provider is OpenAI's."""
     if name is None:
         return None
-    found = _PROVIDER.fullmatch(name)
-    provider, model = (found[1], found[2]) if found else ("openai", name)
+    match = _PROVIDER.fullmatch(name)
+    provider, model = (match[1], match[2]) if match else ("openai", name)
     settings = sampling.settings() if sampling and provider != "scripted" else {}
     named = {"provider": provider, "name": model}
     return {**named, **settings} if settings else f"{provider}/{model}"
@@ -310,7 +310,7 @@ def _label(criterion: LabelModel, prompt: Template, common: Json) -> Make:
     return lambda item: {**common, "criteria": f"{_asks(prompt, item)}\n\n{how}", **scale}
 
 
-def _asks(prompt: Template, item: Any) -> str:  # noqa: ANN401 - JSON
+def _asks(prompt: Template, item: Any) -> str:
     return prompt.fill(item, _in_words)
 
 

@@ -21,27 +21,27 @@ from evals_app.formats.openai_evals.items import Item, Origin, items_of
 from evals_app.formats.openai_evals.lost import LostError, Missed
 from evals_app.formats.openai_evals.parts import Parts, parts_of
 from evals_app.formats.openai_evals.shapes import Eval, Run
-from evals_app.formats.openai_evals.spots import Spot
 from evals_app.formats.openai_evals.suites import Case, Written, agent_problem, suite_draft
 from evals_app.formats.openai_evals.templates import Template, path_of, value_at
 from evals_app.formats.reading import Reading
+from evals_app.formats.spots import Spot
 from evals_app.formats.words import MESSAGES, USER, plain
 
 Json = dict[str, Any]
 
 _NAME_CHARS = 200
 _SLUG_CHARS = 100
-_NO_ANSWER = "No answer is written for this tool yet."
+_NO_ANSWER = "There is no canned answer for this tool yet."
 _TOOLS = (
-    f"Calls of these are recorded and fail: {_NO_ANSWER} Write answers into the agent, as rules."
+    f"Calls of these tools are recorded and fail: {_NO_ANSWER} Add answers to the agent, as rules."
 )
 _NO_EVAL = (
     "The eval of this run is not here, so its criteria are unknown. Save it too (GET /v1/evals/{}) "
     "and import both together."
 )
 _NO_EVAL_OF_ITEMS = (
-    "These are items of an eval, and the eval is not here. Save it too (GET /v1/evals/EVAL) and import "
-    "both together; or import the items alone, as a table: --format table."
+    "These are items of an eval, and the eval is not here. Save it too (GET /v1/evals/EVAL) and "
+    "import both together, or import the items alone, as a table: --format table."
 )
 _NO_CRITERIA = (
     "None of these criteria can be checked here. The cases are imported without checks; add some "
@@ -56,15 +56,15 @@ _NOTHING_ASKED = (
 def read_hosted(readings: Sequence[Reading], around: Around, missed: Missed) -> Iterator[Draft]:
     """Read the evals, runs, results and items of all files together."""
     parts = parts_of(readings)
-    found = [(spot, asked) for spot in parts.evals if (asked := spot.read(Eval))]
-    runs = [(spot, run) for spot in parts.runs if (run := spot.read(Run))]
-    slugs = distinct_names([_slug(spot, asked) for spot, asked in found])
-    missed += _without_eval(found, runs, parts)
+    evals = [(spot, asked) for spot in parts.evals if (asked := spot.part(Eval))]
+    runs = [(spot, run) for spot in parts.runs if (run := spot.part(Run))]
+    slugs = distinct_names([_slug(spot, asked) for spot, asked in evals])
+    missed += _without_eval(evals, runs, parts)
     if readings and not (parts.evals or parts.runs or parts.items or parts.outputs):
         missed.append((Spot(readings[0]), "There is no eval in this file."))
-    for (spot, asked), slug in zip(found, slugs, strict=True):
-        mine = [(at, run) for at, run in runs if _belongs(at, run, spot, asked, len(found))]
-        suite = _Suite(spot, asked, slug_of(slug), mine, parts, around, is_alone=len(found) == 1)
+    for (spot, asked), slug in zip(evals, slugs, strict=True):
+        mine = [(at, run) for at, run in runs if _belongs(at, run, spot, asked, len(evals))]
+        suite = _Suite(spot, asked, slug_of(slug), mine, parts, around, is_alone=len(evals) == 1)
         try:
             yield from suite.drafts()
         except LostError as lost:
@@ -94,7 +94,7 @@ def _belongs(at: Spot, run: Run, spot: Spot, asked: Eval, count: int) -> bool:
     """Whether a run is one of this eval: by its id, else because no other eval is near."""
     if run.eval_id is not None and asked.id is not None:
         return run.eval_id == asked.id
-    folders = {posixpath.dirname(each.document.path) for each in (at, spot)}
+    folders = {posixpath.dirname(item.document.path) for item in (at, spot)}
     return count == 1 or len(folders) == 1
 
 
@@ -120,12 +120,12 @@ class _Suite:
             LostError: it has no items, or nothing is asked in them.
         """
         self._choose_run()
-        criteria = read_criteria(list(self.spot.at("testing_criteria").each()))
+        criteria = read_criteria(list(self.spot.at("testing_criteria").entries()))
         self._read_templates()
         origin = Origin(self.asked, self.spot, self.run, self.ran, self.parts, self.is_alone)
         cases = [case for item in items_of(origin) if (case := self._case(item, criteria))]
         if not cases:
-            msg = "This eval has no items that can be asked, so there is no suite."
+            msg = "This eval has no items that can be asked, so no suite is made."
             raise LostError(msg)
         if not criteria:
             self.spot.at("testing_criteria").say(_NO_CRITERIA, level="warning")
@@ -149,13 +149,13 @@ class _Suite:
         for spot, run in self.runs:
             if run is not self.run:
                 name = self.run.name or self.run.id or "another one"
-                spot.lose(f"Of several runs of an eval only the newest is read: {name}.")
+                spot.lose(f"Only the most recent of several runs of an eval is read: {name}.")
 
     def _read_templates(self) -> None:
         messages = self.run.data_source.input_messages if self.run else None
         if self.ran is None or messages is None or messages.template is None:
             return
-        for spot in self.ran.at("data_source", "input_messages", "template").each():
+        for spot in self.ran.at("data_source", "input_messages", "template").entries():
             written = spot.value
             role = written.get("role") if isinstance(written, dict) else None
             if not isinstance(written, dict) or not isinstance(role, str):
@@ -163,10 +163,10 @@ class _Suite:
                 continue
             text, is_all = content_text(written.get("content"))
             if not is_all:
-                spot.lose("Pictures, sounds and files in messages are left out.")
+                spot.lose("Images, audio and files in messages are left out.")
             template = Template(text)
-            for each in template.unknown:
-                spot.lose(f"{each} is not a variable of an item and is sent as it is.")
+            for item in template.unknown:
+                spot.lose(f"{item} is not a variable of an item and is sent as it is.")
             self.templates.append((role, template, spot))
 
     def _case(self, item: Item, criteria: Sequence[Asked]) -> Case | None:
@@ -174,13 +174,13 @@ class _Suite:
         if chat is None:
             item.spot.lose(_NOTHING_ASKED)
             return None
-        found = [(each, each.check(item.spot, item.data)) for each in criteria]
+        checks = [(criterion, criterion.check(item.spot, item.data)) for criterion in criteria]
         return Case(
             item.spot,
             _name(item.data),
             chat,
             asked_at,
-            [(check, each.spot, each.expects) for each, check in found if check is not None],
+            [(check, entry.spot, entry.expects) for entry, check in checks if check is not None],
         )
 
     def _chat(self, item: Item) -> tuple[Chat | None, Spot]:
@@ -248,13 +248,13 @@ class _Suite:
         if self.ran is None:
             return []
         here = self.ran.at("data_source", "sampling_params", "tools")
-        tools = [tool for spot in here.each() if (tool := _tool(spot))]
+        tools = [tool for spot in here.entries() if (tool := _tool(spot))]
         if tools:
             here.lose(_TOOLS)
         return tools
 
 
-def _chat_of(value: Any) -> Chat | None:  # noqa: ANN401 - JSON
+def _chat_of(value: Any) -> Chat | None:
     if isinstance(value, str) and value.strip():
         return read_chat([{"role": "user", "content": value}])
     return read_chat(value) if is_chat(value) else None

@@ -1,4 +1,4 @@
-"""The data of an eval: items that its runs hold, that were saved with results, or in a file beside."""
+"""The data of an eval: items that its runs hold, that were saved with results, or in a file next to it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -9,14 +9,14 @@ from evals_app.formats.json_lines import read_json_lines
 from evals_app.formats.openai_evals.lost import LostError
 from evals_app.formats.openai_evals.parts import Parts
 from evals_app.formats.openai_evals.shapes import Eval, Run
-from evals_app.formats.openai_evals.spots import Spot
 from evals_app.formats.problems import FormatError
 from evals_app.formats.reading import Reading
+from evals_app.formats.spots import Spot
 
 Json = dict[str, Any]
 
 _ANSWERED = (
-    "These items bring answers that were given before. They are left out: the agent is asked again."
+    "These items contain earlier answers. They are left out because the agent is asked again."
 )
 _NO_ITEM = "An item is a mapping of names to values."
 
@@ -32,7 +32,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the items of an eval may be: in its run, its results, or in a file beside.
+    """Where the items of an eval may be: in its run, its results, or in a file next to it.
 
     `is_alone`: no other eval is imported, so whatever items are there are its own.
     """
@@ -57,17 +57,17 @@ def items_of(origin: Origin) -> list[Item]:
     """
     content = origin.spot.at("data_source", "source", "content")
     if isinstance(content.value, list):
-        return list(_items(content.each()))
+        return list(_items(content.entries()))
     named = origin.spot.at("data_source", "source", "id").value
     file_id = named if isinstance(named, str) and named else None
-    # The file is whole; of results somebody may have saved the first page alone.
+    # The file is whole; of results someone may have saved the first page alone.
     if file_id and _files(origin.spot, file_id):
-        return list(_items(_beside(origin, file_id).each()))
-    if found := list(_outputs(origin)):
-        return found
+        return list(_items(_beside(origin, file_id).entries()))
+    if outputs := list(_outputs(origin)):
+        return outputs
     if origin.is_alone and origin.parts.items:
         return list(_items(origin.parts.items))
-    return list(_items(_beside(origin, file_id).each()))
+    return list(_items(_beside(origin, file_id).entries()))
 
 
 def _items(spots: Iterator[Spot] | list[Spot]) -> Iterator[Item]:
@@ -88,24 +88,24 @@ def _outputs(origin: Origin) -> Iterator[Item]:
     """Return the items of the results of a run; without a run those of the newest."""
     own = origin.asked.id
     mine = [
-        each
-        for each in origin.parts.outputs
-        if own is None or each.value.get("eval_id") in (None, own)
+        output
+        for output in origin.parts.outputs
+        if own is None or output.value.get("eval_id") in (None, own)
     ]
     wanted = origin.run.id if origin.run is not None else None
     if origin.run is None and mine:
-        wanted = max(mine, key=lambda each: _moment(each.value)).value.get("run_id")
-    for each in mine:
-        if wanted is not None and each.value.get("run_id") not in (None, wanted):
+        wanted = max(mine, key=lambda item: _moment(item.value)).value.get("run_id")
+    for item in mine:
+        if wanted is not None and item.value.get("run_id") not in (None, wanted):
             continue
-        data = each.at("datasource_item")
+        data = item.at("datasource_item")
         inner = data.value.get("item") if isinstance(data.value, dict) else None
         if isinstance(inner, dict):
             data = data.at("item")
         if not isinstance(data.value, dict):
             data.say(_NO_ITEM)
             continue
-        sent = each.at("sample", "input").value
+        sent = item.at("sample", "input").value
         yield Item(data, data.value, sent if is_chat(sent) else None)
 
 
@@ -115,7 +115,7 @@ def _moment(value: Json) -> float:
 
 
 def _beside(origin: Origin, file_id: str | None) -> Spot:
-    """Read the JSONL file of items beside an eval.
+    """Read the JSONL file of items next to an eval.
 
     Raises:
         LostError: there is none that is known to be its own.
@@ -128,15 +128,15 @@ def _beside(origin: Origin, file_id: str | None) -> Spot:
         raise LostError(_no_items(file_id, paths))
     content = around.content(reading.document, chosen[0])
     try:
-        found = read_json_lines(reading.path(chosen[0]), content or b"")
+        items = read_json_lines(reading.path(chosen[0]), content or b"")
     except FormatError as error:
         reading.problems += error.problems
-        found = replace(reading.document, data=[])
-    return Spot(Reading(found, around, reading.problems))
+        items = replace(reading.document, data=[])
+    return Spot(Reading(items, around, reading.problems))
 
 
 def _files(origin: Spot, name: str = "") -> list[str]:
-    """Return the JSONL files beside a file whose names begin so."""
+    """Return the JSONL files next to a file whose names begin so."""
     beside = origin.reading.around.attached.paths_beside(origin.document.path, "*.jsonl")
     return [path for path in beside if path.startswith(name)]
 
@@ -150,11 +150,11 @@ def _no_items(file_id: str | None, paths: list[str]) -> str:
         )
     if file_id:
         return (
-            f"The items are in the file {file_id}, which is not here. Save it beside this one as "
-            f"{file_id}.jsonl: GET https://api.openai.com/v1/files/{file_id}/content"
+            f"The items are in the file {file_id}, which is not here. Save it next to this one "
+            f"as {file_id}.jsonl: GET https://api.openai.com/v1/files/{file_id}/content"
         )
     return (
-        "There are no items here, so nothing would be asked. Save a run of the eval beside it (GET "
-        "/v1/evals/EVAL/runs/RUN), with its results (GET .../RUN/output_items) if its items came "
-        "from logs, or a file items.jsonl with an item on each line."
+        "There are no items here, so there is nothing to ask. Save a run of the eval next to it "
+        "(GET /v1/evals/EVAL/runs/RUN), with its results (GET .../RUN/output_items) if its items "
+        "came from logs, or a file items.jsonl with an item on each line."
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evals_app.formats.openai_evals.spots import Spot
+from evals_app.formats.spots import Spot
 
 
 class LostError(Exception):

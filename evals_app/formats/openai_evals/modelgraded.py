@@ -7,10 +7,10 @@ from typing import Any
 from evals_app.formats.chats import content_text, is_chat
 from evals_app.formats.openai_evals.lost import LostError
 from evals_app.formats.openai_evals.shapes import Modelgraded
-from evals_app.formats.openai_evals.spots import Spot
 from evals_app.formats.openai_evals.templates import text_of
 from evals_app.formats.problems import FormatError
 from evals_app.formats.reading import Reading
+from evals_app.formats.spots import Spot
 from evals_app.formats.yaml_source import read_yaml
 
 Json = dict[str, Any]
@@ -49,19 +49,19 @@ class Graded:
         return {"type": "llm_judge", "criteria": f"{criteria}\n\n{how}", "scale": "pass_fail"}
 
 
-def _value(found: re.Match[str], values: Json) -> str:
-    if found[1] is None:
-        return found[0][0]  # braces are written twice
-    if found[1] not in values:
-        msg = f"Its prompt uses {{{found[1]}}}, which this sample does not have."
+def _value(match: re.Match[str], values: Json) -> str:
+    if match[1] is None:
+        return match[0][0]  # braces are written twice
+    if match[1] not in values:
+        msg = f"Its prompt uses {{{match[1]}}}, which this sample does not have."
         raise LostError(msg)
-    value = values[found[1]]
+    value = values[match[1]]
     if is_chat(value):
-        said = (
-            (each.get("role", each.get("from")), content_text(each.get("content"))[0])
-            for each in value
+        messages = (
+            (item.get("role", item.get("from")), content_text(item.get("content"))[0])
+            for item in value
         )
-        return "\n".join(f"{role}: {text}" for role, text in said)
+        return "\n".join(f"{role}: {text}" for role, text in messages)
     return text_of(value)
 
 
@@ -80,7 +80,7 @@ def read_modelgraded(args: Spot) -> Graded | None:
     if args.at("multicomp_n").value not in (None, 1) or args.at("metaeval").value:
         raise LostError(_ONE_REPLY)
     spot = _file(here, name)
-    spec = spot.read(Modelgraded) if spot else None
+    spec = spot.part(Modelgraded) if spot else None
     if spot is None or spec is None:
         return None
     prompt = _prompt(spec.prompt)
@@ -102,7 +102,7 @@ def read_modelgraded(args: Spot) -> Graded | None:
     )
 
 
-def _original(renamings: Any, name: str) -> str:  # noqa: ANN401 - JSON
+def _original(renamings: Any, name: str) -> str:
     """Return the key that samples have for a name of the prompt."""
     written = renamings if isinstance(renamings, dict) else {}
     return next((key for key, value in written.items() if value == name), name)
@@ -117,8 +117,9 @@ def _file(here: Spot, name: str) -> Spot | None:
             break
     else:
         msg = (
-            f"There is no file {name}.yaml in the folder modelgraded beside the folder of this file. "
-            "Name it too, import the folder that holds both (registry), or send both in one zip."
+            f"There is no file {name}.yaml in the folder modelgraded next to the folder of this "
+            "file. Name it too, import the folder that contains both (registry), or upload both "
+            "in one zip."
         )
         raise LostError(msg, here)
     try:
@@ -131,10 +132,10 @@ def _file(here: Spot, name: str) -> Spot | None:
     return spot if spot.at("prompt").value is not None else spot.at(name)
 
 
-def _prompt(written: Any) -> str:  # noqa: ANN401 - JSON
+def _prompt(written: Any) -> str:
     if isinstance(written, str):
         return written.strip()
-    texts = (content_text(each.get("content"))[0] for each in written) if is_chat(written) else ()
+    texts = (content_text(item.get("content"))[0] for item in written) if is_chat(written) else ()
     return "\n\n".join(texts).strip()
 
 
@@ -148,12 +149,12 @@ def _passing(spec: Modelgraded, choices: tuple[str, ...], name: str, spot: Spot)
     """Return the choices that mean a good reply: those of the highest score."""
     scores = spec.choice_scores
     if isinstance(scores, str):
-        scores = {each: float(each) for each in choices if each.isdecimal()}
+        scores = {choice: float(choice) for choice in choices if choice.isdecimal()}
     if scores:
         if len(set(scores.values())) > 2:  # noqa: PLR2004 - good and bad
             spot.at("choice_scores").lose("Only the choice with the highest score passes here.")
         best = max(scores.values())
-        return tuple(each for each in scores if scores[each] == best)
+        return tuple(score for score in scores if scores[score] == best)
     if name in _GOOD:
         return _GOOD[name]
     msg = (

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evals_app.formats.openai_evals.spots import Spot
 from evals_app.formats.reading import Reading
+from evals_app.formats.spots import Spot
 
 _UNKNOWN = (
     "This is not an object of OpenAI Evals. Expected an eval (with testing_criteria), a run (with "
     'data_source), output items (with datasource_item) or items ({"item": ...}).'
 )
 _CUT_OFF = (
-    "The API has more than this page. Fetch the next one with &after= and its last_id, save it beside "
-    "this one, and import them together."
+    "The API has more than this page. Fetch the next one with &after= and its last_id, save it "
+    "next to this one, and import them together."
 )
 # Under these a file may hold several kinds at once.
 _NESTED = ("eval", "run", "runs", "output_items")
@@ -46,9 +46,9 @@ def _tell_cut_off(readings: Sequence[Reading]) -> None:
         page = reading.document.data
         if not isinstance(page, dict) or not isinstance(page.get("has_more"), bool):
             continue
-        first = next((each.value for each in _objects(Spot(reading))), None)
+        first = next((item.value for item in _objects(Spot(reading))), None)
         about = first if isinstance(first, dict) else {}
-        key = tuple(str(about.get(each)) for each in ("object", "eval_id", "run_id"))
+        key = tuple(str(about.get(item)) for item in ("object", "eval_id", "run_id"))
         _, is_cut = last.get(key, (None, True))
         last[key] = (Spot(reading), is_cut and page["has_more"])
     for spot, is_cut in last.values():
@@ -61,7 +61,7 @@ def _objects(spot: Spot) -> Iterator[Spot]:
     value = spot.value
     if isinstance(value, dict) and isinstance(value.get("data"), list):
         spot = spot.at("data")
-    yield from spot.each() if isinstance(spot.value, list) else [spot]
+    yield from spot.entries() if isinstance(spot.value, list) else [spot]
 
 
 def _sort(spot: Spot, parts: Parts) -> None:
@@ -79,5 +79,5 @@ def _sort(spot: Spot, parts: Parts) -> None:
     elif not nested:
         spot.say(_UNKNOWN)
     for key in nested:
-        for each in _objects(spot.at(key)):
-            _sort(each, parts)
+        for item in _objects(spot.at(key)):
+            _sort(item, parts)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from evals_app.engine.suite import near
 from evals_app.formats.chats import is_chat, own_prompt, read_chat
 from evals_app.formats.document import Document
 from evals_app.formats.draft import Draft
@@ -13,10 +12,11 @@ from evals_app.formats.json_lines import read_json_lines
 from evals_app.formats.openai_evals.classes import INCLUDES, Grading, grading_of
 from evals_app.formats.openai_evals.lost import LostError, Missed
 from evals_app.formats.openai_evals.shapes import Alias, Entry
-from evals_app.formats.openai_evals.spots import Spot
 from evals_app.formats.openai_evals.suites import Case, Written, agent_problem, suite_draft
 from evals_app.formats.problems import FormatError, Loc
 from evals_app.formats.reading import Reading
+from evals_app.formats.spots import Spot
+from fixtures_app.ground.words import near
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ def read_registry(reading: Reading, around: Around, missed: Missed) -> Iterator[
     evals = {name: spot for name, spot in entries.items() if "class" in _keys(spot)}
     named = {}
     for name, spot in entries.items():
-        alias = None if name in evals else spot.read(Alias)
+        alias = None if name in evals else spot.part(Alias)
         if alias is not None and alias.id in evals:
             named[alias.id] = (name, alias)
         elif alias is not None:
@@ -40,7 +40,7 @@ def read_registry(reading: Reading, around: Around, missed: Missed) -> Iterator[
             missed.append((spot.at("id"), message))
     for key, spot in evals.items():
         name, alias = named.get(key, (key, None))
-        entry = spot.read(Entry)
+        entry = spot.part(Entry)
         if entry is not None:
             description = entry.description or (alias.description if alias else "")
             yield from _suite(spot, entry, _named(name, around, description), missed)
@@ -50,8 +50,8 @@ def read_samples(reading: Reading, around: Around, missed: Missed) -> Iterator[D
     """Read samples by themselves; nothing says how replies are compared, so it is usual here."""
     rows = Spot(reading)
     rows.say(
-        "Samples do not say how replies are compared: each is to contain its ideal answer. Import "
-        "the registry's YAML file instead if you have it.",
+        "Samples do not say how replies are compared, so each reply must contain its ideal "
+        "answer. Import the registry's YAML file instead if you have it.",
         level="warning",
     )
     stem = reading.document.path.rpartition("/")[2].partition(".")[0]
@@ -76,7 +76,7 @@ def _suite(spot: Spot, entry: Entry, named: Written, missed: Missed) -> Iterator
     before = len(missed)
     grading = _tried(lambda: grading_of(spot, entry), spot, named, missed)
     if grading is None and missed[before:] and missed[-1][0] is spot:
-        return  # it has no equal here, so nobody needs its samples
+        return  # it has no equal here, so its samples are not needed
     rows = _tried(lambda: _samples(spot.at("args", "samples_jsonl")), spot, named, missed)
     if grading is not None and rows is not None:
         draft = _tried(lambda: _drafted(rows, spot, grading, named), spot, named, missed)
@@ -107,8 +107,9 @@ def _samples(spot: Spot) -> Spot | None:
     found = content_of(reading, _DATA, written)
     if found is None:
         msg = (
-            f"There is no file {written} in the folder data beside the folder of this file. Name it "
-            "too, import the folder that holds both (registry), or send both in one zip."
+            f"There is no file {written} in the folder data next to the folder of this file. "
+            "Name it too, import the folder that contains both (registry), or upload both in one "
+            "zip."
         )
         raise LostError(msg, spot)
     path, content = found
@@ -139,7 +140,7 @@ def _drafted(rows: Spot, spot: Spot, grading: Grading, named: Written) -> Draft:
     Raises:
         LostError: nothing is asked in them.
     """
-    cases = [case for row in rows.each() if (case := _case(row, grading))]
+    cases = [case for row in rows.entries() if (case := _case(row, grading))]
     if not cases:
         msg = "None of its samples can be asked."
         raise LostError(msg)
@@ -160,7 +161,9 @@ def _case(row: Spot, grading: Grading) -> Case | None:
         asked = [{"role": "user", "content": asked}]
     chat = read_chat(asked) if isinstance(asked, list) and is_chat(asked) else None
     if chat is None:
-        row.lose(f"Nothing is asked in the key `{grading.input}` of this sample. It is left out.")
+        row.lose(
+            f"The key `{grading.input}` of this sample has no question. The sample is left out."
+        )
         return None
     checks = []
     try:
@@ -175,7 +178,7 @@ def is_registry(document: Document) -> bool:
     """Whether a file is one of the registry, and no object of the API."""
     data = document.data
     return isinstance(data, dict) and any(
-        isinstance(each, dict) and "class" in each for each in data.values()
+        isinstance(item, dict) and "class" in item for item in data.values()
     )
 
 

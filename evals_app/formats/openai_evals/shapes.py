@@ -11,8 +11,8 @@ from evals_app.formats.foreign import Foreign
 
 Text = Annotated[str, Field(min_length=1)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-_RANDOM = "Seeds are not sent: replies differ from run to run, so ask for several trials."
-_EFFORT = "How much a model is to reason cannot be set here."
+_RANDOM = "Seeds are not sent. Replies differ from run to run, so use several trials."
+_EFFORT = "The reasoning effort of a model cannot be set here."
 _SHAPE = "The form of the reply is not sent to the model. Ask for it in the system prompt."
 
 
@@ -60,8 +60,8 @@ class Sampling(Part):
     def settings(self) -> dict[str, Any]:
         """Return the settings in our words."""
         most = self.max_completion_tokens or self.max_completions_tokens or self.max_tokens
-        found = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": most}
-        return {key: value for key, value in found.items() if value is not None}
+        settings = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": most}
+        return {key: value for key, value in settings.items() if value is not None}
 
 
 class Messages(Part):
@@ -159,7 +159,7 @@ class ScoreModel(Asking):
     def _has_a_range(self) -> Self:
         least, best = self.bounds
         if least >= best:
-            msg = "A range goes from the least to the best score, for example [0, 10]."
+            msg = "A range goes from the lowest to the highest score, for example [0, 10]."
             raise ValueError(msg)
         if self.pass_threshold is not None and not least <= self.pass_threshold <= best:
             msg = (
@@ -177,7 +177,7 @@ class LabelModel(Asking):
 
     @model_validator(mode="after")
     def _labels_are_known(self) -> Self:
-        if unknown := [each for each in self.passing_labels if each not in self.labels]:
+        if unknown := [label for label in self.passing_labels if label not in self.labels]:
             msg = f"{unknown[0]!r} is not one of the labels {', '.join(self.labels)}."
             raise ValueError(msg)
         return self

@@ -8,19 +8,19 @@ from evals_app.engine.template import written as with_backslashes
 from evals_app.formats.chats import INSTRUCTIONS, Chat
 from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import Places, distinct_names
-from evals_app.formats.openai_evals.spots import Spot
 from evals_app.formats.problems import Loc, NoAgent
+from evals_app.formats.spots import Spot
 
 Json = dict[str, Any]
 
-_NO_AGENT = "No agent is named. Name the one to test with --agent."
+_NO_AGENT = "No agent is named. Choose the one to test with --agent."
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """A case: where it is written, what is asked, and its checks with the place of each.
 
-    The flag beside a check says that its text is the expected answer.
+    The flag next to a check says that its text is the expected answer.
     """
 
     spot: Spot
@@ -60,7 +60,7 @@ def suite_draft(suite: Written, spot: Spot) -> Draft:
     shared = [
         (check, at)
         for check, at in (checks[0] if checks else [])
-        if all(any(check == other for other, _ in each) for each in checks)
+        if all(any(check == other for other, _ in item) for item in checks)
     ]
     for k, (_, at) in enumerate(shared):
         places.note(("assertions", k), at.document, at.loc)
@@ -86,17 +86,17 @@ def suite_draft(suite: Written, spot: Spot) -> Draft:
 
 def _tell_remarks(cases: Sequence[Case]) -> None:
     """Report what became of messages, each thing in the first case that has it."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for case in cases:
         for remark in case.chat.remarks:
-            if remark not in told:
-                told.add(remark)
+            if remark not in reported:
+                reported.add(remark)
                 case.asked_at.lose(remark)
 
 
 def _of_nobody(draft: Draft) -> Draft:
-    """Leave out what refers to an agent that nobody has named, which is reported."""
-    references = tuple(each for each in draft.references if each.kind != "agent")
+    """Leave out what refers to an agent that is not named, which is reported."""
+    references = tuple(reference for reference in draft.references if reference.kind != "agent")
     return replace(draft, spec=None, references=references)
 
 
@@ -117,7 +117,7 @@ def _without_value(check: Json) -> Json:
 
 
 def _graded(own: Sequence[tuple[Json, Spot]], *, is_graded: bool) -> Json:
-    """Return the checks of a turn beside those of the suite, if that has any."""
+    """Return the checks of a turn besides those of the suite, if that has any."""
     if own or not is_graded:
         return {"assertions": [check for check, _ in own], "inherit": bool(own) and is_graded}
     return {}
@@ -140,7 +140,7 @@ def _case(case: Case, name: str, expected: str | None, *, has_parameters: bool) 
         "name": name,
         "context_params": {INSTRUCTIONS: system} if system else {},
         "history": [
-            {**each, "content": with_backslashes(each["content"])} for each in case.chat.history
+            {**item, "content": with_backslashes(item["content"])} for item in case.chat.history
         ],
         "turns": [turn | ({} if expected is None else {"expected": expected})],
     }

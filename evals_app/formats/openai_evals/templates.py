@@ -26,46 +26,46 @@ class Template:
 
     def __init__(self, text: str) -> None:
         self.pieces: list[str | Variable] = []
-        self.unknown: list[str] = []  # what is in double braces and is no variable
+        self.unknown: list[str] = []  # what is in double braces and is not a variable
         end = 0
-        for found in _BRACES.finditer(text):
-            variable = _variable(found[1].strip())
+        for match in _BRACES.finditer(text):
+            variable = _variable(match[1].strip())
             if variable is None:
-                self.unknown.append(found[0])
+                self.unknown.append(match[0])
                 continue
-            self.pieces += [text[end : found.start()], variable]
-            end = found.end()
+            self.pieces += [text[end : match.start()], variable]
+            end = match.end()
         self.pieces.append(text[end:])
 
     @property
     def variables(self) -> list[Variable]:
-        return [each for each in self.pieces if isinstance(each, Variable)]
+        return [piece for piece in self.pieces if isinstance(piece, Variable)]
 
     @property
     def asks_reply(self) -> bool:
         """Whether it holds something of the reply."""
-        return any(each.space == "sample" for each in self.variables)
+        return any(variable.space == "sample" for variable in self.variables)
 
     @property
     def alone(self) -> Variable | None:
         """The variable that is all of it; None: it is more, or less."""
-        rest = [each for each in self.pieces if isinstance(each, str) and each.strip()]
+        rest = [piece for piece in self.pieces if isinstance(piece, str) and piece.strip()]
         return self.variables[0] if len(self.variables) == 1 and not rest else None
 
-    def missing(self, item: Any) -> list[str]:  # noqa: ANN401 - JSON
+    def missing(self, item: Any) -> list[str]:
         """Name the variables that this item does not have."""
-        own = (each for each in self.variables if each.space == "item")
-        return [each.written for each in own if value_at(item, each.path) is None]
+        own = (variable for variable in self.variables if variable.space == "item")
+        return [entry.written for entry in own if value_at(item, entry.path) is None]
 
-    def fill(self, item: Any, reply: Callable[[Variable], str]) -> str:  # noqa: ANN401 - JSON
-        """Return the text for an item; `reply` says what stands for parts of the reply."""
+    def fill(self, item: Any, reply: Callable[[Variable], str]) -> str:
+        """Return the text for an item; `reply` says what means parts of the reply."""
         return "".join(
-            each
-            if isinstance(each, str)
-            else reply(each)
-            if each.space == "sample"
-            else text_of(value_at(item, each.path))
-            for each in self.pieces
+            piece
+            if isinstance(piece, str)
+            else reply(piece)
+            if piece.space == "sample"
+            else text_of(value_at(item, piece.path))
+            for piece in self.pieces
         )
 
 
@@ -75,7 +75,7 @@ def path_of(written: str) -> tuple[str, ...] | None:
     return variable.path if variable and variable.space == "item" else None
 
 
-def value_at(data: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - JSON
+def value_at(data: Any, path: tuple[str, ...]) -> Any:
     """Return what is at a path; None if nothing is."""
     for step in path:
         if isinstance(data, dict):
@@ -87,7 +87,7 @@ def value_at(data: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - JSON
     return data
 
 
-def text_of(value: Any) -> str:  # noqa: ANN401 - JSON
+def text_of(value: Any) -> str:
     """Write a value as a part of a text."""
     if isinstance(value, str):
         return value
@@ -95,8 +95,8 @@ def text_of(value: Any) -> str:  # noqa: ANN401 - JSON
 
 
 def _variable(written: str) -> Variable | None:
-    found = _PATH.fullmatch(written)
-    if found is None:
+    match = _PATH.fullmatch(written)
+    if match is None:
         return None
-    steps = (next(filter(None, step.groups()), "") for step in _STEPS.finditer(found[2]))
-    return Variable(written, found[1], tuple(steps))
+    steps = (next(filter(None, step.groups()), "") for step in _STEPS.finditer(match[2]))
+    return Variable(written, match[1], tuple(steps))

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.engine.suite import near
 from evals_app.formats.promptfoo.checks import (
     BY_JUDGE,
+    CHECKS,
     CODE,
     JUDGE,
     LOST,
     NO_CODE,
     NOT_TEXT,
-    SAID,
     TYPES,
     Asserted,
     LostError,
@@ -24,6 +23,7 @@ from evals_app.formats.promptfoo.providers import embedder_of, judge_of
 from evals_app.formats.promptfoo.shapes import Assertion
 from evals_app.formats.promptfoo.source import Spot, is_data, is_file, is_program
 from evals_app.formats.promptfoo.templates import Template, Vars
+from fixtures_app.ground.words import near
 
 Json = dict[str, Any]
 
@@ -57,7 +57,7 @@ class Setting:
 
 
 def read_checks(spot: Spot, setting: Setting, share: float = 1.0) -> list[tuple[Json, Spot]]:
-    """Give the checks that an assertion means, each with its place; report what is lost."""
+    """Return the checks that an assertion means, each with its place; report what is lost."""
     followed = _referred(spot, setting)
     written = followed.part(Assertion) if followed else None
     if followed is None or written is None:
@@ -67,12 +67,12 @@ def read_checks(spot: Spot, setting: Setting, share: float = 1.0) -> list[tuple[
     if written.type == _SET or written.assertions is not None:
         return _set(spot, written, setting, weight)
     if written.type is None:
-        spot.say(f"An assertion needs a type. Known: {', '.join(SAID)}.")
+        spot.say(f"An assertion needs a type. Known: {', '.join(CHECKS)}.")
         return []
     try:
         checks = _checks(spot, written, setting)
     except LostError as lost:
-        spot.lose(f"{written.type} has no equal here and is left out. {lost}")
+        spot.lose(f"{written.type} has no equivalent here and is left out. {lost}")
         return []
     except WrongError as wrong:
         spot.say(str(wrong))
@@ -90,19 +90,19 @@ def _weight(written: float | None, *, metric_only: bool) -> float:
 
 
 def _referred(spot: Spot, setting: Setting) -> Spot | None:
-    """Follow a reference to another place of the configuration; None, and said: it is not there."""
+    """Follow a reference to another place of the configuration; None, and reported: it is not there."""
     written = spot.value
     reference = written.get("$ref") if isinstance(written, dict) else None
     if not isinstance(reference, str):
         return spot
-    found = spot.project.root.at(*reference.removeprefix("#/").split("/"))
-    if found.value is None or found.value is written:
+    target = spot.project.root.at(*reference.removeprefix("#/").split("/"))
+    if target.value is None or target.value is written:
         hint = near(reference, [f"#/assertionTemplates/{name}" for name in setting.templates])
         spot.say(f"There is nothing at {reference} in this configuration.{hint}")
         return None
     for key in written.keys() - {"$ref"}:
-        spot.at(key).lose(f"Nothing counts beside a $ref here. Write it at {reference}.")
-    return found
+        spot.at(key).lose(f"Keys next to a $ref are ignored here. Write them at {reference}.")
+    return target
 
 
 def _set(
@@ -110,12 +110,12 @@ def _set(
 ) -> list[tuple[Json, Spot]]:
     if written.threshold is not None:
         spot.at("threshold").lose(
-            "Some of a set may fail in promptfoo; here all of them must pass."
+            "In promptfoo some assertions of a set may fail. Here all of them must pass."
         )
     inner = [spot.at("assert", n) for n in range(len(written.assertions or []))]
     total = sum(map(_weight_of, inner))
     share = weight / total if total else 0.0
-    return [found for each in inner for found in read_checks(each, setting, share)]
+    return [check for item in inner for check in read_checks(item, setting, share)]
 
 
 def _weight_of(spot: Spot) -> float:
@@ -128,14 +128,14 @@ def _weight_of(spot: Spot) -> float:
 
 def _checks(spot: Spot, written: Assertion, setting: Setting) -> list[Json]:
     kind = str(written.type).removeprefix(_NOT)
-    if kind not in SAID and kind not in LOST and not kind.startswith("promptfoo:"):
+    if kind not in CHECKS and kind not in LOST and not kind.startswith("promptfoo:"):
         hint = near(kind, TYPES)
         msg = f"Unknown assertion {kind!r}.{hint} Known: {', '.join(TYPES)}."
         raise WrongError(msg)
-    if kind not in SAID:
+    if kind not in CHECKS:
         raise LostError(LOST.get(kind, JUDGE))
     if written.context_transform is not None:
-        message = f"{NO_CODE} What the agent's tools fetched is its context."
+        message = f"{NO_CODE} The results of the agent's tools are its context."
         spot.at("contextTransform").lose(message)
     asserted = Asserted(
         kind,
@@ -146,14 +146,14 @@ def _checks(spot: Spot, written: Assertion, setting: Setting) -> list[Json]:
         values=setting.values,
         turn=setting.turn,
     )
-    checks = SAID[kind](asserted)
+    checks = CHECKS[kind](asserted)
     if setting.by_score and len(checks) > 1:
-        spot.lose("A score decides in this test, and here each part of this counts by itself.")
+        spot.lose("This test passes by its score, and here each part of this counts separately.")
     return checks
 
 
-def _value(spot: Spot, values: Vars) -> Any:  # noqa: ANN401 - JSON
-    """Give the value of an assertion, loaded from a file and with its variables filled in."""
+def _value(spot: Spot, values: Vars) -> Any:
+    """Return the value of an assertion, loaded from a file and with its variables filled in."""
     here = spot.at("value")
     written = here.value
     if not is_file(written):
@@ -168,24 +168,24 @@ def _value(spot: Spot, values: Vars) -> Any:  # noqa: ANN401 - JSON
     raise _UnreadError
 
 
-def _filled(value: Any, values: Vars, here: Spot) -> Any:  # noqa: ANN401 - JSON
+def _filled(value: Any, values: Vars, here: Spot) -> Any:
     if isinstance(value, str):
         template = Template(value)
         if template.problem:
             raise LostError(f"{template.problem}.")
         for name in template.missing(values):
-            message = f"A test that asserts this does not set {{{{{name}}}}}: it is empty."
+            message = f"A test with this assertion does not set {{{{{name}}}}}, so it is empty."
             here.say(message, level="warning")
         return template.literal(values)
     if isinstance(value, list):
-        return [_filled(each, values, here) for each in value]
+        return [_filled(item, values, here) for item in value]
     if isinstance(value, dict):
-        return {key: _filled(each, values, here) for key, each in value.items()}
+        return {key: _filled(item, values, here) for key, item in value.items()}
     return value
 
 
 def _place(written: Assertion, setting: Setting) -> str | None:
-    """Give the part of a JSON reply that is looked at; None: all of the reply.
+    """Return the part of a JSON reply that is looked at; None: all of the reply.
 
     Raises:
         LostError: code changes the reply.
@@ -194,11 +194,11 @@ def _place(written: Assertion, setting: Setting) -> str | None:
     changes += [setting.transform.value] if setting.transform is not None else []
     if not changes:
         return None
-    found = _PLACE.fullmatch(changes[0]) if isinstance(changes[0], str) else None
-    if found is None or len(changes) > 1:
-        msg = "It looks at a reply that code has changed (transform), and code does not run here."
+    match = _PLACE.fullmatch(changes[0]) if isinstance(changes[0], str) else None
+    if match is None or len(changes) > 1:
+        msg = "It checks a reply that code has transformed, and code does not run here."
         raise LostError(msg)
-    return found[1].removeprefix(".")
+    return match[1].removeprefix(".")
 
 
 def _common(check: Json, spot: Spot, written: Assertion, setting: Setting, weight: float) -> Json:
@@ -217,5 +217,5 @@ def _common(check: Json, spot: Spot, written: Assertion, setting: Setting, weigh
     return {**check, **common}
 
 
-def _given(key: str, value: Any) -> Json:  # noqa: ANN401 - any value
+def _given(key: str, value: Any) -> Json:
     return {} if value is None else {key: value}

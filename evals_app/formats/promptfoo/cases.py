@@ -23,7 +23,7 @@ class Layer:
     says: Test
 
     def option(self, key: str) -> Spot | None:
-        """Give the place of an option; None if it is not set here."""
+        """Return the place of an option; None if it is not set here."""
         spot = self.spot.at("options", key)
         return None if spot.value is None else spot
 
@@ -43,11 +43,11 @@ class Case:
 
     @property
     def assertions(self) -> list[Spot]:
-        """Give the places of its assertions, those of all tests first."""
+        """Return the places of its assertions, those of all tests first."""
         *shared, own = self.layers
         default = shared[:1] if not own.says.options.disable_default_asserts else []
         # A test's own assertions take the place of those of its scenario.
-        nearest = next((each for each in (own, *shared[1:]) if each.says.assertions), own)
+        nearest = next((item for item in (own, *shared[1:]) if item.says.assertions), own)
         return [
             layer.spot.at("assert", n)
             for layer in (*default, nearest)
@@ -60,19 +60,19 @@ class Case:
 
     @property
     def tags(self) -> list[str]:
-        """Give its metadata as tags, in the words of promptfoo's filter: category=math."""
+        """Return its metadata as tags, in the words of promptfoo's filter: category=math."""
         return [
-            f"{key}={text_of(each)}"
+            f"{key}={text_of(item)}"
             for key, value in self._metadata.items()
-            for each in (value if isinstance(value, list) else [value])
-            if isinstance(each, str | int | float) and key != "conversationId"
+            for item in (value if isinstance(value, list) else [value])
+            if isinstance(item, str | int | float) and key != "conversationId"
         ]
 
     @property
-    def conversation(self) -> Any:  # noqa: ANN401 - any value
+    def conversation(self) -> Any:
         """Name the conversation that it belongs to where a prompt repeats what was said before."""
         named = self._metadata.get("conversationId")
-        if any(each.says.options.disable_conversation_var for each in self.layers):
+        if any(layer.says.options.disable_conversation_var for layer in self.layers):
             return self.spot.document.path, self.spot.loc, self.name
         return self.spot.loc[:2] if named is None and self.spot.loc[:1] == ("scenarios",) else named
 
@@ -84,11 +84,11 @@ class Case:
         return merged
 
     def option(self, key: str) -> Spot | None:
-        """Give the place of an option, nearest to the test."""
-        return next(filter(None, (each.option(key) for each in reversed(self.layers))), None)
+        """Return the place of an option, nearest to the test."""
+        return next(filter(None, (layer.option(key) for layer in reversed(self.layers))), None)
 
     def text_option(self, key: str) -> str:
-        """Give a text that goes before or after what is said."""
+        """Return a text that goes before or after what is said."""
         spot = self.option(key)
         return Template(text_of(spot.value)).message(self.values) if spot else ""
 
@@ -98,11 +98,11 @@ class Case:
         return wanted is None or is_meant(wanted, labels)
 
     def wanted(self, key: str) -> Sequence[str] | None:
-        """Give the names of the prompts or providers that it is for; None: of all."""
+        """Return the names of the prompts or providers that it is for; None: of all."""
         return self._last(key)  # type: ignore[no-any-return]
 
-    def _last(self, key: str) -> Any:  # noqa: ANN401 - a value of a test
-        values = (getattr(each.says, key) for each in reversed(self.layers))
+    def _last(self, key: str) -> Any:
+        values = (getattr(layer.says, key) for layer in reversed(self.layers))
         return next((value for value in values if value is not None), None)
 
 
@@ -118,7 +118,7 @@ def is_meant(wanted: Sequence[str], labels: Sequence[str]) -> bool:
 def read_cases(config: Spot) -> list[Case]:
     """Read all tests of a configuration, in its order; those that are not sound are reported."""
     default = _default(config.at("defaultTest"))
-    tests = [[*default, each] for each in _layers(config.at("tests"))]
+    tests = [[*default, layer] for layer in _layers(config.at("tests"))]
     for spot in _entries(config.at("scenarios")):
         scenario = spot.part(Scenario)
         rows = list(_layers(spot.at("config"))) if scenario else []
@@ -142,14 +142,17 @@ def _layers(spot: Spot) -> Iterator[Layer]:
 
 
 def _entries(spot: Spot) -> Iterator[Spot]:
-    """Give the entries of a list, with those of the files that it names."""
-    for entry in spot.each():
+    """Return the entries of a list, with those of the files that it names."""
+    for entry in spot.entries():
         written = entry.value
         if isinstance(written, str):
             for file in entry.loaded(written):
                 yield from _of_file(file)
         elif isinstance(written, dict) and "path" in written and "vars" not in written:
-            entry.lose("A program makes these tests, and programs do not run on import. Save them.")
+            entry.lose(
+                "A program generates these tests, and programs do not run on import. Save the "
+                "tests to a file."
+            )
         else:
             yield entry
 
@@ -158,7 +161,7 @@ def _of_file(file: Spot) -> Iterator[Spot]:
     if file.document.path.endswith(".csv"):
         tests = [as_test(row) for row in file.value]
         reading = replace(file.reading, document=replace(file.document, data=tests))
-        yield from replace(file, reading=reading).each()
+        yield from replace(file, reading=reading).entries()
     else:
         yield from _entries(file)
 
@@ -180,18 +183,20 @@ class _Variables:
         elif isinstance(spot.value, dict):
             self.values |= {str(key): self._value(spot.at(key)) for key in spot.value}
         elif spot.value is not None:
-            spot.say("Variables are keys with values, or file:// and the path of a file of them.")
+            spot.say(
+                "Expected variables: keys with values, or file:// and the path of a file with them."
+            )
 
-    def _value(self, spot: Spot) -> Any:  # noqa: ANN401 - JSON
+    def _value(self, spot: Spot) -> Any:
         value = spot.value
         if isinstance(value, list):
             return [self._value(spot.at(n)) for n in range(len(value))]
         if not is_file(value):
             return value
-        found = [self._content(spot, path) for path in spot.files(value)]
-        return found[0] if len(found) == 1 and "*" not in value else found or ""
+        contents = [self._content(spot, path) for path in spot.files(value)]
+        return contents[0] if len(contents) == 1 and "*" not in value else contents or ""
 
-    def _content(self, spot: Spot, path: str) -> Any:  # noqa: ANN401 - JSON
+    def _content(self, spot: Spot, path: str) -> Any:
         if _is_picture(path):
             self.files.append(path)
             return ""
@@ -209,14 +214,14 @@ def _is_picture(path: str) -> bool:
 
 
 def _cases(layers: Sequence[Layer]) -> Iterator[Case]:
-    """Give a case for each combination of variables that have several values."""
+    """Return a case for each combination of variables that have several values."""
     loaded = _Variables()
     for layer in layers:
         loaded.load(layer.spot.at("vars"))
     case = Case(layers, "", {}, list(dict.fromkeys(loaded.files)))
     several = (
         {}
-        if any(each.says.options.disable_var_expansion for each in layers)
+        if any(item.says.options.disable_var_expansion for item in layers)
         else {
             name: value
             for name, value in loaded.values.items()
@@ -234,21 +239,21 @@ def _cases(layers: Sequence[Layer]) -> Iterator[Case]:
 
 def _count(several: Mapping[str, Sequence[Any]]) -> int:
     count = 1
-    for each in several.values():
-        count *= len(each)
+    for item in several.values():
+        count *= len(item)
     return count
 
 
 def _name(description: str | None, values: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:
     """Name a case by its description, or by its variables."""
-    told = ", ".join(
+    listing = ", ".join(
         f"{key}: {text_of(value)}" for key, value in (chosen or values).items() if value
     )
     if description:
         described = Template(description)
         name = description if described.problem else described.literal(values)
-        name = f"{name} ({told})" if chosen else name
+        name = f"{name} ({listing})" if chosen else name
     else:
-        name = told
+        name = listing
     name = " ".join(name.split())
     return name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS].rstrip()} ..."

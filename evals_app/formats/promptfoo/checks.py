@@ -12,28 +12,29 @@ from typing import Any
 from pydantic import ValidationError
 
 from evals_app.engine.graders.json_reply import JsonSchema
-from evals_app.engine.patterns import MAX_PATTERN_CHARS, pattern_problem
 from evals_app.formats.promptfoo.javascript import NotSayableError, checks_of
 from evals_app.formats.promptfoo.templates import Vars, text_of
+from fixtures_app.ground.patterns import MAX_PATTERN_CHARS, pattern_problem
+from fixtures_app.ground.spec_errors import messages_of
 
 Json = dict[str, Any]
 
 # The whole reply is JSON; without it, a block of code among words would do.
 _ALL_JSON = r"\A\s*(?:\{[\s\S]*\}|\[[\s\S]*\]|\"[\s\S]*\"|-?[0-9][0-9.eE+-]*|true|false|null)\s*\z"
 
-# A text between commas; one that holds commas itself stands in quotation marks.
+# A text between commas; one that holds commas itself is in quotation marks.
 _FIELD = re.compile(r'\s*(?:"((?:[^"\\]|""|\\.)*)"\s*(?=,|\Z)|([^,]*))(?:,|\Z)', re.DOTALL)
 _MARK = re.compile(r'""|\\(["\\])')
 
 NO_CODE = "Code does not run on import."
 CODE = (
-    "It is code, which does not run on import. Say it with checks, or write it as a function in "
-    "Python that the operator permits, with the check `code`."
+    "It is code, which does not run on import. Express it with other checks, or write a Python "
+    "function that the operator permits and use the check `code`."
 )
 JUDGE = "Ask a judge instead: llm_judge with criteria."
-_PATTERN = "Say what matters of it as a pattern instead: matches."
-_TRACE = "Checks see replies and tool calls, not spans. Assert the calls: tool_called, tool_calls."
-_COMPARED = "Several replies are not compared with each other; grade each by criteria or a rubric."
+_PATTERN = "Write the relevant part as a pattern instead: matches."
+_TRACE = "Checks read replies and tool calls, not spans. Check the calls: tool_called, tool_calls."
+_COMPARED = "Replies are not compared with each other. Grade each by criteria or a rubric."
 _FITTING = "A call whose arguments do not fit the schema of its tool fails: tool_called with succeeded: true."
 LOST = {
     "agent-rubric": JUDGE,
@@ -45,10 +46,10 @@ LOST = {
     "contains-sql": _PATTERN,
     "contains-xml": _PATTERN,
     "conversation-relevance": "Use answer_relevancy on each turn instead.",
-    "finish-reason": "A reply that was cut off fails its other checks.",
+    "finish-reason": "A truncated reply fails its other checks.",
     "gleu": "Use bleu or rouge instead, whose scores differ.",
-    "guardrails": "Assert the reply itself.",
-    "human": "Review the executions; a person's verdict is kept beside the checks'.",
+    "guardrails": "Check the reply itself.",
+    "human": "Review the executions. A person's verdict is kept in addition to the checks.",
     "is-html": _PATTERN,
     "is-refusal": JUDGE,
     "is-sql": _PATTERN,
@@ -60,24 +61,28 @@ LOST = {
     "max-score": _COMPARED,
     "moderation": JUDGE,
     "noise-sensitivity": "Use faithfulness instead.",
-    "perplexity": "Checks see the reply, not how sure the model was.",
-    "perplexity-score": "Checks see the reply, not how sure the model was.",
+    "perplexity": "Checks read the reply, not the model's confidence.",
+    "perplexity-score": "Checks read the reply, not the model's confidence.",
     "pi": JUDGE,
     "python": CODE,
     "research-rubric": JUDGE,
     "rouge-s": "Use rouge with variant rouge2.",
     "ruby": CODE,
-    "search-rubric": "A judge does not search; give it the facts: context of the turn, or judge_context.",
+    "search-rubric": (
+        "A judge does not search. Give it the facts: context of the turn, or judge_context."
+    ),
     "select-best": _COMPARED,
-    "similar:dot": "Use similar, which is measured by the cosine.",
-    "similar:euclidean": "Use similar, which is measured by the cosine.",
-    "skill-used": "Assert the tool calls: tool_called.",
+    "similar:dot": "Use similar, which measures the cosine.",
+    "similar:euclidean": "Use similar, which measures the cosine.",
+    "skill-used": "Check the tool calls: tool_called.",
     "trace-error-spans": _TRACE,
     "trace-span-count": _TRACE,
     "trace-span-duration": _TRACE,
-    "trajectory:step-count": "Set max_tool_calls as a limit of the case, or min_count in tool_called.",
+    "trajectory:step-count": (
+        "Set the limit max_tool_calls of the case, or min_count of tool_called."
+    ),
     "video-rubric": JUDGE,
-    "webhook": "No server is asked for verdicts. Write the check as a function in Python: code.",
+    "webhook": "Servers are not asked for verdicts. Write the check as a Python function: code.",
     "word-count": _PATTERN,
 }
 
@@ -103,13 +108,13 @@ class Asserted:
     turn: Json
 
     def text(self) -> str:
-        """Give the value as one text.
+        """Return the value as one text.
 
         Raises:
             LostError, WrongError: it is several texts, or none.
         """
         if isinstance(self.value, list) and len(self.value) > 1:
-            msg = "Here a reply is compared with one text. Keep one, or write several checks."
+            msg = "A reply is compared with one text here. Keep one, or write several checks."
             raise LostError(msg)
         value = self.value[0] if isinstance(self.value, list) and self.value else self.value
         if value is None or isinstance(value, dict | list):
@@ -118,29 +123,29 @@ class Asserted:
         return text_of(value)
 
     def texts(self) -> list[str]:
-        """Give the value as texts; one text may hold several between commas.
+        """Return the value as texts; one text may hold several between commas.
 
         Raises:
             LostError, WrongError: there is none.
         """
         if isinstance(self.value, list):
-            found = [text_of(each) for each in self.value]
+            texts = [text_of(item) for item in self.value]
         else:
-            found = list(filter(None, map(_field, _FIELD.finditer(self.text()))))
-        if not all(found) or not found:
+            texts = list(filter(None, map(_field, _FIELD.finditer(self.text()))))
+        if not all(texts) or not texts:
             msg = f"{self.kind} needs a list of texts as its `value`."
             raise WrongError(msg)
-        return found
+        return texts
 
     def json_text(self) -> str:
-        """Give the value as a text, whatever it is."""
+        """Return the value as a text, whatever it is."""
         if self.value is None:
             msg = f"{self.kind} needs a `value`."
             raise WrongError(msg)
         return text_of(self.value)
 
     def mapping(self) -> Json:
-        """Give the value as keys with values.
+        """Return the value as keys with values.
 
         Raises:
             WrongError: it is something else.
@@ -151,13 +156,13 @@ class Asserted:
         return self.value
 
     def needed_threshold(self) -> float:
-        """Give the threshold.
+        """Return the threshold.
 
         Raises:
             LostError: there is none.
         """
         if self.threshold is None:
-            msg = "Without a threshold it only measures, and time and cost are measured anyway."
+            msg = "Without a threshold it only measures, and time and cost are always measured."
             raise LostError(msg)
         return self.threshold
 
@@ -166,10 +171,10 @@ class Asserted:
         return {"response_path": self.place} if self.place else {}
 
 
-def _field(found: re.Match[str]) -> str:
-    if found[1] is None:
-        return found[2].strip()
-    return _MARK.sub(lambda mark: mark[1] or '"', found[1])
+def _field(match: re.Match[str]) -> str:
+    if match[1] is None:
+        return match[2].strip()
+    return _MARK.sub(lambda mark: mark[1] or '"', match[1])
 
 
 Says = Callable[[Asserted], list[Json]]
@@ -180,7 +185,7 @@ def _as_it_is(says: Says) -> Says:
 
     def checked(a: Asserted) -> list[Json]:
         if a.inverse:
-            msg = f"There is no opposite of {a.kind} here."
+            msg = f"{a.kind} cannot be negated here."
             raise LostError(msg)
         return says(a)
 
@@ -189,7 +194,7 @@ def _as_it_is(says: Says) -> Says:
 
 def _of_whole(
     says: Says,
-    refusal: str = "This check reads the whole reply. Look at {place} with json_path instead.",
+    refusal: str = "This check reads the whole reply. Use json_path to check {place} instead.",
 ) -> Says:
     """Refuse to look at a part of a JSON reply where a check reads all of it."""
 
@@ -216,8 +221,8 @@ def _texts(a: Asserted, *texts: str, begin: str = "", end: str = "", **options: 
     pattern = f"{begin}{'|'.join(map(re.escape, texts))}{end}"
     if len(pattern) > MAX_PATTERN_CHARS:
         msg = (
-            f"As a pattern, which it would be, it has {len(pattern):,} characters, and up to "
-            f"{MAX_PATTERN_CHARS:,} are possible. Look for less, or write several checks."
+            f"It becomes a pattern of {len(pattern):,} characters, and up to "
+            f"{MAX_PATTERN_CHARS:,} are allowed. Shorten it, or write several checks."
         )
         raise LostError(msg)
     return _pattern(a, pattern, **options)
@@ -230,7 +235,7 @@ def _pattern(a: Asserted, pattern: str, *, case_sensitive: bool = True) -> list[
 
 
 def _require_usable(pattern: str) -> None:
-    """Lose a pattern that is one elsewhere and not here; one that is none is a mistake.
+    """Lose a pattern that is one elsewhere and not here; one that is none is a error.
 
     Raises:
         LostError: RE2 cannot read what other libraries can.
@@ -265,7 +270,7 @@ def _contains_any(a: Asserted) -> list[Json]:
 def _equals(a: Asserted) -> list[Json]:
     if isinstance(a.value, dict | list):
         if a.inverse:
-            msg = "There is no opposite of equal JSON here."
+            msg = "Equality of JSON cannot be negated here."
             raise LostError(msg)
         if a.place:
             return [{"type": "json_path", "path": a.place, "value": a.value}]
@@ -289,8 +294,8 @@ def _javascript(a: Asserted) -> list[Json]:
         checks = checks_of(text_of(a.value), a.values, inverse=a.inverse)
     except NotSayableError:
         msg = (
-            f"{CODE} Read are conditions such as output.includes('x'), output.length < 200 and"
-            " JSON.parse(output).state === 'sent', also with ! && ||."
+            f"{CODE} Only conditions such as output.includes('x'), output.length < 200 and "
+            "JSON.parse(output).state === 'sent', also with ! && ||, are read."
         )
         raise LostError(msg) from None
     for check in checks:
@@ -330,8 +335,7 @@ def _contains_json(a: Asserted) -> list[Json]:
     try:
         JsonSchema.model_validate({"schema": schema})
     except ValidationError as error:
-        msg = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-        raise LostError(msg) from None
+        raise LostError(messages_of(error)[0]) from None
     return [{"type": "json_schema", "schema": schema}]
 
 
@@ -359,10 +363,10 @@ def _judged(criteria: str, opposite: str) -> Says:
 
     def says(a: Asserted) -> list[Json]:
         if a.inverse and not opposite:
-            msg = f"There is no opposite of {a.kind} here."
+            msg = f"{a.kind} cannot be negated here."
             raise LostError(msg)
         if a.inverse and a.threshold is not None:
-            msg = "The opposite of a score has no place here. Say in the criteria what must not be."
+            msg = "A score cannot be negated here. Say in the criteria what must not happen."
             raise LostError(msg)
         asked = (opposite if a.inverse else criteria).format(a.json_text())
         if a.threshold is None:
@@ -382,11 +386,11 @@ def _g_eval(a: Asserted) -> list[Json]:
     return [
         {
             "type": "geval",
-            "criteria": text_of(each),
+            "criteria": text_of(criterion),
             "evaluation_params": shown,
             "threshold": threshold,
         }
-        for each in criteria
+        for criterion in criteria
     ]
 
 
@@ -394,11 +398,16 @@ def _rag(kind: str, usual: float) -> Says:
     def says(a: Asserted) -> list[Json]:
         if kind != "answer_relevancy" and (context := a.values.get("context")):
             passages = context if isinstance(context, list) else [context]
-            a.turn["retrieval_context"] = [text for each in passages if (text := text_of(each))]
+            a.turn["retrieval_context"] = [
+                text for passage in passages if (text := text_of(passage))
+            ]
         if kind == "contextual_recall":
             expected = a.turn.setdefault("expected", a.text())
             if expected != a.text():
-                msg = "A turn has one expected text; another assertion of this test needs another."
+                msg = (
+                    "A turn has one expected text, and another assertion of this test needs a "
+                    "different one."
+                )
                 raise LostError(msg)
         return [{"type": kind, "threshold": usual if a.threshold is None else a.threshold}]
 
@@ -408,18 +417,21 @@ def _rag(kind: str, usual: float) -> Says:
 # Tool calls.
 
 
-def _tool(written: Any) -> Json:  # noqa: ANN401 - whatever was written
+def _tool(written: Any) -> Json:
     """Name a tool; stars are understood around a name."""
     name = text_of(written)
     inner = name.strip("*")
     if not inner or any(sign in inner for sign in "*?"):
-        msg = "A tool is known by its name, or by a part of it (*part*)."
+        msg = "Write the name of a tool, or a part of it (*part*)."
         raise LostError(msg)
     if inner == name:
         return {"value": name}
     if name == f"*{inner}*":
         return {"value": inner, "name_match": "contains"}
-    msg = "How a tool's name begins or ends cannot be asked for. Write the name, or *part*."
+    msg = (
+        "A pattern cannot be tied to the beginning or end of a tool's name. Write the name, or "
+        "*part*."
+    )
     raise LostError(msg)
 
 
@@ -431,7 +443,7 @@ def _tool_used(a: Asserted) -> list[Json]:
     least, most = a.value.get("min", 1), a.value.get("max")
     if a.inverse or most == 0:
         if a.inverse and (least != 1 or most is not None):
-            msg = "There is no opposite of a number of calls here."
+            msg = "A number of calls cannot be negated here."
             raise LostError(msg)
         return [{"type": "tool_not_called", **tool}]
     counts = {"min_count": least} | ({} if most is None else {"max_count": most})
@@ -441,9 +453,7 @@ def _tool_used(a: Asserted) -> list[Json]:
 def _tool_args(a: Asserted) -> list[Json]:
     says = a.mapping()
     if odd := {"defaults", "ignore"} & says.keys():
-        msg = (
-            f"Arguments that do not matter cannot be named ({', '.join(odd)}). List those that do."
-        )
+        msg = f"Arguments to ignore cannot be listed ({', '.join(odd)}). List those that matter."
         raise LostError(msg)
     tool = _tool(says.get("name", says.get("pattern", "")))
     args = says.get("args", says.get("arguments", {}))
@@ -459,21 +469,24 @@ def _tool_sequence(a: Asserted) -> list[Json]:
         msg = f"{a.kind} needs `steps`, a list of tools."
         raise WrongError(msg)
     names = [
-        each.get("name", each.get("pattern", "")) if isinstance(each, dict) else each
-        for each in steps
+        step.get("name", step.get("pattern", "")) if isinstance(step, dict) else step
+        for step in steps
     ]
     if any("name_match" in _tool(name) for name in names):
-        msg = "In a sequence tools are known by their whole names."
+        msg = "A sequence needs the full names of tools."
         raise LostError(msg)
     exact = {"exact": True} if says.get("mode") == "exact" else {}
     return [
-        {"type": "tool_calls", "tools": [text_of(each) for each in names], "ordered": True, **exact}
+        {"type": "tool_calls", "tools": [text_of(item) for item in names], "ordered": True, **exact}
     ]
 
 
 def _tool_f1(a: Asserted) -> list[Json]:
     if a.threshold is not None and a.threshold < 1:
-        msg = "Tools are called or not. Assert each tool, and let the score of the suite decide."
+        msg = (
+            "A tool is either called or not. Check each tool, and let the score of the suite "
+            "decide."
+        )
         raise LostError(msg)
     return [{"type": "tool_calls", "tools": a.texts(), "exact": True}]
 
@@ -481,7 +494,7 @@ def _tool_f1(a: Asserted) -> list[Json]:
 _MEETS = "{}"
 _RUBRIC = _judged(_MEETS, "The reply does not meet this: {}")
 _FACTS = _judged("Nothing in the reply contradicts this; it may say less, or more: {}", "")
-SAID: dict[str, Says] = {
+CHECKS: dict[str, Says] = {
     "answer-relevance": _rag("answer_relevancy", 0.7),
     "bleu": _overlap("bleu", 0.5, {}),
     "contains": _of_whole(_contains),
@@ -526,11 +539,11 @@ NOT_TEXT = {
     "latency",
     "cost",
     "tool-call-f1",
-    *(each for each in SAID if each.startswith("traj")),
+    *(words for words in CHECKS if words.startswith("traj")),
 }
 # Their judge can be chosen.
 BY_JUDGE = {"llm_judge", "geval", "faithfulness", "answer_relevancy"} | {
     "contextual_recall",
     "contextual_relevancy",
 }
-TYPES = (*SAID, *LOST)
+TYPES = (*CHECKS, *LOST)

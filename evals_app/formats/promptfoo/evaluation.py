@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from evals_app.engine.suite import near
 from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import GENERIC, Places, distinct_names, slug_of
 from evals_app.formats.problems import Loc, Problem
 from evals_app.formats.promptfoo.assertions import Setting, read_checks
 from evals_app.formats.promptfoo.cases import Case, is_meant, read_cases
-from evals_app.formats.promptfoo.prompts import Prompt, Said, read_prompts
+from evals_app.formats.promptfoo.prompts import Prompt, Question, read_prompts
 from evals_app.formats.promptfoo.providers import Target, read_targets
 from evals_app.formats.promptfoo.shapes import Config, EvaluateOptions
 from evals_app.formats.promptfoo.source import Spot
+from fixtures_app.ground.words import near
 
 Json = dict[str, Any]
 
@@ -34,10 +34,10 @@ class _Suite:
     # Whether the system prompt of the agent is filled in case by case.
     has_parameters: bool
     threshold: float | None
-    # Tells it from others of this prompt and agent, by the threshold; empty if it is alone.
+    # Knows it from others of this prompt and agent, by the threshold; empty if it is alone.
     rule: str
     # The tests of each case: one, or the turns of a conversation.
-    cases: Sequence[Sequence[tuple[Case, Said]]]
+    cases: Sequence[Sequence[tuple[Case, Question]]]
 
 
 class Evaluation:
@@ -52,20 +52,20 @@ class Evaluation:
         self._cases = read_cases(root)
         self._base = _base_name(root, config.description)
         self._agents: dict[str, Draft] = {}
-        self._unsaid: set[int] = set()  # cases that were reported
+        self._unasked: set[int] = set()  # cases that were reported
 
     def drafts(self) -> list[Draft]:
-        """Give the agents and suites; what is wrong is reported to the project."""
+        """Return the agents and suites; what is wrong is reported to the project."""
         is_sound = self._root.project.base.is_sound
         if self._root.at("tests").value is None and self._root.at("scenarios").value is None:
-            self._root.say("There are no tests here, and no scenarios: there is nothing to run.")
+            self._root.say("There are no tests and no scenarios here, so there is nothing to run.")
         elif not self._cases and is_sound:
-            self._refuse(self._root, "None of these tests can be read, so there is no suite.")
+            self._refuse(self._root, "None of these tests can be read, so no suite is made.")
         if not self._prompts and is_sound:
-            message = "None of these prompts can be read, so there is no suite."
+            message = "None of these prompts can be read, so no suite is made."
             self._refuse(self._root.at("prompts"), message)
         if not self._targets and is_sound:
-            self._root.say("There are no providers here: nobody is asked.")
+            self._root.say("There are no providers here, so no agent is asked.")
         suites = [
             suite
             for target in self._targets
@@ -76,17 +76,17 @@ class Evaluation:
         if self._targets and self._prompts:
             self._tell_unasked(suites)
         if not suites and self._root.project.base.is_sound:
-            self._refuse(self._root, "None of these tests can be asked, so there is no suite.")
+            self._refuse(self._root, "None of these tests can be asked, so no suite is made.")
         return [*self._agents.values(), *map(self._drafted, suites)]
 
     def _refuse(self, spot: Spot, message: str) -> None:
-        """Refuse a configuration of which nothing is left; what was lost are its mistakes now."""
+        """Refuse a configuration of which nothing is left; what was lost are its errors now."""
         problems = self._root.project.base.problems
         named: set[str] = set()
-        for n, each in enumerate(problems):
-            if self._is_about_tests(each) and each.message not in named:
-                named.add(each.message)
-                problems[n] = replace(each, level="error")
+        for n, problem in enumerate(problems):
+            if self._is_about_tests(problem) and problem.message not in named:
+                named.add(problem.message)
+                problems[n] = replace(problem, level="error")
         spot.say(message)
 
     def _is_about_tests(self, problem: Problem) -> bool:
@@ -94,22 +94,22 @@ class Evaluation:
         return problem.level == "loss" and is_asked
 
     def _tell_unasked(self, suites: Sequence[_Suite]) -> None:
-        """Report names in filters that are nobody's, and tests that no suite has."""
-        prompts = [each.labels for each in self._prompts]
-        providers = [each.labels for each in self._targets]
+        """Report names in filters that do not exist, and tests that no suite has."""
+        prompts = [prompt.labels for prompt in self._prompts]
+        providers = [item.labels for item in self._targets]
         for target in self._targets:
             _tell_unknown(target.spot, "prompts", target.prompts, prompts)
-        said = (case for suite in suites for turns in suite.cases for case, _ in turns)
-        asked = self._unsaid | set(map(id, said))
+        cases = (case for suite in suites for turns in suite.cases for case, _ in turns)
+        asked = self._unasked | set(map(id, cases))
         for case in self._cases:
             _tell_unknown(case.spot, "prompts", case.wanted("prompts"), prompts)
             _tell_unknown(case.spot, "providers", case.wanted("providers"), providers)
             if id(case) not in asked:
-                case.spot.lose("No provider is asked any prompt for this test. It is left out.")
+                case.spot.lose("No provider and prompt apply to this test. It is left out.")
 
     def _suites(self, target: Target, prompt: Prompt) -> Iterator[_Suite]:
-        """Give a suite, or one for each threshold, for a suite has one rule of passing."""
-        chosen: dict[float | None, list[list[tuple[Case, Said]]]] = {}
+        """Return a suite, or one for each threshold, for a suite has one rule of passing."""
+        chosen: dict[float | None, list[list[tuple[Case, Question]]]] = {}
         for turns in self._conversations(target, prompt):
             chosen.setdefault(turns[0][0].threshold, []).append(turns)
         system = _system_prompt([turns[0][1] for cases in chosen.values() for turns in cases])
@@ -125,28 +125,28 @@ class Evaluation:
             has_parameters = target.agent is None and "{{" in system
             yield _Suite(target, prompt, slug, agent, has_parameters, threshold, rule, cases)
 
-    def _conversations(self, target: Target, prompt: Prompt) -> list[list[tuple[Case, Said]]]:
-        """Give what a target is asked, the turns of a conversation together."""
-        found: dict[Any, list[tuple[Case, Said]]] = {}
+    def _conversations(self, target: Target, prompt: Prompt) -> list[list[tuple[Case, Question]]]:
+        """Return what a target is asked, the turns of a conversation together."""
+        conversations: dict[Any, list[tuple[Case, Question]]] = {}
         for case in self._cases:
             if case.asks("prompts", prompt.labels) and case.asks("providers", target.labels):
-                said = self._said(case, prompt)
-                if said is not None:
+                question = self._question(case, prompt)
+                if question is not None:
                     key = case.conversation if prompt.is_conversation else id(case)
-                    found.setdefault(key, []).append((case, said))
-        for turns in found.values():
-            for case, said in turns[1:]:
-                _report_differences(case, said, *turns[0])
-        return list(found.values())
+                    conversations.setdefault(key, []).append((case, question))
+        for turns in conversations.values():
+            for case, question in turns[1:]:
+                _report_differences(case, question, *turns[0])
+        return list(conversations.values())
 
-    def _said(self, case: Case, prompt: Prompt) -> Said | None:
-        said = prompt.say(case.values)
-        if said is None:
-            why = "it is not the user who speaks first and last, so nothing can be asked."
+    def _question(self, case: Case, prompt: Prompt) -> Question | None:
+        question = prompt.say(case.values)
+        if question is None:
+            why = "the first and the last message are not the user's, so there is nothing to ask."
             if not prompt.text.fill(case.values).strip():
-                why = "nothing is said with the variables of this test."
+                why = "the message is empty with the variables of this test."
             case.spot.lose(f"In the prompt {prompt.name!r} {why} This test is left out.")
-            self._unsaid.add(id(case))
+            self._unasked.add(id(case))
             return None
         for name in prompt.text.missing(case.values):
             message = (
@@ -154,14 +154,14 @@ class Evaluation:
                 "empty."
             )
             case.spot.say(message, level="warning")
-        return said
+        return question
 
     def _agent(self, target: Target, prompt: Prompt, system: str) -> str:
-        """Give the slug of the agent for a prompt, and draft it unless it is here."""
+        """Return the slug of the agent for a prompt, and draft it unless it is here."""
         if target.agent is not None:
             if system:
                 message = (
-                    f"The agent {target.agent} has a system prompt of its own; this is left out."
+                    f"The agent {target.agent} has its own system prompt. This one is left out."
                 )
                 prompt.spot.lose(message)
             return target.agent
@@ -206,26 +206,28 @@ class Evaluation:
 
     def _case(self, suite: _Suite, n: int, places: Places) -> Json:
         turns = suite.cases[n]
-        case, said = turns[0]
+        case, question = turns[0]
         here = ("cases", n)
         places.note(here, case.spot.document, case.spot.loc)
         timeout_ms = self._options.timeout_ms or None  # 0: none
         return {
-            "tags": list(dict.fromkeys(tag for each, _ in turns for tag in each.tags)),
-            "context_params": said.parameters if suite.has_parameters else {},
-            "history": said.history,
+            "tags": list(dict.fromkeys(tag for turn, _ in turns for tag in turn.tags)),
+            "context_params": question.parameters if suite.has_parameters else {},
+            "history": question.history,
             "turns": [
-                self._turn(suite, each, (*here, "turns", t), places) for t, each in enumerate(turns)
+                self._turn(suite, turn, (*here, "turns", t), places) for t, turn in enumerate(turns)
             ],
             **_given("turn_timeout_s", timeout_ms and timeout_ms / 1000),
         }
 
-    def _turn(self, suite: _Suite, asked: tuple[Case, Said], there: Loc, places: Places) -> Json:
-        case, said = asked
+    def _turn(
+        self, suite: _Suite, asked: tuple[Case, Question], there: Loc, places: Places
+    ) -> Json:
+        case, question = asked
         places.note(there, case.spot.document, case.spot.loc)
         places.note((*there, "user"), suite.prompt.spot.document, suite.prompt.spot.loc)
         turn: Json = {
-            "user": f"{case.text_option('prefix')}{said.user}{case.text_option('suffix')}",
+            "user": f"{case.text_option('prefix')}{question.user}{case.text_option('suffix')}",
             "files": list(case.files),
         }
         setting = Setting(
@@ -241,15 +243,17 @@ class Evaluation:
             places.note((*there, "assertions", k), spot.document, spot.loc)
         turn["assertions"] = [check for check, _ in checks]
         if case.assertions and not checks:
-            case.spot.lose("None of its assertions is left, so this test asserts nothing.")
+            case.spot.lose("None of its assertions could be imported, so this test checks nothing.")
         return turn
 
 
-def _report_differences(case: Case, said: Said, first: Case, first_said: Said) -> None:
+def _report_differences(
+    case: Case, question: Question, first: Case, first_question: Question
+) -> None:
     """Report what a later turn of a conversation cannot have of its own."""
     if case.threshold != first.threshold:
-        case.spot.lose("A conversation passes by one threshold, that of its first test.")
-    if said.system != first_said.system:
+        case.spot.lose("A conversation has one threshold, that of its first test.")
+    if question.system != first_question.system:
         case.spot.lose("A conversation has one system prompt, that of its first test.")
 
 
@@ -259,14 +263,14 @@ def _tell_unknown(
     """Report those names of a filter that mean none of what is here, by its labels."""
     for name in wanted or ():
         if not any(is_meant([name], labels) for labels in known):
-            hint = near(name, [each for labels in known for each in labels])
-            spot.lose(f"Of its {key}, {name!r} is not here.{hint}")
+            hint = near(name, [label for labels in known for label in labels])
+            spot.lose(f"Its {key} name {name!r}, which does not exist here.{hint}")
 
 
 def _base_name(root: Spot, description: str | None) -> str:
     """Name what a configuration is about: its file or folder, else its description."""
     *parts, _ = PurePosixPath(root.document.path).name.split(".")
-    own = " ".join(each for each in parts if each != "promptfooconfig")
+    own = " ".join(part for part in parts if part != "promptfooconfig")
     if slug_of(parts[0]) not in GENERIC:
         return slug_of(own)
     # The same wherever the import begins: else the next one would make other suites.
@@ -278,12 +282,12 @@ def _slug(*parts: str) -> str:
     return "-".join(filter(None, parts))[:_SLUG_CHARS].strip("-")
 
 
-def _system_prompt(said: Sequence[Said]) -> str:
-    """Give the system prompt of an agent: the same for all cases, or with their parameters."""
-    texts = {each.system for each in said}
+def _system_prompt(questions: Sequence[Question]) -> str:
+    """Return the system prompt of an agent: the same for all cases, or with their parameters."""
+    texts = {question.system for question in questions}
     if len(texts) == 1 and "{{" not in (text := texts.pop()):
         return text
-    return said[0].template if said else ""
+    return questions[0].template if questions else ""
 
 
 def _given(key: str, value: float | None) -> Json:

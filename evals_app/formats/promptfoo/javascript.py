@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from evals_app.engine.json_data.paths import parse_path
+from fixtures_app.ground.json_paths import parse_path
 
 Json = dict[str, Any]
 
@@ -115,7 +115,7 @@ class _Reader:
         if len(parts) > 1:
             if parts is both and negated:
                 raise NotSayableError  # one of several must not hold, whichever
-            return [check for each in parts for check in read(each, negated=negated)]
+            return [check for part in parts for check in read(part, negated=negated)]
         if condition.startswith("!") and not condition.startswith("!="):
             return read(condition[1:], negated=not negated)
         if _IS_ANY.fullmatch(condition) and not negated:
@@ -124,27 +124,27 @@ class _Reader:
 
     def _any_of(self, parts: Sequence[str]) -> Json:
         """Say that one of several texts is there, which one pattern can say."""
-        found = [self._pattern(_without_brackets(each.strip()), negated=False) for each in parts]
-        if any(each is None or each.negated for each in found):
+        found = [self._pattern(_without_brackets(part.strip()), negated=False) for part in parts]
+        if any(item is None or item.negated for item in found):
             raise NotSayableError
-        patterns = [each for each in found if each is not None]
-        if len({each.case_sensitive for each in patterns}) > 1:
+        patterns = [item for item in found if item is not None]
+        if len({pattern.case_sensitive for pattern in patterns}) > 1:
             raise NotSayableError
-        joined = "|".join(each.pattern for each in patterns)
+        joined = "|".join(pattern.pattern for pattern in patterns)
         return _Found(joined, patterns[0].case_sensitive, negated=False).check()
 
     def _atom(self, condition: str, *, negated: bool) -> Json:
-        if found := _AT.fullmatch(condition):
-            return self._at(found, negated=negated)
-        if found := _FINDS.fullmatch(condition):
-            text, is_exact = self._text(found)
-            if found["how"] == "includes":
+        if match := _AT.fullmatch(condition):
+            return self._at(match, negated=negated)
+        if match := _FINDS.fullmatch(condition):
+            text, is_exact = self._text(match)
+            if match["how"] == "includes":
                 kind = "not_contains" if negated else "contains"
                 return {"type": kind, "value": text, "case_sensitive": is_exact}
-        elif found := _IS.fullmatch(condition):
-            is_not = negated is (found["sign"][0] == "=")
-            if not found["changes"] and not is_not:
-                return {"type": "exact_match", "value": self._text(found)[0]}
+        elif match := _IS.fullmatch(condition):
+            is_not = negated is (match["sign"][0] == "=")
+            if not match["changes"] and not is_not:
+                return {"type": "exact_match", "value": self._text(match)[0]}
         pattern = self._pattern(condition, negated=negated)
         if pattern is None:
             raise NotSayableError
@@ -152,38 +152,38 @@ class _Reader:
 
     def _pattern(self, condition: str, *, negated: bool) -> _Found | None:
         """Say a condition about the text of the reply as a pattern."""
-        if found := _FINDS.fullmatch(condition):
-            text, is_exact = self._text(found)
-            begin = r"\A" if found["how"] == "startsWith" else ""
-            end = r"\z" if found["how"] == "endsWith" else ""
-            if ".trim()" in found["changes"]:
+        if match := _FINDS.fullmatch(condition):
+            text, is_exact = self._text(match)
+            begin = r"\A" if match["how"] == "startsWith" else ""
+            end = r"\z" if match["how"] == "endsWith" else ""
+            if ".trim()" in match["changes"]:
                 begin, end = begin and r"\A\s*", end and r"\s*\z"
             return _Found(f"{begin}{re.escape(text)}{end}", is_exact, negated)
-        if found := _IS.fullmatch(condition):
-            text, is_exact = self._text(found)
-            space = r"\s*" if ".trim()" in found["changes"] else ""
-            is_not = negated is (found["sign"][0] == "=")
+        if match := _IS.fullmatch(condition):
+            text, is_exact = self._text(match)
+            space = r"\s*" if ".trim()" in match["changes"] else ""
+            is_not = negated is (match["sign"][0] == "=")
             return _Found(rf"\A{space}{re.escape(text)}{space}\z", is_exact, is_not)
-        if found := _LENGTH.fullmatch(condition):
-            characters = partial(_characters, is_trimmed=".trim()" in found["changes"])
-            return _counted(found, characters, negated=negated)
-        if found := _WORDS.fullmatch(condition):
-            return _counted(found, partial(_words, found), negated=negated)
-        if found := _MATCHES.fullmatch(condition):
-            pattern, flags = found["one"] or found["other"], found["flags"] or found["others"] or ""
+        if match := _LENGTH.fullmatch(condition):
+            characters = partial(_characters, is_trimmed=".trim()" in match["changes"])
+            return _counted(match, characters, negated=negated)
+        if match := _WORDS.fullmatch(condition):
+            return _counted(match, partial(_words, match), negated=negated)
+        if match := _MATCHES.fullmatch(condition):
+            pattern, flags = match["one"] or match["other"], match["flags"] or match["others"] or ""
             return _regex(pattern, flags, negated=negated)
         return None
 
-    def _at(self, found: re.Match[str], *, negated: bool) -> Json:
+    def _at(self, match: re.Match[str], *, negated: bool) -> Json:
         """Say that a place of a JSON reply holds a value."""
-        place = re.sub(r"\?\.", ".", found["place"]).removeprefix(".")
+        place = re.sub(r"\?\.", ".", match["place"]).removeprefix(".")
         try:
             parse_path(place)
         except ValueError:
             raise NotSayableError from None
-        sign = _OPPOSITE[found["sign"]] if negated else found["sign"]
-        value = self._literal(found["value"])
-        if found["value"] == "undefined":
+        sign = _OPPOSITE[match["sign"]] if negated else match["sign"]
+        value = self._literal(match["value"])
+        if match["value"] == "undefined":
             if sign[0] in "<>":
                 raise NotSayableError
             return {"type": "json_path", "path": place, "value": {"present": sign[0] == "!"}}
@@ -200,12 +200,12 @@ class _Reader:
             }
         raise NotSayableError
 
-    def _text(self, found: re.Match[str]) -> tuple[str, bool]:
+    def _text(self, match: re.Match[str]) -> tuple[str, bool]:
         """Return a text, and whether upper and lower case matter."""
-        text = self._literal(found["text"])
+        text = self._literal(match["text"])
         if not isinstance(text, str) or not text:
             raise NotSayableError
-        changes = found["changes"]
+        changes = match["changes"]
         for change, changed in ((".toLowerCase()", str.lower), (".toUpperCase()", str.upper)):
             if change in changes:
                 if changed(text) != text:
@@ -213,7 +213,7 @@ class _Reader:
                 return text, False
         return text, True
 
-    def _literal(self, written: str) -> Any:  # noqa: ANN401 - JSON
+    def _literal(self, written: str) -> Any:
         if written[0] in "'\"`":
             return _unquoted(written)
         if written.startswith("context.vars"):
@@ -227,10 +227,10 @@ class _Reader:
 
 
 def _counted(
-    found: re.Match[str], pattern: Callable[[int, int | None], str], *, negated: bool
+    match: re.Match[str], pattern: Callable[[int, int | None], str], *, negated: bool
 ) -> _Found:
     """Say that there are so many of something, at least or at most."""
-    count, sign = int(found["count"]), found["sign"]
+    count, sign = int(match["count"]), match["sign"]
     bounds: dict[str, tuple[int, int | None]] = {
         "<": (0, count - 1),
         "<=": (0, count),
@@ -253,10 +253,10 @@ def _characters(least: int, most: int | None, *, is_trimmed: bool) -> str:
     return rf"\A{_repeated('(?s:.)', least, most)}\z"
 
 
-def _words(found: re.Match[str], least: int, most: int | None) -> str:
+def _words(match: re.Match[str], least: int, most: int | None) -> str:
     """Count pieces as split does: at each space, or at each run of space."""
-    at_runs = found["at"].startswith("/")
-    if at_runs != bool(found["trimmed"]):
+    at_runs = match["at"].startswith("/")
+    if at_runs != bool(match["trimmed"]):
         raise NotSayableError  # space around the reply would count, or count otherwise
     piece, gap, around = (r"\S+", r"\s+", r"\s*") if at_runs else ("[^ ]*", " ", "")
     if most == 0:
@@ -288,10 +288,10 @@ def _regex(pattern: str, flags: str, *, negated: bool) -> _Found:
 
 
 def _unquoted(written: str) -> str:
-    def character(found: re.Match[str]) -> str:
-        if code := found[1] or found[2]:
+    def character(match: re.Match[str]) -> str:
+        if code := match[1] or match[2]:
             return chr(int(code, 16))
-        return _SIGNS.get(found[3], "" if found[3] == "\n" else found[3])
+        return _SIGNS.get(match[3], "" if match[3] == "\n" else match[3])
 
     text = _ESCAPED.sub(character, written[1:-1])
     try:
@@ -318,7 +318,7 @@ def _closing(condition: str) -> int:
 
 
 def _split(condition: str, operator: str) -> list[str]:
-    """Divide a condition where an operator stands outside of brackets, texts and patterns."""
+    """Divide a condition where an operator is outside of brackets, texts and patterns."""
     parts, depth, begin = [], 0, 0
     for at, sign in _signs(condition):
         depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(sign, 0)
@@ -329,14 +329,14 @@ def _split(condition: str, operator: str) -> list[str]:
 
 
 def _signs(condition: str) -> Iterator[tuple[int, str]]:
-    """Give the signs of a condition that are in no text and no pattern, with their places."""
+    """Return the signs of a condition that are in no text and no pattern, with their places."""
     at, before = 0, "("
     while at < len(condition):
-        found = _TEXT.match(condition, at)
-        if found is None and before in "(,=!&|":
-            found = _PATTERN.match(condition, at)
-        if found:
-            at, before = found.end(), "'"
+        match = _TEXT.match(condition, at)
+        if match is None and before in "(,=!&|":
+            match = _PATTERN.match(condition, at)
+        if match:
+            at, before = match.end(), "'"
             continue
         yield at, condition[at]
         before = condition[at] if not condition[at].isspace() else before

@@ -1,4 +1,4 @@
-"""Prompts: what is said to the agent, and what it is told before."""
+"""Prompts: what is said to the agent, and its instructions."""
 
 import json
 import re
@@ -38,10 +38,10 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Question:
     """A prompt with the variables of a test filled in.
 
-    `system` is what the agent is told before; `template` says the same with parameters of the case,
+    `system` is the agent's instructions; `template` says the same with parameters of the case,
     which `parameters` gives.
     """
 
@@ -56,7 +56,7 @@ class Said:
 class Prompt:
     """A prompt: one text that the user says, or a chat whose last message is what they say.
 
-    A program writes it anew for each test: what an agent of its own is asked is a variable.
+    A program writes it again for each test: what an agent of its own is asked is a variable.
     """
 
     name: str
@@ -66,39 +66,41 @@ class Prompt:
     text: Template
     chat: Sequence[Message] | None
     by_program: bool = False
-    # Whether what was said in earlier tests stands before it.
+    # Whether what was said in earlier tests is before it.
     is_conversation: bool = False
 
-    def say(self, values: Vars) -> Said | None:
+    def say(self, values: Vars) -> Question | None:
         """Fill in the variables of a test; None if it is not the user who speaks last."""
         if self.by_program:
             asked = with_backslashes(_question(values))
-            return Said(asked, [], "", "", {}) if asked.strip() else None
+            return Question(asked, [], "", "", {}) if asked.strip() else None
         chat = self.chat or _chat(self.text.fill(values)) or [Message("user", self.text)]
         spoken = _spoken(chat, values)
         if not spoken or spoken[-1]["role"] != "user" or spoken[0]["role"] != "user":
             return None
-        told = Template("\n\n".join(each.content.text for each in chat if each.role == "system"))
-        system = told.literal(values)
+        instructions = Template(
+            "\n\n".join(item.content.text for item in chat if item.role == "system")
+        )
+        system = instructions.literal(values)
         *history, last = spoken
         if self.chat is None:
             template, parameters = Template(f"{{{{{_ALL_OF_THEM}}}}}"), {_ALL_OF_THEM: system}
         else:
-            template, parameters = told, told.values(values)
-        return Said(last["content"], history, system, template.with_parameters(), parameters)
+            template, parameters = instructions, instructions.values(values)
+        return Question(last["content"], history, system, template.with_parameters(), parameters)
 
 
 def _question(values: Vars) -> str:
     """Return the variable that most likely is the question; all of them where none is."""
     texts = {key: text_of(value) for key, value in values.items()}
-    key = next((each for each in _QUESTIONS if texts.get(each)), None)
+    key = next((question for question in _QUESTIONS if texts.get(question)), None)
     if key is None and len(texts) == 1:
         key = next(iter(texts))
-    return texts[key] if key else "\n".join(f"{each}: {text}" for each, text in texts.items())
+    return texts[key] if key else "\n".join(f"{item}: {text}" for item, text in texts.items())
 
 
 def _spoken(chat: Sequence[Message], values: Vars) -> list[dict[str, str]]:
-    """Give what was said before and now; messages of one speaker in a row are one."""
+    """Return what was said before and now; messages of one speaker in a row are one."""
     spoken: list[dict[str, str]] = []
     for message in chat:
         content = message.content.message(values)
@@ -115,28 +117,30 @@ def read_prompts(spot: Spot) -> list[Prompt]:
     """Read all prompts; those that cannot be read are reported and left out."""
     if spot.value is None:
         return [_prompt(spot, "Prompt", DEFAULT, ())]
-    found: list[Prompt] = []
+    prompts: list[Prompt] = []
     for entry in _entries(spot):
-        for prompt in _read(entry, len(found) + 1):
+        for prompt in _read(entry, len(prompts) + 1):
             if problem := prompt.text.problem:
                 entry.lose(f"{problem}. This prompt is left out with all of its cases.")
-            elif prompt.chat is not None and any(each.role == "" for each in prompt.chat):
-                entry.lose("Only system, user and assistant speak here. This prompt is left out.")
+            elif prompt.chat is not None and any(item.role == "" for item in prompt.chat):
+                entry.lose(
+                    "The only roles here are system, user and assistant. This prompt is left out."
+                )
             else:
-                found.append(prompt)
-    slugs = map(slug_of, distinct_names([each.slug for each in found]))
-    return [replace(each, slug=slug) for each, slug in zip(found, slugs, strict=True)]
+                prompts.append(prompt)
+    slugs = map(slug_of, distinct_names([item.slug for item in prompts]))
+    return [replace(item, slug=slug) for item, slug in zip(prompts, slugs, strict=True)]
 
 
 def _entries(spot: Spot) -> Iterator[Spot]:
-    """Give the entries of a list; of a file that holds one, its entries."""
-    for entry in spot.each():
+    """Return the entries of a list; of a file that holds one, its entries."""
+    for entry in spot.entries():
         written = entry.value
         if is_file(written) and written.endswith((".yaml", ".yml")):
             for file in entry.loaded(written):
                 rows = file.value if isinstance(file.value, list) else []
                 is_chat = any(isinstance(row, dict) and "role" in row for row in rows)
-                yield from [entry] if is_chat or not rows else file.each()
+                yield from [entry] if is_chat or not rows else file.entries()
         else:
             yield entry
 
@@ -165,17 +169,17 @@ def _is_program(written: str) -> bool:
 
 
 def _of_program(entry: Spot, name: str, labels: tuple[str, ...]) -> Iterator[Prompt]:
-    """Give a prompt for the agent that whoever imports names; there is none for a model."""
+    """Return a prompt for the agent that the person who imports chooses; there is none for a model."""
     agent = entry.project.base.around.agent
     if agent is None:
         entry.lose(
-            "A program or a server writes this prompt, so it is left out. Write it as a text, or"
-            " import with --agent: then that agent is asked the variables of the tests."
+            "A program or a server generates this prompt, so it is left out. Write it as a text, "
+            "or import with --agent: then the variables of the tests are sent to that agent."
         )
         return
     entry.lose(
-        f"A program or a server writes this prompt. The agent {agent} is asked the variable that"
-        f" holds the question ({', '.join(_QUESTIONS)}), else all variables."
+        f"A program or a server generates this prompt. The agent {agent} is asked the variable "
+        f"that holds the question ({', '.join(_QUESTIONS)}), else all variables."
     )
     slug = slug_of(name, instead="prompt")
     yield Prompt(name, slug, labels, entry, Template(""), None, by_program=True)
@@ -210,7 +214,7 @@ def _prompt(spot: Spot, name: str, text: str, labels: tuple[str, ...]) -> Prompt
 
 
 def _chat(text: str) -> list[Message] | None:
-    """Read a text as a chat; None if it is none."""
+    """Read a text as a chat; None if it is not one."""
     try:
         data = json.loads(text) if text.lstrip().startswith("[") else None
         if text.lstrip().startswith("- role:"):
@@ -219,16 +223,16 @@ def _chat(text: str) -> list[Message] | None:
         return None
     if not isinstance(data, list) or not data:
         return None
-    if not all(isinstance(each, dict) and "role" in each for each in data):
+    if not all(isinstance(item, dict) and "role" in item for item in data):
         return None
     return [
-        Message(_ROLES.get(str(each["role"]), ""), _content(each.get("content"))) for each in data
+        Message(_ROLES.get(str(item["role"]), ""), _content(item.get("content"))) for item in data
     ]
 
 
-def _content(written: Any) -> Template:  # noqa: ANN401 - JSON
+def _content(written: Any) -> Template:
     if isinstance(written, list):
         # Pictures and documents are shown as files, where a variable names one.
-        texts = [each.get("text") for each in written if isinstance(each, dict)]
+        texts = [item.get("text") for item in written if isinstance(item, dict)]
         return Template("\n".join(text for text in texts if isinstance(text, str)))
     return Template(written if isinstance(written, str) else "")

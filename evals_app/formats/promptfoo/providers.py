@@ -23,7 +23,7 @@ _PROVIDERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "openai": ("openai", ("chat", "responses")),
     "openrouter": ("openrouter", ()),
 }
-# What else stands where a model could.
+# What else is where a model could.
 _NO_MODELS = frozenset(
     {"agents", "assistant", "chatkit", "claude-agent-sdk", "codex", "codex-app-server"}
     | {"codex-desktop", "codex-sdk", "completion", "embedding", "embeddings", "image", "live"}
@@ -40,7 +40,7 @@ _SETTINGS = {
 # Of another server than that of the provider here, which must not get its prompts.
 _ADDRESSES = ("apiBaseUrl", "apiHost", "baseURL", "base_url")
 _EMBEDDING = re.compile(r"(openai|google|ollama):embeddings?:(.+)")
-_NO_ANSWER = "No answer is written for this tool yet."
+_NO_ANSWER = "There is no canned answer for this tool yet."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Target:
         return self.prompts is None or is_meant(self.prompts, labels)
 
     def joined(self, other: "Target") -> "Target":
-        """Give one that is asked whatever this or another is asked."""
+        """Return one that is asked whatever this or another is asked."""
         prompts = None
         if self.prompts is not None and other.prompts is not None:
             prompts = (*self.prompts, *other.prompts)
@@ -70,37 +70,37 @@ class Target:
 def read_targets(config: Spot) -> list[Target]:
     """Read what is tested; a provider without an equal is the agent that the person named."""
     key = "targets" if config.value.get("providers") is None else "providers"
-    found = [target for spot in _entries(config.at(key)) if (target := _target(spot))]
+    targets = [target for spot in _entries(config.at(key)) if (target := _target(spot))]
     agent = config.project.base.around.agent
     if config.at(key).value is None:
         if agent is None:
             config.say(
-                "There are no providers here. Name the agent that is tested when you import (--agent)."
+                "There are no providers here. Choose the agent to test when you import (--agent)."
             )
             return []
         return [Target(agent, agent, (), config, agent)]
-    return _distinct(found)
+    return _distinct(targets)
 
 
 def _distinct(targets: Sequence[Target]) -> list[Target]:
     """Take several that are the same agent here for one, and tell all others apart."""
     kept: list[Target] = []
     for target in targets:
-        same = (n for n, each in enumerate(kept) if target.agent and target.agent == each.agent)
+        same = (n for n, item in enumerate(kept) if target.agent and target.agent == item.agent)
         if (n := next(same, None)) is None:
             kept.append(target)
         else:
             kept[n] = kept[n].joined(target)
-    slugs = map(slug_of, distinct_names([each.slug for each in kept]))
-    return [replace(each, slug=slug) for each, slug in zip(kept, slugs, strict=True)]
+    slugs = map(slug_of, distinct_names([item.slug for item in kept]))
+    return [replace(item, slug=slug) for item, slug in zip(kept, slugs, strict=True)]
 
 
 def _entries(spot: Spot) -> Iterator[Spot]:
-    for entry in spot.each():
+    for entry in spot.entries():
         written = entry.value
         if is_file(written) and written.endswith((".yaml", ".yml", ".json")):
             for file in entry.loaded(written):
-                yield from file.each()
+                yield from file.entries()
         elif isinstance(written, dict) and len(written) == 1 and ":" in next(iter(written)):
             # {openai:gpt-5: {config: ...}}
             yield entry.at(*written)
@@ -135,7 +135,7 @@ def _target(spot: Spot) -> Target | None:
     if here is not None:
         return replace(target, name=here, agent=here)
     if around.agent is not None:
-        written_at.lose(f"The agent {around.agent} is asked instead, as --agent says.")
+        written_at.lose(f"The agent {around.agent} is asked instead because of --agent.")
         return replace(target, name=around.agent, slug=slug_of(around.agent), agent=around.agent)
     if model is not None:
         made = {"driver": "model", "model": model, "tools": _tools(spot, provider)}
@@ -144,14 +144,14 @@ def _target(spot: Spot) -> Target | None:
         made = {"driver": "scripted", "rules": [{"reply": "{{input}}"}]}
         return replace(target, made=made)
     written_at.say(
-        "This has no equal here. Make an agent that asks the same; name it when you import "
-        "(--agent), or give this provider its slug as a label."
+        "This has no equivalent here. Make an agent that does the same. Choose it when you "
+        "import (--agent), or give this provider its slug as a label."
     )
     return None
 
 
 def _model(provider: Provider) -> Json | None:
-    """Give the model that a provider is; None if it is none, or is asked somewhere else."""
+    """Return the model that a provider is; None if it is not one, or is asked somewhere else."""
     prefix, _, rest = str(provider.id).partition(":")
     if prefix not in _PROVIDERS or any(key in provider.config for key in _ADDRESSES):
         return None
@@ -174,8 +174,10 @@ def _tools(spot: Spot, provider: Provider) -> list[Json]:
     for key in provider.config:
         here = spot.at("config", key)
         if key in ("tools", "functions"):
-            tools += [tool for each in _definitions(here) if (tool := _tool(each))]
-            message = f"Calls of these are recorded and fail: {_NO_ANSWER} Write answers, as rules."
+            tools += [tool for definition in _definitions(here) if (tool := _tool(definition))]
+            message = (
+                f"Calls of these tools are recorded and fail: {_NO_ANSWER} Add answers, as rules."
+            )
             here.lose(message)
         elif key not in _SETTINGS:
             here.lose(_lost_setting(key))
@@ -184,17 +186,19 @@ def _tools(spot: Spot, provider: Provider) -> list[Json]:
 
 def _lost_setting(key: str) -> str:
     if "key" in key.lower():
-        return "Keys are never kept here. Set the variable of the provider where the workers run."
-    return "This setting of the model is not sent from here."
+        return (
+            "Keys are never stored here. Set the provider's environment variable for the workers."
+        )
+    return "This setting is not sent to the model here."
 
 
 def _definitions(spot: Spot) -> Iterator[Spot]:
-    for each in spot.each():
-        if is_file(each.value):
-            for file in each.loaded(each.value):
-                yield from file.each()
+    for item in spot.entries():
+        if is_file(item.value):
+            for file in item.loaded(item.value):
+                yield from file.entries()
         else:
-            yield each
+            yield item
 
 
 def _tool(spot: Spot) -> Json | None:
@@ -202,7 +206,7 @@ def _tool(spot: Spot) -> Json | None:
     written = spot.value
     says = written.get("function", written) if isinstance(written, dict) else None
     if not isinstance(says, dict) or not isinstance(says.get("name"), str):
-        spot.lose("This is no definition of a function, and is left out.")
+        spot.lose("This is not the definition of a function, and is left out.")
         return None
     parameters = says.get("parameters", says.get("input_schema"))
     return {
@@ -213,8 +217,8 @@ def _tool(spot: Spot) -> Json | None:
     }
 
 
-def judge_of(spot: Spot) -> Any:  # noqa: ANN401 - a name or mapping of a model
-    """Give the model that a grader is; None: it is none here, which is said, or none is named."""
+def judge_of(spot: Spot) -> Any:
+    """Return the model that a grader is; None: it is not one, which is reported, or none is named."""
     written = spot.value
     if isinstance(written, dict) and {"text", "embedding"} & written.keys():
         return judge_of(spot.at("text"))
@@ -224,12 +228,12 @@ def judge_of(spot: Spot) -> Any:  # noqa: ANN401 - a name or mapping of a model
     model = _model(provider)
     # An agent may be called like a model; who means it gives the judge its label.
     names = [provider.label] if model else [provider.label, provider.id]
-    slugs = (slug_of(each) for each in names if each)
+    slugs = (slug_of(name) for name in names if name)
     here = next((slug for slug in slugs if slug in spot.project.base.around.agents), None)
     if here is not None:
         return f"scripted/{here}"
     if model is None:
-        spot.lose("This cannot judge here. The suite's judge does, or the site's.")
+        spot.lose("This cannot be a judge here. The judge of the suite or the site is used.")
         return None
     return (
         f"{model['provider']}/{model['name']}" if len(model) == len(("provider", "name")) else model
@@ -237,10 +241,10 @@ def judge_of(spot: Spot) -> Any:  # noqa: ANN401 - a name or mapping of a model
 
 
 def embedder_of(spot: Spot) -> str | None:
-    """Give the model of embeddings that a grader is, or names; None if there is none."""
+    """Return the model of embeddings that a grader is, or names; None if there is none."""
     written = spot.value
     if isinstance(written, dict) and {"text", "embedding"} & written.keys():
         return embedder_of(spot.at("embedding"))
     provider = None if written is None else _read(spot)
-    found = _EMBEDDING.fullmatch(str(provider.id)) if provider else None
-    return f"{_PROVIDERS[found[1]][0]}/{found[2]}" if found else None
+    match = _EMBEDDING.fullmatch(str(provider.id)) if provider else None
+    return f"{_PROVIDERS[match[1]][0]}/{match[2]}" if match else None

@@ -32,13 +32,13 @@ def as_test(row: Mapping[str, str]) -> dict[str, Any]:
     assertions: dict[str, dict[str, Any]] = {}
     settings: list[tuple[str, str, str]] = []
     for column, cell in row.items():
-        if found := _EXPECTED.fullmatch(column):
+        if match := _EXPECTED.fullmatch(column):
             if cell.strip():
-                assertions[found[1]] = as_assertion(cell.strip())
-        elif found := _CONFIG.fullmatch(column):
-            settings += [(found[1], found[2], cell)] if cell.strip() else []
-        elif found := _METADATA.fullmatch(column):
-            test["metadata"][found[1]] = _listed(cell) if found[2] else cell
+                assertions[match[1]] = as_assertion(cell.strip())
+        elif match := _CONFIG.fullmatch(column):
+            settings += [(match[1], match[2], cell)] if cell.strip() else []
+        elif match := _METADATA.fullmatch(column):
+            test["metadata"][match[1]] = _listed(cell) if match[2] else cell
         elif column in ("__prefix", "__suffix"):
             test["options"][column.removeprefix("__")] = cell
         elif column.startswith("__"):
@@ -60,22 +60,22 @@ def as_assertion(cell: str) -> dict[str, Any]:
     """Read an assertion that is written in one text: similar(0.8):Hello there."""
     if cell.startswith("file://") and re.search(r"\.(?:py|[cm]?[jt]s)(?::\w+)?$", cell):
         return {"type": "python" if ".py" in cell else "javascript", "value": cell}
-    found = _COMPACT.fullmatch(cell)
-    if found is None:
+    match = _COMPACT.fullmatch(cell)
+    if match is None:
         return {"type": "equals", "value": cell}
-    kind = _SHORT.get(found["type"], found["type"])
-    assertion: dict[str, Any] = {"type": f"{found['inverse'] or ''}{kind}"}
-    if found["value"] is not None:
-        assertion["value"] = found["value"].strip()
-    threshold = found["threshold"] or _USUAL_THRESHOLDS.get(kind)
+    kind = _SHORT.get(match["type"], match["type"])
+    assertion: dict[str, Any] = {"type": f"{match['inverse'] or ''}{kind}"}
+    if match["value"] is not None:
+        assertion["value"] = match["value"].strip()
+    threshold = match["threshold"] or _USUAL_THRESHOLDS.get(kind)
     return assertion if threshold is None else {**assertion, "threshold": float(threshold)}
 
 
 def _listed(cell: str) -> list[str]:
-    return [each.strip().replace("\\,", ",") for each in _COMMA.split(cell) if each.strip()]
+    return [item.strip().replace("\\,", ",") for item in _COMMA.split(cell) if item.strip()]
 
 
-def _number(cell: str) -> Any:  # noqa: ANN401 - a number or a text
+def _number(cell: str) -> Any:
     try:
         return float(cell)
     except ValueError:

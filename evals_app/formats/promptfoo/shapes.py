@@ -9,10 +9,10 @@ from pydantic import Field
 
 from evals_app.formats.foreign import Foreign
 
-_OF_COMMAND = "This is an option of promptfoo's command and says nothing about the evals."
-_OF_RUN = "Say which cases are held when you run the suite: run_evals --case, --tag."
+_OF_COMMAND = "This is an option of promptfoo's command, not part of the evals."
+_OF_RUN = "Choose the cases when you run the suite: run_evals --case, --tag."
 _NO_CODE = "Code does not run on import."
-_NO_PROGRAM = "Write what it gives into the file, for programs do not run on import."
+_NO_PROGRAM = "Write its output into the file. Programs do not run on import."
 
 
 class Written(Foreign):
@@ -29,10 +29,10 @@ class EvaluateOptions(Written):
     timeout_ms: Annotated[float | None, Field(alias="timeoutMs", ge=0)] = None
 
     lost = {
-        "cache": "Replies are never taken from a cache here.",
+        "cache": "Replies are never cached here.",
         "delay": "Set requests_per_minute on the provider instead.",
         "generateSuggestions": _OF_COMMAND,
-        "maxEvalTimeMs": "Say it when you run the suite: run_evals --timeout.",
+        "maxEvalTimeMs": "Set it when you run the suite: run_evals --timeout.",
         "showProgressBar": _OF_COMMAND,
     }
 
@@ -55,7 +55,7 @@ class CommandLineOptions(Written):
         **dict.fromkeys(("promptPrefix", "promptSuffix"), "Write it into the prompts."),
         "delay": "Set requests_per_minute on the provider instead.",
         "grader": "Write it into defaultTest, as options.provider.",
-        "modelOutputs": "Give the agent a scripted twin that replies this.",
+        "modelOutputs": "Make a scripted agent that gives this reply.",
     }  # fmt: skip
 
 
@@ -77,17 +77,17 @@ class Config(Written):
     assertion_templates: dict[str, Any] = Field(alias="assertionTemplates", default_factory=dict)
 
     lost = {
-        "$schema": "It helps editors only.",
+        "$schema": "It is only for editors.",
         "assertionAliases": _NO_CODE,
         "derivedMetrics": "Calculate them from the results: run_evals --output writes all scores.",
-        "env": "Set these variables where the workers run; nothing of them is kept here.",
-        "extensions": _NO_CODE + " What a world has to hold before a case belongs into a fixture.",
+        "env": "Set these variables for the workers. They are not stored here.",
+        "extensions": _NO_CODE + " Put the data that a case needs into a fixture.",
         "metadata": _OF_COMMAND,
         "nunjucksFilters": _NO_CODE,
         "outputPath": _OF_COMMAND,
-        "redteam": "Attacks are not written here; its finished tests can be imported as tests.",
+        "redteam": "Attacks are not generated here. Finished attacks can be imported as tests.",
         "sharing": _OF_COMMAND,
-        "tracing": "Every execution is traced here anyway.",
+        "tracing": "Every execution is traced here.",
         "version": _OF_COMMAND,
         "writeLatestResults": _OF_COMMAND,
     }
@@ -117,9 +117,9 @@ class Provider(Written):
 
     lost = {
         "delay": "Set requests_per_minute on the provider instead.",
-        "env": "Set these variables where the workers run; nothing of them is kept here.",
+        "env": "Set these variables for the workers. They are not stored here.",
         "inputs": _NO_CODE,
-        "transform": _NO_CODE + " The checks read the reply as it is.",
+        "transform": _NO_CODE + " Checks read the reply unchanged.",
     }
 
 
@@ -135,13 +135,15 @@ class Options(Written):
     disable_default_asserts: Annotated[bool, Field(alias="disableDefaultAsserts")] = False
 
     lost = {
-        "factuality": "A judge says pass or fail here.",
-        "postprocess": _NO_CODE + " The checks read the reply as it is.",
+        "factuality": "A judge returns pass or fail here.",
+        "postprocess": _NO_CODE + " Checks read the reply unchanged.",
         "repeat": "Set trials on the case instead.",
         "response_format": "Settings of a model belong to the agent.",
-        "rubricPrompt": "Say in the suite's judge_prompt what the judge is to look at.",
+        "rubricPrompt": "Write what the judge should look at into the suite's judge_prompt.",
         "runSerially": "Set concurrency 1 on the suite instead.",
-        "storeOutputAs": "Write a conversation as one case of several turns; the agent remembers.",
+        "storeOutputAs": (
+            "Write a conversation as one case with several turns. The agent remembers them."
+        ),
         "transformVars": _NO_PROGRAM,
     }
 
@@ -160,9 +162,9 @@ class Test(Written):
 
     lost = {
         "assertScoringFunction": _NO_CODE + " The score is the weighted mean of all checks.",
-        "provider": "A suite asks one agent; give this test a suite of its own.",
-        "providerOutput": "Give the agent a scripted twin that replies this.",
-        "rubricPrompt": "Say in the suite's judge_prompt what the judge is to look at.",
+        "provider": "A suite tests one agent. Put this test into its own suite.",
+        "providerOutput": "Make a scripted agent that gives this reply.",
+        "rubricPrompt": "Write what the judge should look at into the suite's judge_prompt.",
     }
 
 
@@ -191,9 +193,9 @@ class Assertion(Written):
 
     lost = {
         "config": "It is for code, which does not run on import.",
-        "description": "Give the check a metric: it is its name.",
-        "fallback": "No check stands in for another: this one must pass, and the next one too.",
-        "normalizeUnicode": "Texts are compared in the form NFC.",
-        "options": "A judge says pass or fail here.",
-        "rubricPrompt": "Say in the suite's judge_prompt what the judge is to look at.",
+        "description": "Use the metric of the check as its name.",
+        "fallback": "A check cannot replace another: this one must pass, and the next one too.",
+        "normalizeUnicode": "Texts are always normalized (NFC) before they are compared.",
+        "options": "A judge returns pass or fail here.",
+        "rubricPrompt": "Write what the judge should look at into the suite's judge_prompt.",
     }

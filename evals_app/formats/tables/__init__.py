@@ -1,31 +1,34 @@
 """Suites as tables: CSV and XLSX, one row for each turn, read and written.
 
-`separated` and `workbook` make sheets of texts of files, and back; `columns` knows what headers mean,
-`values` how a value stands in a cell; `reading` makes suites of sheets, `writing` sheets of suites.
+`separated` and `workbook` turn files into sheets of texts and back; `columns` knows what headers mean,
+`values` how a value is written in a cell; `reader` makes suites of sheets, `writing` sheets of suites.
 """
 
-from evals_app.formats.tables.other_tables import instead_of
-from evals_app.formats.tables.reading import read
-from evals_app.formats.tables.separated import read_csv
-from evals_app.formats.tables.table import Table
-from evals_app.formats.tables.workbook import read_xlsx, write_workbook
-from evals_app.formats.tables.writing import write_csv, write_xlsx
+from evals_app.formats.dialect import Dialect
 
-__all__ = [
-    "Table",
-    "instead_of",
-    "read",
-    "read_table",
-    "write_csv",
-    "write_workbook",
-    "write_xlsx",
-]
-
-
-def read_table(path: str, content: bytes) -> Table:
-    """Read a CSV or XLSX file into its sheets.
-
-    Raises:
-        FormatError: it cannot be read.
-    """
-    return read_xlsx(path, content) if path.lower().endswith(".xlsx") else read_csv(path, content)
+DIALECT = Dialect(
+    name="table",
+    title="Spreadsheet (.xlsx, .csv) or data set (.jsonl)",
+    page="spreadsheets",
+    about=(
+        "One row for each question, below a header row that names the columns. A question and its "
+        "expected answer are enough. “Check” says how the two are compared: contains, exact match, "
+        "number or same meaning. Leave it blank for contains. Consecutive rows with the same “Case” "
+        "are one conversation."
+    ),
+    sample=(
+        (
+            "refunds.csv",
+            """\
+Case,Question,Expected answer,Check,Must contain
+Opening hours,When are you open?,from 9 to 5,,
+Price of a ticket,How much is a ticket?,12,number,
+Asks for a refund,I want my money back.,,,refund
+""",
+        ),
+    ),
+    names_agent=False,
+    package=__name__,
+    # In a folder a table may be anything, so its name says that it is a suite.
+    files=("*.suite.csv", "*.suite.xlsx", "*.suite.jsonl"),
+)

@@ -34,10 +34,10 @@ def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
             first = row
             if name in begun:
                 where = sheet.named(begun[name], column or 0)
-                message = f"This case begins in {where}; the rows of a case stand together."
+                message = f"This case begins in {where}. Keep the rows of a case together."
                 sheet.report(row, column or 0, message)
             elif name is None and column is not None:
-                sheet.report(row, column, "The first row of a case has its name.")
+                sheet.report(row, column, "Write the name of a case in its first row.")
             cases.append({"turns": []})
         if name is not None:
             begun.setdefault(name, row)
@@ -46,14 +46,14 @@ def read_cases(sheet: Sheet, *, compares: bool) -> list[Json]:
 
 
 def _name_column(sheet: Sheet) -> int | None:
-    """Find the column of names; None if there are no names, so that each row is a case."""
+    """Find the column of names; None if there are not names, so that each row is a case."""
     column = sheet.column("case")
     rows = sheet.filled_rows()
     return column if column is not None and any(sheet.text(row, column) for row in rows) else None
 
 
 def _add_row(sheet: Sheet, row: int, cases: list[Json], *, first: int, compares: bool) -> None:
-    said: Json = {}
+    turn: Json = {}
     notes: dict[tuple[Owner, Loc], int] = {
         ("case", ()): sheet.names,
         ("turn", ()): sheet.column("user") or 0,
@@ -67,18 +67,18 @@ def _add_row(sheet: Sheet, row: int, cases: list[Json], *, first: int, compares:
             continue
         value = sheet.value(row, n, column.kind.read)
         if value is not None:
-            owner = cases[-1] if column.owner == "case" else said
+            owner = cases[-1] if column.owner == "case" else turn
             notes[column.owner, column.path] = n
             if not _put(owner, column.path, value):
-                sheet.report(row, n, "Another column says this too; write it once.")
-    _add_checks(sheet, row, said, notes, compares=compares)
-    _check_message(sheet, row, said)
+                sheet.report(row, n, "Another column sets this too. Write it once.")
+    _add_checks(sheet, row, turn, notes, compares=compares)
+    _check_message(sheet, row, turn)
     sheet.note_turn(row, notes, begins=row == first)
-    cases[-1]["turns"].append(said)
+    cases[-1]["turns"].append(turn)
 
 
-def _put(owner: Json, path: tuple[str, ...], value: Any) -> bool:  # noqa: ANN401 - any value
-    """Put a value in its place, parameters beside others; say whether the place was free."""
+def _put(owner: Json, path: tuple[str, ...], value: Any) -> bool:
+    """Put a value in its place, parameters next to others; say whether the place was free."""
     for key in path[:-1]:
         owner = owner.setdefault(key, {})
         if not isinstance(owner, dict):
@@ -93,46 +93,46 @@ def _put(owner: Json, path: tuple[str, ...], value: Any) -> bool:  # noqa: ANN40
 def _check_repeated(sheet: Sheet, row: int, n: int, first: int) -> None:
     if sheet.text(row, n) not in (None, sheet.text(first, n)):
         message = (
-            f"This is about the whole case; write it in its first row, {sheet.named(first, n)}."
+            f"This applies to the whole case. Write it in its first row, {sheet.named(first, n)}."
         )
         sheet.report(row, n, message)
 
 
-def _check_message(sheet: Sheet, row: int, said: Json) -> None:
+def _check_message(sheet: Sheet, row: int, turn: Json) -> None:
     column = sheet.column("user") or 0
-    if "user" not in said:
+    if "user" not in turn:
         message = (
-            "This row has no message. A row is one turn; several checks of a turn stand in one "
-            "cell, each on a line of its own."
+            "This row has no message. A row is one turn. Write several checks of a turn in one "
+            "cell, each on its own line."
         )
         sheet.report(row, column, message)
-        said["user"] = "?"  # it has been reported
+        turn["user"] = "?"  # it has been reported
     elif (sheet.name, row, column) in sheet.table.merged:
         message = (
-            "This message is merged over several rows, which would say it several times. Write it "
-            "in one row, and several checks in one cell, each on a line of its own."
+            "This message is merged over several rows, so it would be sent several times. Write "
+            "it in one row, and several checks in one cell, each on its own line."
         )
         sheet.report(row, column, message)
 
 
 def _add_checks(
-    sheet: Sheet, row: int, said: Json, notes: dict[tuple[Owner, Loc], int], *, compares: bool
+    sheet: Sheet, row: int, turn: Json, notes: dict[tuple[Owner, Loc], int], *, compares: bool
 ) -> None:
     """Collect the checks of a turn: those of the columns in their order, then those in data."""
-    data = said.get("assertions", [])
-    lines = [(n, each, line) for n, each in sheet.check_columns() for line in _lines(sheet, row, n)]
-    if not isinstance(data, list) or not ("assertions" in said or lines):
+    data = turn.get("assertions", [])
+    lines = [(n, item, line) for n, item in sheet.check_columns() for line in _lines(sheet, row, n)]
+    if not isinstance(data, list) or not ("assertions" in turn or lines):
         return  # it is wrong, and will be reported; or the turn has the suite's checks
     checks: list[tuple[Json, int]] = [
         (check, n)
         for n, column, line in lines
         if not _is_none(column, line) and (check := sheet.read(row, n, line, column.read))
     ]
-    says_how = "assertions" in said or any(isinstance(each, ComparedColumn) for _, each, _ in lines)
-    if compares and "expected" in said and not (says_how or said.get("inherit")):
+    says_how = "assertions" in turn or any(isinstance(item, ComparedColumn) for _, item, _ in lines)
+    if compares and "expected" in turn and not (says_how or turn.get("inherit")):
         checks.insert(0, (dict(USUAL), notes["turn", ("expected",)]))
     checks += [(check, notes["turn", ("assertions",)]) for check in data]
-    said["assertions"] = [check for check, _ in checks]
+    turn["assertions"] = [check for check, _ in checks]
     for k, (_, n) in enumerate(checks):
         notes["turn", ("assertions", k)] = n
 

@@ -3,13 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from evals_app.engine.graders import GRADERS
-from evals_app.engine.suite import near
 from evals_app.formats import words
 from evals_app.formats.tables.values import (
     CHECKS,
@@ -26,11 +24,11 @@ from evals_app.formats.tables.values import (
     Kind,
 )
 from evals_app.formats.words import plain
+from fixtures_app.ground.words import near, nearest
 
 Owner = Literal["suite", "case", "turn"]
 
 _PARAM = re.compile(r"\s*param(?:eter)?\s*:\s*(.*)", re.IGNORECASE | re.DOTALL)
-_SLIP = 0.85  # of the letters of a header are right
 _THRESHOLD = re.compile(r"(?:\s*>=\s*|\s+)([01]?\.\d+|[01])\s*$")
 
 
@@ -58,9 +56,9 @@ class CheckColumn:
         return {**self.check, self.option: line}
 
     def write(self, assertion: Mapping[str, Any]) -> str | None:
-        """Give the line of a check; None if it says more, or something else."""
+        """Return the line of a check; None if it says more, or something else."""
         line = assertion.get(self.option)
-        is_line = isinstance(line, str) and [line] == [each.strip() for each in line.splitlines()]
+        is_line = isinstance(line, str) and [line] == [item.strip() for item in line.splitlines()]
         return line if is_line and line and self.read(line) == assertion else None
 
 
@@ -72,7 +70,7 @@ class ComparedColumn:
     others: tuple[str, ...] = ()
 
     def read(self, line: str) -> dict[str, Any]:
-        """Give the check; with a number behind it, what its score must reach."""
+        """Return the check; with a number after it, what its score must reach."""
         check = _way(line)
         if check is None:
             hint = near(plain(line), _WAYS)
@@ -81,7 +79,7 @@ class ComparedColumn:
         return check
 
     def write(self, assertion: Mapping[str, Any]) -> str | None:
-        """Give the line of a check; None if it says more, or something else."""
+        """Return the line of a check; None if it says more, or something else."""
         bare = {key: value for key, value in assertion.items() if key != "threshold"}
         name = next((name for name, way in _WAYS.items() if way == bare), None)
         line = f"{name} {assertion['threshold']}" if "threshold" in assertion else name
@@ -103,7 +101,7 @@ def _needs_no_option(kind: str) -> bool:
 
 
 NO_CHECK = "none"
-# What an expected text is compared by where nobody says how.
+# What an expected text is compared by by default.
 USUAL = {"type": "contains"}
 _SAME_MEANING = {
     "type": "llm_judge",
@@ -177,9 +175,9 @@ COLUMNS: tuple[AnyColumn, ...] = (
     Column("agent", "suite", ("agent",), NAME),
     Column("settings", "suite", (), DATA, ("suite settings",)),
 )
-CHECK_COLUMNS = tuple(each for each in COLUMNS if not isinstance(each, Column))
+CHECK_COLUMNS = tuple(column for column in COLUMNS if not isinstance(column, Column))
 
-_BY_HEADER = {plain(name): each for each in COLUMNS for name in (each.header, *each.others)}
+_BY_HEADER = {plain(name): column for column in COLUMNS for name in (column.header, *column.others)}
 # What other tools write into their tables, and means nothing for a case.
 LEFT_OUT = frozenset(
     {"actual output", "additional metadata", "created at", "custom column key values", "dataset id"}
@@ -188,25 +186,25 @@ LEFT_OUT = frozenset(
     | {"trace id", "updated at", "version"}
 )
 FOR_PEOPLE = "#"  # begins the header of a column that says nothing to us
-HEADERS = (*(each.header for each in COLUMNS), "param:NAME")
+HEADERS = (*(column.header for column in COLUMNS), "param:NAME")
 
 
 def column_of(header: str) -> AnyColumn | None:
-    """Give the column that a header means; None: it means none."""
+    """Return the column that a header means; None: it means none."""
     if is_for_people(header):
         return None
-    if (found := _PARAM.fullmatch(header)) and (name := found[1].strip()):
+    if (match := _PARAM.fullmatch(header)) and (name := match[1].strip()):
         return param_column(name)
     return _BY_HEADER.get(plain(header))
 
 
 def is_for_people(header: str) -> bool:
-    """Whether a column is a note that nobody reads but people."""
+    """Whether a column is a note that is for people only."""
     return header.strip().startswith(FOR_PEOPLE)
 
 
 def param_column(name: str) -> Column:
-    """Give the column of a context parameter."""
+    """Return the column of a context parameter."""
     return Column(f"param:{name}", "case", ("context_params", name), SCALAR)
 
 
@@ -215,11 +213,11 @@ def is_known(header: str) -> bool:
     return column_of(header) is not None
 
 
-def nearest(header: str) -> str:
+def near_header(header: str) -> str:
     """Say which header may be meant."""
     return near(plain(header), [*_BY_HEADER])
 
 
 def is_misspelt(header: str) -> bool:
     """Whether a header differs from a known one by a slip, rather than by being another word."""
-    return bool(get_close_matches(plain(header), _BY_HEADER, n=1, cutoff=_SLIP))
+    return bool(nearest(plain(header), _BY_HEADER, is_slip=True))

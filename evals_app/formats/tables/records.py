@@ -4,13 +4,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 from evals_app.engine.template import written as with_backslashes
 from evals_app.formats.chats import INSTRUCTIONS, is_chat, own_prompt, read_chat
 from evals_app.formats.document import Document
 from evals_app.formats.foreign import distinct_names
-from evals_app.formats.problems import Level, Loc, Problem
+from evals_app.formats.problems import About, Loc, Problem
 from evals_app.formats.tables.table import NO_NAME, Table
 from evals_app.formats.tables.texts import in_cell
 from evals_app.formats.words import EXPECTED, MESSAGES, NAME, USER, plain, record_in, rows_place
@@ -21,8 +21,8 @@ _NAME_CHARS = 200
 _NO_TEXT = "Expected a text. Keep one under this key, for example as {}."
 _NOTHING_ASKED = "No message in this list asks anything."
 _NO_ROWS = (
-    'There are no rows with questions here. A row is written {"input": "...", "expected": "..."}, '
-    "one on each line; question, prompt and messages mean the same as input."
+    'There are no rows with questions here. Write rows as {"input": "...", "expected": "..."}, '
+    "one per line. The names question, prompt and messages mean the same as input."
 )
 
 
@@ -40,19 +40,9 @@ class Records(Table):
         """Return line and column."""
         return self.source.place(self._written(loc), at_key=at_key)
 
-    def problem(
-        self,
-        loc: Loc,
-        message: str,
-        *,
-        value: str | None = None,
-        at_key: bool = False,
-        level: Level = "error",
-    ) -> Problem:
+    def problem(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
         """Make a Problem for a key of a record."""
-        return self.source.problem(
-            self._written(loc), message, value=value, at_key=at_key, level=level
-        )
+        return self.source.problem(self._written(loc), message, **about)
 
     def named(self, loc: Loc) -> str:
         """Name a place for people."""
@@ -62,8 +52,8 @@ class Records(Table):
 
     def _written(self, loc: Loc) -> Loc:
         """Return the place in the file: of a cell, else of its record, else of the records."""
-        if found := self.origins.get(loc[1:3]):
-            return found
+        if origin := self.origins.get(loc[1:3]):
+            return origin
         row = loc[1] if len(loc) > 1 else 0
         return (*self.above, row - 1) if isinstance(row, int) and row > 0 else self.above
 
@@ -106,9 +96,9 @@ class _Reader:
     document: Document
     above: Loc
     problems: list[Problem] = field(default_factory=list)
-    told: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
 
-    def record(self, n: int, row: Any) -> _Record:  # noqa: ANN401 - JSON
+    def record(self, n: int, row: Any) -> _Record:
         """Read a record: what has a meaning of its own here, and everything else as it is."""
         here: Loc = (*self.above, n)
         if (inner := record_in(row)) is not row:
@@ -131,10 +121,10 @@ class _Reader:
                     found[header] = (in_cell(text), loc)
         return found
 
-    def _cells(self, key: str, value: Any, loc: Loc) -> Iterator[tuple[str, str]]:  # noqa: ANN401
+    def _cells(self, key: str, value: Any, loc: Loc) -> Iterator[tuple[str, str]]:
         word = plain(key)
         if word in (*USER, *MESSAGES):
-            # Braces in data are no variables that somebody forgot.
+            # Braces in data are not variables that someone forgot.
             inner = _inner(value, (*MESSAGES, *USER))
             if is_chat(inner):
                 yield from self._chat(inner, loc)
@@ -148,12 +138,12 @@ class _Reader:
             if is_chat(inner):
                 chat = read_chat(inner)
                 yield "expected", (chat.answer or chat.user) if chat else ""
-            elif any(isinstance(each, dict | list) for each in texts):
+            elif any(isinstance(text, dict | list) for text in texts):
                 self._refuse(loc, word)
             elif len(texts) == 1:
                 yield "expected", _text(texts[0])
             elif texts:
-                yield "checks", json.dumps(_one_of([_text(each) for each in texts]))
+                yield "checks", json.dumps(_one_of([_text(text) for text in texts]))
         else:
             yield key, _text(value)
 
@@ -167,7 +157,7 @@ class _Reader:
         yield "user", with_backslashes(chat.user)
         if chat.history:
             history = [
-                {**each, "content": with_backslashes(each["content"])} for each in chat.history
+                {**item, "content": with_backslashes(item["content"])} for item in chat.history
             ]
             yield "history", json.dumps(history, ensure_ascii=False)
         if chat.answer is not None:
@@ -182,20 +172,20 @@ class _Reader:
 
     def lose(self, loc: Loc, message: str) -> None:
         """Report a loss, in the first place that has it."""
-        if message not in self.told:
-            self.told.add(message)
+        if message not in self.reported:
+            self.reported.add(message)
             self.problems.append(self.document.problem(loc, message, value="", level="loss"))
 
 
-def _inner(value: Any, words: Sequence[str]) -> Any:  # noqa: ANN401 - JSON
-    """Open a mapping that only holds one value, or one under a word that is looked for."""
+def _inner(value: Any, words: Sequence[str]) -> Any:
+    """Open a mapping that only holds one value, or one under a word that is expected."""
     if not isinstance(value, dict):
         return value
-    found = next((each for key, each in value.items() if plain(key) in words), None)
-    return next(iter(value.values())) if len(value) == 1 else value if found is None else found
+    inner = next((item for key, item in value.items() if plain(key) in words), None)
+    return next(iter(value.values())) if len(value) == 1 else value if inner is None else inner
 
 
-def _text(value: Any) -> str:  # noqa: ANN401 - JSON
+def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)

@@ -40,8 +40,8 @@ def read_csv(path: str, content: bytes) -> Table:
     """
     text = _text(path, content)
     separator = None
-    if found := _SEP.match(text):
-        separator, text = found[1], text[found.end() :]
+    if match := _SEP.match(text):
+        separator, text = match[1], text[match.end() :]
     rows: list[list[str]] = []
     reader = _reader(text, separator or _separator(text))
     begin = cells = 0  # where a row begins, in lines; how many cells there were
@@ -57,8 +57,8 @@ def read_csv(path: str, content: bytes) -> Table:
                 raise FormatError([Problem(path, len(rows), 1, "", "", TOO_MANY_CELLS)])
     except csv.Error as error:
         message = (
-            f"The quotes of this row do not match: {error}. A quote opens or closes a whole cell; "
-            "inside of one it is written twice."
+            f"The quotes of this row do not match: {error}. Quotes enclose a whole cell. Inside "
+            "it, write a quote twice."
         )
         row = len(rows) + 1
         line = next(islice(_lines(text), begin, None)).rstrip("\r\n")
@@ -83,7 +83,7 @@ def _text(path: str, content: bytes) -> str:
         try:
             content = content.decode("utf-16").encode()
         except UnicodeError:
-            message = "The file begins like UTF-16 and is not; save it as CSV UTF-8."
+            message = "The file begins like UTF-16 but is not. Save it as CSV UTF-8."
             raise FormatError([Problem(path, 0, 0, "", "", message)]) from None
     elif len(content) <= MAX_BYTES:
         _check_letters(path, content)
@@ -91,25 +91,25 @@ def _text(path: str, content: bytes) -> str:
 
 
 def _check_letters(path: str, content: bytes) -> None:
-    """Refuse a file that is no UTF-8, and say how a spreadsheet program writes it."""
+    """Refuse a file that is not UTF-8, and say how a spreadsheet program writes it."""
     try:
         content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        found = content.split(b"\n")[line - 1].decode(errors="replace").strip()
+        written = content.split(b"\n")[line - 1].decode(errors="replace").strip()
         message = (
-            "Letters of this line cannot be read. In Excel save the file as “CSV UTF-8”, or as a "
-            "workbook (.xlsx); other programs ask for the encoding: choose UTF-8."
+            "Some letters on this line cannot be read. In Excel, save the file as “CSV UTF-8” or "
+            "as a workbook (.xlsx). In other programs choose the encoding UTF-8."
         )
-        raise FormatError([Problem(path, line, 1, f"A{line}", shown(found), message)]) from None
+        raise FormatError([Problem(path, line, 1, f"A{line}", shown(written), message)]) from None
 
 
 def _lines(text: str) -> Iterable[str]:
     return io.StringIO(text, newline="")
 
 
-def _reader(text: str, separator: str) -> Any:  # noqa: ANN401 - its class has no public name
-    # A blank after a separator belongs to nobody; one that matters stands in quotes.
+def _reader(text: str, separator: str) -> Any:
+    # A blank after a separator does not count; one that matters is in quotes.
     return csv.reader(_lines(text), delimiter=separator, skipinitialspace=True, strict=True)
 
 
@@ -118,7 +118,7 @@ def _separator(text: str) -> str:
 
     def known(separator: str) -> int:
         most = 0
-        with suppress(csv.Error):  # told by whoever reads on
+        with suppress(csv.Error):  # reported by the one who reads on
             for row in islice(_reader(text, separator), TITLES):
                 most = max(most, sum(map(is_known, row)))
         return most

@@ -3,9 +3,9 @@
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
-from evals_app.formats.problems import Level, Loc, Problem, keys_text
+from evals_app.formats.problems import About, Level, Loc, Problem, keys_text
 from evals_app.formats.tables.columns import (
     CHECK_COLUMNS,
     FOR_PEOPLE,
@@ -19,7 +19,7 @@ from evals_app.formats.tables.columns import (
     is_for_people,
     is_known,
     is_misspelt,
-    nearest,
+    near_header,
 )
 from evals_app.formats.tables.table import TITLES, Table
 from evals_app.formats.tables.texts import from_cell
@@ -31,8 +31,8 @@ Note = tuple[tuple[Owner, Loc], int]
 Notes = Mapping[tuple[Owner, Loc], int]
 
 SMALLEST = (
-    "The smallest table has a header user (or question) and a header expected (or answer), and a row "
-    "for each case."
+    "The smallest table has a header user (or question), a header expected (or answer), and one "
+    "row for each case."
 )
 
 
@@ -67,12 +67,12 @@ class Sheet:
             (row for row in filled if any(map(_is_user, known[row]))),
             max(filled, key=lambda row: sum(map(is_known, self.rows[row])), default=0),
         )
-        self.columns = {n: each for n, each in enumerate(known.get(self.header, ())) if each}
+        self.columns = {n: item for n, item in enumerate(known.get(self.header, ())) if item}
 
     @property
     def rows(self) -> list[list[str]]:
-        found: list[list[str]] = self.table.data[self.name]
-        return found
+        items: list[list[str]] = self.table.data[self.name]
+        return items
 
     @property
     def headers(self) -> list[str]:
@@ -84,27 +84,27 @@ class Sheet:
 
     def column(self, header: str) -> int | None:
         """Find a column; None: there is none."""
-        return next((n for n, each in self.columns.items() if each.header == header), None)
+        return next((n for n, column in self.columns.items() if column.header == header), None)
 
     def check_columns(self) -> list[tuple[int, CheckColumn | ComparedColumn]]:
-        """Give the columns of checks, in the order of the checks of a turn."""
+        """Return the columns of checks, in the order of the checks of a turn."""
         order = {column.header: n for n, column in enumerate(CHECK_COLUMNS)}
-        found = [(n, each) for n, each in self.columns.items() if not isinstance(each, Column)]
-        return sorted(found, key=lambda pair: (order[pair[1].header], pair[0]))
+        columns = [(n, item) for n, item in self.columns.items() if not isinstance(item, Column)]
+        return sorted(columns, key=lambda pair: (order[pair[1].header], pair[0]))
 
     def filled_rows(self) -> list[int]:
-        """Give the rows below the header that say something."""
+        """Return the rows below the header that say something."""
         return [row for row in range(self.header + 1, len(self.rows)) if not self.is_blank(row)]
 
     def is_blank(self, row: int) -> bool:
         return not any(map(str.strip, self.rows[row]))
 
     def text(self, row: int, column: int) -> str | None:
-        """Give what a cell says; None if it is empty."""
+        """Return what a cell says; None if it is empty."""
         cells = self.rows[row]
         return from_cell(cells[column]) if column < len(cells) else None
 
-    def value(self, row: int, column: int, read: Callable[[str], Any]) -> Any:  # noqa: ANN401
+    def value(self, row: int, column: int, read: Callable[[str], Any]) -> Any:
         """Read a cell; None if it is empty, or says nothing that could be meant: that is reported."""
         text = self.text(row, column)
         if fault := self.table.faults.get((self.name, row, column)):
@@ -112,14 +112,14 @@ class Sheet:
             return None
         return None if text is None else self.read(row, column, text, read)
 
-    def read(self, row: int, column: int, text: str, read: Callable[[str], Any]) -> Any:  # noqa: ANN401
-        """Read what stands in a cell; None if it says nothing that could be meant: that is reported."""
+    def read(self, row: int, column: int, text: str, read: Callable[[str], Any]) -> Any:
+        """Read what is in a cell; None if it says nothing that could be meant: that is reported."""
         try:
             value = read(text)
         except ValueError as error:
             self.report(row, column, str(error))
             return None
-        if any(isinstance(each, dict) for each in (value if isinstance(value, list) else [value])):
+        if any(isinstance(item, dict) for item in (value if isinstance(value, list) else [value])):
             self.with_keys.add((self.name, row, column))
         return value
 
@@ -143,7 +143,7 @@ class Sheet:
         self.notes.append(self._known_notes.setdefault(frozenset(notes.items()), notes))
 
     def _origin(self, loc: Loc) -> tuple[Loc, Loc]:
-        """Give the cell nearest to a part of the suite, and what of the place is inside of it."""
+        """Return the cell nearest to a part of the suite, and what of the place is inside of it."""
         match loc:
             case ("cases", int(c), "turns", int(t), *_) if c < len(self.begins):
                 return self._noted("turn", self.begins[c] + t, loc[4:])
@@ -157,23 +157,15 @@ class Sheet:
         length = next(n for n in range(len(loc), -1, -1) if (owner, loc[:n]) in notes)
         return (self.name, self.turns[turn], notes[owner, loc[:length]]), loc[length:]
 
-    def place(
-        self,
-        loc: Loc,
-        message: str,
-        *,
-        value: str | None = None,
-        at_key: bool = False,
-        level: Level = "error",
-    ) -> Problem:
+    def place(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
         """Make a Problem in the cell that is nearest to a part of the suite."""
         origin, below = self._origin(loc)
         if below and origin in self.with_keys:
             message = f"{keys_text(below)}: {message}"
-        return self.table.problem(origin, message, value=value, level=level)
+        return self.table.problem(origin, message, **about)
 
     def check_headers(self) -> None:
-        """Report columns that stand twice, that nobody knows, or that have no header.
+        """Report columns that appears twice, that are unknown, or that have no header.
 
         Of two for the same the first is kept.
         """
@@ -203,10 +195,12 @@ class Sheet:
     def _report_unknown(self, n: int, header: str) -> None:
         is_left_out = plain(header) in LEFT_OUT
         if is_left_out or (self.table.overlooks and not is_misspelt(header)):
-            message = f"{header!r} is not about what is asked or expected. It is left out."
+            message = (
+                f"{header!r} does not describe a question or an expected answer. It is left out."
+            )
             self.report(self.header, n, message, level="loss")
             return
-        hint = nearest(header) or f" Known: {', '.join(HEADERS)}."
+        hint = near_header(header) or f" Known: {', '.join(HEADERS)}."
         message = (
             f"Unknown column {header!r}.{hint} Begin the header with {FOR_PEOPLE} if the column is "
             "for people only."
@@ -216,7 +210,7 @@ class Sheet:
     def _check_headless(self, n: int) -> None:
         for row in range(self.header + 1, len(self.rows)):
             if self.text(row, n) is not None:
-                message = "This column has no header, so nobody knows what this cell means."
+                message = "This column has no header, so the meaning of this cell is unknown."
                 self.report(row, n, message)
                 return
 
@@ -226,8 +220,10 @@ def _is_user(column: AnyColumn | None) -> bool:
 
 
 def sheets_of(table: Table) -> Iterator[Sheet]:
-    """Give the sheets of a table that say anything."""
+    """Return the sheets of a table that say anything."""
     sheets = (Sheet(table, name) for name in table.data)
     return (
-        each for each in sheets if each.rows and not all(map(each.is_blank, range(len(each.rows))))
+        sheet
+        for sheet in sheets
+        if sheet.rows and not all(map(sheet.is_blank, range(len(sheet.rows))))
     )

@@ -23,7 +23,7 @@ _NAMES = {"mmmm": "%B", "mmm": "%b", "dddd": "%A", "ddd": "%a"}
 
 
 def shown_text(value: object, number_format: str) -> str:
-    """Give what a person sees of a value; nothing of an empty cell."""
+    """Return what a person sees of a value; nothing of an empty cell."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -63,10 +63,10 @@ def _number(value: float, number_format: str) -> str:
 def _pieces(section: str) -> list[tuple[str, bool]]:
     """Take a format apart: texts that are shown as they are, and codes."""
     pieces, end = [], 0
-    for found in _LITERAL.finditer(section):
-        pieces.append((section[end : found.start()], True))
-        pieces.append((found[1] or found[2] or found[3] or "", False))
-        end = found.end()
+    for match in _LITERAL.finditer(section):
+        pieces.append((section[end : match.start()], True))
+        pieces.append((match[1] or match[2] or match[3] or "", False))
+        end = match.end()
     return [*pieces, (section[end:], True)]
 
 
@@ -99,11 +99,11 @@ def _moment(value: date | time, number_format: str) -> str:
             texts.append(text)
             continue
         end = 0
-        for found in _MOMENT.finditer(text):
-            after = _MOMENT.search(text, found.end()) or _next_code(pieces[n + 1 :])
+        for match in _MOMENT.finditer(text):
+            after = _MOMENT.search(text, match.end()) or _next_code(pieces[n + 1 :])
             is_minutes = before.startswith("h") or (after is not None and after[0][0] in "sS")
-            texts += [text[end : found.start()], _part(value, found[0].lower(), code, is_minutes)]
-            before, end = found[0].lower(), found.end()
+            texts += [text[end : match.start()], _part(value, match[0].lower(), code, is_minutes)]
+            before, end = match[0].lower(), match.end()
         texts.append(text[end:])
     return "".join(texts).strip() if before else _iso(value)
 

@@ -1,14 +1,15 @@
-"""What a table says of a suite itself: in cells beside its cases, or on a sheet about suites."""
+"""What a table says of a suite itself: in cells next to its cases, or on a sheet about suites."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evals_app.engine.suite import SuiteSpec, near
+from evals_app.engine.suite import SuiteSpec
 from evals_app.formats.problems import Loc
 from evals_app.formats.tables.columns import Column, is_for_people
 from evals_app.formats.tables.sheet import Sheet
 from evals_app.formats.tables.values import DATA, NAME, TAGS, TEXT, Kind
 from evals_app.formats.words import plain
+from fixtures_app.ground.words import near
 
 Json = dict[str, Any]
 
@@ -29,25 +30,27 @@ def is_about_suites(sheet: Sheet) -> bool:
 
 def read_settings(sheet: Sheet) -> Json:
     """Read what a sheet of cases says of its suite, in the first cell of each such column."""
-    found: Json = {}
+    settings: Json = {}
     for n, column in sheet.columns.items():
         if not isinstance(column, Column) or column.owner != "suite":
             continue
         rows = [row for row in sheet.filled_rows() if sheet.text(row, n) is not None]
         for row in rows[1:]:
             if sheet.text(row, n) != sheet.text(rows[0], n):
-                message = f"{sheet.named(rows[0], n)} says something else; a table is one suite."
+                message = (
+                    f"{sheet.named(rows[0], n)} has another value. A table describes one suite."
+                )
                 sheet.report(row, n, message)
         value = sheet.value(rows[0], n, column.kind.read) if rows else None
         if value is not None and not column.path and not isinstance(value, dict):
             sheet.report(rows[0], n, "Write keys of a suite here, for example trials: 3.")
         elif value is not None:
             values = {column.path[0]: value} if column.path else value
-            for key, each in values.items():
-                _say(sheet, found, key, each, (sheet.name, rows[0], n))
+            for key, item in values.items():
+                _say(sheet, settings, key, item, (sheet.name, rows[0], n))
             if "cases" in values:
-                sheet.report(rows[0], n, "The rows are the cases; leave out the key `cases`.")
-    return found
+                sheet.report(rows[0], n, "The rows are the cases. Remove the key `cases`.")
+    return settings
 
 
 def read_about(about: Sheet, cases: Sequence[Sheet], settings: Mapping[str, Json]) -> None:
@@ -63,8 +66,8 @@ def read_about(about: Sheet, cases: Sequence[Sheet], settings: Mapping[str, Json
         name, place = written.pop(SHEET, (None, (about.name, row, 0)))
         sheet = _sheet_called(name, cases)
         if sheet is None:
-            hint = near(name or "", [each.name for each in cases])
-            message = f"This is to name the sheet with the cases of the suite.{hint}"
+            hint = near(name or "", [case.name for case in cases])
+            message = f"This must name the sheet with the cases of the suite.{hint}"
             about.problems.append(about.table.problem(place, message))
         elif sheet.name in seen:
             message = f"An earlier row is about the sheet {sheet.name} already."
@@ -90,13 +93,13 @@ def _sheet_called(name: str | None, sheets: Sequence[Sheet]) -> Sheet | None:
     if name is None:
         return sheets[0] if len(sheets) == 1 else None
     wanted = name.strip().casefold()
-    return next((each for each in sheets if each.name.casefold() == wanted), None)
+    return next((sheet for sheet in sheets if sheet.name.casefold() == wanted), None)
 
 
-def _say(sheet: Sheet, found: Json, key: str, value: Any, origin: Loc) -> None:  # noqa: ANN401
+def _say(sheet: Sheet, found: Json, key: str, value: Any, origin: Loc) -> None:
     if key in found:
         where = sheet.table.named(sheet.origins[key,])
-        message = f"{where} says this too; write it once."
+        message = f"{where} sets this too. Write it once."
         sheet.problems.append(sheet.table.problem(origin, message))
         return
     found[key] = value

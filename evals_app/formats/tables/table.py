@@ -1,24 +1,22 @@
-"""A file of sheets, rows and cells; what stands in a cell is the text that a person sees."""
+"""A file of sheets, rows and cells; what is in a cell is the text that a person sees."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
-
-from openpyxl.utils import get_column_letter
+from typing import ClassVar, Unpack
 
 from evals_app.formats.document import Document
-from evals_app.formats.problems import Level, Loc, Problem, shown
+from evals_app.formats.problems import About, Loc, Problem
 
 # The name of the one sheet of a CSV file.
 NO_NAME = ""
-TITLES = 10  # rows that may stand above the header
+TITLES = 10  # rows that may be above the header
 MAX_ROWS = 200_000
 MAX_COLUMNS = 1_000
 MAX_CELLS = 1_000_000  # of a sheet, blank ones up to the last of each row too
-TOO_MANY_CELLS = f"A table has at most {MAX_CELLS:,} cells; split it."
+TOO_MANY_CELLS = f"A table has at most {MAX_CELLS:,} cells. Split it."
 
 
-# By name of the sheet; the first row is row 1 of the sheet, whatever stands in it.
+# By name of the sheet; the first row is row 1 of the sheet, whatever is in it.
 Sheets = dict[str, list[list[str]]]
 
 
@@ -34,7 +32,7 @@ class Table(Document):
     merged: frozenset[Loc] = frozenset()
     unseen: tuple[str, ...] = ()
 
-    # Whether columns that nobody knows are left out and reported, rather than refused.
+    # Whether columns that are unknown are left out and reported, rather than refused.
     overlooks: ClassVar[bool] = False
 
     def named(self, loc: Loc) -> str:
@@ -42,24 +40,13 @@ class Table(Document):
         return cell_name(loc)
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Give row and column, counted from 1."""
+        """Return row and column, counted from 1."""
         row, column = (*(int(step) + 1 for step in loc[1:3]), 1, 1)[:2]
         return row, column
 
-    def problem(
-        self,
-        loc: Loc,
-        message: str,
-        *,
-        value: str | None = None,
-        at_key: bool = False,
-        level: Level = "error",
-    ) -> Problem:
+    def problem(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
         """Make a Problem for a cell; its keys are Sheet1!B3."""
-        loc = loc[:3]
-        row, column = self.place(loc)
-        found = shown(self.value(loc), loc) if value is None else value
-        return Problem(self.path, row, column, cell_name(loc), found, message, level)
+        return Document.problem(self, loc[:3], message, **about)
 
 
 def cell_name(loc: Loc) -> str:
@@ -68,5 +55,14 @@ def cell_name(loc: Loc) -> str:
     if not cell:
         return str(sheet)
     row, column = (int(step) + 1 for step in (*cell, 0)[:2])
-    name = f"{get_column_letter(column)}{row}"
+    name = f"{column_letter(column)}{row}"
     return f"{sheet}!{name}" if sheet else name
+
+
+def column_letter(column: int) -> str:
+    """Return the name of a column, counted from 1: A, Z, AA."""
+    letters = ""
+    while column:
+        column, rest = divmod(column - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters

@@ -13,12 +13,12 @@ _NUMBERED = re.compile("_x(?!0000|[dD][89a-fA-F])([0-9A-Fa-f]{4})_")
 
 
 def in_cell(text: str) -> str:
-    """Give what stands in a cell for a text."""
+    """Return what is in a cell for a text."""
     return f'"{text}"' if _BLANK.fullmatch(text) else text
 
 
 def from_cell(cell: str) -> str | None:
-    """Give the text that a cell stands for; None: it is empty."""
+    """Return the text that a cell means; None: it is empty."""
     if not cell.strip():
         return None
     is_quoted = len(cell) > 1 and cell[0] == cell[-1] == '"' and _BLANK.fullmatch(cell)
@@ -31,7 +31,7 @@ def in_csv(cell: str) -> str:
 
 
 def from_csv(cell: str) -> str:
-    """Give a cell without the apostrophe that keeps it a text."""
+    """Return a cell without the apostrophe that keeps it a text."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
@@ -41,5 +41,5 @@ def in_xlsx(cell: str) -> str:
 
 
 def from_xlsx(cell: str) -> str:
-    """Give a cell with what stands there by its number."""
+    """Return a cell with what is there by its number."""
     return _NUMBERED.sub(lambda found: chr(int(found[1], 16)), cell) if "_x" in cell else cell

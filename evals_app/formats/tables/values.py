@@ -1,4 +1,4 @@
-"""How a value stands in a cell, and how it is read back."""
+"""How a value is in a cell, and how it is read back."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from typing import Any
 
 from evals_app.formats.problems import FormatError
 from evals_app.formats.yaml_source import read_yaml
+from fixtures_app.ground.strict_json import read_strictly
 
 _SEPARATORS = re.compile(r"[,;\n]")
 _FLAGS = {"true": True, "yes": True, "x": True, "1": True, "false": False, "no": False, "0": False}
@@ -22,7 +23,7 @@ _WHOLE = re.compile(r"-?\d+|-?\d{1,3}(?:,\d{3})+")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a value stands in a cell.
+    """How a value is in a cell.
 
     `read` raises ValueError with a sentence for the author of the table; `write` gives back what
     `read` reads as the same value.
@@ -34,7 +35,7 @@ class Kind:
 
 def _whole(cell: str) -> int:
     if not _WHOLE.fullmatch(cell.strip()):
-        msg = "Write a whole number, with digits alone."
+        msg = "Write a whole number, using only digits."
         raise ValueError(msg)
     return int(cell.replace(",", ""))
 
@@ -43,7 +44,7 @@ def _number(cell: str) -> float:
     try:
         return float(cell) if "." in cell or "e" in cell.lower() else _whole(cell)
     except ValueError:
-        msg = "Write a number, with digits and a decimal point."
+        msg = "Write a number, using digits and a decimal point."
         raise ValueError(msg) from None
 
 
@@ -54,19 +55,19 @@ def _flag(cell: str) -> bool:
     return _FLAGS[cell.strip().lower()]
 
 
-def _tags(cell: str) -> Any:  # noqa: ANN401 - whatever a list holds
+def _tags(cell: str) -> Any:
     if cell.lstrip().startswith("["):
         return _data(cell)
     return [tag.strip() for tag in _SEPARATORS.split(cell) if tag.strip()]
 
 
-def _lines(cell: str) -> Any:  # noqa: ANN401 - whatever a list holds
+def _lines(cell: str) -> Any:
     if cell.lstrip().startswith("["):
         return _data(cell)
     return [line.strip() for line in cell.splitlines() if line.strip()]
 
 
-def _passages(cell: str) -> Any:  # noqa: ANN401 - whatever a list holds
+def _passages(cell: str) -> Any:
     return _data(cell) if cell.lstrip().startswith("[") else [cell]
 
 
@@ -83,7 +84,7 @@ def _written(separator: str, read: Callable[[str], Any]) -> Callable[[list[Any]]
     return write
 
 
-def _data(cell: str) -> Any:  # noqa: ANN401 - YAML
+def _data(cell: str) -> Any:
     try:
         # JSON is what we write; YAML, which has it in it, is slower and folds lines.
         return _json(cell)
@@ -97,29 +98,18 @@ def _data(cell: str) -> Any:  # noqa: ANN401 - YAML
         raise ValueError(where + first.message) from None
 
 
-def _json(cell: str) -> Any:  # noqa: ANN401 - JSON
+def _json(cell: str) -> Any:
     if _UNSTORED.search(cell):
         raise ValueError(cell)
-    return json.loads(cell, parse_constant=_refused, object_pairs_hook=_once)
+    return read_strictly(cell)
 
 
-def _refused(constant: str) -> Any:  # noqa: ANN401 - never returns
-    raise ValueError(constant)
+def _checks(cell: str) -> Any:
+    checks = _data(cell)
+    return [checks] if isinstance(checks, dict) else checks
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(found := dict(pairs)) < len(pairs):
-        msg = "A key stands twice."
-        raise ValueError(msg)
-    return found
-
-
-def _checks(cell: str) -> Any:  # noqa: ANN401 - YAML
-    found = _data(cell)
-    return [found] if isinstance(found, dict) else found
-
-
-def _write_data(value: Any) -> str:  # noqa: ANN401 - JSON
+def _write_data(value: Any) -> str:
     if isinstance(value, list) and len(value) > 1 and isinstance(value[0], dict):
         # Each on a line of its own.
         return "[{}]".format(",\n ".join(map(_write_data, value)))
@@ -127,7 +117,7 @@ def _write_data(value: Any) -> str:  # noqa: ANN401 - JSON
     return json.dumps(value) if _NO_TEXT.search(text) else text
 
 
-def read_scalar(cell: str) -> Any:  # noqa: ANN401 - text, number, true or false
+def read_scalar(cell: str) -> Any:
     """Read a parameter: 42 is a number, true and false are what they say, 007 and 1.50 are texts.
 
     What would not be written the same again is a text; "42" in quotes is one too.
@@ -146,7 +136,7 @@ def _needs_quotes(text: str) -> bool:
     return bool(read_scalar(text) != text)
 
 
-def write_scalar(value: Any) -> str:  # noqa: ANN401 - text, number, true or false
+def write_scalar(value: Any) -> str:
     """Write a parameter so that `read_scalar` reads it back."""
     if isinstance(value, str) and not _needs_quotes(value):
         return value

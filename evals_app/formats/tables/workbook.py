@@ -10,7 +10,7 @@ from typing import Any
 from openpyxl import Workbook, load_workbook
 from openpyxl.cell import WriteOnlyCell
 from openpyxl.styles import Alignment, Font, NamedStyle
-from openpyxl.utils.cell import get_column_letter, range_boundaries
+from openpyxl.utils.cell import range_boundaries
 
 from evals_app.formats.document import MAX_BYTES, Node
 from evals_app.formats.problems import FormatError, Loc, Problem
@@ -22,11 +22,9 @@ from evals_app.formats.tables.table import (
     TOO_MANY_CELLS,
     Sheets,
     Table,
+    column_letter,
 )
 from evals_app.formats.tables.texts import from_xlsx, in_xlsx
-
-MAX_CELL = 32_767  # characters
-MAX_TITLE = 31
 
 _MAX_UNPACKED = 60_000_000  # bytes of all parts together
 _MAX_MARKS = 3_000_000  # of XML: each costs time, however short it is
@@ -38,19 +36,19 @@ _ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7})"')
 _FORMULA = re.compile(rb"<(?:\w+:)?f[\s>/]")
 _WRITTEN_AT = re.compile(rb"(<dcterms:(?:created|modified)[^>]*>)[^<]*")
-_ERROR = "This cell shows the error {}; correct its formula, or write what is meant."
+_ERROR = "This cell shows the error {}. Correct its formula, or write the value."
 _BROKEN = (
-    "This is no workbook that can be read: it is empty, damaged, or something else under this name. "
-    "Open it in a spreadsheet program and save it as XLSX."
+    "This workbook cannot be read: it is empty, damaged, or not a workbook. Open it in a "
+    "spreadsheet program and save it as XLSX."
 )
 _OLE = b"\xd0\xcf\x11\xe0"  # begins old workbooks, and those that are encrypted
 _OLD = (
-    "This workbook has a password, or is one of the old kind (.xls) under a new name. Open it in "
-    "Excel, take the password away, and save it as “Excel Workbook (.xlsx)”."
+    "This workbook has a password, or is in the old format (.xls) under a new name. Open it in "
+    "Excel, remove the password, and save it as “Excel Workbook (.xlsx)”."
 )
 _NO_VALUE = (
-    "This formula has no value: nobody has calculated it. Open the file in a spreadsheet program and "
-    "save it."
+    "This formula has no value because it was never calculated. Open the file in a spreadsheet "
+    "program and save it."
 )
 
 _NARROW, _WIDE = 10, 60  # characters of a column
@@ -68,11 +66,11 @@ def read_xlsx(path: str, content: bytes) -> Table:
     """Read a workbook; formulas give the values that were calculated last.
 
     Raises:
-        FormatError: it is no workbook, or too large.
+        FormatError: it is not a workbook, or too large.
     """
     try:
         if len(content) > MAX_BYTES:
-            message = "The file is larger than 10 MB; split it into several workbooks."
+            message = "The file is larger than 10 MB. Split it into several workbooks."
             raise _TooMuchError(message)  # noqa: TRY301 - said where all others are
         parts = _parts(content)
         with warnings.catch_warnings():
@@ -101,15 +99,15 @@ def _parts(content: bytes) -> dict[str, bytes]:
                     if size > _MAX_UNPACKED or marks > _MAX_MARKS:
                         message = (
                             f"Unpacked, the workbook has more than {_MAX_UNPACKED:,} bytes or "
-                            f"{_MAX_MARKS:,} marks; split it."
+                            f"{_MAX_MARKS:,} XML tags. Split it."
                         )
                         raise _TooMuchError(message)
                     chunks.append(chunk)
             parts[info.filename] = xml = b"".join(chunks)
             if sum(1 for _ in _ROW.finditer(xml)) > _MOST_ROWS:
                 message = (
-                    f"A sheet has more than {_MOST_ROWS:,} rows, even if most look blank; delete the "
-                    "blank rows below the table, or copy the table into a new workbook."
+                    f"A sheet has more than {_MOST_ROWS:,} rows, even if most look blank. Delete "
+                    "the blank rows below the table, or copy the table into a new workbook."
                 )
                 raise _TooMuchError(message)
     return parts
@@ -133,7 +131,9 @@ def _table(path: str, content: bytes, parts: Mapping[str, bytes]) -> Table:
         if _FORMULA.search(xml):
             calculated = calculated or _loaded(content, data_only=False)
             faults |= {(name, *place): _NO_VALUE for place in _empty(sheet, calculated[name])}
-    unseen = tuple(each.title for each in book.worksheets if each.title not in sheets)
+    unseen = tuple(
+        worksheet.title for worksheet in book.worksheets if worksheet.title not in sheets
+    )
     return Table(path, sheets, Node(1, 1), (), faults, frozenset(merged), unseen)
 
 
@@ -141,14 +141,14 @@ def _loaded(content: bytes, *, data_only: bool) -> Workbook:
     return load_workbook(io.BytesIO(content), read_only=True, data_only=data_only, keep_links=False)
 
 
-def _cells(sheet: Any) -> Iterator[Sequence[Any]]:  # noqa: ANN401 - a read-only worksheet
+def _cells(sheet: Any) -> Iterator[Sequence[Any]]:
     # What a sheet says of its size may be a lie.
     sheet.reset_dimensions()
     for n, row in enumerate(sheet.iter_rows(), 1):
         if len(row) > MAX_COLUMNS:
             message = (
-                f"Row {n} of the sheet {sheet.title} has cells behind column {MAX_COLUMNS}; delete "
-                "the columns behind the table."
+                f"Row {n} of the sheet {sheet.title} has cells after column {MAX_COLUMNS}. "
+                "Delete the columns to the right of the table."
             )
             raise _TooMuchError(message)
         if n > _LAST_ROW:
@@ -157,7 +157,7 @@ def _cells(sheet: Any) -> Iterator[Sequence[Any]]:  # noqa: ANN401 - a read-only
         yield row
 
 
-def _rows(sheet: Any) -> tuple[list[list[str]], dict[tuple[int, int], str]]:  # noqa: ANN401
+def _rows(sheet: Any) -> tuple[list[list[str]], dict[tuple[int, int], str]]:
     """Read what a person sees, without blank rows at the end; and the errors of formulas."""
     rows: list[list[str]] = []
     faults: dict[tuple[int, int], str] = {}
@@ -167,7 +167,7 @@ def _rows(sheet: Any) -> tuple[list[list[str]], dict[tuple[int, int], str]]:  # 
         if not any(row):
             continue
         if r >= MAX_ROWS:
-            message = f"The sheet {sheet.title} has more than {MAX_ROWS:,} rows; split it."
+            message = f"The sheet {sheet.title} has more than {MAX_ROWS:,} rows. Split it."
             raise _TooMuchError(message)
         while not row[-1]:
             row.pop()
@@ -184,7 +184,7 @@ def _rows(sheet: Any) -> tuple[list[list[str]], dict[tuple[int, int], str]]:  # 
     return rows, faults
 
 
-def _text(cell: Any) -> str:  # noqa: ANN401 - a read-only cell
+def _text(cell: Any) -> str:
     if isinstance(cell.value, str):
         return from_xlsx(cell.value)
     return shown_text(cell.value, cell.number_format) if cell.value is not None else ""
@@ -194,12 +194,12 @@ def _fill(rows: list[list[str]], xml: bytes) -> Iterator[tuple[int, int]]:
     """Repeat what is merged over several rows in each row that says something; tell where."""
     filled = {r for r, row in enumerate(rows) if any(row)}
     budget = _MAX_MERGED
-    for found in _MERGED.finditer(xml):
-        bounds = range_boundaries(found[1].decode())
+    for match in _MERGED.finditer(xml):
+        bounds = range_boundaries(match[1].decode())
         column, first, _, last = ((bound or 1) - 1 for bound in bounds)
         budget -= min(last, len(rows)) - first
         if budget < 0:
-            message = f"More than {_MAX_MERGED:,} cells are merged; split the table."
+            message = f"More than {_MAX_MERGED:,} cells are merged. Split the table."
             raise _TooMuchError(message)
         text = rows[first][column] if first < len(rows) and column < len(rows[first]) else ""
         for r in range(first + 1, min(last + 1, len(rows))):
@@ -209,7 +209,7 @@ def _fill(rows: list[list[str]], xml: bytes) -> Iterator[tuple[int, int]]:
                 yield r, column
 
 
-def _empty(shown: Any, written: Any) -> Iterator[tuple[int, int]]:  # noqa: ANN401 - worksheets
+def _empty(shown: Any, written: Any) -> Iterator[tuple[int, int]]:
     """Find formulas that were never calculated."""
     for r, pair in enumerate(zip(_cells(shown), _cells(written), strict=True)):
         for n, (value, formula) in enumerate(zip(*pair, strict=True)):
@@ -230,7 +230,7 @@ def write_workbook(sheets: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> byt
         sheet = book.create_sheet(title)
         sheet.freeze_panes = "A2"
         for n, width in enumerate(_widths(rows), 1):
-            sheet.column_dimensions[get_column_letter(n)].width = width
+            sheet.column_dimensions[column_letter(n)].width = width
         for n, row in enumerate(rows):
             style = _CELL if n else _HEADER
             sheet.append([_cell(sheet, text, style.name) for text in row])
@@ -240,7 +240,7 @@ def write_workbook(sheets: Iterable[tuple[str, Sequence[Sequence[str]]]]) -> byt
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Give each column the room that its longest line takes, within reason."""
+    """Return each column the room that its longest line takes, within reason."""
     width = max(map(len, rows), default=0)
     longest = [
         max((len(line) for row in rows if n < len(row) for line in row[n].splitlines()), default=0)
@@ -249,11 +249,11 @@ def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
     return [min(max(length + 2, _NARROW), _WIDE) for length in longest]
 
 
-def _cell(sheet: Any, text: str, style: str) -> Any:  # noqa: ANN401 - a worksheet, a cell
+def _cell(sheet: Any, text: str, style: str) -> Any:
     if not text:
         return None
     cell = WriteOnlyCell(sheet, in_xlsx(text))
-    # Whatever it looks like, it is no formula and no error.
+    # Whatever it looks like, it is neither a formula nor an error.
     cell.data_type = "s"
     cell.style = style
     return cell

@@ -20,15 +20,17 @@ from evals_app.formats.tables.separated import write_csv_rows
 from evals_app.formats.tables.suites import SHEET, SUITE_KINDS
 from evals_app.formats.tables.texts import in_cell, in_xlsx
 from evals_app.formats.tables.values import DATA
-from evals_app.formats.tables.workbook import MAX_CELL, MAX_TITLE, write_workbook
 
 Json = dict[str, Any]
 # The cells of a row by their headers.
 Row = dict[str, str]
 
+# The limits of Excel, in characters.
+_MAX_CELL = 32_767
+_MAX_TITLE = 31
 _MAX_PARAMS = 50  # columns of parameters; more are written as data
 _ORDER = {column.header: n for n, column in enumerate(COLUMNS)}
-_PLAIN_COLUMNS = [each for each in COLUMNS if isinstance(each, Column) and each.owner != "suite"]
+_PLAIN_COLUMNS = [item for item in COLUMNS if isinstance(item, Column) and item.owner != "suite"]
 # Titles that Excel keeps for itself, and those of our own sheet.
 _NO_TITLES = ("history", "suite", "suites")
 
@@ -56,6 +58,8 @@ def write_xlsx(suites: Iterable[SuiteSpec]) -> tuple[bytes, list[Problem]]:
         losses += writer.losses
     headers = [key for key in (SHEET, *SUITE_KINDS) if any(key in row for row in about)]
     described = [headers, *([row.get(key, "") for key in headers] for row in about)]
+    from evals_app.formats.tables.workbook import write_workbook  # noqa: PLC0415 - loads openpyxl
+
     return write_workbook([*sheets, ("Suite", described)]), losses
 
 
@@ -68,12 +72,12 @@ def _table(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def _title(slug: str, taken: Sequence[str]) -> str:
-    titles = (slug[:MAX_TITLE], *(f"{slug[: MAX_TITLE - 5]}~{n}" for n in range(2, 9999)))
-    return next(each for each in titles if each not in taken)
+    titles = (slug[:_MAX_TITLE], *(f"{slug[: _MAX_TITLE - 5]}~{n}" for n in range(2, 9999)))
+    return next(title for title in titles if title not in taken)
 
 
 def _csv_takes(cell: str) -> str | None:
-    """Say why a text cannot stand in a CSV file."""
+    """Say why a text cannot be in a CSV file."""
     try:
         decoded("", cell.encode())
     except FormatError:
@@ -82,15 +86,15 @@ def _csv_takes(cell: str) -> str | None:
 
 
 def _xlsx_takes(cell: str) -> str | None:
-    """Say why a text cannot stand in a workbook."""
-    if len(in_xlsx(cell).encode("utf-16-le")) // 2 > MAX_CELL:
-        return f"This text is longer than the {MAX_CELL:,} characters that a cell can hold."
+    """Say why a text cannot be in a workbook."""
+    if len(in_xlsx(cell).encode("utf-16-le")) // 2 > _MAX_CELL:
+        return f"This text is longer than the {_MAX_CELL:,} characters that a cell can hold."
     return None
 
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes one suite; `takes` says why a text cannot stand in a cell of such a file."""
+    """Writes one suite; `takes` says why a text cannot be in a cell of such a file."""
 
     suite: SuiteSpec
     path: str
@@ -98,9 +102,9 @@ class _Writer:
     losses: list[Problem] = field(default_factory=list)
 
     def rows(self) -> list[Row]:
-        """Give a row for each turn."""
+        """Return a row for each turn."""
         if not self.suite.cases:
-            message = "A table without a row is no suite; export this one as YAML."
+            message = "A suite without cases cannot be a table. Export it as YAML."
             self._lose(("cases",), message, "")
         cases = [case.model_dump(mode="json", exclude_defaults=True) for case in self.suite.cases]
         params = self._param_columns(cases)
@@ -109,14 +113,14 @@ class _Writer:
         ]
 
     def about(self) -> Row:
-        """Give what the sheet about suites says."""
+        """Return what the sheet about suites says."""
         return {
             key: self._cell(SUITE_KINDS[key].write(value), (key,))
             for key, value in self._settings().items()
         }
 
     def suite_cells(self) -> Row:
-        """Give what the first row says of the suite."""
+        """Return what the first row says of the suite."""
         settings = self._settings()
         names = {key: settings.pop(key) for key in ("suite", "slug", "agent")}
         cells = {
@@ -125,33 +129,35 @@ class _Writer:
         return cells | ({"settings": self._cell(DATA.write(settings), ())} if settings else {})
 
     def _settings(self) -> Json:
-        """Give everything of the suite but its cases, as it has to be read."""
-        found: Json = self.suite.model_dump(mode="json", exclude_defaults=True, exclude={"cases"})
+        """Return everything of the suite but its cases, as it has to be read."""
+        settings: Json = self.suite.model_dump(
+            mode="json", exclude_defaults=True, exclude={"cases"}
+        )
         compared = [
             turn for case in self.suite.cases for turn in case.turns if turn.expected is not None
         ]
         # Where nothing is said of checks, expected texts are compared in the usual way.
-        own = found.pop("assertions", [])
+        own = settings.pop("assertions", [])
         is_usual = own == [USUAL] and all(turn.assertions is None for turn in compared)
         if not (is_usual if compared else own == []):
-            found["assertions"] = own
-        return found
+            settings["assertions"] = own
+        return settings
 
     def _param_columns(self, cases: Sequence[Json]) -> list[Column]:
-        """Give a column for each context parameter that can be the name of one, if they are few."""
+        """Return a column for each context parameter that can be the name of one, if they are few."""
         names = dict.fromkeys(name for case in cases for name in case.get("context_params", ()))
         columns = [param_column(name) for name in names if not self.takes(name)]
-        fitting = [each for each in columns if column_of(each.header) == each]
+        fitting = [column for column in columns if column_of(column.header) == column]
         return fitting if len(fitting) <= _MAX_PARAMS else []
 
     def _case(self, case: Json, loc: Loc, params: Sequence[Column]) -> list[Row]:
         turns = case.pop("turns")
         left = dict(case.pop("context_params", {}))
         cells: Row = {}
-        for each in params:
-            if left.get(each.path[-1]) is not None:
-                text = each.kind.write(left.pop(each.path[-1]))
-                cells[each.header] = self._cell(text, (*loc, *each.path))
+        for param in params:
+            if left.get(param.path[-1]) is not None:
+                text = param.kind.write(left.pop(param.path[-1]))
+                cells[param.header] = self._cell(text, (*loc, *param.path))
         cells |= self._cells({**case, **({"context_params": left} if left else {})}, loc, "case")
         name = {header: cells[header] for header in ("case",)}
         rows = []
@@ -164,7 +170,7 @@ class _Writer:
         cells: Row = {}
         if (checks := turn.get("assertions")) is not None:
             lines, rest = self._lines(checks)
-            cells = {header: self._cell("\n".join(each), loc) for header, each in lines.items()}
+            cells = {header: self._cell("\n".join(line), loc) for header, line in lines.items()}
             turn = {**turn, "assertions": rest or None}
         return cells | self._cells(turn, loc, "turn")
 
@@ -188,19 +194,19 @@ class _Writer:
 
     def _cells(self, values: Mapping[str, Any], loc: Loc, owner: str) -> Row:
         """Write what has a column of its own."""
-        found = {}
+        cells = {}
         for column in _PLAIN_COLUMNS:
             value: Any = values
             for key in column.path:
                 value = value.get(key) if isinstance(value, dict) else None
             if column.owner == owner and value is not None:
-                found[column.header] = self._cell(column.kind.write(value), (*loc, *column.path))
-        return found
+                cells[column.header] = self._cell(column.kind.write(value), (*loc, *column.path))
+        return cells
 
     def _cell(self, text: str, loc: Loc) -> str:
         cell = in_cell(text)
         if reason := self.takes(cell):
-            self._lose(loc, f"{reason} It is left out; export the suite as YAML.", shown(text, loc))
+            self._lose(loc, f"{reason} It is left out. Export the suite as YAML.", shown(text, loc))
             return ""
         return cell
 

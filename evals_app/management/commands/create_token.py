@@ -8,15 +8,18 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from evals_app.engine.suite import near
+from evals_app.checks import FOR_COMMANDS
+from evals_app.management import USAGE
 from evals_app.models import ApiToken
+from fixtures_app.ground.words import near
 
-USAGE = 2
 MOST_DAYS = 36_500
 
 
 class Command(BaseCommand):
     """Print a new token; it is stored hashed, so it cannot be shown again."""
+
+    requires_system_checks = FOR_COMMANDS
 
     help = (
         "Create a token for the REST API and print it once. It may do what its scope says, and "
@@ -25,7 +28,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME", help="What will use it, for example CI.")
-        parser.add_argument("--user", required=True, help="Name of the user whom it stands for.")
+        parser.add_argument("--user", required=True, help="User whom the token acts for.")
         parser.add_argument(
             "--scope",
             choices=ApiToken.Scope.values,
@@ -46,7 +49,7 @@ class Command(BaseCommand):
         users = get_user_model()._default_manager.filter(is_active=True)  # noqa: SLF001 - Django's name
         user = users.filter(username=options["user"]).first()
         if user is None:
-            known = [each.get_username() for each in users.order_by("username")[:1000]]
+            known = [person.get_username() for person in users.order_by("username")[:1000]]
             message = f"There is no active user {options['user']!r}.{near(options['user'], known)}"
             if not known:
                 message += " Create one: manage.py createsuperuser"
@@ -73,6 +76,6 @@ class Command(BaseCommand):
 def days(text: str) -> int:
     """Read a number of days."""
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= MOST_DAYS:
-        msg = f"{text!r} is no number of days from 1 to {MOST_DAYS}"
+        msg = f"{text!r} is not a number of days from 1 to {MOST_DAYS}"
         raise ArgumentTypeError(msg)
     return int(text)

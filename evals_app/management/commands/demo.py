@@ -15,14 +15,16 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 from rich.table import Table
 
+from evals_app.checks import FOR_COMMANDS
 from evals_app.engine.trial import Verdict
 from evals_app.library import EditedError, Rights
 from evals_app.library.examples import import_examples
 from evals_app.management.console import console_on, print_result, run_link, watch
 from evals_app.management.web import WebServer, ensure_free
 from evals_app.models import Run, Suite
-from evals_app.runs import CannotStartError, start_run
 from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
+from evals_app.runs.freeze import CannotStartError
+from evals_app.runs.start import start_run
 
 BIND = "127.0.0.1:8000"
 ON_PURPOSE = {"fails-on-purpose": Verdict.FAILED, "errors-on-purpose": Verdict.ERRORED}
@@ -30,6 +32,8 @@ ON_PURPOSE = {"fails-on-purpose": Verdict.FAILED, "errors-on-purpose": Verdict.E
 
 class Command(BaseCommand):
     """Load the examples and run them offline."""
+
+    requires_system_checks = FOR_COMMANDS
 
     help = "Load the examples, run them offline through real workers, then serve until Ctrl-C."
 
@@ -53,10 +57,10 @@ class Command(BaseCommand):
     def _run(
         self, suites: list[Suite], console: Console, site: str, options: dict[str, Any]
     ) -> list[str]:
-        """Run all suites, then serve until told to stop; give what did not end as declared."""
+        """Run all suites, then serve until asked to stop; return what did not end as declared."""
         # Offline, whatever keys are set here; a model that the site names for embeddings is asked.
         environ = os.environ if settings.EVALS_EMBEDDING_MODEL else {}
-        with Interrupted().listening() as stop, LocalCluster(grace_s=5.0) as cluster:
+        with Interrupted().listening() as stop, LocalCluster(grace_s=5.0, kinds=()) as cluster:
             serving = nullcontext() if options["no_serve"] else WebServer(options["bind"])
             with serving as web:
                 runs = [start_run(suite, environ=environ) for suite in suites]
@@ -66,7 +70,7 @@ class Command(BaseCommand):
                     console.print(f"\nTouchstone is on {site}/ - Ctrl-C stops it.", style="bold")
                     look_after(cluster, stop=stop, is_over=lambda: not web.is_alive)
                     if not stop:
-                        message = "The web server ended; the log says why."
+                        message = "The web server ended; see the log."
                         raise CommandError(message, returncode=1)
         return surprises
 
@@ -78,12 +82,12 @@ class Command(BaseCommand):
             password = secrets.token_urlsafe(12)
             users.create_superuser("admin", password=password)
             console.print("[bold]Sign in as admin with the password[/]", password, highlight=False)
-            console.print("It is shown this once; `manage.py changepassword admin` sets another.")
+            console.print("It is shown only once; `manage.py changepassword admin` sets another.")
         try:
             report = import_examples(Rights(user=users.filter(is_superuser=True).first()))
         except EditedError as error:
             report = import_examples(dry_run=True)
-            console.print(f"{error} So all examples stay as they are.", highlight=False)
+            console.print(f"{error} All examples are left unchanged.", highlight=False)
         else:
             changed = [each for each in report.changes if each.what != "unchanged"]
             console.print(f"Examples: {len(changed)} of {len(report.changes)} objects written.")
@@ -107,7 +111,7 @@ class Command(BaseCommand):
             ]
             table.add_row(run.suite_name, *counts, "no" if wrong else "yes")
             print_result(run, console=console, site=site)
-        console.print("\n[bold]Seen, of those that the examples declare[/]")
+        console.print("\n[bold]Results compared with what the examples declare[/]")
         console.print(table)
         for text in surprises:
             console.print(text, markup=False, soft_wrap=True)
@@ -117,7 +121,7 @@ class Command(BaseCommand):
 
 
 def _declared(run: Run) -> dict[tuple[str, int], Verdict]:
-    """Say how each execution of a run should end, by the tags of its case."""
+    """Return how each execution of a run should end, by the tags of its case."""
     ends = {
         position: next(
             (verdict for tag, verdict in ON_PURPOSE.items() if tag in json.loads(content)["tags"]),
@@ -133,7 +137,7 @@ def _surprises(run: Run, declared: dict[tuple[str, int], Verdict]) -> list[str]:
     rows = run.executions.values_list("case", "trial", "verdict", "reason").order_by("position")
     return [
         f"{run.suite_slug}: {case!r} should have {declared[case, trial].value}, "
-        f"but it {verdict or 'was not run'}. {reason}"
+        f"but it {verdict or 'did not run'}. {reason}"
         for case, trial, verdict, reason in rows
         if verdict != declared[case, trial].value
     ]

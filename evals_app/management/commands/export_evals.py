@@ -9,18 +9,21 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from pydantic import ValidationError
 
+from evals_app.checks import FOR_COMMANDS
 from evals_app.library import FORMS, export_files
-from evals_app.management.eval_files import USAGE
+from evals_app.management import USAGE
 from evals_app.management.problems import tell
 
 
 class Command(BaseCommand):
     """Write files; native ones are read back by `import_evals` unchanged."""
 
+    requires_system_checks = FOR_COMMANDS
+
     help = (
         "Write suites as native YAML, with the agents, fixtures, entity types and providers that "
-        "they need; without a slug write all that is not archived. Other formats have no place "
-        "for some of that: what is lost is told. Exit code: 0 written, 2 otherwise."
+        "they need; without a slug write all that is not archived. Other formats do not "
+        "support all of that; losses are reported. Exit code: 0 written, 2 otherwise."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

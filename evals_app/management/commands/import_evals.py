@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
-from evals_app.engine.suite import near
+from evals_app.checks import FOR_COMMANDS
 from evals_app.formats import DIALECTS, FindFile, FormatError
 from evals_app.library import (
     Beside,
@@ -22,8 +22,10 @@ from evals_app.library import (
     Rights,
     import_files,
 )
-from evals_app.management.eval_files import USAGE, Lookout, read_paths
+from evals_app.management import USAGE
+from evals_app.management.eval_files import Lookout, read_paths
 from evals_app.management.problems import tell
+from fixtures_app.ground.words import near
 
 PAUSE_S = 0.5
 SHOWN_DIFFERENCES = 20
@@ -45,6 +47,8 @@ _WOULD = {
 class Command(BaseCommand):
     """Import files and folders, all or nothing."""
 
+    requires_system_checks = FOR_COMMANDS
+
     help = (
         "Import suites, agents, fixtures and providers from files, or from all eval files in "
         "folders. With any error nothing is imported. Exit code: 0 imported, 2 otherwise."
@@ -64,11 +68,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--agent", metavar="SLUG", help="The agent to test, for files of other systems."
         )
-        parser.add_argument("--dry-run", action="store_true", help="Only tell what would happen.")
+        parser.add_argument("--dry-run", action="store_true", help="Only show what would change.")
         parser.add_argument(
             "--replace",
             action="store_true",
-            help="Replace even what somebody edited on the site since its last import, and suites "
+            help="Replace even what someone edited on the site since its last import, and suites "
             "that came from another file.",
         )
         parser.add_argument(
@@ -132,7 +136,7 @@ class Command(BaseCommand):
                 find=over(beside.find),
                 find_paths=beside.find_paths,
                 agent=options["agent"],
-                environment=os.environ,  # whoever calls this command may see it
+                environment=os.environ,  # the caller of this command may see it
                 root=Path.cwd().as_posix(),
                 prune=_folders(paths) if options["prune"] else (),
                 replace=options["replace"],
@@ -142,7 +146,7 @@ class Command(BaseCommand):
             raise _refused(error) from error
         except FormatError as error:
             # What is lost is settled when the errors are gone.
-            tell(self, [each for each in error.problems if each.level != "loss"])
+            tell(self, [problem for problem in error.problems if problem.level != "loss"])
             count = sum(problem.level == "error" for problem in error.problems)
             message = f"{_counted(count, 'error')}; nothing was imported."
             raise CommandError(message, returncode=USAGE) from error
@@ -163,9 +167,9 @@ class Command(BaseCommand):
                 self._tell_differences(change)
 
     def _tell_differences(self, change: Change) -> None:
-        for each in change.differences[:SHOWN_DIFFERENCES]:
-            before, after = (value or "nothing" for value in (each.before, each.after))
-            self.stdout.write(f"      {each.keys}: {before} -> {after}")
+        for difference in change.differences[:SHOWN_DIFFERENCES]:
+            before, after = (value or "nothing" for value in (difference.before, difference.after))
+            self.stdout.write(f"      {difference.keys}: {before} -> {after}")
         if (more := len(change.differences) - SHOWN_DIFFERENCES) > 0:
             self.stdout.write(f"      and {more} more")
 
@@ -178,8 +182,8 @@ def _refused(error: EditedError) -> CommandError:
     return CommandError(message, returncode=USAGE)
 
 
-def _user(name: str | None) -> Any:  # noqa: ANN401 - whatever the site has for users
-    """Find who imports; None: whoever uses the command line.
+def _user(name: str | None) -> Any:
+    """Return who imports; None: the user of the command line.
 
     Raises:
         CommandError: there is no such user.

@@ -9,18 +9,21 @@ from typing import Any, TypeAlias
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Count
 
-from evals_app.engine.suite import near
-from evals_app.management.eval_files import USAGE
+from evals_app.checks import FOR_COMMANDS
+from evals_app.management import USAGE
 from evals_app.models import Agent, Case, Suite
 from evals_app.reports.run_json import SCHEMA_VERSION
 from evals_app.reports.similarity import STAND_IN, similarity_json
 from evals_app.runs.standing import Standing, standings, with_last_runs
+from fixtures_app.ground.words import near
 
 Listed: TypeAlias = tuple[Any, Standing]  # a suite, annotated
 
 
 class Command(BaseCommand):
-    """Tell what there is to run."""
+    """List what can be run."""
+
+    requires_system_checks = FOR_COMMANDS
 
     help = (
         "List the suites that are not archived: agent, cases, tags, last verdict. Exit code: 0, "
@@ -61,7 +64,7 @@ def _with_tagged_cases(tag: str) -> set[int]:
     return {suite for suite, tags in rows.iterator() if tag in tags}
 
 
-def _row(suite: Any, standing: Standing) -> dict[str, Any]:  # noqa: ANN401 - annotated
+def _row(suite: Any, standing: Standing) -> dict[str, Any]:
     whole = standing.verdict_run
     return {
         "slug": suite.slug,
@@ -74,7 +77,7 @@ def _row(suite: Any, standing: Standing) -> dict[str, Any]:  # noqa: ANN401 - an
     }
 
 
-def _run(run: Any) -> dict[str, Any]:  # noqa: ANN401 - of a Standing
+def _run(run: Any) -> dict[str, Any]:
     return {
         "id": run.pk,
         "verdict": run.verdict,

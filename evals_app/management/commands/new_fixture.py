@@ -6,12 +6,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from evals_app.checks import FOR_COMMANDS
 from evals_app.management.starters import check_slug, fixture_starter, write_starter
 from fixtures_app.models import Fixture
 
 
 class Command(BaseCommand):
     """Write a file to begin with."""
+
+    requires_system_checks = FOR_COMMANDS
 
     help = (
         "Write the file of a new fixture, with some data and an explanation of each part; it is "

@@ -6,15 +6,18 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from evals_app.engine.suite import near
+from evals_app.checks import FOR_COMMANDS
 from evals_app.management.starters import check_slug, suite_starter, write_starter
 from evals_app.models import Agent, Suite
+from fixtures_app.ground.words import near
 
 _SOME_AGENT = "my-agent"
 
 
 class Command(BaseCommand):
     """Write a file to begin with."""
+
+    requires_system_checks = FOR_COMMANDS
 
     help = (
         "Write the file of a new suite, with two cases and an explanation of each part. It is "

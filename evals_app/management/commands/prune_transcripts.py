@@ -1,4 +1,4 @@
-"""Remove what was said in old runs."""
+"""Remove the transcripts of old runs."""
 
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
@@ -7,16 +7,19 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
+from evals_app.checks import FOR_COMMANDS
+from evals_app.management import USAGE
 from evals_app.models import Run
 from evals_app.runs.retention import KEEP_LAST, Pruned, count_prunable, due_runs, prune_run
 from evals_app.runs.workers import somebody_works
 
-USAGE = 2
 MOST = 36_500
 
 
 class Command(BaseCommand):
-    """Make room: transcripts go, results stay."""
+    """Remove transcripts; results stay."""
+
+    requires_system_checks = FOR_COMMANDS
 
     help = (
         "Remove transcripts and what judges were asked from runs that ended long ago. Verdicts, "
@@ -29,16 +32,18 @@ class Command(BaseCommand):
             "--older-than",
             type=days,
             metavar="DAYS",
-            help="Of runs that ended more days ago; else EVALS_KEEP_TRANSCRIPTS_DAYS.",
+            help="Only runs that ended more than DAYS ago; default: EVALS_KEEP_TRANSCRIPTS_DAYS.",
         )
         parser.add_argument(
             "--keep-last",
             type=number,
             default=KEEP_LAST,
             metavar="N",
-            help=f"Leave the last N runs of each suite, however old (default {KEEP_LAST}).",
+            help=f"Keep the last N runs of each suite, however old (default {KEEP_LAST}).",
         )
-        parser.add_argument("--dry-run", action="store_true", help="Only tell what would go.")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="Only show what would be removed."
+        )
         parser.add_argument(
             "--vacuum",
             action="store_true",
@@ -48,7 +53,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         older_than = options["older_than"] or settings.EVALS_KEEP_TRANSCRIPTS_DAYS
         if not older_than:
-            message = "Say how old: --older-than DAYS, or set EVALS_KEEP_TRANSCRIPTS_DAYS."
+            message = "Give the age: --older-than DAYS, or set EVALS_KEEP_TRANSCRIPTS_DAYS."
             raise CommandError(message, returncode=USAGE)
         if options["vacuum"]:
             refuse_vacuum(is_dry=options["dry_run"])
@@ -76,7 +81,7 @@ def refuse_vacuum(*, is_dry: bool) -> None:
     """Refuse to shrink a database where that is not possible or would hurt.
 
     Raises:
-        CommandError: dry run, not SQLite, or somebody would be waiting.
+        CommandError: dry run, not SQLite, or a worker is alive.
     """
     if is_dry:
         raise CommandError("--vacuum changes the file; leave out --dry-run.", returncode=USAGE)
@@ -89,7 +94,7 @@ def refuse_vacuum(*, is_dry: bool) -> None:
 
 
 def vacuum() -> None:
-    """Write the database anew without its free pages."""
+    """Rewrite the database without its free pages."""
     with connection.cursor() as cursor:
         cursor.execute("VACUUM")
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # only now the file itself is shorter
@@ -107,7 +112,7 @@ def _counts(pruned: Pruned) -> str:
 def days(text: str) -> int:
     """Read a number of days from 1 on."""
     if not number(text):
-        message = f"{text!r} is no number of days from 1 to {MOST}"
+        message = f"{text!r} is not a number of days from 1 to {MOST}"
         raise ArgumentTypeError(message)
     return int(text)
 
@@ -115,6 +120,6 @@ def days(text: str) -> int:
 def number(text: str) -> int:
     """Read a whole number, 0 included."""
     if not text.isascii() or not text.isdigit() or int(text[:9]) > MOST:
-        message = f"{text!r} is no whole number from 0 to {MOST}"
+        message = f"{text!r} is not a whole number from 0 to {MOST}"
         raise ArgumentTypeError(message)
     return int(text)

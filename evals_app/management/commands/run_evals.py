@@ -13,9 +13,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 
+from evals_app.checks import FOR_COMMANDS
 from evals_app.documents import run_document, runs_document
 from evals_app.engine.forecast import Forecast
-from evals_app.management.choosing import USAGE, Choice, choose
+from evals_app.management import USAGE
+from evals_app.management.choosing import Choice, choose
 from evals_app.management.console import console_on, print_result, print_total, run_link, watch
 from evals_app.management.crew import Crew
 from evals_app.management.numbers import seconds, whole
@@ -23,16 +25,19 @@ from evals_app.models import Run, Suite
 from evals_app.models.money import PLACES
 from evals_app.reports.forecasts import forecast_json, in_words
 from evals_app.reports.run_json import SCHEMA_VERSION, verdict_of_all, written
-from evals_app.runs import CannotStartError, cancel_run, rerun, start_runs
+from evals_app.runs.cancel import cancel_run
 from evals_app.runs.cluster import CannotWorkError, Interrupted
 from evals_app.runs.forecast import forecast, forecast_started
+from evals_app.runs.freeze import CannotStartError
+from evals_app.runs.rerun import rerun
 from evals_app.runs.resume import resume_run
+from evals_app.runs.start import start_runs
 
 FAILED, INCONCLUSIVE, INTERRUPTED = 1, 3, 130
 MOST_USD = 1_000_000
 run_number = whole(most=2**63 - 1)  # what a database can look for
 
-# What says how a run is to be started; one that was started has all of it.
+# Options that only apply to a new run.
 _OF_A_START = [
     "case",
     "case_exact",
@@ -49,16 +54,19 @@ _OF_A_START = [
 class Command(BaseCommand):
     """Run suites through the same queue and workers as everything else."""
 
-    requires_system_checks = ["runs"]  # others load the pages, which takes half a second
+    requires_system_checks = FOR_COMMANDS
 
     help = (
         "Run suites and wait for the result. Exit code: 0 passed, 1 failed, 2 wrong usage or "
-        "configuration, 3 nothing failed but something errored or was not run, 130 interrupted."
+        "configuration, 3 nothing failed, but something errored or did not run, 130 interrupted."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "suites", nargs="*", metavar="SUITE", help="Slugs; none: all, or those of --agent."
+            "suites",
+            nargs="*",
+            metavar="SUITE",
+            help="Slugs. Default: all suites, or those of --agent.",
         )
         cases = parser.add_mutually_exclusive_group()
         cases.add_argument(
@@ -72,32 +80,36 @@ class Command(BaseCommand):
         parser.add_argument("--model", default="", help="provider/model to use instead.")
         parser.add_argument("--trials", type=whole(most=100), help="How often to run each case.")
         parser.add_argument("--concurrency", type=whole(most=1000), help="Parallel conversations.")
-        parser.add_argument("--timeout", type=seconds, help="Seconds after which runs are stopped.")
+        parser.add_argument("--timeout", type=seconds, help="Stop runs after this many seconds.")
         parser.add_argument(
-            "--max-cost", type=usd, metavar="USD", help="Each run stops before it would cost more."
+            "--max-cost", type=usd, metavar="USD", help="Stop each run before it would cost more."
         )
         parser.add_argument(
-            "--forecast", action="store_true", help="Say what it would take; start nothing."
+            "--forecast", action="store_true", help="Print a forecast and start nothing."
         )
         started = parser.add_mutually_exclusive_group()
         started.add_argument(
-            "--attach", type=run_number, nargs="+", metavar="RUN", help="Watch runs that go on."
+            "--attach",
+            type=run_number,
+            nargs="+",
+            metavar="RUN",
+            help="Watch runs that are running.",
         )
         started.add_argument(
             "--failed-of",
             type=run_number,
             metavar="RUN",
-            help="Run the failed cases of a run again, in a new run, as they are now.",
+            help="Run the failed cases of a run again in a new run, as they are now.",
         )
         started.add_argument(
-            "--resume", type=run_number, metavar="RUN", help="Let a run go on that was stopped."
+            "--resume", type=run_number, metavar="RUN", help="Resume a stopped run."
         )
         started.add_argument(
             "--cancel",
             type=run_number,
             nargs="+",
             metavar="RUN",
-            help="Stop runs, and that is all.",
+            help="Cancel runs and exit.",
         )
         parser.add_argument(
             "--frozen",
@@ -149,7 +161,7 @@ class Command(BaseCommand):
             else:
                 runs = _start(self._choose(options), options["timeout"])
                 _foretell(runs, options, console)
-            crew = Crew(stack)
+            crew = Crew(stack, runs)
             if any(run.is_open for run in runs):
                 crew.ensure()
             runs = watch(
@@ -174,7 +186,7 @@ class Command(BaseCommand):
         return choice
 
     def _write(self, document: Callable[[], Any], options: dict[str, Any]) -> None:
-        """Write JSON where it is wanted, piece by piece, for it holds everything."""
+        """Write JSON where it is wanted, piece by piece, because it may be large."""
         if options["output"]:
             try:
                 with options["output"].open("w", encoding="utf-8") as file:
@@ -195,15 +207,14 @@ class Command(BaseCommand):
             signal.raise_signal(signal.SIGKILL)
         going_on = [run for run in runs if run.is_open]
         for run in going_on:
-            self.stderr.write(f"Run {run.pk} goes on: {run_link(run, site=site)}")
+            self.stderr.write(f"Run {run.pk} continues: {run_link(run, site=site)}")
         if going_on:
             numbers = " ".join(str(run.pk) for run in going_on)
             self.stderr.write(f"To watch again: manage.py run_evals --attach {numbers}")
             self.stderr.write(f"To cancel: manage.py run_evals --cancel {numbers}")
         if going_on and has_own_workers:
             self.stderr.write(
-                "The workers stop with this command: --attach starts them again, and so does"
-                " `manage.py worker`."
+                "The workers stop with this command. --attach or `manage.py worker` starts them again."
             )
         sys.exit(INTERRUPTED)
 
@@ -229,18 +240,18 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
         message = f"--output: {options['output']} is a folder; name a file."
         raise CommandError(message, returncode=USAGE)
     if options["frozen"] and not options["failed_of"]:
-        message = "--frozen goes with --failed-of RUN alone."
+        message = "--frozen needs --failed-of RUN."
         raise CommandError(message, returncode=USAGE)
     for option in ("attach", "resume", "cancel", "failed_of"):
         if not options[option]:
             continue
-        given = [f"--{each.replace('_', '-')}" for each in _OF_A_START if options[each]]
+        given = [f"--{name.replace('_', '-')}" for name in _OF_A_START if options[name]]
         given += ["suites"] if options["suites"] else []
         given += ["--max-cost"] if options["max_cost"] and option in {"attach", "cancel"} else []
         if given:
             message = (
-                f"--{option.replace('_', '-')} takes a run that was started before, so it goes"
-                f" without {', '.join(given)}."
+                f"--{option.replace('_', '-')} works on an existing run and cannot be combined with"
+                f" {', '.join(given)}."
             )
             raise CommandError(message, returncode=USAGE)
 
@@ -248,7 +259,7 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
 def _forecasts(
     choice: Choice, options: dict[str, Any], console: Console
 ) -> list[tuple[Suite, Forecast]]:
-    """Say what each suite would take."""
+    """Return what each suite would take."""
     try:
         forecasts = [(suite, forecast(suite, **choice.how)) for suite in choice.suites]
     except CannotStartError as exc:
@@ -259,7 +270,7 @@ def _forecasts(
 
 
 def _foretell(runs: list[Run], options: dict[str, Any], console: Console) -> None:
-    """Say what runs will take that have just been started."""
+    """Return what runs will take that have just been started."""
     for run in runs:
         found = forecast_started(run)
         _say(found, run.suite_name if len(runs) > 1 else "", options, console)
@@ -313,9 +324,9 @@ def _cancel(numbers: list[int], console: Console) -> None:
     for run in _runs(numbers):
         did = cancel_run(run)
         run.refresh_from_db()
-        text = f"Run {run.pk} had ended: {run.get_verdict_display()}."
+        text = f"Run {run.pk} had already ended: {run.get_verdict_display()}."
         if did and run.is_open:
-            text = f"Run {run.pk} is being cancelled; what is being said stops within seconds."
+            text = f"Run {run.pk} is being cancelled; its conversations stop within seconds."
         elif did or run.is_open:
             text = f"Run {run.pk} is cancelled."
         console.print(text, markup=False, highlight=False)

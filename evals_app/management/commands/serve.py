@@ -37,5 +37,5 @@ class Command(BaseCommand):
             self.stdout.flush()
             look_after(cluster, stop=stop, is_over=lambda: not web.is_alive)
             if not stop:
-                message = "The web server ended; the log says why."
+                message = "The web server ended; see the log."
                 raise CommandError(message, returncode=1)

@@ -1,33 +1,34 @@
-"""Hold conversations: the worker command."""
+"""Run conversations: the worker command."""
 
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from evals_app.checks import FOR_COMMANDS
 from evals_app.management.numbers import duration
 from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
 from evals_app.runs.workers import somebody_works_here
 
 
 class Command(BaseCommand):
-    """Work on runs until told to stop."""
+    """Work on runs until asked to stop."""
 
-    requires_system_checks = ["runs"]  # others load the pages, which takes half a second
+    requires_system_checks = FOR_COMMANDS
 
-    help = "Work on runs until SIGTERM or Ctrl-C; --check tells whether a worker is alive here."
+    help = "Work on runs until SIGTERM or Ctrl-C; --check reports whether a worker is alive on this machine."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--check",
             action="store_true",
-            help="Exit 0 if this machine has a live worker, 1 if not, 2 if nobody can tell.",
+            help="Exit 0 if this machine has a live worker, 1 if not, 2 if that is unknown.",
         )
         parser.add_argument(
             "--grace",
             type=duration,
             default=20.0,
-            help="Seconds that conversations may still take when told to stop (default 20).",
+            help="Seconds that running conversations get to finish after a stop signal (default 20).",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -50,4 +51,4 @@ class Command(BaseCommand):
             self.stdout.write("Worker is ready. Ctrl-C stops it.")
             self.stdout.flush()
             look_after(cluster, stop=stop)
-        self.stdout.write("Worker stopped; what was unfinished waits for the next one.")
+        self.stdout.write("Worker stopped. Unfinished work waits for the next worker.")

@@ -1,13 +1,13 @@
-/* What Unfold leaves out for people who do not use a mouse or do not see the page. */
+/* Accessibility that Unfold lacks: keyboard focus and screen readers. */
 (() => {
   "use strict";
 
-  /** Icons are words in a font: a screen reader would read them aloud. */
+  /** Screen readers would read icon names aloud. */
   function hush(root) {
     for (const icon of root.querySelectorAll(".material-symbols-outlined")) icon.setAttribute("aria-hidden", "true");
   }
 
-  // Dialogs: what is shown in the middle of the page takes the focus, keeps it, and gives it back.
+  // Dialogs take the focus, keep it, and give it back.
 
   const INPUTS = "input:not([type=hidden]), select, textarea";
   let opener = null;
@@ -17,7 +17,7 @@
     return dialog?.offsetParent ? dialog : null;
   }
 
-  /** Do something as soon as it can be done; Alpine shows and hides a moment later. */
+  /** Act as soon as a condition is met; Alpine shows and hides a moment later. */
   function once(isTime, act, tries = 50) {
     setTimeout(() => {
       if (isTime()) act();
@@ -25,7 +25,7 @@
     }, 40);
   }
 
-  /** Say that it is a dialog, unless it does so itself; then its text is to be read out first. */
+  /** Mark an element as a dialog, unless it is marked already; then its text is read out first. */
   function enter(dialog) {
     const isOurs = dialog.hasAttribute("role");
     if (!isOurs) {
@@ -36,7 +36,7 @@
       dialog.setAttribute("aria-labelledby", title?.id ?? "");
     }
     const first = isOurs ? dialog : dialog.querySelector(INPUTS) ?? dialog.querySelector("button[type=submit]");
-    // Nothing hidden can be focused, and whoever is in it by then stays where they are.
+    // Hidden elements cannot be focused, and focus already inside stays there.
     once(shownDialog, () => {
       if (!dialog.contains(document.activeElement)) (dialog.querySelector("[aria-invalid=true]") ?? first)?.focus();
     });
@@ -51,7 +51,7 @@
     other?.focus();
   }
 
-  /** Once it is gone, whichever way it was left. */
+  /** After the dialog is gone. */
   function giveBack() {
     once(() => !shownDialog(), () => {
       opener?.focus();
@@ -73,19 +73,19 @@
   }, true);
 
   hush(document);
-  // A browser passes `autofocus` over where anything had the focus before the page was complete.
+  // Browsers ignore `autofocus` if something had the focus before the page was complete.
   document.querySelector("[autofocus]")?.focus();
   document.addEventListener("htmx:afterSwap", (event) => {
     hush(event.target);
     const dialog = event.target.id === "modal-content" && document.getElementById("dialog");
     if (dialog) enter(dialog);
   });
-  // A form that comes back with what is wrong replaces itself, and hears of it only when settled.
+  // A form with errors replaces itself; focus the first error once settled.
   document.addEventListener("htmx:afterSettle", (event) => {
     if (event.target.id === "dialog-form") event.target.querySelector("[aria-invalid=true]")?.focus();
   });
 
-  // What takes its time says so, and a second click does not begin it again.
+  // Slow actions show progress, and a second click does not start them again.
 
   document.addEventListener("submit", (event) => {
     const button = event.submitter;
@@ -98,7 +98,7 @@
     note.textContent = button.dataset.busy;
   });
   window.addEventListener("pageshow", () => {
-    // Somebody came back to the page as it was left.
+    // The page was restored by the back button.
     for (const button of document.querySelectorAll("[data-busy][aria-disabled]")) {
       button.ariaDisabled = null;
       const note = document.getElementById(button.getAttribute("aria-describedby"));

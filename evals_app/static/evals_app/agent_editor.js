@@ -1,5 +1,4 @@
-/* Each kind of agent is asked in its own way: fold away what the chosen kind does not use, unless
-   something stands in it. */
+/* Hide what the chosen kind of agent does not use, unless it is filled in. */
 (() => {
   "use strict";
   const KINDS = ["model", "http", "chat", "python", "command", "scripted"];

@@ -1,5 +1,5 @@
-/* The kind of a check decides which inputs its row has. Those of another kind do not exist; what was
-   typed in them is kept aside, so switching back loses nothing. Rows themselves: fixtures_app/rows.js */
+/* The kind of a check decides which inputs its row has. Inputs of another kind are kept aside, so
+   switching back loses nothing. Rows themselves: fixtures_app/rows.js */
 (() => {
   "use strict";
 
@@ -16,7 +16,7 @@
       aside[box.dataset.options] = inputs;
     }
     const kind = select.value;
-    // Until it is saved nobody can say in a sentence what it checks.
+    // Its sentence is known once it is saved.
     row.querySelector(".ts-title").textContent = kind ? select.selectedOptions[0].text : "New check";
     box.dataset.options = kind;
     const template = document.querySelector(`template[data-options-for="${CSS.escape(kind)}"]`);
@@ -24,7 +24,7 @@
       part.hidden = !template || !(part.dataset.only in template.dataset);
     }
     if (!template) return;
-    // Without a threshold some kinds decide nothing: there it is in sight, else it is under More.
+    // Kinds that need a threshold to decide show it; for others it is under More.
     const place = "measured" in template.dataset ? "measured" : "other";
     const threshold = row.querySelector("[data-threshold] > .ts-field");
     row.querySelector(`[data-threshold="${place}"]`).append(threshold);
@@ -32,7 +32,7 @@
     box.append(aside[kind] ?? window.touchstoneRows.fill(template, { __options__: prefix }));
   }
 
-  // What there is to know of a kind comes when it is asked for; toggling does not bubble.
+  // The reference of a kind loads on request; toggle events do not bubble.
   async function showReference(event) {
     const details = event.target;
     const address = details.dataset?.reference;
@@ -45,7 +45,7 @@
       body.innerHTML = await answer.text();
     } catch {
       details.dataset.reference = address;
-      body.textContent = "This could not be loaded. Close and open it to try again.";
+      body.textContent = "Could not load. Close and open this to try again.";
     }
   }
 

@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const say = (text) => {
+  const announce = (text) => {
     const status = document.querySelector("[role=status]");
     if (status) status.textContent = text;
   };
@@ -30,7 +30,7 @@
     }
   };
 
-  // A judge may quote with other white space or capitals than the agent wrote.
+  // A judge may change white space and capitals when quoting.
   const pattern = (quote) => {
     const words = quote.trim().split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
     return new RegExp(words.join("\\s+"), "iu");
@@ -40,8 +40,8 @@
     for (const kind of [".bubble.is-agent .written", ".bubble .written", ".call pre, .chunks .written"]) {
       for (const element of scope.querySelectorAll(kind)) {
         const node = element.firstChild;
-        const found = node && node.nodeType === Node.TEXT_NODE && wanted.exec(node.data);
-        if (found) return { node, start: found.index, end: found.index + found[0].length };
+        const match = node && node.nodeType === Node.TEXT_NODE && wanted.exec(node.data);
+        if (match) return { node, start: match.index, end: match.index + match[0].length };
       }
     }
     return null;
@@ -68,19 +68,19 @@
     const wanted = pattern(button.dataset.quote);
     const turn = button.dataset.quoteTurn && document.getElementById(`turn-${button.dataset.quoteTurn}`);
     const chat = document.querySelector(".review-chat");
-    const found = (turn && findIn(turn, wanted)) || (chat && findIn(chat, wanted));
-    if (!found) {
-      say("The conversation does not say this word for word.");
+    const place = (turn && findIn(turn, wanted)) || (chat && findIn(chat, wanted));
+    if (!place) {
+      announce("This exact quote does not appear in the conversation.");
       button.classList.add("is-missing");
       return;
     }
-    const place = show(found).closest("[data-turn]");
-    say(place ? `Highlighted in turn ${place.dataset.turn}.` : "Highlighted in the conversation.");
+    const shown = show(place).closest("[data-turn]");
+    announce(shown ? `Highlighted in turn ${shown.dataset.turn}.` : "Highlighted in the conversation.");
   };
 
   // Copying
 
-  const copyByHand = (text) => {
+  const copyManually = (text) => {
     const area = document.createElement("textarea");
     area.value = text;
     area.style.position = "fixed";
@@ -97,12 +97,12 @@
       const answer = await fetch(button.dataset.copyFrom);
       if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
       const text = await answer.text();
-      // Browsers offer the clipboard only to pages that came by HTTPS or from this machine.
+      // Browsers offer the clipboard only over HTTPS or on localhost.
       if (navigator.clipboard) await navigator.clipboard.writeText(text);
-      else copyByHand(text);
+      else copyManually(text);
       label.textContent = "Copied";
     } catch {
-      label.textContent = "Could not copy: use the download";
+      label.textContent = "Could not copy. Use the download";
     }
     button.focus();
   };
@@ -119,7 +119,7 @@
     }
   });
 
-  // Live parts: never swap what holds the focus, and say nothing twice.
+  // Live parts: never swap what has the focus, and announce nothing twice.
 
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { target, xhr } = event.detail;
@@ -136,7 +136,7 @@
     }
   });
 
-  // Charts: no single grey can be read on white and on dark, so their text follows the theme.
+  // Charts: their text follows the theme.
 
   if (window.Chart) {
     const root = document.documentElement;
@@ -149,6 +149,6 @@
     new MutationObserver(tint).observe(root, { attributeFilter: ["class"] });
   }
 
-  // From here on keys are heard; a browser that is driven waits for this.
+  // Keys work from here on; browser tests wait for this.
   document.documentElement.dataset.review = "ready";
 })();

@@ -41,7 +41,7 @@ def make_tool(**changes: Any) -> CannedAnswers:
             {
                 "error": {
                     "code": "no_answer",
-                    "message": "orders.find has no answer to these arguments.",
+                    "message": "orders.find has no answer for these arguments.",
                 }
             },
             id="none",
@@ -72,7 +72,7 @@ async def test_a_call_with_wrong_arguments_is_answered_with_an_error(
     error = (await make_tool().call(args))["error"]
 
     assert error["code"] == "invalid_arguments"
-    assert error["message"].startswith("Wrong arguments for orders.find: ")
+    assert error["message"].startswith("Invalid arguments for orders.find: ")
     assert words in error["message"]
 
 

@@ -12,9 +12,10 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.conversation import Conversation
 from evals_app.engine.errors import ConfigurationError
-from evals_app.engine.permits import OUR_COMMAND, permitting
+from evals_app.engine.permits import OUR_COMMAND
 from evals_app.engine.trial import Trial
 from tests.engine.makers import CLOCK, make_case, make_world
+from tests.engine.permitting import permitting
 
 pytestmark = pytest.mark.anyio
 
@@ -53,7 +54,7 @@ async def hold(
         complete=no_model,
         callables=callables,
     )
-    return await conversation.hold()
+    return await conversation.run()
 
 
 async def no_model(call: object) -> Any:
@@ -132,11 +133,11 @@ async def test_it_is_told_what_was_said_and_where_it_is(
         pytest.param("echo no stock; exit 1", "exit code 1: no stock", id="on the other output"),
         pytest.param("exit 7", "agent ended with exit code 7.", id="it says nothing"),
         pytest.param("kill -9 $$", "agent ended with signal SIGKILL.", id="it is killed"),
-        pytest.param("true", "The agent said nothing.", id="no reply"),
-        pytest.param("yes", "agent wrote more than 1,000,000 bytes.", id="far too much"),
+        pytest.param("true", "empty", id="no reply"),
+        pytest.param("yes", "more than 1,000,000 bytes", id="far too much"),
         pytest.param(
             """echo '{"output": "x", "tool_calls": 5}'""",
-            "tool_calls is 5; expected a list",
+            "tool_calls is 5",
             id="JSON of another shape",
         ),
         pytest.param('echo \'{"error": "no stock"}\'', "reports an error: no stock", id="error"),
@@ -151,14 +152,6 @@ async def test_a_turn_that_fails_is_an_agent_error(
 
     assert message in (trial.turns[0].error or "")
     assert trial.failure is None
-
-
-async def test_errors_of_great_length_are_cut(callables: Callables, program: Path) -> None:
-    write(program, "head -c 100000 /dev/zero | tr '\\0' x >&2; exit 1")
-
-    trial = await hold(callables, [str(program)], "hello")
-
-    assert len(trial.turns[0].error or "") < 1_000
 
 
 async def test_a_turn_that_takes_too_long_ends_all_that_was_started(
@@ -183,19 +176,6 @@ async def test_what_left_its_group_cannot_hold_up_a_reply(
     assert trial.turns[0].reply == "Hello"
 
 
-async def test_it_sees_no_secret_that_is_not_permitted(
-    callables: Callables, program: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
-    monkeypatch.setenv("SHOP_TOKEN", "shown")
-    write(program, 'echo "[$ANTHROPIC_API_KEY] [$SHOP_TOKEN]"')
-
-    with permitting(variables=("SHOP_TOKEN",)):
-        trial = await hold(callables, [str(program)], "hello")
-
-    assert trial.turns[0].reply == "[] [shown]"
-
-
 async def test_a_program_that_is_not_permitted_any_more_does_not_run(
     callables: Callables, program: Path
 ) -> None:
@@ -212,7 +192,7 @@ async def test_a_program_that_is_not_permitted_any_more_does_not_run(
     )
 
     with permitting(commands=()), pytest.raises(ConfigurationError, match="does not permit"):
-        await conversation.hold()
+        await conversation.run()
 
 
 async def test_a_history_that_no_variable_holds_is_no_failure_of_the_agent(
@@ -223,7 +203,7 @@ async def test_a_history_that_no_variable_holds_is_no_failure_of_the_agent(
         {"role": "assistant", "content": "Thank you."},
     ]
 
-    with pytest.raises(ConfigurationError, match=r"has 130,\d+ bytes.*AGENTURA_HISTORY holds"):
+    with pytest.raises(ConfigurationError, match=r"has 130,\d+ bytes.*AGENTURA_HISTORY can hold"):
         await hold(callables, [str(program)], "hello", history=history)
 
 

@@ -15,11 +15,12 @@ from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.conversation import Conversation
 from evals_app.engine.errors import AgentError, ConfigurationError
 from evals_app.engine.llm.call import ModelCall, ModelReply
-from evals_app.engine.permits import FROZEN, permitting
+from evals_app.engine.permits import FROZEN
 from evals_app.engine.trial import Message, ToolCall, Trial, Usage
 from evals_app.engine.web import Web
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.makers import make_case, make_world
+from tests.engine.permitting import permitting
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +74,7 @@ async def hold(server: WebServer, *messages: str, **changes: Any) -> Trial:
             agent=make_agent(server.url),
             world=make_world(),
             complete=never,
-        ).hold()
+        ).run()
 
 
 def answer_politely(asked: Asked) -> Sent:
@@ -193,7 +194,9 @@ async def test_a_text_that_was_sent_as_json_stands_without_its_quotes(
         pytest.param(
             Sent(headers={"content-encoding": "gzip"}, content=b"a"), "compressed", id="compressed"
         ),
-        pytest.param(Sent.json({"output": None, "tool_calls": []}), "needs output", id="no reply"),
+        pytest.param(
+            Sent.json({"output": None, "tool_calls": []}), "no answer under output", id="no reply"
+        ),
         pytest.param(
             Sent.json({"output": "a", "tool_calls": {}}), "tool_calls is", id="wrong calls"
         ),
@@ -261,7 +264,7 @@ async def test_a_key_that_the_agent_repeats_is_nowhere_kept() -> None:
     [
         ("AGENT_OTHER", "AGENT_OTHER is not set"),
         ("HOME", "does not permit HOME"),
-        ("AGENT_LINES", "no single line"),
+        ("AGENT_LINES", "single line"),
     ],
 )
 async def test_a_conversation_without_its_key_does_not_begin(variable: str, words: str) -> None:
@@ -346,7 +349,8 @@ def test_tools_that_a_completion_asks_for_are_put_down_and_not_called() -> None:
 
     assert reply.text == "One moment."
     assert reply.tool_calls == (ToolCall("orders.find", {"number": "1042"}),)
-    assert reply.notes == ("The agent asked for tools, which nobody calls over this protocol.",)
+    (note,) = reply.notes
+    assert "protocol" in note
 
 
 def test_a_completion_with_odd_usage_is_of_unknown_cost() -> None:
@@ -372,17 +376,20 @@ def test_a_completion_that_does_not_say_why_it_ended_is_whole() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Good morning.", "is no chat completion: Good morning."),
-        ('{"choices": [{"text": "Hi."}]}', "is no chat completion, its choice has no message: {"),
-        ("[]", "is no chat completion"),
-        ("{}", "is no chat completion"),
-        ('{"choices": []}', "is no chat completion"),
-        ('{"choices": [{"message": null}]}', "is no chat completion"),
-        ("[" * 100_000, "is no chat completion"),
+        ("Good morning.", "not a valid chat completion: Good morning."),
+        (
+            '{"choices": [{"text": "Hi."}]}',
+            "not a valid chat completion (its choice has no message): {",
+        ),
+        ("[]", "not a valid chat completion"),
+        ("{}", "not a valid chat completion"),
+        ('{"choices": []}', "not a valid chat completion"),
+        ('{"choices": [{"message": null}]}', "not a valid chat completion"),
+        ("[" * 100_000, "not a valid chat completion"),
         ('{"error": {"message": "Out of money."}}', "reports an error: Out of money."),
         (
             '{"choices": [{"message": {"content": "Mix"}, "finish_reason": "content_filter"}]}',
-            "A filter broke the agent's reply off (content_filter): Mix",
+            "filter cut off the agent's reply (content_filter): Mix",
         ),
         ('{"choices": [{"message": {"content": 5}}]}', "its content is not a text"),
         (

@@ -8,10 +8,11 @@ import pytest
 from evals_app.engine.agents import http_tools
 from evals_app.engine.agents.http_tools import HttpRequests
 from evals_app.engine.errors import ConfigurationError
-from evals_app.engine.permits import FROZEN, permitting
+from evals_app.engine.permits import FROZEN
 from evals_app.engine.tool_spec import HttpTool
 from evals_app.engine.web import Web
 from tests.agent_server import Asked, Sent, WebServer
+from tests.engine.permitting import permitting
 
 pytestmark = pytest.mark.anyio
 
@@ -106,7 +107,7 @@ async def test_an_argument_cannot_lead_to_another_path(city: str) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        pytest.param({"days": 2}, "city is needed", id="missing"),
+        pytest.param({"days": 2}, "city is required", id="missing"),
         pytest.param(
             {"city": "Rome", "days": "two"},
             "the text “two”",

@@ -15,8 +15,9 @@ import pytest
 from evals_app.engine.agents import mcp_tools
 from evals_app.engine.agents.mcp_tools import McpTool, connect
 from evals_app.engine.errors import ConfigurationError, ToolError
-from evals_app.engine.permits import FROZEN, permitting
+from evals_app.engine.permits import FROZEN
 from evals_app.engine.tool_spec import McpTools
+from tests.engine.permitting import permitting
 
 pytest.importorskip("mcp", reason="the package for MCP is not installed")
 pytestmark = pytest.mark.anyio

@@ -14,10 +14,10 @@ from evals_app.engine.callables.pool import Callables
 from evals_app.engine.conversation import Conversation
 from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.llm.call import FileContent
-from evals_app.engine.permits import permitting
 from evals_app.engine.trial import Chunk, Trial, Usage
 from tests.engine.makers import CLOCK, make_case, make_world
 from tests.engine.operator_code import OperatorCode
+from tests.engine.permitting import permitting
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +45,7 @@ async def hold(
         complete=no_model,
         callables=callables,
     )
-    return await conversation.hold()
+    return await conversation.run()
 
 
 async def no_model(call: object) -> Any:
@@ -100,17 +100,6 @@ async def test_it_is_told_everything_that_its_parameters_ask_for(
     assert trial.turns[0].reply == repr(told)
 
 
-async def test_a_text_is_enough_and_then_usage_and_cost_are_unknown(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function("def it(message): return message.upper()")
-
-    trial = await hold(callables, reference, "hello")
-
-    assert trial.turns[0].reply == "HELLO"
-    assert (trial.usage.prompt_tokens, trial.cost_usd) == (None, None)
-
-
 async def test_what_a_module_keeps_about_a_session_is_there_in_the_next_turn(
     callables: Callables, operator_code: OperatorCode
 ) -> None:
@@ -136,11 +125,11 @@ async def test_what_a_module_keeps_about_a_session_is_there_in_the_next_turn(
         pytest.param("raise ValueError('no stock')", "failed: ValueError: no stock", id="raises"),
         pytest.param("import os; os._exit(1)", "ended its process (exit code 1)", id="dies"),
         pytest.param("return 5", "The agent's reply is 5; expected a text", id="a number"),
-        pytest.param("return None", "is missing; expected a text", id="nothing"),
-        pytest.param("return object()", "returned what cannot be written as JSON", id="no JSON"),
+        pytest.param("return None", "is null; expected a text", id="nothing"),
+        pytest.param("return object()", "cannot be written as JSON", id="no JSON"),
         pytest.param("return {'output': float('nan')}", "cannot be written as JSON", id="NaN"),
         pytest.param("return {'error': 'no stock'}", "reports an error: no stock", id="an error"),
-        pytest.param("return ''", "The agent said nothing.", id="an empty text"),
+        pytest.param("return ''", "empty", id="an empty text"),
     ],
 )
 async def test_a_turn_that_fails_is_an_agent_error_and_the_conversation_goes_on(
@@ -223,7 +212,7 @@ async def test_a_function_that_is_gone_is_no_failure_of_the_agent(
             world=make_world(),
             complete=no_model,
             callables=callables,
-        ).hold()
+        ).run()
 
 
 async def test_where_no_code_can_run_that_is_said() -> None:
@@ -261,7 +250,7 @@ async def test_files_are_for_functions_that_take_them(
     ) as session:
         await session.respond(exchange)
 
-    note = "This agent takes no files; it did not get those of the turn."
+    note = "This agent does not accept files. It did not get those of the turn."
     assert exchange.notes == ([] if takes else [note])
 
 

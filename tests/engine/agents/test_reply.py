@@ -11,8 +11,6 @@ from evals_app.engine.errors import AgentError
 from evals_app.engine.trial import Chunk, ToolCall, TurnRecord, Usage, View
 from tests.engine.graders.makers import make_trial
 
-OTHERWISE = "usage has prompt_tokens, completion_tokens, which nobody reads"
-
 
 def noted(reply: AgentReply) -> TurnRecord:
     exchange = Exchange(1, "hello", 60)
@@ -72,106 +70,85 @@ def test_what_is_left_out_is_unknown_and_not_0() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("value", "words"),
     [
-        pytest.param(None, "expected a text, or an object with output", id="nothing"),
-        pytest.param([1], r"The agent's reply is \[1\]; expected a text", id="a list"),
-        pytest.param({}, "needs output, a text; it has no keys at all", id="an empty object"),
-        pytest.param({"reply": "Hi"}, "needs output, a text; it has reply", id="another key"),
-        pytest.param({"error": "no key"}, "The agent reports an error: no key", id="an error"),
-        pytest.param(
-            {"output": "half", "error": {"message": "cut off"}},
-            "The agent reports an error: cut off",
-            id="an error beside a text",
+        (None, ["null", "expected a text, or an object with output"]),
+        ([1], ["[1]", "expected a text, or an object with output"]),
+        ({}, ["output", "none"]),
+        ({"reply": "Hi"}, ["output", "reply"]),
+        ({"error": "no key"}, ["no key"]),
+        ({"output": "half", "error": {"message": "cut off"}}, ["cut off"]),
+        ({"tool_calls": {"name": "x"}}, ["tool_calls", "list"]),
+        ({"tool_calls": [{"name": "x"}, "y"]}, ['tool_calls[1] is "y"', "object"]),
+        ({"tool_calls": [{"args": {}}]}, ["tool_calls[0].name is missing"]),
+        ({"tool_calls": [{"name": None}]}, ["tool_calls[0].name is null"]),
+        ({"tool_calls": [{"name": ""}]}, ['tool_calls[0].name is ""', "at least 1 char"]),
+        ({"tool_calls": [{"name": "x", "args": [1]}]}, ["args is [1]", "object"]),
+        (
+            {"tool_calls": [{"name": "x", "arguments": {}}]},
+            ["tool_calls[0]", "args instead of arguments"],
         ),
-        pytest.param(
-            {"output": "", "tool_calls": {"name": "x"}}, "tool_calls is .*; expected a list"
-        ),
-        pytest.param(
-            {"output": "", "tool_calls": [{"name": "x"}, "y"]}, 'tool_calls 2 is "y"', id="a call"
-        ),
-        pytest.param(
-            {"output": "", "tool_calls": [{"args": {}}]}, "name of tool_calls 1 is missing"
-        ),
-        pytest.param(
-            {"output": "", "tool_calls": [{"name": "x", "args": [1]}]},
-            r"args of tool_calls 1 is \[1\]; expected an object",
-            id="args in a list",
-        ),
-        pytest.param(
-            {"output": "", "tool_calls": [{"name": "x", "arguments": {}}]},
-            "tool_calls 1 has arguments; expected args",
-            id="args by another name",
-        ),
-        pytest.param(
-            {"output": "", "tool_calls": [{"name": "x", "input": {}}]},
-            "tool_calls 1 has input; expected args",
-            id="args by a third name",
-        ),
-        pytest.param(
-            {"output": "", "tool_calls": [{"name": "x"}] * 1001}, "tool_calls has 1,001 entries"
-        ),
-        pytest.param(
-            {"output": "", "usage": {"input_tokens": "5"}},
-            'usage.input_tokens is "5"; expected a whole number',
-            id="tokens as text",
-        ),
-        pytest.param({"output": "", "usage": {"output_tokens": -1}}, "usage.output_tokens is -1"),
-        pytest.param(
-            {"output": "", "usage": {"input_tokens": 10**18}},
-            "expected a whole number from 0 to [0-9,]+[.]",
-            id="too many tokens",
-        ),
-        pytest.param({"output": "", "usage": {"output_tokens": True}}, "output_tokens is true"),
-        pytest.param({"output": "", "estimated_cost_usd": float("nan")}, "estimated_cost_usd"),
-        pytest.param({"output": "", "estimated_cost_usd": -0.1}, "a number from 0 on"),
-        pytest.param({"output": "", "estimated_cost_usd": 10**400}, "a number from 0 on"),
-        pytest.param({"output": "", "estimated_cost_usd": 2e6}, "expected at most 1,000,000"),
-        pytest.param(
-            {"output": "", "retrieved": ["text"]}, "expected an object with id and text", id="chunk"
-        ),
-        pytest.param({"output": "", "retrieved": [{"text": "x"}]}, "id of retrieved 1 is missing"),
-        pytest.param({"output": "", "retrieved": [{"id": "x"}]}, "text of retrieved 1 is missing"),
-        pytest.param({"output": "", "model": 5}, "model is 5; expected a text of 1 to 200"),
+        ({"tool_calls": [{"name": "x", "input": {}}]}, ["tool_calls[0]", "args instead of input"]),
+        ({"tool_calls": [{"name": "x", "duration_ms": True}]}, ["duration_ms is true"]),
+        ({"tool_calls": [{"name": "x"}] * 1001}, ["tool_calls", "at most 1000 items"]),
+        ({"usage": 5}, ["usage is 5", "object"]),
+        ({"usage": {"input_tokens": "5"}}, ['usage.input_tokens is "5"', "integer"]),
+        ({"usage": {"output_tokens": -1}}, ["usage.output_tokens is -1"]),
+        ({"usage": {"input_tokens": 10**18}}, ["usage.input_tokens", "less than or equal"]),
+        ({"usage": {"output_tokens": True}}, ["usage.output_tokens is true"]),
+        ({"estimated_cost_usd": float("nan")}, ["estimated_cost_usd is NaN"]),
+        ({"estimated_cost_usd": "0.1"}, ['estimated_cost_usd is "0.1"']),
+        ({"estimated_cost_usd": -0.1}, ["estimated_cost_usd is -0.1", "equal to 0"]),
+        ({"estimated_cost_usd": 10**400}, ["estimated_cost_usd"]),
+        ({"estimated_cost_usd": 2e6}, ["estimated_cost_usd is 2000000", "1000000"]),
+        ({"retrieved": ["text"]}, ["retrieved[0]", "object"]),
+        ({"retrieved": [{"text": "x"}]}, ["retrieved[0].id is missing"]),
+        ({"retrieved": [{"id": True, "text": "x"}]}, ["retrieved[0].id is true"]),
+        ({"retrieved": [{"id": "x"}]}, ["retrieved[0].text is missing"]),
+        ({"model": 5}, ["model is 5", "string"]),
     ],
 )
-def test_what_is_wrong_is_an_error_of_the_agent_that_says_what_was_expected(
-    value: Any, message: str
+def test_a_wrong_reply_is_an_error_that_names_place_value_and_what_was_expected(
+    value: Any, words: list[str]
 ) -> None:
-    with pytest.raises(AgentError, match=message):
+    if isinstance(value, dict) and value and not value.keys() & {"reply", "error"}:
+        value = {"output": "", **value}
+
+    with pytest.raises(AgentError) as caught:
         read_reply(value)
+
+    assert [word for word in words if word not in str(caught.value)] == []
 
 
 def test_json_that_nobody_could_keep_is_refused() -> None:
     deep = "[" * 100 + "]" * 100
 
-    with pytest.raises(AgentError, match="more than 100 levels"):
+    with pytest.raises(AgentError, match="100 levels"):
         parse_reply('{"output": ' + deep + "}")
 
 
 def test_a_misspelt_key_is_noted() -> None:
     reply = read_reply({"output": "Hello.", "toolcalls": [], "session": "1"})
 
-    assert reply.notes == (
-        "The agent's reply has a key 'toolcalls', which nobody reads. Did you mean 'tool_calls'?",
-    )
+    (note,) = reply.notes
+    assert "'toolcalls'" in note
+    assert "'tool_calls'" in note
 
 
 @pytest.mark.parametrize(
-    ("usage", "notes"),
+    ("usage", "is_noted"),
     [
-        pytest.param(
-            {"prompt_tokens": 12, "completion_tokens": 7},
-            (f"{OTHERWISE}; expected input_tokens and output_tokens.",),
-            id="called otherwise",
-        ),
-        pytest.param({"output_tokens": 7, "seconds": 2}, (), id="one of them"),
-        pytest.param({}, (), id="nothing"),
-        pytest.param(None, (), id="null"),
+        ({"prompt_tokens": 12, "completion_tokens": 7}, True),
+        ({"output_tokens": 7, "seconds": 2}, False),
+        ({}, False),
+        (None, False),
     ],
 )
-def test_tokens_that_are_called_otherwise_are_noted(usage: Any, notes: tuple[str, ...]) -> None:
-    assert read_reply({"output": "Hello.", "usage": usage}).notes == notes
+def test_tokens_under_other_keys_are_noted(usage: Any, *, is_noted: bool) -> None:
+    notes = " ".join(read_reply({"output": "Hello.", "usage": usage}).notes)
+
+    assert ("prompt_tokens, completion_tokens" in notes) is is_noted
+    assert ("input_tokens and output_tokens" in notes) is is_noted
 
 
 @pytest.mark.parametrize(
@@ -193,7 +170,7 @@ def test_what_a_program_writes_is_text_unless_it_has_the_shape(written: str, tex
 
 
 def test_the_shape_without_a_text_is_no_answer() -> None:
-    with pytest.raises(AgentError, match="needs output, a text; it has tool_calls, text"):
+    with pytest.raises(AgentError, match="tool_calls, text"):
         parse_reply('{"tool_calls": [], "text": "Hello."}')
 
 

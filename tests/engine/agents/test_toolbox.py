@@ -9,11 +9,12 @@ from pydantic import TypeAdapter
 from evals_app.engine import checked_transport
 from evals_app.engine.agents.toolbox import Toolbox, open_toolbox, result_text
 from evals_app.engine.errors import ConfigurationError
-from evals_app.engine.permits import FROZEN, permitting
+from evals_app.engine.permits import FROZEN
 from evals_app.engine.tool_spec import AnyTool
 from evals_app.engine.trial import Chunk
 from tests.agent_server import Sent, WebServer
 from tests.engine.makers import make_call, make_world
+from tests.engine.permitting import permitting
 
 pytestmark = pytest.mark.anyio
 
@@ -33,9 +34,7 @@ def test_an_agent_has_the_tools_that_it_names_in_that_order() -> None:
 
 
 def test_a_tool_that_the_world_does_not_have_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"No such tool: mail\.send\. Known: entity\.query"
-    ):
+    with pytest.raises(ConfigurationError, match=r"mail\.send\. Known: entity\.query"):
         make_toolbox("entity.get", "mail.send")
 
 
@@ -87,7 +86,7 @@ async def test_what_a_retrieval_tool_finds_is_kept_as_chunks() -> None:
             "knowledge.search", {"query": 3}, "invalid_arguments", "query", id="no chunks then"
         ),
         pytest.param(
-            "entity.gett", {}, "unknown_tool", "Did you mean entity.get?", id="misspelt tool"
+            "entity.gett", {}, "unknown_tool", "Did you mean 'entity.get'?", id="misspelt tool"
         ),
         pytest.param(
             "entity.delete",

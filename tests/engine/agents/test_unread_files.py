@@ -6,7 +6,7 @@ from evals_app.engine.files import MEDIA_TYPES
 from evals_app.engine.llm.call import FileContent
 
 SPOILT = FileContent("list.xlsx", MEDIA_TYPES[".xlsx"], b"no archive")
-SAID = "[File list.xlsx cannot be read: it is no xlsx document.]"
+SAID = "[File list.xlsx cannot be read: it is not a valid xlsx document.]"
 
 
 def test_a_model_is_told_that_a_document_cannot_be_read() -> None:

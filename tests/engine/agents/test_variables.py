@@ -83,6 +83,6 @@ def test_what_the_case_does_not_set_is_empty_and_named_once() -> None:
 
     assert texts == ["-", "-"]
     assert variables.warnings("A tool") == (
-        "A tool uses {{threadContext.params.gone}}, which this case does not set: it is empty.",
-        "A tool uses {{threadContext.channel}}, which this case does not set: it is empty.",
+        "A tool uses {{threadContext.params.gone}}, which this case does not set. It is left empty.",
+        "A tool uses {{threadContext.channel}}, which this case does not set. It is left empty.",
     )

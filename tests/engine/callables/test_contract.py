@@ -39,7 +39,7 @@ class Half:
             1.5,
             written(
                 1.0,
-                reason="It gave 1.5, which counts as 1: scores go from 0 to 1.",
+                reason="It returned 1.5, which counts as 1: scores range from 0 to 1.",
                 details={"clamped_from": 1.5},
             ),
             id="above the scale",

@@ -91,17 +91,17 @@ def test_what_can_be_called_with_a_context_is_a_grader(
         pytest.param("def itt(context): ...", "has no 'it'. Did you mean 'itt'?", id="misspelt"),
         pytest.param("it = 5", "is of type int; expected a function", id="a number"),
         pytest.param("class it: ...", "is a class; expected a function", id="a class"),
-        pytest.param("def it(): ...", "must take one argument, the context", id="no argument"),
+        pytest.param("def it(): ...", "one argument, the context", id="no argument"),
         pytest.param("def it(context, other): ...", "missing a required argument: 'other'"),
-        pytest.param("from os import system as it", "written in the module posix", id="os.system"),
-        pytest.param("it = eval", "written in the module builtins, which the operator", id="eval"),
+        pytest.param("from os import system as it", "defined in the module posix", id="os.system"),
+        pytest.param("it = eval", "defined in the module builtins, which the operator", id="eval"),
         pytest.param(
             """
             from functools import partial
             import subprocess
             it = partial(subprocess.run, ["ls"])
             """,
-            "written in the module subprocess",
+            "defined in the module subprocess",
             id="a part of another's function",
         ),
         pytest.param(
@@ -109,7 +109,7 @@ def test_what_can_be_called_with_a_context_is_a_grader(
             import logging
             it = logging.getLogger("x").info
             """,
-            "written in the module logging",
+            "defined in the module logging",
             id="a method of another's",
         ),
     ],
@@ -190,13 +190,13 @@ def test_an_agent_is_given_what_it_has_parameters_for(
     [
         pytest.param(
             "def it(input, histroy): ...",
-            "a parameter 'histroy' that nobody fills. Did you mean 'history'?",
+            "an unknown parameter 'histroy'. Did you mean 'history'?",
             id="misspelt",
         ),
         pytest.param(
             "def it(input, model): ...", "Known: input, history, session_id", id="another"
         ),
-        pytest.param("def it(client, input): ...", "a parameter 'client'", id="before the message"),
+        pytest.param("def it(client, input): ...", "parameter 'client'", id="before the message"),
     ],
 )
 def test_an_agent_with_a_parameter_that_nobody_fills_is_refused(

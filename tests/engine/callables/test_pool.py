@@ -15,8 +15,8 @@ from evals_app.engine.callables import pool
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.callables.processes import ROOT
 from evals_app.engine.errors import CodeError
-from evals_app.engine.permits import permitting
 from tests.engine.operator_code import OperatorCode
+from tests.engine.permitting import permitting
 
 pytestmark = pytest.mark.anyio
 
@@ -203,7 +203,7 @@ async def test_async_code_shares_a_loop_with_the_calls_before(
             def it(context):
                 return GraderResult(1.0, details={"text": "x" * 1_000_000})
             """,
-            "returned 1,000,.* bytes; up to 1,000,000 are read",
+            "returned 1,000,.* bytes; .* 1,000,000",
             id="it returns too much",
         ),
         pytest.param(

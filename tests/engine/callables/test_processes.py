@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evals_app.engine.callables.processes import ROOT, ending, environment, readable
-from evals_app.engine.permits import permitting
+from tests.engine.permitting import permitting
 
 
 def test_only_variables_that_are_no_secret_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:

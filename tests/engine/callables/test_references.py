@@ -13,8 +13,9 @@ from evals_app.engine.callables.references import (
     importing_within,
     program_path,
 )
-from evals_app.engine.permits import OUR_COMMAND, permitting
+from evals_app.engine.permits import OUR_COMMAND
 from tests.engine.operator_code import OperatorCode
+from tests.engine.permitting import permitting
 
 
 def test_a_function_that_is_there_has_no_problem(operator_code: OperatorCode) -> None:
@@ -42,7 +43,7 @@ def test_what_has_another_shape_is_refused(reference: str) -> None:
     problem = callable_problem(reference, "grader")
 
     assert problem is not None
-    assert problem.startswith("Write module.path:name")
+    assert problem.startswith("Write module.path:function")
 
 
 def test_a_module_that_is_not_permitted_is_refused_with_those_that_are() -> None:
@@ -62,7 +63,7 @@ def test_a_module_that_is_not_permitted_is_refused_with_those_that_are() -> None
         pytest.param("import no_such_library", "No module named 'no_such_library'", id="an import"),
         pytest.param("def it(context: ...", "failed: SyntaxError", id="no Python"),
         pytest.param("import os; os._exit(4)", "ended the process that imported it (exit code 4)."),
-        pytest.param("def it(): ...", "must take one argument, the context", id="no argument"),
+        pytest.param("def it(): ...", "one argument, the context", id="no argument"),
     ],
 )
 def test_it_is_imported_before_anything_depends_on_it(
@@ -103,7 +104,7 @@ def test_callables_share_the_time_that_all_of_them_have(operator_code: OperatorC
         problems = [callable_problem(each, "grader") or "" for each in (slow, quick)]
 
     assert problems[0].endswith("could not be imported within 0.5 s.")
-    assert problems[1].startswith(f"No time was left to import {quick}")
+    assert problems[1].startswith(f"There was no time left to import {quick}")
 
 
 def test_a_module_that_leaves_a_thread_running_can_be_imported(
@@ -169,8 +170,8 @@ def test_what_is_not_permitted_any_more_is_refused_though_it_was_found(
     [
         pytest.param(["sh"], "The operator does not permit the program 'sh'.", id="not permitted"),
         pytest.param(["bin/agent2"], "Did you mean 'bin/agent'?", id="misspelt"),
-        pytest.param(["bin/agent"], "There is no program 'bin/agent' here", id="not there"),
-        pytest.param(["ls", "\0"], "A program and its arguments are plain text.", id="no text"),
+        pytest.param(["bin/agent"], "no executable program 'bin/agent'", id="not there"),
+        pytest.param(["ls", "\0"], "A program and its arguments must be plain text.", id="no text"),
     ],
 )
 def test_a_program_that_cannot_be_run_is_refused(words: list[str], message: str) -> None:

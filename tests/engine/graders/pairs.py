@@ -84,7 +84,7 @@ _WORDS = """
 
 
 def generated_pairs(count: int, *, seed: int) -> Iterator[tuple[str, str]]:
-    """Give a reply and an expected text that share more or less, the same ones for a seed."""
+    """Return a reply and an expected text that share more or less, the same ones for a seed."""
     random, words = Random(seed), _WORDS.split()
     for _ in range(count):
         expected = random.choices(words, k=random.randint(0, 14))

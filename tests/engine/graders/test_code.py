@@ -84,7 +84,7 @@ async def test_where_no_code_can_run_that_is_said() -> None:
     grader = Code.model_validate({"grader": EXAMPLE})
     turn = make_turn("60.94")
 
-    with pytest.raises(CodeError, match="No code can be run here"):
+    with pytest.raises(CodeError, match="cannot be run"):
         await grader.grade_with(View(make_trial(turn), turn), Aids())
 
 
@@ -148,7 +148,7 @@ def test_a_context_at_the_end_tells_of_the_whole_conversation() -> None:
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        pytest.param("turn_program", "Write module.path:name", id="no module"),
+        pytest.param("turn_program", "Write module.path:function", id="no module"),
         pytest.param("os:system", "The operator does not permit the module os.", id="os.system"),
         pytest.param(
             "evals_app.engine.examples.graders:turn_progam",
@@ -160,7 +160,7 @@ def test_a_context_at_the_end_tells_of_the_whole_conversation() -> None:
             "There is no module evals_app.engine.examples.grader. Did you mean 'graders'?",
             id="no such module",
         ),
-        pytest.param("evals_app.engine.examples.agents:analyst", "must take one argument"),
+        pytest.param("evals_app.engine.examples.agents:analyst", "must accept one argument"),
     ],
 )
 def test_a_function_that_cannot_be_called_is_refused_when_it_is_written(

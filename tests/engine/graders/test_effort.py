@@ -22,26 +22,22 @@ def view_of(*held: TurnRecord, turn: int | None = None) -> View:
 
 
 @pytest.mark.parametrize(
-    ("max_ms", "turn", "passes", "reason"),
+    ("max_ms", "turn", "passes"),
     [
-        pytest.param(400, 1, True, "The turn took 400 ms; at most 400 ms were allowed.", id="at"),
-        pytest.param(
-            399, 2, False, "The turn took 400 ms; at most 399 ms are allowed.", id="above"
-        ),
-        pytest.param(
-            800, None, True, "The conversation took 800 ms; at most 800 ms were allowed.", id="sum"
-        ),
-        pytest.param(
-            799, None, False, "The conversation took 800 ms; at most 799 ms are allowed.", id="long"
-        ),
+        pytest.param(400, 1, True, id="at"),
+        pytest.param(399, 2, False, id="above"),
+        pytest.param(800, None, True, id="sum"),
+        pytest.param(799, None, False, id="long"),
     ],
 )
 def test_a_turn_or_the_whole_conversation_stays_in_time(
-    *, max_ms: int, turn: int | None, passes: bool, reason: str
+    *, max_ms: int, turn: int | None, passes: bool
 ) -> None:
     grade = Latency(max_ms=max_ms).grade(view_of(*turns("0", "0"), turn=turn))
 
-    assert (grade.passed, grade.score, grade.reason) == (passes, float(passes), reason)
+    assert (grade.passed, grade.score) == (passes, float(passes))
+    assert f"{400 if turn else 800} ms" in grade.reason
+    assert f"{max_ms} ms" in grade.reason
 
 
 def test_a_limit_beyond_every_conversation_cannot_fail() -> None:
@@ -52,10 +48,8 @@ def test_a_limit_beyond_every_conversation_cannot_fail() -> None:
 def test_a_little_above_the_limit_does_not_read_like_it() -> None:
     grade = Latency(max_ms=100).grade(view_of(*turns("0", each_ms=100.2), turn=1))
 
-    assert (grade.passed, grade.reason) == (
-        False,
-        "The turn took 101 ms; at most 100 ms are allowed.",
-    )
+    assert grade.passed is False
+    assert "101 ms" in grade.reason
 
 
 def test_waiting_for_a_provider_is_not_the_agents_time() -> None:
@@ -65,31 +59,24 @@ def test_waiting_for_a_provider_is_not_the_agents_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("max_usd", "turn", "passes", "reason"),
+    ("max_usd", "turn", "passes", "shown"),
     [
-        pytest.param(0.01, 1, True, "The turn cost $0.01; at most $0.01 was allowed.", id="at"),
-        pytest.param(0.01, 2, False, "The turn cost $0.02; at most $0.01 is allowed.", id="above"),
-        pytest.param(
-            0.03, None, True, "The conversation cost $0.03; at most $0.03 was allowed.", id="sum"
-        ),
-        pytest.param(
-            0.029999999,
-            None,
-            False,
-            "The conversation cost $0.03; at most $0.029999999 is allowed.",
-            id="a little above",
-        ),
-        pytest.param(0, 1, False, "The turn cost $0.01; at most $0 is allowed.", id="nothing"),
+        pytest.param(0.01, 1, True, ["$0.01"], id="at"),
+        pytest.param(0.01, 2, False, ["$0.02", "$0.01"], id="above"),
+        pytest.param(0.03, None, True, ["conversation", "$0.03"], id="sum"),
+        pytest.param(0.029999999, None, False, ["$0.03", "$0.029999999"], id="a little above"),
+        pytest.param(0, 1, False, ["$0.01", "$0"], id="nothing"),
     ],
 )
 def test_a_turn_or_the_whole_conversation_costs_no_more(
-    *, max_usd: float, turn: int | None, passes: bool, reason: str
+    *, max_usd: float, turn: int | None, passes: bool, shown: list[str]
 ) -> None:
     grader = Cost.model_validate({"max_usd": max_usd})
 
     grade = grader.grade(view_of(*turns("0.01", "0.02"), turn=turn))
 
-    assert (grade.passed, grade.score, grade.reason) == (passes, float(passes), reason)
+    assert (grade.passed, grade.score) == (passes, float(passes))
+    assert [part for part in shown if part not in grade.reason] == []
 
 
 @pytest.mark.parametrize(
@@ -97,7 +84,7 @@ def test_a_turn_or_the_whole_conversation_costs_no_more(
     [
         pytest.param(
             make_turn(model="claude-x"),
-            "Cost: unknown, no price covers what claude-x did. Enter it on the page of its provider.",
+            "claude-x",
             id="no price",
         ),
         pytest.param(make_turn(usage=Usage()), "estimated_cost_usd", id="no usage"),

@@ -62,12 +62,12 @@ def test_only_the_answer_is_shown_unless_more_is_chosen() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        pytest.param({}, "Write criteria, or evaluation steps", id="neither"),
-        pytest.param({"criteria": " "}, "Write criteria, or evaluation steps", id="blank"),
+        pytest.param({}, "Write criteria", id="neither"),
+        pytest.param({"criteria": " "}, "Write criteria", id="blank"),
         pytest.param({"evaluation_steps": [""]}, "at least 1 character", id="a blank step"),
         pytest.param(
             {"criteria": "x", "evaluation_params": ["input"]},
-            "must have actual_output",
+            "must include actual_output",
             id="no answer",
         ),
         pytest.param(

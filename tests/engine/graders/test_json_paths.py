@@ -10,27 +10,27 @@ from evals_app.engine.graders.base import MAX_TEXT_BYTES, PlainGrader
 from evals_app.engine.graders.json_paths import GradedText, PathGrader, ResponsePath
 from evals_app.engine.graders.numbers import Numeric
 from evals_app.engine.graders.text import ExactMatch
-from evals_app.engine.json_data.documents import MAX_JSON_BYTES
 from evals_app.engine.trial import Grade, GradeStatus, View
+from fixtures_app.ground.json_text import MAX_JSON_BYTES
 from tests.engine.graders.makers import view_of
 
 
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        pytest.param("order..id", "no wildcards", id="descent"),
-        pytest.param("order.*", "no wildcards", id="wildcard"),
-        pytest.param("items[*]", "no wildcards", id="wildcard position"),
-        pytest.param("items[0:2]", "no wildcards", id="slice"),
-        pytest.param("items[?(@.id)]", "no wildcards", id="filter"),
+        pytest.param("order..id", "wildcards", id="descent"),
+        pytest.param("order.*", "wildcards", id="wildcard"),
+        pytest.param("items[*]", "wildcards", id="wildcard position"),
+        pytest.param("items[0:2]", "wildcards", id="slice"),
+        pytest.param("items[?(@.id)]", "wildcards", id="filter"),
         pytest.param("order[id]", "has quotes, as in ['unit price']", id="key without quotes"),
-        pytest.param("order[", "are closed", id="bracket left open"),
-        pytest.param("order['id]", "are closed", id="quote left open"),
-        pytest.param("order.", "A key follows a dot", id="dot at the end"),
-        pytest.param("order.[0]", "A key follows a dot", id="dot before a bracket"),
-        pytest.param("$answer", "begins with a dot", id="root without a dot"),
+        pytest.param("order[", "close them", id="bracket left open"),
+        pytest.param("order['id]", "close them", id="quote left open"),
+        pytest.param("order.", "after the dot", id="dot at the end"),
+        pytest.param("order.[0]", "after the dot", id="dot before a bracket"),
+        pytest.param("$answer", "dot before a key", id="root without a dot"),
         pytest.param("unit price", "“ price” after unit", id="space"),
-        pytest.param("a,b", "begins with a dot", id="comma"),
+        pytest.param("a,b", "dot before a key", id="comma"),
         pytest.param("a" * 501, "up to 500", id="long"),
     ],
 )
@@ -84,13 +84,12 @@ def test_the_part_of_a_reply_is_graded(
         ),
         pytest.param(
             '{"answer": {"city": "Paris"}}',
-            "At answer stands an object with the keys “city”; a text, a number, true or false is"
-            " needed.",
+            "answer is an object with the keys “city”;",
             id="object",
         ),
         pytest.param(
             '{"answer": null}',
-            "At answer stands null; a text, a number, true or false is needed.",
+            "answer is null;",
             id="null is not absent",
         ),
         pytest.param(
@@ -103,7 +102,8 @@ def test_the_part_of_a_reply_is_graded(
 def test_a_miss_says_what_stands_there(reply: str, reason: str) -> None:
     grade = ExactMatch(value="Paris", response_path="answer").grade(view_of(reply))
 
-    assert (grade.passed, grade.reason) == (False, reason)
+    assert grade.passed is False
+    assert reason in grade.reason
 
 
 def test_a_fenced_block_is_noted() -> None:
@@ -121,7 +121,7 @@ def test_without_a_path_the_whole_reply_is_graded() -> None:
     assert (grade.passed, grade.details) == (True, {})
 
 
-class Likeness(PathGrader):
+class Similar(PathGrader):
     """A metric that only has a score."""
 
     label: ClassVar[str] = "Is alike"
@@ -144,8 +144,8 @@ def test_where_it_reads_stands_before_the_sentence_and_capitals_stay() -> None:
 
 
 def test_a_metric_leaves_the_verdict_to_its_threshold_where_nothing_is_found() -> None:
-    missing = Likeness(response_path="b").grade(view_of('{"a": "x"}'))
-    found = Likeness(response_path="a").grade(view_of('{"a": "x"}'))
+    missing = Similar(response_path="b").grade(view_of('{"a": "x"}'))
+    found = Similar(response_path="a").grade(view_of('{"a": "x"}'))
 
     assert (missing.score, missing.passed) == (0.0, None)
     assert (found.score, found.passed, found.reason) == (0.7, None, "At a: it reads x.")

@@ -332,7 +332,7 @@ def test_who_is_asked_how_often_is_known(
         pytest.param({"jury": [f"a/{n}" for n in range(7)]}, "this one has 7", id="too many"),
         pytest.param({"jury": [HAIKU, MINI, "claude-haiku-5-5"]}, "5-5 twice", id="one twice"),
         pytest.param({"jury": ["agent"]}, "provider/model", id="the agent's own"),
-        pytest.param({"jury": [HAIKU], "votes": 3}, "leave votes out", id="votes as well"),
+        pytest.param({"jury": [HAIKU], "votes": 3}, "Remove", id="votes as well"),
     ],
 )
 def test_a_jury_that_cannot_decide_is_refused(options: dict[str, Any], says: str) -> None:
@@ -343,7 +343,7 @@ def test_a_jury_that_cannot_decide_is_refused(options: dict[str, Any], says: str
 def test_a_jury_leaves_no_room_for_another_model() -> None:
     written = {"type": "llm_judge", "criteria": "x", "jury": [HAIKU], "model": MINI}
 
-    with pytest.raises(ValidationError, match="leave out model, or jury"):
+    with pytest.raises(ValidationError, match="either model or jury"):
         AssertionSpec.model_validate(written)
 
 
@@ -530,7 +530,7 @@ def test_the_closed_row_of_a_rubric_says_what_it_holds(markdown: str, summary: s
 
 
 def test_a_rubric_of_nothing_but_comments_is_refused() -> None:
-    with pytest.raises(ValidationError, match="outside of its comments"):
+    with pytest.raises(ValidationError, match="outside its comments"):
         Rubric(criteria="<!-- agents/my-agent/evals/x.rubric.md -->\n")
 
 

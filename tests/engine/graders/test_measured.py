@@ -34,7 +34,7 @@ async def test_what_was_measured_becomes_a_grade_without_a_verdict(
 
 
 async def test_without_a_model_there_is_nobody_to_ask() -> None:
-    with pytest.raises(JudgeError, match="no model to judge with"):
+    with pytest.raises(JudgeError, match="no judge model"):
         await AnswerRelevancy().grade_with(view_of("Hi"), Aids())
 
 

@@ -378,12 +378,6 @@ def test_a_miss_names_both_numbers_and_the_difference() -> None:
         assert shown in grade.reason
 
 
-def test_a_reply_that_is_too_long_is_an_error() -> None:
-    grade = Numeric(value=1).grade(view_of("1" * (MAX_TEXT_BYTES + 1)))
-
-    assert grade.status is GradeStatus.ERROR
-
-
 @pytest.mark.parametrize("extract", ["whole", "last", "only", "any"])
 @pytest.mark.parametrize(
     "piece",

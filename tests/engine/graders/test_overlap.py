@@ -1,4 +1,3 @@
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -6,7 +5,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.graders.base import MAX_TEXT_BYTES
 from evals_app.engine.graders.measures import wordnet
 from evals_app.engine.graders.overlap import (
     Bleu,
@@ -134,7 +132,7 @@ def test_an_empty_reply_scores_0_and_says_so(grader: OverlapGrader) -> None:
     grade = grader.grade(view_of(" \n", expected="Paris"))
 
     assert grade.score == 0
-    assert grade.reason == "The reply is empty; expected was “Paris”."
+    assert grade.reason == "The reply is empty; expected “Paris”."
 
 
 @pytest.mark.parametrize("grader", [FuzzyMatch(), TokenF1()], ids=["fuzzy_match", "token_f1"])
@@ -196,7 +194,7 @@ def test_meteor_says_which_synonyms_it_knew() -> None:
 
 
 @pytest.mark.usefixtures("_no_wordnet")
-def test_meteor_says_when_nobody_looked_synonyms_up() -> None:
+def test_meteor_reports_that_synonyms_were_not_looked_up() -> None:
     last = REFERENCES[-1]
 
     grade = Meteor().grade(view_of(last.reply, expected=last.expected))
@@ -219,41 +217,6 @@ def test_a_part_of_a_json_reply_can_be_compared(grader: OverlapGrader) -> None:
     assert (absent.score, absent.passed) == (0, None)
 
 
-@every_grader
-def test_a_reply_that_is_too_long_is_an_error_and_is_not_cut(grader: OverlapGrader) -> None:
-    grade = grader.grade(view_of("a" * (MAX_TEXT_BYTES + 1), expected="Paris"))
-
-    assert (grade.status, grade.score) == (GradeStatus.ERROR, None)
-    assert "200,001 bytes" in grade.reason
-
-
-@every_grader
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        pytest.param("a" * 200_000, "a" * 200_000, id="one word"),
-        pytest.param("." * 199_998 + " a", "'" * 199_998 + " a", id="signs"),
-        pytest.param("\ud800 a\x00" * 30_000, "\ud800 \x07b" * 30_000, id="broken characters"),
-        pytest.param(
-            " ".join(f"{number:x}" for number in range(30_000)),
-            " ".join(f"{number:x}" for number in range(30_000, 0, -1)),
-            id="all words different",
-        ),
-    ],
-)
-def test_texts_of_the_longest_kind_are_compared_soon(
-    grader: OverlapGrader, reply: str, expected: str
-) -> None:
-    start = time.process_time()
-
-    grade = grader.grade(view_of(reply, expected=expected))
-
-    assert time.process_time() - start < 20
-    assert grade.score is not None
-    assert 0 <= grade.score <= 1
-    assert len(grade.reason) < 3000
-
-
 @pytest.mark.parametrize("options", [{"value": ""}, {"value": 5}, {"variant": "rouge3"}])
 def test_what_cannot_be_meant_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
@@ -267,12 +230,12 @@ def test_f1_score_is_another_name_for_token_f1() -> None:
 @pytest.mark.parametrize(
     ("grader", "sentence"),
     [
-        (FuzzyMatch(value="Paris"), "Reply is like “Paris” (shared words)"),
-        (TokenF1(), "Reply is like the expected text (F1 of words)"),
-        (Bleu(response_path="answer"), "Reply at answer is like the expected text (BLEU)"),
-        (Rouge(value="x"), "Reply is like “x” (ROUGE-L)"),
-        (Rouge(variant="rouge2"), "Reply is like the expected text (ROUGE-2)"),
-        (Meteor(), "Reply is like the expected text (METEOR)"),
+        (FuzzyMatch(value="Paris"), "Reply is similar to “Paris” (shared words)"),
+        (TokenF1(), "Reply is similar to the expected text (F1 of words)"),
+        (Bleu(response_path="answer"), "Reply at answer is similar to the expected text (BLEU)"),
+        (Rouge(value="x"), "Reply is similar to “x” (ROUGE-L)"),
+        (Rouge(variant="rouge2"), "Reply is similar to the expected text (ROUGE-2)"),
+        (Meteor(), "Reply is similar to the expected text (METEOR)"),
     ],
 )
 def test_a_closed_row_reads_as_a_sentence(grader: OverlapGrader, sentence: str) -> None:

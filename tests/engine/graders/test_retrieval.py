@@ -34,7 +34,7 @@ def test_the_score_is_the_share_that_was_fetched(
         pytest.param(["a", "b"], ["b", "c"], ["fetched b, c", "only a, b"], id="another"),
         pytest.param(["a"], ["a", "b"], ["also fetched b", "only a"], id="one more"),
         pytest.param(["a", "b"], ["a"], ["not fetch b", "fetched a"], id="one less"),
-        pytest.param(["a"], [], ["nothing", "expected was a"], id="none"),
+        pytest.param(["a"], [], ["nothing", "expected a"], id="none"),
     ],
 )
 def test_a_miss_says_what_was_fetched_and_what_was_expected(

@@ -21,11 +21,11 @@ DECOMPOSED_CAFE = "cafe\u0301"
         pytest.param({"value": "\U0001f600"}, "ok \U0001f600", True, id="emoji"),
         pytest.param({"value": "can't"}, "We can\u2019t.", True, id="typographic apostrophe"),
         pytest.param({"value": "can\u2019t"}, "We can't.", True, id="plain apostrophe"),
-        pytest.param({"value": "credit card"}, "a credit\u00a0card", True, id="unbreakable"),
+        pytest.param({"value": "credit card"}, "a credit\u00a0card", True, id="non-breaking"),
         pytest.param({"value": "credit card"}, "a credit\n  card", True, id="line wrap"),
         pytest.param({"value": "password"}, "pass\u00adword", True, id="soft hyphen"),
         pytest.param({"value": "pass\u200bword"}, "password", True, id="zero-width"),
-        pytest.param({"value": "e-mail"}, "by e\u2011mail", True, id="unbreakable hyphen"),
+        pytest.param({"value": "e-mail"}, "by e\u2011mail", True, id="non-breaking hyphen"),
         pytest.param({"value": "Refund"}, "\uff32\uff45\uff46\uff55\uff4e\uff44", True, id="wide"),
         pytest.param({"value": " refund \n"}, "refund", True, id="spaces around do not count"),
         pytest.param({"value": "5 days"}, "in 15 days", True, id="inside a number"),
@@ -132,9 +132,7 @@ def test_evidence_is_the_piece_as_the_reply_has_it(value: str, reply: str, piece
 
 @pytest.mark.parametrize("grader", [Contains, NotContains])
 @pytest.mark.parametrize("value", [" ", "\n", "\u200b\u00ad"])
-def test_a_text_that_nobody_sees_cannot_decide(
-    grader: type[Contains | NotContains], value: str
-) -> None:
+def test_an_invisible_text_cannot_decide(grader: type[Contains | NotContains], value: str) -> None:
     check = grader(value=value)
 
     assert check.cannot_fail()
@@ -235,9 +233,9 @@ def test_matches_and_its_opposite_never_agree(
     ("pattern", "reply"),
     [
         pytest.param("can't", "We can\u2019t.", id="typographic apostrophe"),
-        pytest.param(r"credit\s+card", "a credit\u00a0card", id="unbreakable"),
+        pytest.param(r"credit\s+card", "a credit\u00a0card", id="non-breaking"),
         pytest.param("password", "pass\u200bword", id="zero-width"),
-        pytest.param("e-mail", "by e\u2011mail", id="unbreakable hyphen"),
+        pytest.param("e-mail", "by e\u2011mail", id="non-breaking hyphen"),
         pytest.param("password", "p\u0430ssw\u043erd", id="letters of another script"),
     ],
 )
@@ -268,25 +266,6 @@ def test_a_pattern_that_hangs_elsewhere_ends_here(pattern: str) -> None:
     grade = Matches(value=pattern).grade(view_of(reply))
 
     assert grade.status is GradeStatus.OK
-
-
-@pytest.mark.parametrize(
-    "grader",
-    [
-        pytest.param(Contains(value="x"), id="contains"),
-        pytest.param(NotContains(value="x"), id="not_contains"),
-        pytest.param(Matches(value="x"), id="matches"),
-        pytest.param(NotMatches(value="x"), id="not_matches"),
-        pytest.param(ExactMatch(value="x"), id="exact_match"),
-    ],
-)
-def test_a_reply_that_is_too_long_is_an_error_and_is_not_cut(grader: PlainGrader) -> None:
-    at_the_limit = grader.grade(view_of("é" * (MAX_TEXT_BYTES // 2)))
-    above_it = grader.grade(view_of("é" * (MAX_TEXT_BYTES // 2) + "!"))
-
-    assert at_the_limit.status is GradeStatus.OK
-    assert (above_it.status, above_it.passed, above_it.score) == (GradeStatus.ERROR, None, None)
-    assert "200,001 bytes" in above_it.reason
 
 
 @pytest.mark.parametrize(
@@ -395,7 +374,7 @@ def test_ignoring_punctuation_never_changes_a_number(
         pytest.param("Paris\n", "Paris", "no line break at its end", id="no line break"),
         pytest.param("Paris", " Paris", "at its beginning", id="beginning"),
         pytest.param("a\nb", "a\r\nb", "CR/LF", id="Windows"),
-        pytest.param("a b", "a\u00a0b", "unbreakable", id="unbreakable space"),
+        pytest.param("a b", "a\u00a0b", "non-breaking", id="non-breaking space"),
         pytest.param("a b", "a  b", "between words", id="two spaces"),
         pytest.param("Paris", "paris", "upper and lower case", id="case"),
         pytest.param("it's", "it\u2019s", "typographic apostrophe", id="apostrophe"),
@@ -408,7 +387,7 @@ def test_ignoring_punctuation_never_changes_a_number(
         pytest.param("a \n", "b", "it says", id="visible"),
     ],
 )
-def test_an_exact_match_names_a_difference_that_nobody_sees(
+def test_an_exact_match_names_an_invisible_difference(
     expected: str, reply: str, named: str
 ) -> None:
     grade = ExactMatch(value=expected).grade(view_of(reply))

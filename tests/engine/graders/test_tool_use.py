@@ -81,16 +81,13 @@ def test_all_parts_together_are_exactly_one() -> None:
         pytest.param(
             [make_call("search_flights", destinations="Paris")],
             "No flights.",
-            "destination is missing (the call has destinations), destinations was not expected;"
-            " expected was destination = Paris. The reply does not contain “AF 1”",
+            "destinations was not expected; expected destination = Paris. The reply does not contain",
             id="nearest call",
         ),
         pytest.param(
             [make_call("search_flight")],
             "",
-            "Expected a call of search_flights with destination = Paris and no other arguments; the"
-            " agent called search_flight. Did you mean 'search_flight'? The reply does not contain"
-            " “AF 1”; it is empty.",
+            "the agent called search_flight. Did you mean 'search_flight'?",
             id="nearest name",
         ),
     ],

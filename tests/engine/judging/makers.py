@@ -1,7 +1,7 @@
 """A model that answers as told, and questions about small trials."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from evals_app.engine.aids import ChecklistItem, ChecklistQuestion, JudgeQuestion, Scale
@@ -16,24 +16,31 @@ OTHER = ModelSpec(provider="openai", name="gpt-6-mini")
 THIRD = ModelSpec(provider="gemini", name="gemini-4-flash")
 
 
-class FakeModel:
-    """Answers with the given replies in order, or as `answer` says, and keeps what it was asked."""
+Answer = str | Mapping[str, Any] | ModelReply | Exception
 
-    def __init__(
-        self,
-        *replies: ModelReply | Exception,
-        answer: Callable[[ModelCall], ModelReply | Exception] | None = None,
-    ) -> None:
-        self.replies = list(replies)
-        self.answer = answer
+
+class FakeModel:
+    """Answers with the given replies in order, or as one function says; keeps what it was asked."""
+
+    def __init__(self, *answers: Answer | Callable[[ModelCall], Answer]) -> None:
+        self.answers = list(answers)
         self.asked: list[ModelCall] = []
 
     async def __call__(self, call: ModelCall) -> ModelReply:
         self.asked.append(call)
-        reply = self.answer(call) if self.answer else self.replies.pop(0)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
+        is_endless = callable(self.answers[0]) and len(self.answers) == 1
+        answer = self.answers[0] if is_endless else self.answers.pop(0)
+        if callable(answer):
+            answer = answer(call)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, ModelReply):
+            return answer
+        return reply(answer if isinstance(answer, str) else json.dumps(answer))
+
+    @property
+    def purposes(self) -> list[str]:
+        return [call.purpose for call in self.asked]
 
 
 def reply(text: str = "", **fields: Any) -> ModelReply:
@@ -41,7 +48,7 @@ def reply(text: str = "", **fields: Any) -> ModelReply:
 
 
 def text_of(call: ModelCall) -> str:
-    """Give all that people wrote in a call."""
+    """Return all that people wrote in a call."""
     return "\n\n".join(each.text for each in call.messages if isinstance(each, UserMessage))
 
 

@@ -1,60 +1,26 @@
 """What measures of a judge are tested with: views of an answer, and replies on many items."""
 
-import json
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from evals_app.engine.judging.asking import Asker
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.replies import Form
-from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
-from evals_app.engine.spec import ModelSpec
+from evals_app.engine.llm.call import ModelCall, UserMessage
 from evals_app.engine.trial import View
 from tests.engine.graders.makers import make_trial, make_turn
+from tests.engine.judging.makers import FakeModel, make_asker
 
-Answer = str | Mapping[str, Any] | ModelReply | Exception
 NONCE = "0123456789ab"
 
 
-class PlayedModel:
-    """Answers with the given replies in order, or as a function says; keeps what it was asked."""
-
-    def __init__(self, *answers: Answer | Callable[[ModelCall], Answer]) -> None:
-        self.answers = list(answers)
-        self.asked: list[ModelCall] = []
-
-    async def __call__(self, call: ModelCall) -> ModelReply:
-        self.asked.append(call)
-        is_endless = callable(self.answers[0]) and len(self.answers) == 1
-        answer = self.answers[0] if is_endless else self.answers.pop(0)
-        if callable(answer):
-            answer = answer(call)
-        if isinstance(answer, Exception):
-            raise answer
-        if isinstance(answer, ModelReply):
-            return answer
-        text = answer if isinstance(answer, str) else json.dumps(answer)
-        return ModelReply(text=text, model="judge-1")
-
-    @property
-    def purposes(self) -> list[str]:
-        return [call.purpose for call in self.asked]
-
-
 def prompt_of(call: ModelCall) -> str:
-    """Give what a call asks, without the rules."""
+    """Return what a call asks, without the rules."""
     message = call.messages[0]
     assert isinstance(message, UserMessage)
     return message.text
 
 
-def make_asker(model: PlayedModel, **changes: Any) -> Asker:
-    spec = ModelSpec(provider="local", name="judge-1")
-    return Asker(**{"complete": model, "model": spec, "secret": b"of the run", **changes})
-
-
-def make_inquiry(model: PlayedModel | None = None, **changes: Any) -> Inquiry:
-    return Inquiry(make_asker(model or PlayedModel(), **changes), NONCE)
+def make_inquiry(model: FakeModel | None = None, **changes: Any) -> Inquiry:
+    return Inquiry(make_asker(model or FakeModel(), **changes), NONCE)
 
 
 def rag_view(

@@ -152,7 +152,7 @@ async def test_cut_off_and_unreadable_are_each_forgiven_once() -> None:
 @pytest.mark.parametrize(
     ("replies", "says"),
     [
-        pytest.param([reply("a"), reply("b")], "off its scale twice", id="unreadable twice"),
+        pytest.param([reply("a"), reply("b")], "cannot be used", id="unreadable twice"),
         pytest.param([reply(stop="length")] * 2, "cut off twice, at 8,192", id="cut off twice"),
         pytest.param(
             [reply(stop="refusal", refusal_category="cyber")],
@@ -171,7 +171,7 @@ async def test_without_an_answer_the_calls_are_kept(replies: list[ModelReply], s
         await ask(model)
 
     assert [call.reply for call in failed.value.calls] == [each.text[:400_000] for each in replies]
-    assert model.replies == []
+    assert model.answers == []
 
 
 async def test_what_was_paid_before_the_provider_failed_is_kept() -> None:

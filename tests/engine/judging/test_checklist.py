@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from evals_app.engine.aids import ChecklistAnswer, ChecklistItem, ChecklistQuestion
-from evals_app.engine.errors import JudgeError, UnavailableError
+from evals_app.engine.errors import UnavailableError
 from evals_app.engine.judging.checklist import merged
 from evals_app.engine.judging.replies import UNDECIDED, Opinion
 from evals_app.engine.llm.call import ModelCall, ModelReply
@@ -63,27 +63,13 @@ def verdicts(found: ChecklistAnswer) -> list[str | None]:
 async def test_forty_are_asked_about_in_a_call(
     count: int, parts: list[int], room: list[int]
 ) -> None:
-    model = FakeModel(answer=passing)
+    model = FakeModel(passing)
 
     found = await ticked(model, *["Is polite"] * count)
 
     assert [len(asked_about(call)) for call in model.asked] == parts
     assert [call.max_output_tokens for call in model.asked] == room
     assert verdicts(found) == ["pass"] * count
-
-
-async def test_what_is_left_out_is_asked_about_once_more_and_foreign_numbers_are_ignored() -> None:
-    model = FakeModel(
-        answer(entry(1), entry(99), entry(3, "fail"), injection_suspected=True),
-        answer(entry(2, "fail"), entry(1, "fail"), entry(7)),
-    )
-
-    found = await ticked(model, "a", "b", "c", "d")
-
-    assert [asked_about(call) for call in model.asked] == [[1, 2, 3, 4], [2, 4]]
-    assert verdicts(found) == ["pass", "fail", "fail", None]
-    assert "no verdict" in found.items[3].critique
-    assert "injection" in found.flags
 
 
 async def test_a_judge_that_cannot_tell_leaves_an_item_undecided_and_is_not_asked_again() -> None:
@@ -114,7 +100,7 @@ async def test_a_judge_that_cannot_tell_leaves_an_item_undecided_and_is_not_aske
 async def test_a_verdict_whose_quote_is_made_up_is_asked_for_again_and_then_undecided(
     verdict: str, quote: str, *, is_fair: bool
 ) -> None:
-    model = FakeModel(answer=lambda _: answer(entry(1, verdict, quote=quote)))
+    model = FakeModel(lambda _: answer(entry(1, verdict, quote=quote)))
 
     trial = make_trial(make_turn(REPLY, user="Tell me the day."))
     view = View(trial, trial.turns[0])
@@ -128,19 +114,6 @@ async def test_a_verdict_whose_quote_is_made_up_is_asked_for_again_and_then_unde
     assert verdicts(found) == [expected]
     if not is_fair:
         assert f"“{quote}”" in text_of(model.asked[1])
-
-
-async def test_a_judge_that_looks_again_may_find_it() -> None:
-    model = FakeModel(
-        answer(entry(1, quote="It came on Friday.")), answer(entry(1, quote="It comes on Friday."))
-    )
-
-    found = await ticked(model, "Names the day")
-
-    assert verdicts(found) == ["pass"]
-    assert found.items[0].evidence is not None
-    assert found.items[0].evidence.speaker == "agent"
-    assert found.flags == ()
 
 
 # Conditions.
@@ -160,7 +133,7 @@ async def test_a_judge_that_looks_again_may_find_it() -> None:
     ],
 )
 async def test_only_a_condition_may_not_apply(item: ChecklistItem, *, applies: bool) -> None:
-    model = FakeModel(answer=lambda _: answer(entry(1, "not_applicable")))
+    model = FakeModel(lambda _: answer(entry(1, "not_applicable")))
 
     found = await make_judge(model).tick_off(
         ChecklistQuestion((item,), view_of_two(REPLY), key="0")
@@ -209,17 +182,11 @@ async def test_a_script_says_that_it_is_one_and_may_say_why() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["perhaps", "", '{"1": "good"}', '{"one": "pass"}', '{"1": []}'])
-async def test_a_script_that_says_something_else_is_told_what_to_write(text: str) -> None:
-    with pytest.raises(JudgeError, match="pass, fail, not_applicable, cannot_grade"):
-        await make_scripted(reply(text)).tick_off(make_checklist("a", "b"))
-
-
 # Votes.
 
 
 async def test_each_vote_but_the_first_sees_another_order_within_its_headings() -> None:
-    model = FakeModel(answer=passing)
+    model = FakeModel(passing)
     texts = [(f"Item {n}", ("# A",) if n < 9 else ("# B",)) for n in range(1, 17)]
     items = tuple(ChecklistItem(n, text, under) for n, (text, under) in enumerate(texts, 1))
     question = ChecklistQuestion(items, view_of_two(REPLY), key="0", votes=3)

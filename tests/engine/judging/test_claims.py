@@ -5,16 +5,17 @@ import pytest
 
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.claims import Claims, ClaimsKept, list_claims
-from evals_app.engine.judging.dialogue import dialogue
-from tests.engine.judging.measuring import PlayedModel, claims, make_inquiry, prompt_of, rag_view
+from evals_app.engine.judging.dialogue import dialogue_of
+from tests.engine.judging.makers import FakeModel
+from tests.engine.judging.measuring import claims, make_inquiry, prompt_of, rag_view
 
 pytestmark = pytest.mark.anyio
 ANSWER = "Hello! Books can be returned within 30 days. Shipping is free."
 
 
 async def listed(*replies: Any, answer: str = ANSWER, **changes: Any) -> Claims:
-    inquiry = make_inquiry(PlayedModel(*replies), **changes)
-    return await list_claims(dialogue(rag_view(answer)), inquiry)
+    inquiry = make_inquiry(FakeModel(*replies), **changes)
+    return await list_claims(dialogue_of(rag_view(answer)), inquiry)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ async def test_claims_are_those_that_the_answer_makes(
 
 
 async def test_a_judge_that_makes_all_of_them_up_has_failed() -> None:
-    with pytest.raises(JudgeError, match="claims that the answer does not make"):
+    with pytest.raises(JudgeError, match="claims that the reply does not make"):
         await listed(claims("Tea is free < We give tea away"))
 
 
@@ -70,9 +71,9 @@ async def test_a_reply_off_the_schema_is_repaired(reply: dict[str, Any]) -> None
 
 
 async def test_the_judge_sees_question_and_answer_and_no_context() -> None:
-    model = PlayedModel(claims())
+    model = FakeModel(claims())
 
-    await list_claims(dialogue(rag_view(ANSWER)), make_inquiry(model))
+    await list_claims(dialogue_of(rag_view(ANSWER)), make_inquiry(model))
 
     text = prompt_of(model.asked[0])
     assert text.startswith("TASK: claims\n")
@@ -92,14 +93,14 @@ async def test_a_script_writes_claims_on_lines(reply: str, found: tuple[str, ...
     assert (await listed(reply, is_scripted=True)).claims == found
 
 
-async def kept(store: ClaimsKept, model: PlayedModel, answer: str, **changes: Any) -> Claims:
+async def kept(store: ClaimsKept, model: FakeModel, answer: str, **changes: Any) -> Claims:
     inquiry = make_inquiry(model)
     inquiry.advice = changes.pop("advice", "")
-    return await store.of(dialogue(rag_view(answer, **changes)), inquiry)
+    return await store.of(dialogue_of(rag_view(answer, **changes)), inquiry)
 
 
 async def test_the_same_answer_is_read_once() -> None:
-    store, model = ClaimsKept(), PlayedModel(lambda _: claims("Shipping is free."))
+    store, model = ClaimsKept(), FakeModel(lambda _: claims("Shipping is free."))
 
     found = await asyncio.gather(*(kept(store, model, ANSWER) for _ in range(3)))
 
@@ -116,7 +117,7 @@ async def test_the_same_answer_is_read_once() -> None:
     ],
 )
 async def test_what_differs_is_read_again(changes: dict[str, Any]) -> None:
-    store, model = ClaimsKept(), PlayedModel(lambda _: claims())
+    store, model = ClaimsKept(), FakeModel(lambda _: claims())
 
     await kept(store, model, ANSWER)
     await kept(store, model, **{"answer": ANSWER, **changes})
@@ -125,7 +126,7 @@ async def test_what_differs_is_read_again(changes: dict[str, Any]) -> None:
 
 
 async def test_another_context_is_no_other_answer() -> None:
-    store, model = ClaimsKept(), PlayedModel(lambda _: claims())
+    store, model = ClaimsKept(), FakeModel(lambda _: claims())
 
     await kept(store, model, ANSWER)
     await kept(store, model, ANSWER, chunks=("Other",))

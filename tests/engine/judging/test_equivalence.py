@@ -70,33 +70,6 @@ async def test_talk_to_the_judge_is_flagged_and_the_score_stays(
     assert found.score == 0.7
 
 
-async def test_a_script_is_labelled() -> None:
-    found = await ask(FakeModel(reply(said())), is_scripted=True)
-
-    assert "scripted" in found.flags
-
-
-@pytest.mark.parametrize(
-    "first",
-    [
-        pytest.param("Seven tenths.", id="prose"),
-        pytest.param(said(11), id="off the scale"),
-        pytest.param(said(0.7), id="no tenths"),
-        pytest.param(said(critique=" "), id="no reason"),
-        pytest.param('{"verdict": "graded"}', id="half of it"),
-    ],
-)
-async def test_an_unreadable_answer_is_asked_for_again_and_then_is_no_score(first: str) -> None:
-    repaired = FakeModel(reply(first), reply(said()))
-
-    found = await ask(repaired)
-
-    assert (found.score, len(found.calls)) == (0.7, 2)
-    with pytest.raises(JudgeError) as refused:
-        await ask(FakeModel(reply(first), reply(first)))
-    assert len(refused.value.calls) == 2
-
-
 async def test_what_cannot_be_decided_is_no_score() -> None:
     model = FakeModel(reply(said(None, verdict="cannot_grade")))
 

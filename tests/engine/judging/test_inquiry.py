@@ -3,13 +3,8 @@ import pytest
 from evals_app.engine.errors import JudgeError, UnavailableError
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.llm.call import ModelReply
-from tests.engine.judging.measuring import (
-    NONCE,
-    PlayedModel,
-    make_asker,
-    make_inquiry,
-    rag_view,
-)
+from tests.engine.judging.makers import FakeModel, make_asker
+from tests.engine.judging.measuring import NONCE, make_inquiry, rag_view
 
 pytestmark = pytest.mark.anyio
 BLOCKS = {"ANSWER": "Yes.", "EARLIER": " "}
@@ -28,7 +23,7 @@ def test_rules_come_first_and_blank_blocks_are_left_out() -> None:
 
 
 def test_equal_questions_of_other_executions_differ_in_the_nonce_alone() -> None:
-    asker = make_asker(PlayedModel())
+    asker = make_asker(FakeModel())
 
     first, second = (
         Inquiry.about(rag_view(), key=key, asker=asker).prompt(
@@ -43,7 +38,7 @@ def test_equal_questions_of_other_executions_differ_in_the_nonce_alone() -> None
 
 async def test_calls_are_kept_whatever_came_of_them() -> None:
     inquiry = make_inquiry(
-        PlayedModel("yes", ModelReply(stop="refusal"), UnavailableError("down"), "yes")
+        FakeModel("yes", ModelReply(stop="refusal"), UnavailableError("down"), "yes")
     )
     prompt = inquiry.prompt("test", rules="", form="", blocks=BLOCKS)
 

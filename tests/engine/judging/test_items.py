@@ -22,11 +22,11 @@ from evals_app.engine.judging.items import (
 from evals_app.engine.judging.replies import UNDECIDED, Form, Opinion
 from evals_app.engine.llm.call import ModelCall, ModelReply
 from evals_app.engine.spec import ModelSpec
+from tests.engine.judging.makers import FakeModel
 from tests.engine.judging.measuring import (
     ABOUT_ALL,
     NONCE,
     PLAIN,
-    PlayedModel,
     make_inquiry,
     prompt_of,
     verdicts,
@@ -41,7 +41,7 @@ def make_items(count: int) -> list[Item]:
 
 
 async def judged(
-    model: PlayedModel,
+    model: FakeModel,
     count: int,
     *,
     form: Form = PLAIN,
@@ -111,14 +111,14 @@ def words(found: Judged) -> list[str]:
     ],
 )
 async def test_verdicts_are_joined_to_our_items(replies: list[Any], found: list[str]) -> None:
-    model = PlayedModel(*replies)
+    model = FakeModel(*replies)
 
     assert words(await judged(model, 3)) == found
     assert model.answers == []
 
 
 async def test_only_what_is_missing_is_asked_about_again() -> None:
-    model = PlayedModel(verdicts("good", "good"), verdicts("bad", begin=3))
+    model = FakeModel(verdicts("good", "good"), verdicts("bad", begin=3))
 
     await judged(model, 3)
 
@@ -129,7 +129,7 @@ async def test_only_what_is_missing_is_asked_about_again() -> None:
 
 @pytest.mark.parametrize("told", [0, 5, 9], ids=str)
 async def test_what_stays_without_a_verdict_is_undecided(told: int) -> None:
-    model = PlayedModel(verdicts(*["good"] * told), verdicts())
+    model = FakeModel(verdicts(*["good"] * told), verdicts())
 
     found = await judged(model, 10)
 
@@ -138,7 +138,7 @@ async def test_what_stays_without_a_verdict_is_undecided(told: int) -> None:
 
 
 async def test_no_answer_the_second_time_leaves_it_undecided_and_the_call_is_kept() -> None:
-    model = PlayedModel(verdicts(*["good"] * 7), ModelReply(stop="refusal"))
+    model = FakeModel(verdicts(*["good"] * 7), ModelReply(stop="refusal"))
     inquiry = make_inquiry(model)
 
     found = await judged(model, 10, inquiry=inquiry)
@@ -149,7 +149,7 @@ async def test_no_answer_the_second_time_leaves_it_undecided_and_the_call_is_kep
 
 async def test_a_provider_that_fails_the_second_time_is_no_silence_of_the_judge() -> None:
     with pytest.raises(UnavailableError):
-        await judged(PlayedModel(verdicts("good"), UnavailableError("down")), 2)
+        await judged(FakeModel(verdicts("good"), UnavailableError("down")), 2)
 
 
 # Opinions that cannot stand.
@@ -172,7 +172,7 @@ def against_bad(item: Item, opinion: Opinion) -> Opinion:
 async def test_an_opinion_that_cannot_stand_is_asked_for_once_more(
     second: Any, found: list[str]
 ) -> None:
-    model = PlayedModel(verdicts("good", "bad"), second)
+    model = FakeModel(verdicts("good", "bad"), second)
 
     assert words(await judged(model, 2, weigh=against_bad)) == found
 
@@ -183,7 +183,7 @@ async def test_an_opinion_that_cannot_stand_is_asked_for_once_more(
 
 
 async def test_a_script_that_cannot_stand_is_undecided_at_once() -> None:
-    model = PlayedModel("bad")
+    model = FakeModel("bad")
     inquiry = make_inquiry(model, is_scripted=True)
 
     assert words(await judged(model, 2, inquiry=inquiry, weigh=against_bad)) == [UNDECIDED] * 2
@@ -209,7 +209,7 @@ async def test_calls_are_made_side_by_side_and_kept_in_order() -> None:
 
     inquiry = Inquiry(Asker(complete=complete, model=SPEC, secret=b"x"), NONCE)
 
-    found = await judged(PlayedModel(), 100, inquiry=inquiry)
+    found = await judged(FakeModel(), 100, inquiry=inquiry)
 
     assert words(found) == ["good"] * 100
     assert [call.model for call in inquiry.calls] == ["1", "41", "81"]
@@ -220,7 +220,7 @@ async def test_a_provider_that_fails_counts_more_than_a_judge_that_does() -> Non
         is_second = "item 41" in prompt_of(call)
         return UnavailableError("down") if is_second else ModelReply(stop="refusal")
 
-    model = PlayedModel(failing)
+    model = FakeModel(failing)
     inquiry = make_inquiry(model)
 
     with pytest.raises(UnavailableError):
@@ -234,7 +234,7 @@ async def test_a_call_that_comes_to_nothing_takes_the_others_with_it_and_keeps_t
         is_second = "item 41" in prompt_of(call)
         return ModelReply(stop="refusal") if is_second else verdicts(*["good"] * 40)
 
-    model = PlayedModel(refusing)
+    model = FakeModel(refusing)
     inquiry = make_inquiry(model)
 
     with pytest.raises(JudgeError, match="refused"):
@@ -244,7 +244,7 @@ async def test_a_call_that_comes_to_nothing_takes_the_others_with_it_and_keeps_t
 
 
 async def test_foreign_ids_are_not_even_those_of_another_call() -> None:
-    model = PlayedModel(verdicts(*["good"] * 41), verdicts("bad", begin=41))
+    model = FakeModel(verdicts(*["good"] * 41), verdicts("bad", begin=41))
 
     found = await judged(model, 41)
 
@@ -254,7 +254,7 @@ async def test_foreign_ids_are_not_even_those_of_another_call() -> None:
 
 @pytest.mark.parametrize(("count", "calls"), [(1, 1), (40, 1), (41, 2), (80, 2), (81, 3)], ids=str)
 async def test_forty_items_make_a_call(count: int, calls: int) -> None:
-    model = PlayedModel(lambda _: verdicts(*["good"] * count))
+    model = FakeModel(lambda _: verdicts(*["good"] * count))
 
     await judged(model, count)
 
@@ -263,7 +263,7 @@ async def test_forty_items_make_a_call(count: int, calls: int) -> None:
 
 
 async def test_there_are_not_too_many() -> None:
-    model = PlayedModel()
+    model = FakeModel()
 
     with pytest.raises(JudgeError, match="2,001 items"):
         await judged(model, 2001)
@@ -274,22 +274,22 @@ async def test_there_are_not_too_many() -> None:
 async def test_what_is_said_of_all_counts_once() -> None:
     replies = [verdicts("good", mood="sad"), verdicts("good", begin=2, mood="merry")]
 
-    found = await judged(PlayedModel(*replies), 2, form=ABOUT_ALL)
+    found = await judged(FakeModel(*replies), 2, form=ABOUT_ALL)
 
     assert found.about_all == {"mood": "sad"}
 
 
 async def test_any_reply_may_suspect_an_injection() -> None:
     replies = [verdicts("good"), verdicts("good", begin=2, injection_suspected=True)]
-    inquiry = make_inquiry(PlayedModel(*replies))
+    inquiry = make_inquiry(FakeModel(*replies))
 
-    await judged(PlayedModel(), 2, inquiry=inquiry)
+    await judged(FakeModel(), 2, inquiry=inquiry)
 
     assert inquiry.injection_suspected
 
 
 async def test_a_script_is_not_asked_the_same_again() -> None:
-    model = PlayedModel('{"verdicts": [{"id": 1, "verdict": "good"}]}')
+    model = FakeModel('{"verdicts": [{"id": 1, "verdict": "good"}]}')
 
     found = await judged(model, 2, inquiry=make_inquiry(model, is_scripted=True))
 

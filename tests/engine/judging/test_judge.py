@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.aids import JudgeQuestion, Scale
+from evals_app.engine.aids import JudgeQuestion
 from evals_app.engine.errors import JudgeError, UnavailableError
 from evals_app.engine.llm.call import ModelReply
 from evals_app.engine.spec import ModelSpec
@@ -17,7 +17,6 @@ from tests.engine.judging.makers import (
     make_checklist,
     make_judge,
     make_question,
-    make_scripted,
     reply,
     required,
     text_of,
@@ -63,19 +62,8 @@ async def test_the_model_is_asked_as_the_suite_says() -> None:
 @pytest.mark.parametrize(
     ("replies", "says"),
     [
-        pytest.param([reply("a"), reply("b")], "off its scale twice", id="off the schema twice"),
-        pytest.param([reply(verdict(9))] * 2, "off its scale twice", id="off the scale"),
+        pytest.param([reply("a"), reply("b")], "cannot be used", id="off the schema twice"),
         pytest.param([reply(verdict(1, "yes"))] * 2, "contradicted itself", id="against itself"),
-        pytest.param(
-            [reply(f"{verdict(1)} The answer says: {verdict(5)}")] * 2,
-            "off its scale",
-            id="beside a verdict that the agent wrote",
-        ),
-        pytest.param(
-            [reply(verdict(1).replace("Names the date.", f'It says "{verdict(5)}".'))] * 2,
-            "off its scale",
-            id="around a verdict that the agent wrote",
-        ),
         pytest.param(
             [reply(verdict(1, verdict="cannot_grade"))],
             "cannot grade this: Names the date",
@@ -91,11 +79,6 @@ async def test_without_a_verdict_there_is_no_answer(replies: list[ModelReply], s
 
     assert [call.reply for call in failed.value.calls] == [each.text for each in replies]
     assert failed.value.details == {}
-
-
-async def test_trouble_of_the_provider_is_not_the_judges() -> None:
-    with pytest.raises(UnavailableError):
-        await make_judge(FakeModel(UnavailableError("down")))(make_question())
 
 
 @pytest.mark.parametrize(
@@ -135,58 +118,6 @@ async def test_what_a_person_should_look_at_is_flagged_and_the_score_stays(
 
     assert answer.flags == flags
     assert answer.raw == 4
-
-
-@pytest.mark.parametrize(
-    ("scale", "text", "raw"),
-    [pytest.param("pass_fail", "pass", "pass", id="pass"), pytest.param("1-5", "2", 2, id="2")],
-)
-async def test_a_scripted_verdict_is_labelled_wherever_it_goes(
-    scale: Scale, text: str, raw: float | str
-) -> None:
-    answer = await make_scripted(reply(text))(make_question(scale=scale))
-
-    assert answer.raw == raw
-    assert answer.critique == "Scripted verdict."
-    assert answer.flags == ("scripted",)
-    assert answer.calls[0].is_scripted
-
-
-@pytest.mark.parametrize(
-    ("replies", "calls"),
-    [
-        pytest.param([reply("cannot_grade")], 1, id="cannot grade"),
-        pytest.param([reply("perhaps")], 1, id="off the scale, not asked again"),
-        pytest.param([JudgeError("No rule matches.")], 0, id="no rule"),
-    ],
-)
-async def test_a_script_without_a_verdict_gives_no_answer(
-    replies: list[ModelReply | Exception], calls: int
-) -> None:
-    with pytest.raises(JudgeError) as failed:
-        await make_scripted(*replies)(make_question())
-
-    assert len(failed.value.calls) == calls
-
-
-async def test_the_same_question_is_asked_in_the_same_words() -> None:
-    first, second = FakeModel(reply(verdict())), FakeModel(reply(verdict()))
-
-    one = await make_judge(first)(make_question())
-    other = await make_judge(second)(make_question())
-
-    assert first.asked == second.asked
-    assert one == other
-
-
-async def test_the_hash_of_a_prompt_does_not_depend_on_the_run() -> None:
-    first, second = FakeModel(reply(verdict())), FakeModel(reply(verdict()))
-
-    one = await make_judge(first)(make_question())
-    other = await make_judge(second, secret=b"of another run")(make_question())
-
-    assert one.calls[0].prompt != other.calls[0].prompt
-    assert one.calls[0].prompt_hash == other.calls[0].prompt_hash
 
 
 async def test_what_the_criteria_require_comes_with_the_answer() -> None:
@@ -229,7 +160,7 @@ async def test_a_verdict_that_rests_on_a_made_up_quote_is_asked_for_again_and_th
     said = verdict(
         None, verdict="pass" if met == "yes" else "fail", requirements=[required(met, quote)]
     )
-    model = FakeModel(answer=lambda _: reply(said))
+    model = FakeModel(lambda _: reply(said))
 
     if is_fair:
         assert (await make_judge(model)(question)).flags == (
@@ -241,28 +172,6 @@ async def test_a_verdict_that_rests_on_a_made_up_quote_is_asked_for_again_and_th
 
     assert len(model.asked) == 2
     assert f"“{quote}”" in text_of(model.asked[1])
-
-
-@pytest.mark.parametrize(
-    ("first", "problem"),
-    [
-        pytest.param(verdict(None, "no", verdict="pass"), "fail", id="contradicts itself"),
-        pytest.param(
-            json.dumps({"verdict": "pass"} | json.loads(verdict(None, verdict="pass"))),
-            "before",
-            id="verdict first",
-        ),
-    ],
-)
-async def test_a_verdict_that_does_not_follow_is_asked_for_once_more(
-    first: str, problem: str
-) -> None:
-    model = FakeModel(reply(first), decision("fail"))
-
-    answer = await make_judge(model)(make_question(scale="pass_fail"))
-
-    assert answer.raw == "fail"
-    assert problem in text_of(model.asked[1])
 
 
 async def test_no_word_of_a_validator_reaches_the_reason() -> None:
@@ -301,7 +210,7 @@ async def test_the_majority_decides_and_nobody_is_asked_in_vain(
         None if word == "cannot_grade" else word for word in words
     ]
     assert len(answer.calls) == len(words)
-    assert model.replies == []
+    assert model.answers == []
 
 
 @pytest.mark.parametrize(
@@ -343,7 +252,7 @@ async def test_votes_are_asked_in_the_same_words_but_not_for_the_same_answer() -
 
 async def test_a_jury_has_one_vote_for_each_model() -> None:
     scores = {MODEL.name: 2, OTHER.name: 5, THIRD.name: 4}
-    model = FakeModel(answer=lambda call: reply(verdict(scores[call.model])))
+    model = FakeModel(lambda call: reply(verdict(scores[call.model])))
 
     answer = await make_judge(model, MODEL, OTHER, THIRD)(make_question())
 
@@ -377,7 +286,7 @@ async def test_votes_without_an_outcome_are_no_grade_and_are_kept(
     assert [each["raw"] for each in failed.value.details["votes"]] == [
         None if word == "cannot_grade" else word for word in words
     ]
-    assert model.replies == []
+    assert model.answers == []
 
 
 async def test_one_vote_may_be_lost_to_its_provider() -> None:
@@ -398,7 +307,7 @@ async def test_most_votes_may_not() -> None:
     assert len(failed.value.calls) == 1
 
 
-async def test_a_mistake_in_one_vote_leaves_no_other_running() -> None:
+async def test_an_error_in_one_vote_leaves_no_other_running() -> None:
     class Broken(Exception):  # noqa: N818 - nobody else's
         pass
 
@@ -407,7 +316,7 @@ async def test_a_mistake_in_one_vote_leaves_no_other_running() -> None:
     with pytest.raises(Broken):
         await make_judge(model)(make_question(votes=3))
 
-    assert model.replies == []
+    assert model.answers == []
 
 
 async def test_one_vote_that_suspects_an_injection_is_enough_to_flag_it() -> None:
@@ -443,21 +352,6 @@ async def test_a_checklist_is_ticked_off() -> None:
     ]
     assert [each.evidence.turn for each in answer.items if each.evidence] == [2, 2, 2]
     assert (answer.voters, answer.flags, len(answer.calls)) == ((), (), 1)
-
-
-async def test_quotes_that_a_judge_made_up_are_told_from_those_it_found() -> None:
-    made_up = ticks("pass", quote="It is in the post.")
-    model = FakeModel(made_up, made_up)
-
-    answer = await make_judge(model).tick_off(make_checklist("Names the day"))
-
-    (item,) = answer.items
-    assert item.evidence is not None
-    assert (item.evidence.is_verified, item.evidence.turn) == (False, None)
-    assert item.verdict is None
-    assert "does not occur" in item.critique
-    assert "“It is in the post.” does not occur" in text_of(model.asked[1])
-    assert answer.flags == ("unverified",)
 
 
 @pytest.mark.parametrize(
@@ -498,15 +392,6 @@ async def test_a_vote_that_came_to_nothing_leaves_the_bullets_to_the_others() ->
     assert [each.verdict for each in answer.items] == ["pass"]
     assert answer.items[0].votes == ("pass", None, "pass")
     assert len(answer.calls) == 3
-
-
-async def test_a_checklist_without_votes_is_no_answer() -> None:
-    with pytest.raises(JudgeError, match="refused to answer") as failed:
-        await make_judge(FakeModel(reply(stop="refusal")))(make_question())
-    with pytest.raises(JudgeError, match="refused to answer") as ticked:
-        await make_judge(FakeModel(reply(stop="refusal"))).tick_off(make_checklist("a"))
-
-    assert len(failed.value.calls) == len(ticked.value.calls) == 1
 
 
 async def test_an_injection_in_the_reply_is_flagged_and_reaches_no_instruction() -> None:

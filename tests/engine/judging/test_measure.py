@@ -8,14 +8,8 @@ from evals_app.engine.errors import JudgeError, UnavailableError
 from evals_app.engine.judging.claims import ClaimsKept
 from evals_app.engine.judging.measure import ModelMeasure
 from evals_app.engine.judging.steps import Recipe, Steps
-from tests.engine.judging.makers import required
-from tests.engine.judging.measuring import (
-    PlayedModel,
-    claims,
-    make_asker,
-    rag_view,
-    sourced,
-)
+from tests.engine.judging.makers import FakeModel, make_asker, required
+from tests.engine.judging.measuring import claims, rag_view, sourced
 
 pytestmark = pytest.mark.anyio
 VIEW = rag_view()
@@ -36,7 +30,7 @@ async def nothing_kept(recipe: Recipe, proposal: Sequence[str] | None) -> Sequen
     return proposal
 
 
-def make_measure(model: PlayedModel) -> ModelMeasure:
+def make_measure(model: FakeModel) -> ModelMeasure:
     steps = Steps({}, nothing_kept)
     return ModelMeasure(asker=make_asker(model), claims=ClaimsKept(), steps=steps)
 
@@ -51,7 +45,7 @@ def make_measure(model: PlayedModel) -> ModelMeasure:
 async def test_every_call_is_kept(
     question: RagQuestion | StepsQuestion, replies: list[dict[str, Any]]
 ) -> None:
-    found = await make_measure(PlayedModel(*replies))(question)
+    found = await make_measure(FakeModel(*replies))(question)
 
     assert (found.score, len(found.calls)) == (1.0, 2)
 
@@ -75,20 +69,6 @@ async def test_so_is_every_call_of_a_measure_that_came_to_nothing(
     question: RagQuestion | StepsQuestion, replies: list[Any], error: type[Exception], calls: int
 ) -> None:
     with pytest.raises(error) as failed:
-        await make_measure(PlayedModel(*replies))(question)
+        await make_measure(FakeModel(*replies))(question)
 
     assert len(failed.value.calls) == calls  # type: ignore[attr-defined]  # both errors have them
-
-
-async def test_checks_of_the_same_answer_share_its_claims() -> None:
-    model = PlayedModel(CLAIMS, SUPPORTED, SUPPORTED)
-    measure = make_measure(model)
-
-    first = await measure(FAITHFULNESS)
-    second = await measure(
-        RagQuestion(metric="faithfulness", view=VIEW, key="b", forgives_silence=True)
-    )
-
-    assert (first.score, second.score) == (1.0, 1.0)
-    # Paid for once, it stands in one grade.
-    assert [len(first.calls), len(second.calls)] == [2, 1]

@@ -6,14 +6,8 @@ from evals_app.engine.aids import RagMetric, RagQuestion
 from evals_app.engine.judging.claims import ClaimsKept
 from evals_app.engine.judging.rag import measure_rag
 from evals_app.engine.trial import Cause
-from tests.engine.judging.measuring import (
-    PlayedModel,
-    claims,
-    make_inquiry,
-    rag_view,
-    sourced,
-    verdicts,
-)
+from tests.engine.judging.makers import FakeModel
+from tests.engine.judging.measuring import claims, make_inquiry, rag_view, sourced, verdicts
 
 pytestmark = pytest.mark.anyio
 WITH_CONTEXT = sorted(set(get_args(RagMetric)) - {"answer_relevancy"})
@@ -21,7 +15,7 @@ WITH_CONTEXT = sorted(set(get_args(RagMetric)) - {"answer_relevancy"})
 
 @pytest.mark.parametrize("metric", WITH_CONTEXT)
 async def test_no_context_at_all_is_the_fault_of_the_case(metric: RagMetric) -> None:
-    model = PlayedModel()
+    model = FakeModel()
     question = RagQuestion(metric=metric, view=rag_view(chunks=None, expected="Thirty days."))
 
     found = await measure_rag(question, make_inquiry(model), kept=ClaimsKept())
@@ -32,7 +26,7 @@ async def test_no_context_at_all_is_the_fault_of_the_case(metric: RagMetric) -> 
 
 @pytest.mark.parametrize("metric", [each for each in WITH_CONTEXT if each != "faithfulness"])
 async def test_a_search_that_found_nothing_is_0_without_a_call(metric: RagMetric) -> None:
-    model = PlayedModel()
+    model = FakeModel()
     question = RagQuestion(metric=metric, view=rag_view(chunks=(), expected="Thirty days."))
 
     found = await measure_rag(question, make_inquiry(model), kept=ClaimsKept())
@@ -66,7 +60,7 @@ async def test_a_search_that_found_nothing_is_0_without_a_call(metric: RagMetric
 async def test_each_metric_takes_as_many_calls_as_it_says(
     metric: RagMetric, replies: list[dict[str, object]], score: float
 ) -> None:
-    model = PlayedModel(*replies)
+    model = FakeModel(*replies)
     question = RagQuestion(metric=metric, view=rag_view(expected="Thirty days."))
 
     found = await measure_rag(question, make_inquiry(model), kept=ClaimsKept())

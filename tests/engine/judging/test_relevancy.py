@@ -6,13 +6,14 @@ from evals_app.engine.aids import Measured, RagQuestion
 from evals_app.engine.judging.relevancy import answer_relevancy, contextual_relevancy
 from evals_app.engine.trial import Message, View
 from tests.engine.graders.makers import make_trial, make_turn
-from tests.engine.judging.measuring import PlayedModel, make_inquiry, prompt_of, rag_view, verdicts
+from tests.engine.judging.makers import FakeModel
+from tests.engine.judging.measuring import make_inquiry, prompt_of, rag_view, verdicts
 
 pytestmark = pytest.mark.anyio
 ANSWER = "Thirty days. With a receipt. We also sell tea. Tea is good."
 
 
-async def of_answer(model: PlayedModel, answer: str = ANSWER, **options: Any) -> Measured:
+async def of_answer(model: FakeModel, answer: str = ANSWER, **options: Any) -> Measured:
     view = options.pop("view", None) or rag_view(answer, chunks=None)
     question = RagQuestion(metric="answer_relevancy", view=view, **options)
     return await answer_relevancy(question, make_inquiry(model))
@@ -39,25 +40,25 @@ GOOD = ("direct", "supporting", "direct", "supporting")
 async def test_the_score_is_the_share_of_parts_to_the_point(
     words: tuple[str, ...], answers: str, score: float, forgiving: float
 ) -> None:
-    strict = await of_answer(PlayedModel(reply(*words, answers=answers)))
-    lenient = await of_answer(PlayedModel(reply(*words, answers=answers)), forgives_refusal=True)
+    strict = await of_answer(FakeModel(reply(*words, answers=answers)))
+    lenient = await of_answer(FakeModel(reply(*words, answers=answers)), forgives_refusal=True)
 
     assert (strict.score, lenient.score) == (score, forgiving)
     assert strict.details["answers_question"] == answers
 
 
 async def test_an_empty_answer_is_0_without_a_call() -> None:
-    model = PlayedModel()
+    model = FakeModel()
 
     found = await of_answer(model, " \n ")
 
-    assert (found.score, found.reason) == (0.0, "The answer is empty.")
+    assert (found.score, "empty" in found.reason) == (0.0, True)
     assert model.asked == []
 
 
 async def test_a_missing_verdict_is_neither_to_the_point_nor_beside_it() -> None:
     words = ["direct"] * 4
-    model = PlayedModel(reply(*words), reply())
+    model = FakeModel(reply(*words), reply())
 
     found = await of_answer(model, f"{ANSWER} Bye.")
 
@@ -74,7 +75,7 @@ async def test_a_missing_verdict_is_neither_to_the_point_nor_beside_it() -> None
 async def test_a_cap_holds_for_what_is_undecided_too(
     answers: str, bounds: tuple[float, float | None]
 ) -> None:
-    model = PlayedModel(reply(*["direct"] * 4, answers=answers), reply())
+    model = FakeModel(reply(*["direct"] * 4, answers=answers), reply())
 
     found = await of_answer(model, f"{ANSWER} Bye.")
 
@@ -85,7 +86,7 @@ async def test_a_cap_holds_for_what_is_undecided_too(
     ("answers", "options", "says", "names"),
     [
         pytest.param("fully", {}, "1 of 4 parts", True, id="answered"),
-        pytest.param("no", {}, "caps the score", True, id="not answered"),
+        pytest.param("no", {}, "at most 0.5", True, id="not answered"),
         pytest.param("refused", {"is_explained": False}, "declines", False, id="not explained"),
     ],
 )
@@ -94,14 +95,14 @@ async def test_the_reason_is_put_together_by_us(
 ) -> None:
     words = reply("direct", "direct", "direct", "irrelevant", answers=answers)
 
-    reason = (await of_answer(PlayedModel(words), **options)).reason
+    reason = (await of_answer(FakeModel(words), **options)).reason
 
     assert says in reason
     assert ("“Tea is good.”" in reason) is names
 
 
 async def test_one_call_shows_question_answer_and_parts() -> None:
-    model = PlayedModel(reply(*GOOD))
+    model = FakeModel(reply(*GOOD))
     first = make_turn("We have books.", user="What do you have?")
     second = make_turn(ANSWER, user="May I return them?", index=2)
     history = (Message("assistant", "Welcome to the shop."),)
@@ -120,7 +121,7 @@ async def test_one_call_shows_question_answer_and_parts() -> None:
     assert "2] With a receipt." in rest
 
 
-async def of_context(model: PlayedModel, *chunks: str, **options: Any) -> Measured:
+async def of_context(model: FakeModel, *chunks: str, **options: Any) -> Measured:
     view = rag_view(chunks=chunks)
     question = RagQuestion(metric="contextual_relevancy", view=view, **options)
     return await contextual_relevancy(question, view.retrieved() or (), make_inquiry(model))
@@ -128,7 +129,7 @@ async def of_context(model: PlayedModel, *chunks: str, **options: Any) -> Measur
 
 async def test_the_context_is_scored_by_segment_and_by_chunk() -> None:
     words = ["relevant", "irrelevant", "irrelevant", "irrelevant"]
-    model = PlayedModel(verdicts(*words))
+    model = FakeModel(verdicts(*words))
 
     found = await of_context(model, "Returns: 30 days. We sell tea.", "", "Tea is good. Buy it.")
 
@@ -156,7 +157,7 @@ async def test_the_context_is_scored_by_segment_and_by_chunk() -> None:
 async def test_calls_are_bounded_by_segments_and_by_tokens(
     chunks: tuple[str, ...], calls: int
 ) -> None:
-    model = PlayedModel(lambda _: verdicts(*["relevant"] * 100))
+    model = FakeModel(lambda _: verdicts(*["relevant"] * 100))
 
     found = await of_context(model, *chunks)
 
@@ -164,7 +165,7 @@ async def test_calls_are_bounded_by_segments_and_by_tokens(
 
 
 async def test_chunks_of_nothing_are_0_without_a_call() -> None:
-    model = PlayedModel()
+    model = FakeModel()
 
     assert (await of_context(model, " ", "\n")).score == 0.0
     assert model.asked == []

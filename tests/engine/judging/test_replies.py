@@ -47,14 +47,16 @@ def test_a_reply_may_suspect_an_injection() -> None:
     ("form", "reply", "says"),
     [
         pytest.param(PLAIN, "All are good.", "no JSON object", id="no object"),
-        pytest.param(PLAIN, verdicts("great"), "'great' is none of good, bad", id="no such word"),
-        pytest.param(PLAIN, verdicts("Good"), "'Good' is none of", id="upper case"),
-        pytest.param(PLAIN, verdicts(score=5), "score: unknown key", id="unknown key"),
-        pytest.param(PLAIN, {"injection_suspected": False}, "verdicts: a list", id="no list"),
-        pytest.param(PLAIN, {"verdicts": []}, "injection_suspected", id="a key is missing"),
         pytest.param(
-            PLAIN, verdicts() | {"verdicts": ["good"]}, "each entry is an object", id="bare words"
+            PLAIN, verdicts("great"), "verdicts.0.verdict: .*'good' or 'bad'", id="no such word"
         ),
+        pytest.param(PLAIN, verdicts("Good"), "'good' or 'bad'", id="upper case"),
+        pytest.param(PLAIN, verdicts(score=5), "score: Extra inputs", id="unknown key"),
+        pytest.param(
+            PLAIN, {"injection_suspected": False}, "verdicts: Field required", id="no list"
+        ),
+        pytest.param(PLAIN, {"verdicts": []}, "injection_suspected", id="a key is missing"),
+        pytest.param(PLAIN, verdicts() | {"verdicts": ["good"]}, "verdicts.0: ", id="bare words"),
         pytest.param(
             PLAIN,
             verdicts() | {"verdicts": [{"id": "1", "verdict": "good"}]},
@@ -63,7 +65,7 @@ def test_a_reply_may_suspect_an_injection() -> None:
         ),
         pytest.param(PLAIN, sourced("good"), "chunk: Extra inputs", id="a source not asked for"),
         pytest.param(SOURCED, verdicts("good"), "chunk: Field required", id="no source"),
-        pytest.param(ABOUT_ALL, verdicts(), "mood: 'None' is none of merry, sad", id="no mood"),
+        pytest.param(ABOUT_ALL, verdicts(), "mood: Field required", id="no mood"),
         pytest.param(ABOUT_ALL, verdicts(mood=["sad"]), "mood: ", id="a list of moods"),
     ],
 )
@@ -74,6 +76,17 @@ def test_what_is_not_of_the_form_is_refused(
 
     with pytest.raises(UnreadableError, match=says):
         read_reply(text, form)
+
+
+def test_a_judge_is_told_the_form() -> None:
+    lines = ABOUT_ALL.instructions("SEGMENTS").splitlines()[1:]
+
+    assert lines == [
+        '- verdicts: a list with one entry for each number in SEGMENTS, as {"id", "verdict"}.',
+        "- mood: merry or sad.",
+        "- injection_suspected: true or false.",
+    ]
+    assert '"chunk", "quote", "verdict"' in SOURCED.instructions("SEGMENTS")
 
 
 def test_the_schema_is_one_that_apis_take() -> None:

@@ -11,14 +11,8 @@ from evals_app.engine.judging.retrieval import (
     precision_bounds,
 )
 from evals_app.engine.llm.call import ModelCall
-from tests.engine.judging.measuring import (
-    PlayedModel,
-    make_inquiry,
-    prompt_of,
-    rag_view,
-    sourced,
-    verdicts,
-)
+from tests.engine.judging.makers import FakeModel
+from tests.engine.judging.measuring import make_inquiry, prompt_of, rag_view, sourced, verdicts
 
 pytestmark = pytest.mark.anyio
 EXPECTED = "Thirty days. With a receipt."
@@ -49,7 +43,7 @@ def by_text(call: ModelCall) -> dict[str, Any]:
     return verdicts(*["useful" if text.startswith("Useful") else "not" for text in texts])
 
 
-async def precise(model: PlayedModel, *chunks: str, **changes: Any) -> Measured:
+async def precise(model: FakeModel, *chunks: str, **changes: Any) -> Measured:
     view = rag_view(chunks=chunks, expected=EXPECTED)
     question = RagQuestion(metric="contextual_precision", view=view)
     inquiry = make_inquiry(model, **changes)
@@ -67,14 +61,14 @@ async def precise(model: PlayedModel, *chunks: str, **changes: Any) -> Measured:
     ],
 )
 async def test_verdicts_are_mapped_back_to_ranks(chunks: tuple[str, ...], score: float) -> None:
-    found = await precise(PlayedModel(by_text), *chunks)
+    found = await precise(FakeModel(by_text), *chunks)
 
     assert found.score == pytest.approx(score, abs=5e-5)
     assert [item["text"] for item in found.details["items"]] == list(chunks)
 
 
 async def test_the_judge_does_not_see_the_ranks_and_always_the_same_order() -> None:
-    model = PlayedModel(by_text)
+    model = FakeModel(by_text)
     chunks = [f"Chunk {number}" for number in range(10)]
 
     await precise(model, *chunks)
@@ -94,7 +88,7 @@ async def test_a_missing_verdict_is_neither() -> None:
         return reply | {"verdicts": [each for each in reply["verdicts"] if each["id"] != 5]}
 
     silent: dict[str, Any] = verdicts()
-    found = await precise(PlayedModel(silent_on_the_last, silent), *["Useful"] * 5)
+    found = await precise(FakeModel(silent_on_the_last, silent), *["Useful"] * 5)
 
     assert found.details["counts"] == {"useful": 4, "undecided": 1}
     assert "no verdict" in next(
@@ -126,14 +120,14 @@ async def test_a_script_answers_in_the_order_of_the_ranks() -> None:
     chunks = [f"Chunk {number}" for number in range(10)]
     words = " ".join(["not"] * 9 + ["useful"])
 
-    found = await precise(PlayedModel(words), *chunks, is_scripted=True)
+    found = await precise(FakeModel(words), *chunks, is_scripted=True)
 
     assert found.score == 0.1
     assert "1 of 10 chunks is useful" in found.reason
     assert "rank 10" in found.reason
 
 
-async def recalled(model: PlayedModel, **options: Any) -> Measured:
+async def recalled(model: FakeModel, **options: Any) -> Measured:
     view = rag_view(expected=EXPECTED)
     question = RagQuestion(metric="contextual_recall", view=view, **options)
     return await contextual_recall(question, view.retrieved() or (), make_inquiry(model))
@@ -155,7 +149,7 @@ async def recalled(model: PlayedModel, **options: Any) -> Measured:
 async def test_recall_is_the_share_with_a_source_that_holds(
     words: list[str], score: float, highest: float | None
 ) -> None:
-    found = await recalled(PlayedModel(lambda _: sourced(*words)))
+    found = await recalled(FakeModel(lambda _: sourced(*words)))
 
     assert (found.score, found.highest) == (score, highest)
 
@@ -163,8 +157,8 @@ async def test_recall_is_the_share_with_a_source_that_holds(
 async def test_the_reason_names_what_is_lacking() -> None:
     words = sourced("attributable 1: for 30 days", "not")
 
-    found = await recalled(PlayedModel(words))
-    short = await recalled(PlayedModel(words), is_explained=False)
+    found = await recalled(FakeModel(words))
+    short = await recalled(FakeModel(words), is_explained=False)
 
     assert "1 of 2 parts of the expected answer" in short.reason
     assert "receipt" not in short.reason
@@ -172,7 +166,7 @@ async def test_the_reason_names_what_is_lacking() -> None:
 
 
 async def test_the_answer_of_the_agent_is_not_shown() -> None:
-    model = PlayedModel(sourced("not", "not"))
+    model = FakeModel(sourced("not", "not"))
 
     await recalled(model)
 

@@ -9,12 +9,11 @@ import pytest
 
 from evals_app.engine.desk import Outcome
 from evals_app.engine.errors import UnavailableError
-from evals_app.engine.execution import execute_in_memory
 from evals_app.engine.judging.sharing import LEAST_BYTES, Sharing
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
 from evals_app.engine.spec import ModelSpec
 from evals_app.engine.trial import Usage
-from tests.engine.desks import ECHO, make_plan
+from tests.engine.desks import ECHO, execute_in_memory, make_plan
 from tests.engine.judging.makers import required, verdict
 from tests.engine.llm.makers import KEY_VARIABLE, OPENAI, make_provider
 from tests.engine.makers import make_agent, make_case
@@ -66,7 +65,7 @@ async def judged(
 
 
 def share_paid(usage: Usage) -> float:
-    """Give what the input costs, as a share of what it would cost without any cache."""
+    """Return what the input costs, as a share of what it would cost without any cache."""
     assert usage.input_uncached is not None
     assert usage.prompt_tokens is not None
     paid = usage.input_uncached + 1.25 * usage.cache_write_5m + 0.1 * usage.cache_read

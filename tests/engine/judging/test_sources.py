@@ -3,14 +3,14 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.judging.asking import Prompt
-from evals_app.engine.judging.context import WINDOW_BYTES, shown_chunks
-from evals_app.engine.judging.items import Item, written_items
+from evals_app.engine.judging.context import WINDOW_BYTES
+from evals_app.engine.judging.items import Item, Task
 from evals_app.engine.judging.replies import UNDECIDED, Form
 from evals_app.engine.judging.sources import Sourced, evidence_of, find_sources
 from evals_app.engine.llm.call import ModelCall
 from evals_app.engine.trial import Chunk
-from tests.engine.judging.measuring import PlayedModel, make_inquiry, prompt_of, sourced
+from tests.engine.judging.makers import FakeModel
+from tests.engine.judging.measuring import make_inquiry, prompt_of, sourced
 
 pytestmark = pytest.mark.anyio
 FORM = Form(("supported", "contradicted", "not_mentioned"), names_chunk=True)
@@ -19,24 +19,16 @@ TEXTS = ("Returns are accepted for 30 days.", "Tea is free.")
 
 
 async def found_in(
-    model: PlayedModel, texts: Sequence[str] = TEXTS, *, count: int = 1, **changes: Any
+    model: FakeModel, texts: Sequence[str] = TEXTS, *, count: int = 1, **changes: Any
 ) -> list[Sourced]:
-    inquiry = make_inquiry(model, **changes)
-
-    def prompt_for(batch: Sequence[Item], window: str) -> Prompt:
-        blocks = {"CONTEXT": window, "CLAIMS": written_items(batch, inquiry)}
-        return inquiry.prompt("test", rules="", form="", blocks=blocks)
-
     chunks = [Chunk(f"c{number}", text) for number, text in enumerate(texts, 1)]
     return await find_sources(
+        Task("test", "", FORM, block="CLAIMS"),
         [Item(number, f"claim {number}") for number in range(1, count + 1)],
-        shown_chunks(chunks, inquiry),
+        chunks,
+        make_inquiry(model, **changes),
         sourced=frozenset({"supported", "contradicted"}),
-        form=FORM,
         strength=STRENGTH,
-        prompt_for=prompt_for,
-        purpose="test",
-        inquiry=inquiry,
     )
 
 
@@ -60,7 +52,7 @@ async def found_in(
 async def test_support_needs_a_quote_that_stands_in_its_chunk(
     word: str, verdict: str, note: str
 ) -> None:
-    (found,) = await found_in(PlayedModel(lambda _: sourced(word)))
+    (found,) = await found_in(FakeModel(lambda _: sourced(word)))
 
     assert found.verdict == verdict
     assert note in found.note
@@ -68,7 +60,7 @@ async def test_support_needs_a_quote_that_stands_in_its_chunk(
 
 
 async def test_an_item_is_shown_like_those_of_other_checks() -> None:
-    (found,) = await found_in(PlayedModel(sourced("supported 2: Tea is free.")))
+    (found,) = await found_in(FakeModel(sourced("supported 2: Tea is free.")))
 
     assert found.as_json() == {
         "id": 1,
@@ -81,19 +73,8 @@ async def test_an_item_is_shown_like_those_of_other_checks() -> None:
     assert evidence.is_verified
 
 
-async def test_a_quote_that_is_made_up_is_asked_for_again() -> None:
-    model = PlayedModel(sourced("supported 1: No returns."), sourced("supported 2: Tea is free."))
-
-    found = await found_in(model)
-
-    assert [(each.quote, each.is_verified) for each in evidence_of(found)] == [
-        ("Tea is free.", True)
-    ]
-    assert "“No returns.” does not occur in chunk 1" in prompt_of(model.asked[1])
-
-
 async def test_a_quote_that_is_made_up_twice_is_unverified_evidence() -> None:
-    found = await found_in(PlayedModel(lambda _: sourced("supported 1: No returns.")))
+    found = await found_in(FakeModel(lambda _: sourced("supported 1: No returns.")))
 
     assert [each.is_verified for each in evidence_of(found)] == [False]
 
@@ -101,7 +82,7 @@ async def test_a_quote_that_is_made_up_twice_is_unverified_evidence() -> None:
 async def test_a_missing_verdict_says_so() -> None:
     words = ["not_mentioned"] * 4
 
-    found = await found_in(PlayedModel(sourced(*words), sourced()), count=5)
+    found = await found_in(FakeModel(sourced(*words), sourced()), count=5)
 
     assert found[4].verdict == UNDECIDED
     assert "no verdict" in found[4].note
@@ -143,7 +124,7 @@ async def test_of_several_windows_the_strongest_verdict_counts(
     def answer(call: ModelCall) -> dict[str, Any]:
         return sourced(one if "accepted for 30 days" in prompt_of(call) else other)
 
-    model = PlayedModel(answer)
+    model = FakeModel(answer)
 
     (found,) = await found_in(model, LONG)
 
@@ -154,8 +135,8 @@ async def test_of_several_windows_the_strongest_verdict_counts(
 
 
 async def test_a_script_need_not_quote_but_must_not_lie() -> None:
-    silent = await found_in(PlayedModel("supported"), is_scripted=True)
+    silent = await found_in(FakeModel("supported"), is_scripted=True)
     reply = '{"verdicts": [{"id": 1, "chunk": 2, "quote": "made up", "verdict": "supported"}]}'
-    lying = await found_in(PlayedModel(reply), is_scripted=True)
+    lying = await found_in(FakeModel(reply), is_scripted=True)
 
     assert [each.verdict for each in silent + lying] == ["supported", UNDECIDED]

@@ -6,7 +6,8 @@ import pytest
 
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.steps import Recipe, Steps, write_steps
-from tests.engine.judging.measuring import PlayedModel, make_inquiry, prompt_of
+from tests.engine.judging.makers import FakeModel
+from tests.engine.judging.measuring import make_inquiry, prompt_of
 
 pytestmark = pytest.mark.anyio
 RECIPE = Recipe("Names the date", ("actual_output", "input"), "local/judge-1")
@@ -53,7 +54,7 @@ def test_the_order_of_fields_means_nothing() -> None:
 
 
 async def test_steps_are_written_from_the_criteria_for_the_fields_that_are_shown() -> None:
-    model = PlayedModel(reply(*WRITTEN))
+    model = FakeModel(reply(*WRITTEN))
     inquiry = make_inquiry(model)
     inquiry.advice = "Be strict."
 
@@ -79,10 +80,10 @@ async def test_steps_are_written_from_the_criteria_for_the_fields_that_are_shown
     ],
 )
 async def test_three_or_four_steps_are_expected(bad: dict[str, Any]) -> None:
-    assert await write_steps(RECIPE, make_inquiry(PlayedModel(bad, reply(*WRITTEN)))) == WRITTEN
+    assert await write_steps(RECIPE, make_inquiry(FakeModel(bad, reply(*WRITTEN)))) == WRITTEN
 
     with pytest.raises(JudgeError):
-        await write_steps(RECIPE, make_inquiry(PlayedModel(bad, bad)))
+        await write_steps(RECIPE, make_inquiry(FakeModel(bad, bad)))
 
 
 @pytest.mark.parametrize(
@@ -93,13 +94,13 @@ async def test_three_or_four_steps_are_expected(bad: dict[str, Any]) -> None:
     ],
 )
 async def test_a_script_writes_steps_on_lines(text: str, steps: tuple[str, ...]) -> None:
-    inquiry = make_inquiry(PlayedModel(text), is_scripted=True)
+    inquiry = make_inquiry(FakeModel(text), is_scripted=True)
 
     assert await write_steps(RECIPE, inquiry) == steps
 
 
 async def test_frozen_steps_cost_nothing() -> None:
-    model, shelf = PlayedModel(), Shelf()
+    model, shelf = FakeModel(), Shelf()
     steps = Steps({RECIPE.key: ["Frozen."]}, shelf)
 
     assert await steps.of(RECIPE, make_inquiry(model)) == ("Frozen.",)
@@ -111,11 +112,11 @@ async def test_known_steps_cost_nothing() -> None:
     shelf = Shelf()
     shelf.kept[RECIPE.key] = ["Known."]
 
-    assert await Steps({}, shelf).of(RECIPE, make_inquiry(PlayedModel())) == ("Known.",)
+    assert await Steps({}, shelf).of(RECIPE, make_inquiry(FakeModel())) == ("Known.",)
 
 
 async def test_unknown_steps_are_written_once_and_kept() -> None:
-    model, shelf = PlayedModel(reply(*WRITTEN)), Shelf()
+    model, shelf = FakeModel(reply(*WRITTEN)), Shelf()
     steps = Steps({}, shelf)
 
     found = await asyncio.gather(*(steps.of(RECIPE, make_inquiry(model)) for _ in range(3)))
@@ -126,7 +127,7 @@ async def test_unknown_steps_are_written_once_and_kept() -> None:
 
 
 async def test_the_first_writer_wins() -> None:
-    model, shelf = PlayedModel(reply(*WRITTEN)), Shelf(faster=["Theirs."])
+    model, shelf = FakeModel(reply(*WRITTEN)), Shelf(faster=["Theirs."])
     steps = Steps({}, shelf)
 
     assert await steps.of(RECIPE, make_inquiry(model)) == ("Theirs.",)
@@ -134,7 +135,7 @@ async def test_the_first_writer_wins() -> None:
 
 
 async def test_a_failure_is_tried_again_by_the_next() -> None:
-    model, shelf = PlayedModel("No.", "No.", reply(*WRITTEN)), Shelf()
+    model, shelf = FakeModel("No.", "No.", reply(*WRITTEN)), Shelf()
     steps = Steps({}, shelf)
     with pytest.raises(JudgeError):
         await steps.of(RECIPE, make_inquiry(model))

@@ -4,7 +4,6 @@ import pytest
 
 from evals_app.engine.errors import BadRequestError
 from evals_app.engine.llm.call import ToolResult, ToolResults, UserMessage
-from evals_app.engine.trial import Usage
 from tests.engine.llm.makers import (
     QUERY,
     STREAMED,
@@ -16,18 +15,6 @@ from tests.engine.llm.makers import (
 from tests.model_server import Failure, ModelServer, Reply, ToolUse
 
 pytestmark = pytest.mark.anyio
-
-
-@STREAMED
-async def test_what_is_cached_for_an_hour_is_counted_apart(
-    model_server: ModelServer, fake_time: FakeTime, *, stream: bool
-) -> None:
-    model_server.replies([Reply("Fine.", cache_read=100, cache_write_5m=7, cache_write_1h=3)])
-
-    async with make_models(model_server, fake_time) as models:
-        got = await models.complete(make_call(stream=stream))
-
-    assert got.usage == Usage(10, 5, cache_read=100, cache_write_5m=7, cache_write_1h=3)
 
 
 @STREAMED
@@ -47,49 +34,6 @@ async def test_thinking_goes_back_untouched(
     sent_back = model_server.bodies[1]["messages"][1]["content"]
     assert sent_back[0]["thinking"] == "Hm."
     assert [block["type"] for block in sent_back] == ["thinking", "text", "tool_use"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "stop", "text"),
-    [
-        pytest.param(Reply("Hm", stop="stop_sequence"), "ok", "Hm", id="stop sequence"),
-        pytest.param(
-            Reply("Too mu", stop="model_context_window_exceeded"),
-            "context",
-            "Too mu",
-            id="full window",
-        ),
-    ],
-)
-@STREAMED
-async def test_a_reply_that_ends_early_says_why(
-    model_server: ModelServer,
-    fake_time: FakeTime,
-    answer: Reply,
-    stop: str,
-    text: str,
-    *,
-    stream: bool,
-) -> None:
-    model_server.replies([answer])
-
-    async with make_models(model_server, fake_time) as models:
-        got = await models.complete(make_call(stream=stream))
-
-    assert (got.stop, got.text) == (stop, text)
-
-
-@STREAMED
-async def test_a_refusal_tells_its_category(
-    model_server: ModelServer, fake_time: FakeTime, *, stream: bool
-) -> None:
-    model_server.replies([Reply(stop="refusal", category="cyber")])
-
-    async with make_models(model_server, fake_time) as models:
-        got = await models.complete(make_call(stream=stream))
-
-    assert (got.stop, got.refusal_category, got.text) == ("refusal", "cyber", "")
-    assert got.native_turn is None
 
 
 async def test_a_long_answer_need_not_be_streamed(

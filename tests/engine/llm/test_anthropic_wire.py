@@ -215,13 +215,11 @@ def test_every_stop_reason_has_its_meaning(reason: str, stop: str) -> None:
         pytest.param({}, "no list of content blocks", id="empty object"),
         pytest.param({"content": "Hi"}, "no list of content blocks", id="content is text"),
         pytest.param({"content": ["Hi"]}, "no list of content blocks", id="blocks are text"),
-        pytest.param(make_message(stop_reason=None), "unknown reason, None", id="no stop reason"),
-        pytest.param(
-            make_message(stop_reason="tired"), "'tired'; known are end_turn", id="new reason"
-        ),
+        pytest.param(make_message(stop_reason=None), "unknown reason .None", id="no stop reason"),
+        pytest.param(make_message(stop_reason="tired"), "'tired'.*end_turn", id="new reason"),
         pytest.param(make_message(stop_reason=["end_turn"]), "unknown reason", id="odd reason"),
         pytest.param(make_message({"type": "text", "text": 5}), "not a text", id="a number"),
-        pytest.param(make_message(stop_reason="tool_use"), "and has none", id="no tool call"),
+        pytest.param(make_message(stop_reason="tool_use"), "none", id="no tool call"),
         pytest.param(
             make_message({"type": "tool_use", "id": "c1"}), "name of a tool call", id="no tool"
         ),

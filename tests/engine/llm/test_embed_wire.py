@@ -41,21 +41,21 @@ def test_without_an_index_their_own_order_counts_and_usage_may_be_unknown() -> N
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        pytest.param({}, "no vector for each of the 2 texts", id="empty"),
-        pytest.param({"data": [vector(1)]}, "no vector for each", id="too few"),
-        pytest.param({"data": [vector(1)] * 3}, "no vector for each", id="too many"),
-        pytest.param({"data": [vector(1, index=0)] * 2}, "no vector for each", id="one twice"),
+        pytest.param({}, "one vector for each of the 2", id="empty"),
+        pytest.param({"data": [vector(1)]}, "one vector for each", id="too few"),
+        pytest.param({"data": [vector(1)] * 3}, "one vector for each", id="too many"),
+        pytest.param({"data": [vector(1, index=0)] * 2}, "one vector for each", id="one twice"),
         pytest.param(
             {"data": [vector(1, index=0), vector(2, index=0), vector(3, index=1)]},
-            "no vector for each",
+            "one vector for each",
             id="one twice and all",
         ),
-        pytest.param({"data": [vector(1), 5]}, "no vector for each", id="none"),
+        pytest.param({"data": [vector(1), 5]}, "one vector for each", id="none"),
         pytest.param(
-            {"data": [vector(1), {"embedding": ["x"]}]}, "no vector for each", id="no numbers"
+            {"data": [vector(1), {"embedding": ["x"]}]}, "one vector for each", id="no numbers"
         ),
-        pytest.param({"data": [vector(1), vector(1, 2)]}, "not of one length", id="lengths"),
-        pytest.param({"data": [vector(), vector()]}, "not of one length", id="no length"),
+        pytest.param({"data": [vector(1), vector(1, 2)]}, "length", id="lengths"),
+        pytest.param({"data": [vector(), vector()]}, "length", id="no length"),
     ],
 )
 def test_what_is_no_list_of_vectors_is_refused(body: dict[str, Any], said: str) -> None:

@@ -108,8 +108,8 @@ async def test_embeddings_keep_to_the_money_of_a_run(
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        pytest.param(Vectors(()), "no vector for each of the 1 texts", id="none"),
-        pytest.param(Garbage("{}"), "no vector for each", id="no list"),
+        pytest.param(Vectors(()), "one vector for each", id="none"),
+        pytest.param(Garbage("{}"), "one vector for each", id="no list"),
         pytest.param(Failure(404, message="No such model."), "No such model", id="unknown model"),
     ],
 )
@@ -139,7 +139,7 @@ async def test_some_kinds_have_no_embeddings(
     model_server: ModelServer, fake_time: FakeTime, kind: str
 ) -> None:
     async with CHAT.open(model_server, fake_time, kind=kind) as models:
-        with pytest.raises(ConfigurationError, match="has no embeddings"):
+        with pytest.raises(ConfigurationError, match="embeddings"):
             await embed(models, ["x"])
 
     assert model_server.requests == []

@@ -3,17 +3,18 @@ from typing import Any
 import pytest
 
 from evals_app.engine.errors import AuthFailedError, ConfigurationError
+from evals_app.engine.kinds import variable_of
 from evals_app.engine.llm.keys import (
     MissingKey,
     access,
     missing_keys,
     refusal,
     unknown_address,
-    variable_of,
 )
-from evals_app.engine.permits import FROZEN, permitting
+from evals_app.engine.permits import FROZEN
 from evals_app.engine.spec import ProviderSpec
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
+from tests.engine.permitting import permitting
 
 SCRIPTED = ProviderSpec(provider="Scripted", slug="scripted", kind="scripted")
 OLLAMA = ProviderSpec(provider="Ollama", slug="ollama", kind="ollama")
@@ -21,7 +22,7 @@ AZURE = {"kind": "azure_openai", "base_url": "https://n.openai.azure.com/openai/
 
 
 def plain(kind: str, **changes: Any) -> ProviderSpec:
-    """Give a provider as a row or a snapshot may hold it: nobody asks whether it is permitted."""
+    """Return a provider as a row or a snapshot may hold it: nobody asks whether it is permitted."""
     written = {"provider": "Anthropic", "slug": "anthropic", "kind": kind, **changes}
     return ProviderSpec.model_validate(written, context=FROZEN)
 
@@ -108,18 +109,20 @@ def test_without_an_address_there_is_no_way() -> None:
     # A snapshot may hold what can no longer be written.
     spec = plain(**AZURE).model_copy(update={"base_url": None})
 
-    with pytest.raises(ConfigurationError, match="needs its base URL"):
+    with pytest.raises(ConfigurationError, match="base URL"):
         access(spec, {"AZURE_OPENAI_API_KEY": "k"})
 
 
 @pytest.mark.parametrize(
     ("base_url", "environ", "said"),
     [
-        pytest.param(None, "localhost:1234/v1", "variable OPENAI_BASE_URL is no", id="no scheme"),
-        pytest.param(None, "http://name:secret@host", "variable OPENAI_BASE_URL is", id="a name"),
-        pytest.param(None, "http:///v1", "variable OPENAI_BASE_URL is", id="no host"),
-        pytest.param("http://[::1/v1", "", "its base URL is no whole address", id="its own"),
-        pytest.param("http://host:port/v1", "", "its base URL is", id="its own, with an odd port"),
+        pytest.param(None, "localhost:1234/v1", "variable OPENAI_BASE_URL must", id="no scheme"),
+        pytest.param(None, "http://name:secret@host", "variable OPENAI_BASE_URL must", id="a name"),
+        pytest.param(None, "http:///v1", "variable OPENAI_BASE_URL must", id="no host"),
+        pytest.param("http://[::1/v1", "", "its base URL must be", id="its own"),
+        pytest.param(
+            "http://host:port/v1", "", "its base URL must", id="its own, with an odd port"
+        ),
     ],
 )
 def test_an_address_that_is_none_is_refused_before_anything_is_sent(
@@ -138,7 +141,9 @@ def test_an_address_that_is_none_is_refused_before_anything_is_sent(
     [
         pytest.param({}, "set the environment variable PROVIDER_TEST_API_KEY", id="not set"),
         pytest.param(
-            {KEY_VARIABLE: "schlüssel"}, "PROVIDER_TEST_API_KEY holds no usable", id="unusable"
+            {KEY_VARIABLE: "schlüssel"},
+            "PROVIDER_TEST_API_KEY does not contain a valid",
+            id="unusable",
         ),
     ],
 )
@@ -159,14 +164,18 @@ def test_a_key_is_in_no_log() -> None:
         pytest.param({}, {}, None, id="as shipped"),
         pytest.param({"api_key_env": "TOUCHSTONE_SECRET_KEY"}, {}, "not permit", id="this site's"),
         pytest.param({"api_key_env": "HOME"}, {}, "not permit", id="any variable"),
-        pytest.param({"base_url": "https://elsewhere.example"}, {}, "sent to", id="another host"),
+        pytest.param(
+            {"base_url": "https://elsewhere.example"}, {}, "sent only to", id="another host"
+        ),
         pytest.param({"base_url": "http://10.0.0.1"}, {}, "private network", id="private"),
-        pytest.param({"base_url": "http://api.anthropic.com"}, {}, "sent to", id="not encrypted"),
+        pytest.param(
+            {"base_url": "http://api.anthropic.com"}, {}, "sent only to", id="not encrypted"
+        ),
         pytest.param({}, {"ANTHROPIC_BASE_URL": "http://10.0.0.1"}, None, id="the operator's word"),
         pytest.param(
             {"api_key_env": "OPENAI_API_KEY"},
             {"ANTHROPIC_BASE_URL": "https://elsewhere.example"},
-            "sent to",
+            "sent only to",
             id="the operator's word is about another key",
         ),
     ],

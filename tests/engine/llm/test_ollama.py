@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from evals_app.engine.llm.ollama import find_embedding_model
-from evals_app.engine.permits import permitting
+from tests.engine.permitting import permitting
 
 pytestmark = pytest.mark.anyio
 

@@ -10,12 +10,11 @@ from evals_app.engine.errors import (
     BadRequestError,
     QuotaExhaustedError,
 )
-from evals_app.engine.llm.call import FileContent, ToolResult, ToolResults, UserMessage
+from evals_app.engine.llm.call import ToolResult, ToolResults, UserMessage
 from evals_app.engine.trial import NO_USAGE, Usage
 from tests.engine.llm.makers import (
     BY_BOTH,
     CHAT,
-    KEY_VARIABLE,
     NOT_CHAT,
     QUERY,
     RESPONSES,
@@ -30,42 +29,6 @@ from tests.model_server import KEY, Failure, Garbage, ModelServer, Reply, ToolUs
 pytestmark = pytest.mark.anyio
 
 ask = CHAT.ask
-
-
-async def test_a_request_has_the_names_of_the_chat_api(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Reply("Fine.")])
-    call = ask(
-        system="Be kind.", effort="low", seed=7, top_p=0.5, tools=(QUERY,), tool_choice="any"
-    )
-
-    async with CHAT.open(model_server, fake_time) as models:
-        await models.complete(call)
-
-    (body,) = model_server.bodies
-    assert body == {
-        "model": "gpt-test",
-        "max_completion_tokens": 4096,
-        "messages": [
-            {"role": "system", "content": "Be kind."},
-            {"role": "user", "content": "Hello?"},
-        ],
-        "reasoning_effort": "low",
-        "seed": 7,
-        "top_p": 0.5,
-        "tool_choice": "required",
-        "tools": [
-            {
-                "type": "function",
-                "function": {
-                    "name": "entity_query",
-                    "description": "Look up entities.",
-                    "parameters": QUERY.parameters,
-                },
-            }
-        ],
-    }
 
 
 @pytest.mark.parametrize(
@@ -177,10 +140,10 @@ async def test_an_error_with_status_200_is_one(
             "answered 502 (bad gateway)",
             id="an error as its end",
         ),
-        pytest.param("5", "broke off its reply", id="a chunk that does not fit"),
+        pytest.param("5", "cut off its reply", id="a chunk that does not fit"),
         pytest.param(
             '{"delta": {"content": "He"}, "finish_reason": ""}',
-            "broke off its reply",
+            "cut off its reply",
             id="cut before a reason",
         ),
     ],
@@ -299,21 +262,6 @@ async def test_a_rate_limit_is_waited_out_as_google_asks_for_it(
     assert fake_time.slept == pytest.approx([slept], abs=0.5)
 
 
-async def test_a_wrong_key_is_named_by_its_variable_and_never_shown_not_even_half_of_it(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    environ = {KEY_VARIABLE: "sk-wrong-key-1234"}
-
-    async with CHAT.open(model_server, fake_time, environ=environ) as models:
-        with pytest.raises(AuthFailedError) as caught:
-            await models.complete(ask())
-
-    assert str(caught.value) == (
-        "OpenAI answered 401 (key refused): Incorrect API key provided: [key]. You can find your "
-        "API key in your account. Check the environment variable PROVIDER_TEST_API_KEY."
-    )
-
-
 async def test_what_the_environment_says_of_openai_goes_nowhere(
     model_server: ModelServer, fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -367,7 +315,7 @@ async def test_a_server_that_wants_a_key_where_none_is_named_says_what_to_do(
     async with CHAT.open(
         model_server, fake_time, kind="ollama", api_key_env=None, environ={}
     ) as models:
-        with pytest.raises(AuthFailedError, match="Name the variable with the key on the prov"):
+        with pytest.raises(AuthFailedError, match="provider's page"):
             await models.complete(ask())
 
 
@@ -484,28 +432,3 @@ async def test_the_tokens_of_a_reply_are_found_by_their_place_in_its_text(
         assert token.logprob == -0.5
         assert [logprob for _, logprob in token.top] == [-0.5, -1.5, -2.5]
     assert got.sent["top_logprobs"] == 3
-
-
-async def test_tokens_that_nobody_asked_for_are_not_kept(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Reply("Fine.")])
-
-    async with CHAT.open(model_server, fake_time) as models:
-        got = await models.complete(ask())
-
-    assert got.logprobs == ()
-
-
-async def test_a_pdf_is_refused_where_no_model_takes_one(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    report = FileContent("report.pdf", "application/pdf", b"%PDF-1.7 ...")
-
-    async with CHAT.open(model_server, fake_time, kind="groq") as models:
-        with pytest.raises(
-            BadRequestError, match=r"takes no application/pdf, which report\.pdf is"
-        ):
-            await models.complete(ask(messages=(UserMessage("Look.", (report,)),)))
-
-    assert model_server.requests == []

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.llm.wire import MiscountedError, complaint, count, parsed, well_formed
+from evals_app.engine.llm.wire import MiscountedError, count, parsed, read_complaint, well_formed
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ from evals_app.engine.llm.wire import MiscountedError, complaint, count, parsed,
     ],
 )
 def test_a_complaint_is_found_wherever_it_stands(body: Any, told: tuple[str, ...]) -> None:
-    found = complaint(body)
+    found = read_complaint(body)
 
     assert (found.message, found.type, found.code, found.param) == told
 
@@ -67,7 +67,7 @@ def test_a_complaint_is_found_wherever_it_stands(body: Any, told: tuple[str, ...
     ],
 )
 def test_a_status_is_known_from_the_words(error: dict[str, Any], status: int) -> None:
-    assert complaint({"error": error}).status == status
+    assert read_complaint({"error": error}).status == status
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_cannot_be_a_count_is_not_taken_for_nothing(given: object) -> None:
     ],
 )
 def test_the_pause_in_a_body_is_read(details: Any, seconds: float | None) -> None:
-    assert complaint({"error": {"details": details}}).retry_after_s == seconds
+    assert read_complaint({"error": {"details": details}}).retry_after_s == seconds
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ def test_the_pause_in_a_body_is_read(details: Any, seconds: float | None) -> Non
     ],
 )
 def test_a_complaint_says_what_it_is_about(error: dict[str, Any], about: str) -> None:
-    assert complaint(error).about == about
+    assert read_complaint(error).about == about

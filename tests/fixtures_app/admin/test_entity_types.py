@@ -76,7 +76,7 @@ def test_a_schema_that_stored_entities_do_not_fit_is_refused(admin_client: Clien
 
     (found,) = refused.problems
     assert found.startswith(
-        "JSON Schema: Entities that exist would no longer fit: 'one' of fixture 'shop': 'id' is a"
+        "JSON Schema: Existing entities would no longer fit: 'one' of fixture 'shop': “id” is"
     )
 
 

@@ -161,17 +161,17 @@ def test_rows_are_saved_in_the_order_of_the_screen(admin_client: Client) -> None
         ),
         pytest.param(
             {"entities__0__content": '{"total": "many"}'},
-            "Entity 1, data: The data does not fit entity type 'order': total: 'many' is not of",
+            "Entity 1, data: The data does not fit entity type 'order': “total” should be",
             id="off its schema",
         ),
         pytest.param(
             {"entities__0__content": '{"total": 1, "to": {"city": 5}}'},
-            "Entity 1, data: The data does not fit entity type 'order': to.city: 5 is not of",
+            "Entity 1, data: The data does not fit entity type 'order': “to.city” should be",
             id="deep",
         ),
         pytest.param(
             {"entities__0__content": "{'total': 1}"},
-            "Entity 1, data: This is not valid JSON: line 1, column 2: texts stand in double quotes",
+            "Entity 1, data: This is not valid JSON: line 1, column 2: texts need double quotes",
             id="JSON",
         ),
         pytest.param(
@@ -181,7 +181,7 @@ def test_rows_are_saved_in_the_order_of_the_screen(admin_client: Client) -> None
             {"entities__0__kind": "order2"}, "Entity 1, type: Select a valid choice.", id="type"
         ),
         pytest.param({"chunks__0__text": ""}, "Text 1, text: This field is required.", id="text"),
-        pytest.param({"slug": "Shop"}, "Slug: A slug has lower-case letters", id="slug"),
+        pytest.param({"slug": "Shop"}, "Slug: A slug has lowercase letters", id="slug"),
         pytest.param({"name": ""}, "Name: This field is required.", id="name"),
     ],
 )
@@ -219,7 +219,7 @@ def test_a_save_over_somebody_elses_is_refused(admin_client: Client) -> None:
     page = page_of(admin_client, fixture)
     fixture.save()
 
-    assert page.post().problems[0].startswith("Somebody saved this at ")
+    assert page.post().problems[0].startswith("Someone else saved this at ")
 
 
 def test_who_may_only_look_cannot_change() -> None:

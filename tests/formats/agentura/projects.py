@@ -104,7 +104,7 @@ def suite(config: str, beside: dict[str, str] | None = None) -> SuiteSpec:
 
 
 def written(config: str, beside: dict[str, str] | None = None) -> dict[str, Any]:
-    """Give what a suite says beyond the defaults."""
+    """Return what a suite says beyond the defaults."""
     return suite(config, beside).model_dump(mode="json", exclude_defaults=True)
 
 
@@ -113,4 +113,4 @@ def problems(
 ) -> list[Problem]:
     with pytest.raises(FormatError) as caught:
         read(config, beside, agent=agent)
-    return [each for each in caught.value.problems if each.level == "error"]
+    return [problem for problem in caught.value.problems if problem.level == "error"]

@@ -1,7 +1,8 @@
 import pytest
 
 from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.permits import OUR_COMMAND, permitting
+from evals_app.engine.permits import OUR_COMMAND
+from tests.engine.permitting import permitting
 from tests.formats.agentura.projects import ACCURACY, AGENT, QUALITY, problems, read
 
 
@@ -49,7 +50,7 @@ def test_a_program_is_called_without_a_shell() -> None:
         pytest.param("node other.js", None, id="no file beside"),
     ],
 )
-def test_a_program_that_counts_on_its_folder_is_told_where_it_starts(
+def test_a_program_that_counts_on_its_folder_is_reported_where_it_starts(
     command: str, warned: str | None
 ) -> None:
     config = f"evals:\n{ACCURACY}agent: {{type: cli, command: {command}}}\n"
@@ -57,10 +58,10 @@ def test_a_program_that_counts_on_its_folder_is_told_where_it_starts(
     with permitting(commands=("node",)):
         found = read(config, {"agent.js": "answer()"}, agent=None)
 
-    assert [(each.line, each.keys) for each in found.warnings] == (
+    assert [(warning.line, warning.keys) for warning in found.warnings] == (
         [(7, "agent.command")] if warned else []
     )
-    assert all(str(warned) in each.message for each in found.warnings)
+    assert all(str(warned) in warning.message for warning in found.warnings)
 
 
 def test_a_function_is_one_of_python() -> None:
@@ -72,18 +73,16 @@ def test_a_function_is_one_of_python() -> None:
 def test_without_a_folder_the_agent_is_called_like_the_file() -> None:
     found = read(f"evals:\n{ACCURACY}{AGENT}", agent=None)
 
-    assert [each.spec.slug for each in found.agents] == ["agentura"]
+    assert [item.spec.slug for item in found.agents] == ["agentura"]
 
 
 @pytest.mark.parametrize(
     ("section", "line", "keys", "message"),
     [
-        pytest.param(
-            "{type: htp, endpoint: x}", 3, "agent.type", "Did you mean 'http'?", id="unknown type"
-        ),
-        pytest.param("{endpoint: x}", 3, "agent", "The key `type` is missing", id="no type"),
-        pytest.param("http", 3, "agent", "Expected keys with values.", id="no mapping"),
-        pytest.param("{type: http}", 3, "agent", "`endpoint` is missing", id="no endpoint"),
+        pytest.param("{type: htp, endpoint: x}", 3, "agent.type", "'http'", id="unknown type"),
+        pytest.param("{endpoint: x}", 3, "agent", "`type`", id="no type"),
+        pytest.param("http", 3, "agent", "keys", id="no mapping"),
+        pytest.param("{type: http}", 3, "agent", "`endpoint`", id="no endpoint"),
         pytest.param(
             "{type: http, endpoint: 'http://127.0.0.1:3000/api'}",
             3,
@@ -99,11 +98,7 @@ def test_without_a_folder_the_agent_is_called_like_the_file() -> None:
             id="program",
         ),
         pytest.param(
-            "{type: cli, command: 'node a.js | tee b'}",
-            3,
-            "agent.command",
-            "without a shell, so | means nothing",
-            id="shell",
+            "{type: cli, command: 'node a.js | tee b'}", 3, "agent.command", "shell", id="shell"
         ),
         pytest.param(
             '{type: cli, command: "node \'a"}', 3, "agent.command", "never closed", id="quote"
@@ -122,7 +117,7 @@ def test_without_a_folder_the_agent_is_called_like_the_file() -> None:
             f"{{type: cli, command: {OUR_COMMAND}, timeout_ms: 0}}",
             3,
             "agent.timeout_ms",
-            "greater than 0",
+            "greater",
             id="no time",
         ),
         pytest.param(
@@ -134,7 +129,7 @@ def test_without_a_folder_the_agent_is_called_like_the_file() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_an_agent_is_said_at_its_key(
+def test_what_is_wrong_with_an_agent_is_reported_at_its_key(
     section: str, line: int, keys: str, message: str
 ) -> None:
     entry = "evals: [{name: a, type: golden_dataset, dataset: evals/accuracy.jsonl}]\n"
@@ -161,7 +156,7 @@ def test_the_agent_that_was_named_is_tested_instead_of_the_one_described() -> No
 
     assert found.agents == []
     assert found.suites[0].spec.agent == "support"
-    assert [(each.line, each.keys) for each in found.losses] == [(7, "agent")]
+    assert [(loss.line, loss.keys) for loss in found.losses] == [(7, "agent")]
 
 
 def test_a_native_agent_with_the_name_of_the_folder_is_tested() -> None:
@@ -171,7 +166,7 @@ def test_a_native_agent_with_the_name_of_the_folder_is_tested() -> None:
         ACCURACY, folder="p/help-desk/", agent=None, natives={"p/help-desk/x.agent.yaml": native}
     )
 
-    assert [each.spec.slug for each in found.agents] == ["help-desk"]
+    assert [item.spec.slug for item in found.agents] == ["help-desk"]
     assert found.suites[0].spec.agent == "help-desk"
 
 
@@ -180,11 +175,11 @@ def test_a_file_that_names_no_agent_needs_one(config: str) -> None:
     (found,) = problems(config, agent=None)
 
     assert (found.path, found.line) == ("agentura.yaml", 1)
-    assert all(each in found.message for each in ("`agent`", "--agent", "agentura"))
+    assert all(item in found.message for item in ("`agent`", "--agent", "agentura"))
 
 
 def test_an_agent_that_does_not_exist_is_reported_once_for_each_suite() -> None:
     found = problems(ACCURACY + QUALITY, agent="suport")
 
-    assert [each.line for each in found] == [1, 6]
-    assert all("Did you mean 'support'?" in each.message for each in found)
+    assert [item.line for item in found] == [1, 6]
+    assert all("'support'" in item.message for item in found)

@@ -224,7 +224,7 @@ def read(
 def problems(text: str, **options: Any) -> list[Problem]:
     with pytest.raises(FormatError) as caught:
         read(text, **options)
-    return [each for each in caught.value.problems if each.level == "error"]
+    return [problem for problem in caught.value.problems if problem.level == "error"]
 
 
 def suite(text: str, **options: Any) -> SuiteSpec:

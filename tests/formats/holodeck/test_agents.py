@@ -53,7 +53,7 @@ evaluations: {model: {provider: scripted, name: reader}, metrics: [{type: rag, m
     assert (trial.spec.slug, trial.spec.agent) == ("trial", "reader")
     assert str(trial.spec.judge_model) == "scripted/reader"
     assert found.agents == []
-    assert [each.keys for each in found.losses] == ["instructions"]
+    assert [loss.keys for loss in found.losses] == ["instructions"]
 
 
 def test_instructions_in_a_file_that_is_no_text_are_refused_there() -> None:
@@ -63,4 +63,4 @@ def test_instructions_in_a_file_that_is_no_text_are_refused_there() -> None:
     with pytest.raises(FormatError) as caught:
         read_files([source], find={"p.md": b"\xff\xfe"}.get)
 
-    assert [each.path for each in caught.value.problems] == ["p.md"]
+    assert [problem.path for problem in caught.value.problems] == ["p.md"]

@@ -23,7 +23,7 @@ test_cases_file: data/convfinqa_subset.yaml
         ),
     ],
 )
-def test_cases_may_stand_in_a_file_of_their_own(cases: str) -> None:
+def test_cases_may_are_in_a_file_of_their_own(cases: str) -> None:
     found = read(
         CASES_ELSEWHERE,
         beside={"data/convfinqa_subset.yaml": cases},
@@ -34,13 +34,13 @@ def test_cases_may_stand_in_a_file_of_their_own(cases: str) -> None:
     assert (case.name, case.turns[0].user, case.turns[0].expected) == ("a", "Hello", "1")
 
 
-def test_notes_beside_the_cases_are_left_out_and_said() -> None:
+def test_notes_next_to_the_cases_are_left_out_and_reported() -> None:
     cases = "made_by: convert.py\ntest_cases: [{input: a, ground_truth: '1'}]\n"
 
     found = read(CASES_ELSEWHERE, beside={"data/convfinqa_subset.yaml": cases})
 
     assert len(found.suites[0].spec.cases) == 1
-    assert [(each.keys, each.line) for each in found.losses] == [("made_by", 1)]
+    assert [(loss.keys, loss.line) for loss in found.losses] == [("made_by", 1)]
 
 
 EXACTLY = "evaluations: {metrics: [{type: standard, metric: equality}]}\n"
@@ -50,10 +50,10 @@ EXACTLY = "evaluations: {metrics: [{type: standard, metric: equality}]}\n"
 def test_a_suite_without_a_case_is_warned_about(cases: str) -> None:
     found = read(f"{EXACTLY}{cases}", beside={"cases.yaml": "[]"})
 
-    assert [each.keys for each in found.warnings] == [cases.partition(":")[0]]
+    assert [warning.keys for warning in found.warnings] == [cases.partition(":")[0]]
 
 
-def test_a_mistake_in_cases_that_two_agents_share_is_said_once() -> None:
+def test_an_error_in_cases_that_two_agents_share_is_reported_once() -> None:
     sources = [
         SourceFile(f"{name}.yaml", f"name: {name}\n{EXACTLY}test_cases_file: c.yaml\n".encode())
         for name in ("one", "two")
@@ -62,7 +62,7 @@ def test_a_mistake_in_cases_that_two_agents_share_is_said_once() -> None:
     with pytest.raises(FormatError) as caught:
         read_files(sources, known=KNOWN, agent="desk", find=lambda _: b"- {inputt: x}\n")
 
-    assert [each.keys for each in caught.value.problems] == ["[0]", "[0].inputt"]
+    assert [problem.keys for problem in caught.value.problems] == ["[0]", "[0].inputt"]
 
 
 def test_agents_in_folders_of_their_own_share_a_file_above_them() -> None:
@@ -77,22 +77,25 @@ def test_agents_in_folders_of_their_own_share_a_file_above_them() -> None:
 
     found = read_files(sources, known=KNOWN, agent="desk", find=beside.get)
 
-    assert {each.spec.slug: len(each.spec.cases) for each in found.suites} == {"one": 1, "two": 1}
+    assert {suite.spec.slug: len(suite.spec.cases) for suite in found.suites} == {
+        "one": 1,
+        "two": 1,
+    }
 
 
-def test_a_file_above_that_is_not_imported_along_is_told_how_to_be() -> None:
+def test_a_file_above_that_is_not_imported_along_is_reported_how_to_be() -> None:
     (found,) = problems(f"{EXACTLY}test_cases_file: ../cases.yaml\n")
 
     assert (found.line, found.keys) == (2, "test_cases_file")
-    assert "Import the folder that holds both" in found.message
+    assert "Import" in found.message
 
 
-def test_mistakes_in_a_file_of_cases_are_shown_there() -> None:
+def test_errors_in_a_file_of_cases_are_shown_there() -> None:
     cases = "- input: a\n- input: 5\n- input: a\n  expected_tools: [{name: t, args: {a: {regex: '('}}}]\n"
 
     found = problems(CASES_ELSEWHERE, beside={"data/convfinqa_subset.yaml": cases})
 
-    assert [(each.path, each.line, each.keys) for each in found] == [
+    assert [(item.path, item.line, item.keys) for item in found] == [
         ("project/data/convfinqa_subset.yaml", 2, "[1].input"),
         ("project/data/convfinqa_subset.yaml", 4, "[2].expected_tools[0].args.a"),
     ]
@@ -101,16 +104,16 @@ def test_mistakes_in_a_file_of_cases_are_shown_there() -> None:
 @pytest.mark.parametrize(
     ("cases", "line", "message"),
     [
-        pytest.param("test_cases: [", 2, "This is no YAML", id="no YAML"),
-        pytest.param("hello\n", 1, "Expected keys with values, found text.", id="text"),
-        pytest.param("cases: []\n", 1, "The key `test_cases` is missing", id="another key"),
+        pytest.param("test_cases: [", 2, "YAML", id="YAML"),
+        pytest.param("hello\n", 1, "found", id="text"),
+        pytest.param("cases: []\n", 1, "`test_cases`", id="another key"),
     ],
 )
 def test_a_file_that_holds_no_cases_is_refused(cases: str, line: int, message: str) -> None:
     found = problems(CASES_ELSEWHERE, beside={"data/convfinqa_subset.yaml": cases})
 
     assert found[0].path == "project/data/convfinqa_subset.yaml"
-    assert any(each.line == line and message in each.message for each in found)
+    assert any(item.line == line and message in item.message for item in found)
 
 
 def test_a_file_of_cases_that_is_not_there_is_named_with_the_nearest() -> None:
@@ -122,10 +125,10 @@ def test_a_file_of_cases_that_is_not_there_is_named_with_the_nearest() -> None:
     with pytest.raises(FormatError) as caught:
         read_files(files, known=KNOWN, agent="desk")
 
-    found = next(each for each in caught.value.problems if each.path == "agent.yaml")
+    found = next(problem for problem in caught.value.problems if problem.path == "agent.yaml")
     assert (found.line, found.keys) == (7, "test_cases_file")
-    assert "There is no file data/convfinqa_subset.yaml." in found.message
-    assert "Did you mean 'data/convfinqa_subsets.yaml'?" in found.message
+    assert "data/convfinqa_subset.yaml" in found.message
+    assert "'data/convfinqa_subsets.yaml'" in found.message
 
 
 def test_a_file_of_cases_among_those_of_the_import_is_no_eval_file_of_its_own() -> None:
@@ -136,7 +139,7 @@ def test_a_file_of_cases_among_those_of_the_import_is_no_eval_file_of_its_own() 
 
     found = read_files(files, known=KNOWN, agent="desk")
 
-    assert [len(each.spec.cases) for each in found.suites] == [1]
+    assert [len(suite.spec.cases) for suite in found.suites] == [1]
 
 
 def test_cases_here_and_in_a_file_are_refused() -> None:

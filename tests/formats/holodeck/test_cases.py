@@ -72,7 +72,7 @@ test_cases:
 
     (case,) = suite(text).cases
 
-    kinds = [[each.type for each in turn.assertions or []] for turn in case.turns]
+    kinds = [[assertion.type for assertion in turn.assertions or []] for turn in case.turns]
     assert kinds == [["bleu"], ["rouge"], []]
     assert case.turns[2].assertions == []
 
@@ -120,14 +120,14 @@ def test_a_literal_that_is_a_matcher_here_is_warned_about() -> None:
 
     found = read(with_turn(keys))
 
-    said = [each for each in found.warnings if "compares this as it is written" in each.message]
-    assert [each.keys for each in said] == ["test_cases[0].expected_tools[0].args.a"]
+    said = [warning for warning in found.warnings if "compares" in warning.message]
+    assert [item.keys for item in said] == ["test_cases[0].expected_tools[0].args.a"]
 
 
 def test_an_empty_list_of_tools_asserts_nothing_and_says_so() -> None:
     found = read(with_turn("expected_tools: []\n"))
 
-    assert any("An empty list asserts nothing." in each.message for each in found.warnings)
+    assert any("checks nothing" in warning.message for warning in found.warnings)
     assert found.suites[0].spec.cases[0].turns[0].assertions is None
 
 
@@ -155,9 +155,9 @@ files:
     found = read(text, beside={"data/figures.csv": "a,b\n1,2\n", "notes.txt": "Mind the gap."})
 
     files = found.suites[0].spec.cases[0].turns[0].files
-    assert [each.path for each in files] == ["data/figures.csv", "notes.txt"]
-    assert set(found.contents) == {each.sha256 for each in files}
-    assert [each.keys.rpartition(".")[2] for each in found.losses] == [
+    assert [file.path for file in files] == ["data/figures.csv", "notes.txt"]
+    assert set(found.contents) == {file.sha256 for file in files}
+    assert [loss.keys.rpartition(".")[2] for loss in found.losses] == [
         *("description", "cache", "pages", "sheet", "range")
     ]
 
@@ -165,12 +165,12 @@ files:
 @pytest.mark.parametrize(
     ("file", "key", "message"),
     [
-        pytest.param("{url: 'https://x.org/a.png'}", ".url", "Nothing is fetched", id="address"),
-        pytest.param("{type: image}", "", "A file needs its `path`", id="no path"),
-        pytest.param("{path: a.png, type: picture}", ".type", "Write one of: image", id="type"),
-        pytest.param("{path: /etc/passwd.txt}", ".path", "from the folder", id="absolute"),
-        pytest.param("{path: a.exe}", ".path", "cannot be shown", id="kind"),
-        pytest.param("{path: gone.png}", "", "There is no file gone.png", id="not there"),
+        pytest.param("{url: 'https://x.org/a.png'}", ".url", "fetched", id="address"),
+        pytest.param("{type: image}", "", "`path`", id="no path"),
+        pytest.param("{path: a.png, type: picture}", ".type", "Write", id="type"),
+        pytest.param("{path: /etc/passwd.txt}", ".path", "folder", id="absolute"),
+        pytest.param("{path: a.exe}", ".path", "shown", id="kind"),
+        pytest.param("{path: gone.png}", "", "gone.png", id="not there"),
     ],
 )
 def test_a_file_that_cannot_be_shown_is_refused(file: str, key: str, message: str) -> None:
@@ -185,11 +185,11 @@ def test_a_file_that_is_named_twice_is_shown_once() -> None:
 
     found = read(text, beside={"a.txt": "a", "b.txt": "b"})
 
-    assert [each.path for each in found.suites[0].spec.cases[0].turns[0].files] == [
+    assert [file.path for file in found.suites[0].spec.cases[0].turns[0].files] == [
         "a.txt",
         "b.txt",
     ]
-    assert [each.keys for each in found.losses] == ["test_cases[0].files[1]"]
+    assert [loss.keys for loss in found.losses] == ["test_cases[0].files[1]"]
 
 
 def test_a_turn_shows_ten_files_at_most() -> None:
@@ -198,26 +198,24 @@ def test_a_turn_shows_ten_files_at_most() -> None:
     (found,) = problems(with_turn(f"files:\n{files}"))
 
     assert (found.line, found.keys) == (4, "test_cases[0].files")
-    assert found.message == "At most 10 entries are possible; this list has 11."
+    assert "11" in found.message
 
 
 @pytest.mark.parametrize(
     ("case", "key", "message"),
     [
-        pytest.param("{}", "", "A case needs `input`", id="nothing"),
-        pytest.param("hello", "", "Expected keys with values", id="text"),
-        pytest.param("{input: ''}", ".input", "must not be empty", id="empty input"),
-        pytest.param("{input: '   '}", ".input", "Only spaces", id="blank input"),
-        pytest.param("{turns: []}", ".turns", "At least one entry", id="no turns"),
-        pytest.param("{turns: [{}]}", ".turns[0]", "`input` is missing", id="empty turn"),
-        pytest.param(
-            "{turns: [{input: a, name: b}]}", ".turns[0].name", "Unknown key `name`", id="key"
-        ),
+        pytest.param("{}", "", "`input`", id="nothing"),
+        pytest.param("hello", "", "keys", id="text"),
+        pytest.param("{input: ''}", ".input", "empty", id="empty input"),
+        pytest.param("{input: '   '}", ".input", "only spaces", id="blank input"),
+        pytest.param("{turns: []}", ".turns", "entry", id="no turns"),
+        pytest.param("{turns: [{}]}", ".turns[0]", "`input`", id="empty turn"),
+        pytest.param("{turns: [{input: a, name: b}]}", ".turns[0].name", "`name`", id="key"),
         *(
             pytest.param(
                 f"{{turns: [{{input: a}}], {key}: {value}}}",
                 f".{key}",
-                "move it into a turn",
+                "Move",
                 id=f"turns and {key}",
             )
             for key, value in {
@@ -229,28 +227,26 @@ def test_a_turn_shows_ten_files_at_most() -> None:
                 "turn_config": "{a: 1}",
             }.items()
         ),
-        pytest.param(
-            "{input: a, ground_truth: 60.94}", ".ground_truth", 'quote it: "60.94"', id="number"
-        ),
+        pytest.param("{input: a, ground_truth: 60.94}", ".ground_truth", '"60.94"', id="number"),
         pytest.param(
             "{input: a, expected_tools: [5]}", ".expected_tools[0]", "Expected text", id="tool"
         ),
         pytest.param(
             "{input: a, expected_tools: [{name: t, count: 0}]}",
             ".expected_tools[0].count",
-            "greater than or equal to 1",
+            "greater",
             id="no call",
         ),
         pytest.param(
             "{input: a, expected_tools: [{name: t, arg: {}}]}",
             ".expected_tools[0].arg",
-            "Did you mean 'args'?",
+            "'args'",
             id="key of a tool",
         ),
         pytest.param(
             "{input: a, expected_tools: [{name: t, args: {a: {fuzzy: x, regex: y}}}]}",
             ".expected_tools[0].args.a",
-            "matched in one way",
+            "has one key",
             id="two matchers",
         ),
         pytest.param(
@@ -260,15 +256,12 @@ def test_a_turn_shows_ten_files_at_most() -> None:
             id="a pattern that RE2 does not know",
         ),
         pytest.param(
-            "{input: a, evaluations: {metric: bleu}}",
-            ".evaluations",
-            "begin each entry with a dash",
-            id="no list",
+            "{input: a, evaluations: {metric: bleu}}", ".evaluations", "dash", id="no list"
         ),
     ],
 )
 def test_a_case_that_cannot_be_read_is_refused(case: str, key: str, message: str) -> None:
     found = problems(f"test_cases:\n  - {case}\n")
 
-    assert [(each.line, each.keys) for each in found] == [(2, f"test_cases[0]{key}")]
+    assert [(item.line, item.keys) for item in found] == [(2, f"test_cases[0]{key}")]
     assert message in found[0].message

@@ -108,7 +108,7 @@ def test_only_an_address_or_a_key_of_its_own_makes_a_provider(
     found = read(agent_file(model))
 
     assert str(found.agents[0].spec.model) == name
-    assert [written(each.spec) for each in found.providers] == ([provider] if provider else [])
+    assert [written(item.spec) for item in found.providers] == ([provider] if provider else [])
 
 
 def test_models_on_an_ollama_server_of_ones_own_cost_nothing() -> None:
@@ -127,8 +127,8 @@ def test_an_address_that_several_files_name_is_one_provider() -> None:
 
     found = read_files(files)
 
-    assert [each.spec.slug for each in found.providers] == ["openai-proxy-example-org-v2"]
-    assert [each.spec.slug for each in found.agents] == ["a", "b"]
+    assert [provider.spec.slug for provider in found.providers] == ["openai-proxy-example-org-v2"]
+    assert [agent.spec.slug for agent in found.agents] == ["a", "b"]
 
 
 def test_a_key_in_a_file_is_refused_and_not_repeated() -> None:
@@ -137,5 +137,5 @@ def test_a_key_in_a_file_is_refused_and_not_repeated() -> None:
     (found,) = problems(text)
 
     assert found.keys == "model.api_key"
-    assert "A key never stands in a file" in found.message
+    assert "environment variable" in found.message
     assert "0123" not in str(found)

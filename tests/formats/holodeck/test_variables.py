@@ -38,7 +38,7 @@ def test_a_number_from_the_environment_is_text_where_quotes_are() -> None:
     (found,) = problems(with_turn("ground_truth: ${FIGURE}\n"), environment=figure)
 
     assert case.turns[0].expected == "60.94"
-    assert found.message == 'Expected text, found a number; quote it: "${FIGURE}".'
+    assert '"${FIGURE}"' in found.message
 
 
 def test_an_unset_variable_is_named_with_its_place_and_the_nearest() -> None:
@@ -47,7 +47,7 @@ def test_an_unset_variable_is_named_with_its_place_and_the_nearest() -> None:
     )
 
     assert (found.line, found.keys) == (4, "evaluations.metrics[0].threshold")
-    assert "LAEST is not set. Did you mean 'LEAST'?" in found.message
+    assert "'LEAST'" in found.message
 
 
 @pytest.mark.parametrize(
@@ -67,17 +67,17 @@ def test_an_unset_variable_is_named_with_its_place_and_the_nearest() -> None:
         ),
     ],
 )
-def test_an_unset_variable_is_the_only_mistake_of_its_place(text: str) -> None:
+def test_an_unset_variable_is_the_only_error_of_its_place(text: str) -> None:
     (found,) = problems(text)
 
     assert "NOBODY" in found.message
 
 
-def test_without_an_environment_it_is_said_who_has_one() -> None:
+def test_without_an_environment_it_is_reported_who_has_one() -> None:
     (found,) = problems(with_turn('ground_truth: "${ANSWER}"\n'), environment={})
 
     assert found.keys == "test_cases[0].ground_truth"
-    assert "only the command import_evals sees the environment" in found.message
+    assert "import_evals" in found.message
 
 
 def test_what_is_lost_needs_no_variables() -> None:
@@ -103,8 +103,8 @@ def test_a_variable_that_holds_a_secret_by_its_name_is_filled_in_nowhere() -> No
         environment={"BANK_API_KEY": "sk-12345"},
     )
 
-    assert [each.keys for each in found] == ["test_cases[0].turn_config.account"]
-    assert "BANK_API_KEY holds a secret" in found[0].message
+    assert [item.keys for item in found] == ["test_cases[0].turn_config.account"]
+    assert "BANK_API_KEY" in found[0].message
     assert "sk-12345" not in str(found)
 
 
@@ -119,7 +119,7 @@ def test_what_looks_like_a_variable_stays_and_is_warned_about(almost: str) -> No
     found = read(with_turn(f'turn_config: {{a: "{almost}"}}'))
 
     assert found.suites[0].spec.cases[0].turns[0].config == {"a": almost}
-    said = [each.keys for each in found.warnings if "Only ${NAME}" in each.message]
+    said = [warning.keys for warning in found.warnings if "Only ${NAME}" in warning.message]
     assert said == ["test_cases[0].turn_config.a"]
 
 
@@ -141,13 +141,13 @@ def test_no_variable_is_filled_in_where_a_secret_may_stand() -> None:
     )
 
     assert found.keys == "test_cases[0].turn_config.token"
-    assert "secrets never come into a suite" in found.message
+    assert "secrets" in found.message
 
 
-def test_what_the_environment_holds_stands_in_no_message() -> None:
+def test_what_the_environment_holds_is_in_no_message() -> None:
     secret = "hunter2-hunter2"
     text = with_metrics("- {metric: bleu, threshold: '${VALUE}'}\n")
 
     found = problems(text, environment={"VALUE": secret})
 
-    assert not any(secret in str(each) for each in found)
+    assert not any(secret in str(item) for item in found)

@@ -3,14 +3,11 @@
 import pytest
 
 from evals_app.formats import (
-    FindFile,
     FormatError,
     Imported,
     Known,
     Problem,
-    SourceData,
     SourceFile,
-    nothing_beside,
     read_files,
 )
 
@@ -70,13 +67,4 @@ def problems(
 ) -> list[Problem]:
     with pytest.raises(FormatError) as caught:
         read(files, agent=agent, known=known)
-    return [each for each in caught.value.problems if each.level == "error"]
-
-
-def tried(
-    sources: list[SourceFile | SourceData], find: FindFile = nothing_beside
-) -> tuple[Imported, list[Problem]]:
-    try:
-        return read_files(sources, dialect="lobu", known=KNOWN, find=find), []
-    except FormatError as error:
-        return Imported(), error.problems
+    return [problem for problem in caught.value.problems if problem.level == "error"]

@@ -1,11 +1,7 @@
-from typing import Any
-
 import pytest
-from hypothesis import given
 
-from evals_app.formats import Known, SourceData, SourceFile, read_files
-from tests.formats.anywhere import changed
-from tests.formats.lobu.projects import EVALS, KNOWN, PING, problems, read, tried
+from evals_app.formats import Known, SourceFile, read_files
+from tests.formats.lobu.projects import EVALS, KNOWN, PING, problems, read
 
 TOML = """\
 [agents.support]
@@ -57,7 +53,9 @@ def test_an_agent_is_made_of_its_model_and_what_its_folder_tells_it() -> None:
 
     found = read({"p/lobu.toml": TOML}, beside=beside)
 
-    assert [each.spec.model_dump(mode="json", exclude_defaults=True) for each in found.agents] == [
+    assert [
+        agent.spec.model_dump(mode="json", exclude_defaults=True) for agent in found.agents
+    ] == [
         {
             "agent": "Support",
             "slug": "support",
@@ -67,13 +65,13 @@ def test_an_agent_is_made_of_its_model_and_what_its_folder_tells_it() -> None:
         },
         {"agent": "Night shift", "slug": "night", "model": "anthropic/claude-haiku-5-5"},
     ]
-    assert [each.line for each in found.agents] == [1, 31]
+    assert [agent.line for agent in found.agents] == [1, 31]
 
 
 def test_what_cannot_run_here_is_a_loss_and_no_key_is_repeated() -> None:
     losses = read({"p/lobu.toml": TOML}).losses
 
-    assert [(each.line, each.keys) for each in losses] == [
+    assert [(loss.line, loss.keys) for loss in losses] == [
         (10, "agents.support.providers[0].key"),
         (12, "agents.support.providers[1]"),
         (14, "agents.support.providers[1].key"),
@@ -91,7 +89,7 @@ def test_what_cannot_run_here_is_a_loss_and_no_key_is_repeated() -> None:
 def test_a_line_in_a_text_that_is_no_table_is_read_in_bounded_time(line: str) -> None:
     toml = f"[agents.b]\ndescription = '''\n{line}\n'''\n[memory]\nx = 1\n"
 
-    assert [(each.line, each.keys) for each in read({"lobu.toml": toml}).losses] == [(5, "memory")]
+    assert [(loss.line, loss.keys) for loss in read({"lobu.toml": toml}).losses] == [(5, "memory")]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +104,7 @@ def test_a_line_in_a_text_that_is_no_table_is_read_in_bounded_time(line: str) ->
 def test_the_line_of_a_table_is_known_however_it_is_written(table: str, line: int) -> None:
     losses = read({"lobu.toml": f"{table}\n"}).losses
 
-    assert [each.line for each in losses if each.keys == "memory"] == [line]
+    assert [loss.line for loss in losses if loss.keys == "memory"] == [line]
 
 
 def test_an_agent_that_exists_stays_as_it_is() -> None:
@@ -116,7 +114,7 @@ def test_an_agent_that_exists_stays_as_it_is() -> None:
 
     assert found.agents == []
     assert found.suites[0].spec.agent == "support"
-    assert [each.keys for each in found.losses] == ["agents.support", "agents.night", "memory"]
+    assert [loss.keys for loss in found.losses] == ["agents.support", "agents.night", "memory"]
 
 
 def test_a_native_agent_of_the_same_slug_describes_it() -> None:
@@ -124,11 +122,11 @@ def test_a_native_agent_of_the_same_slug_describes_it() -> None:
 
     found = read({"p/lobu.toml": TOML, "p/agents/night/night.agent.yaml": native})
 
-    assert {each.spec.slug: each.spec.driver for each in found.agents} == {
+    assert {agent.spec.slug: agent.spec.driver for agent in found.agents} == {
         "night": "scripted",
         "support": "model",
     }
-    assert "agents.night" in [each.keys for each in found.losses]
+    assert "agents.night" in [loss.keys for loss in found.losses]
 
 
 def test_an_agent_without_a_model_is_not_made() -> None:
@@ -137,9 +135,9 @@ def test_an_agent_without_a_model_is_not_made() -> None:
     found = problems({"lobu.toml": toml, f"{EVALS}ping.yaml": PING}, known=Known())
     warned = read({"lobu.toml": toml}, known=Known()).warnings
 
-    assert [(each.path, each.line) for each in found] == [(f"{EVALS}ping.yaml", 2)]
-    assert "No agent 'my-agent' exists" in found[0].message
-    assert [(each.line, each.keys) for each in warned] == [(1, "agents.my-agent")]
+    assert [(item.path, item.line) for item in found] == [(f"{EVALS}ping.yaml", 2)]
+    assert "'my-agent'" in found[0].message
+    assert [(item.line, item.keys) for item in warned] == [(1, "agents.my-agent")]
     assert "my-agent.agent.yaml" in warned[0].message
 
 
@@ -153,7 +151,7 @@ def test_an_agent_without_a_model_is_not_made() -> None:
 def test_of_an_agent_that_exists_what_it_can_do_is_lost(more: str, lost: list[str]) -> None:
     found = read({"lobu.toml": f"[agents.my-agent]\n{more}\n"})
 
-    assert [each.keys for each in found.losses] == lost
+    assert [loss.keys for loss in found.losses] == lost
 
 
 @pytest.mark.parametrize(
@@ -166,7 +164,7 @@ def test_of_an_agent_that_exists_what_it_can_do_is_lost(more: str, lost: list[st
         pytest.param("q/ping.yaml", "other", "other", id="outside of the project"),
     ],
 )
-def test_the_agent_of_an_eval_is_told_by_its_folder_then_by_a_person(
+def test_the_agent_of_an_eval_is_reported_by_its_folder_then_by_a_person(
     path: str, named: str | None, agent: str
 ) -> None:
     known = Known(agents={"support": "model", "night": "model", "other": "model"})
@@ -186,7 +184,9 @@ def test_the_agent_of_an_eval_is_told_by_its_folder_then_by_a_person(
         pytest.param("/home/me/p/agents/other/evals", "../../my-agent/evals/ping.yaml", id="else"),
     ],
 )
-def test_the_agent_is_told_by_the_folder_wherever_the_import_begins(root: str, path: str) -> None:
+def test_the_agent_is_reported_by_the_folder_wherever_the_import_begins(
+    root: str, path: str
+) -> None:
     source = SourceFile(path, PING.encode())
 
     found = read_files([source], known=KNOWN, root=root)
@@ -205,25 +205,21 @@ def test_an_eval_without_an_agent_needs_one() -> None:
 @pytest.mark.parametrize(
     ("toml", "line", "keys", "message"),
     [
-        pytest.param("agents = 3", 1, "agents", "Expected keys with values", id="number"),
+        pytest.param("agents = 3", 1, "agents", "keys", id="number"),
         pytest.param(
-            '[agents.x]\nproviders = "openai"',
-            2,
-            "agents.x.providers",
-            "Expected a list",
-            id="text",
+            '[agents.x]\nproviders = "openai"', 2, "agents.x.providers", "list", id="text"
         ),
         pytest.param(
             '[agents.x]\nname = "x"\n[[agents.x.providers]]\nmodel = "m"',
             3,
             "agents.x.providers[0]",
-            "`id` is missing",
+            "`id`",
             id="no provider",
         ),
-        pytest.param("[agents.x\n", 1, "", "This is no TOML", id="no TOML"),
+        pytest.param("[agents.x\n", 1, "", "TOML", id="TOML"),
     ],
 )
-def test_a_mistake_in_lobu_toml_is_said_at_its_line(
+def test_an_error_in_lobu_toml_is_reported_at_its_line(
     toml: str, line: int, keys: str, message: str
 ) -> None:
     (found,) = problems({"lobu.toml": toml})
@@ -235,9 +231,9 @@ def test_a_mistake_in_lobu_toml_is_said_at_its_line(
 def test_variables_that_only_lobu_fills_in_stay_text_and_are_lost() -> None:
     found = read({"p/lobu.toml": TOML}, beside={"p/agents/night/USER.md": "Hello {{nobody}}"})
 
-    (night,) = [each.spec for each in found.agents if each.spec.slug == "night"]
+    (night,) = [agent.spec for agent in found.agents if agent.spec.slug == "night"]
     assert night.system_prompt.endswith(r"\{{nobody}}")
-    assert [each.keys for each in found.losses if "nobody" in each.message] == ["agents.night.dir"]
+    assert [loss.keys for loss in found.losses if "nobody" in loss.message] == ["agents.night.dir"]
 
 
 def test_a_person_may_name_another_agent_than_that_of_the_folder() -> None:
@@ -246,10 +242,10 @@ def test_a_person_may_name_another_agent_than_that_of_the_folder() -> None:
 
     found = read({"p/lobu.toml": TOML, path: PING}, agent="desk", known=known)
 
-    (ping,) = [each.spec for each in found.suites]
+    (ping,) = [suite.spec for suite in found.suites]
     # Known by the folder all the same: another agent may have a ping, too.
     assert (ping.agent, ping.slug, found.agents) == ("desk", "night-ping", [])
-    assert {each.path for each in found.losses} == {path, "p/lobu.toml"}
+    assert {loss.path for loss in found.losses} == {path, "p/lobu.toml"}
 
 
 MODELS = """\
@@ -266,7 +262,7 @@ def test_a_provider_that_is_not_here_is_passed_over_for_one_that_is() -> None:
     found = read({"lobu.toml": MODELS + more})
 
     assert str(found.agents[0].spec.model) == "openrouter/z-ai/glm"
-    assert [each.keys for each in found.losses] == ["agents.x.providers[0]"]
+    assert [loss.keys for loss in found.losses] == ["agents.x.providers[0]"]
 
 
 def test_an_agent_whose_provider_is_not_here_is_not_made() -> None:
@@ -275,38 +271,16 @@ def test_an_agent_whose_provider_is_not_here_is_not_made() -> None:
     beside = read({"lobu.toml": MODELS, "z-ai.provider.yaml": own})
 
     assert alone.agents == []
-    assert [each.keys for each in alone.warnings] == ["agents.x"]
+    assert [warning.keys for warning in alone.warnings] == ["agents.x"]
     assert "z-ai" in alone.warnings[0].message
-    assert [str(each.spec.model) for each in beside.agents] == ["z-ai/glm"]
-
-
-PROJECT = {
-    "agents": {
-        "my-agent": {
-            "name": "A",
-            "description": "B",
-            "dir": "c",
-            "providers": [{"id": "gemini", "model": "m", "key": "k"}],
-            "network": {},
-        }
-    },
-    "memory": {},
-}
-
-
-@given(data=changed(PROJECT))
-def test_whatever_stands_in_lobu_toml_is_read_or_refused_by_its_keys(data: Any) -> None:
-    found, wrong = tried([SourceData("lobu.toml", data)])
-
-    assert found.agents or found.losses or wrong or data == {}
-    assert all(each.path == "lobu.toml" and each.message for each in wrong)
+    assert [str(agent.spec.model) for agent in beside.agents] == ["z-ai/glm"]
 
 
 def test_an_agent_whose_id_is_no_slug_is_refused_once_with_one_that_is() -> None:
     found = problems({"agents/MyAgent/evals/x.yaml": PING})
 
-    assert [each.keys for each in found] == [""]
-    assert "lobu.toml, myagent." in found[0].message
+    assert [item.keys for item in found] == [""]
+    assert "lobu.toml" in found[0].message
 
 
 def test_an_agent_with_a_long_id_or_an_underscore_keeps_it() -> None:
@@ -328,7 +302,7 @@ def test_an_agent_with_a_long_id_or_an_underscore_keeps_it() -> None:
 def test_what_no_database_stores_is_refused_in_lobu_toml(line: str, message: str) -> None:
     found = problems({"lobu.toml": f"[agents.my-agent]\n{line}\n", f"{EVALS}x.yaml": PING})
 
-    assert [each.path for each in found] == ["lobu.toml"]
+    assert [item.path for item in found] == ["lobu.toml"]
     assert message in found[0].message
 
 
@@ -338,12 +312,14 @@ def test_evals_of_an_agent_with_a_folder_elsewhere_have_to_be_named() -> None:
     unnamed = read({"lobu.toml": toml})
     named = read({"lobu.toml": toml, "bots/one/evals/ping.yaml": PING})
 
-    assert [(each.line, each.keys) for each in unnamed.warnings] == [(2, "agents.my-agent.dir")]
+    assert [(warning.line, warning.keys) for warning in unnamed.warnings] == [
+        (2, "agents.my-agent.dir")
+    ]
     assert named.warnings == []
-    assert [each.spec.agent for each in named.suites] == ["my-agent"]
+    assert [suite.spec.agent for suite in named.suites] == ["my-agent"]
 
 
 def test_nobody_misses_the_agents_of_a_lobu_toml_that_cannot_be_read() -> None:
     found = problems({"lobu.toml": "[agents.x\n", f"{EVALS}x.yaml": PING}, known=Known())
 
-    assert [each.path for each in found] == ["lobu.toml"]
+    assert [item.path for item in found] == ["lobu.toml"]

@@ -33,7 +33,7 @@ def an_eval(*criteria: Json, **more: Any) -> Json:
 
 
 def a_run(*items: Json, template: list[Json] | None = None, **more: Any) -> Json:
-    """Give a run; what is not about the run itself is about its data source."""
+    """Return a run; what is not about the run itself is about its data source."""
     about: Json = {
         key: more.pop(key) for key in ("id", "eval_id", "created_at", "name") if key in more
     }
@@ -61,8 +61,8 @@ def read(
 ) -> Imported:
     """Read each object as a file of its own, and others that lie beside them."""
     files = [
-        SourceFile(f"saved/eval_{n}.json", json.dumps(each, indent=1).encode())
-        for n, each in enumerate(objects)
+        SourceFile(f"saved/eval_{n}.json", json.dumps(item, indent=1).encode())
+        for n, item in enumerate(objects)
     ]
     others = {f"saved/{name}": text.encode() for name, text in (beside or {}).items()}
     return read_files(
@@ -90,19 +90,19 @@ def agent_of(*objects: Any, **options: Any) -> Any:
 
 
 def checks(criterion: Json, item: Json | None = None, **options: Any) -> Any:
-    """Give the checks that one criterion becomes, whether of the suite or of its only case."""
+    """Return the checks that one criterion becomes, whether of the suite or of its only case."""
     found = suite(an_eval(criterion), a_run(item or {"ticket": "hi", "label": "x"}), **options)
     (turn,) = found["cases"][0]["turns"]
     return [*found.get("assertions", []), *turn.get("assertions", [])]
 
 
 def lost(criterion: Json, item: Json | None = None) -> str:
-    """Give everything that is said of what a criterion loses."""
+    """Return everything that is said of what a criterion loses."""
     found = read(an_eval(RIGHT, criterion), a_run(item or {"ticket": "hi", "label": "x"}))
-    return " ".join(each.message for each in found.losses)
+    return " ".join(loss.message for loss in found.losses)
 
 
 def errors(*objects: Any, **options: Any) -> list[Problem]:
     with pytest.raises(FormatError) as caught:
         read(*objects, **options)
-    return [each for each in caught.value.problems if each.level == "error"]
+    return [problem for problem in caught.value.problems if problem.level == "error"]

@@ -169,7 +169,7 @@ def test_a_model_may_be_one_of_another_provider_or_a_scripted_judge() -> None:
         pytest.param(
             text_check("like", input="{{item.label}}", reference=REPLY), "`input`", id="in the item"
         ),
-        pytest.param(text_check("eq", input=f"So: {REPLY}"), "midst", id="among other text"),
+        pytest.param(text_check("eq", input=f"So: {REPLY}"), "middle", id="among other text"),
         pytest.param(text_check("eq", input="{{sample.model}}"), "sample.model", id="not the reply"),
         pytest.param(text_check("eq", input="{{sample}}"), "{{sample}}", id="all of the sample"),
         pytest.param(text_check("like", input="{{sample.output_json.a}}"), "json_path", id="part, like"),

@@ -62,7 +62,7 @@ def test_functions_are_tools_that_nothing_answers() -> None:
 
     assert (tool["name"], tool["description"]) == ("find", "Finds.")
     assert "error" in tool["rules"][0]
-    assert {each.keys.rpartition(".")[2] for each in read(an_eval(), run).losses} == {
+    assert {loss.keys.rpartition(".")[2] for loss in read(an_eval(), run).losses} == {
         "tools",
         "tools[1]",
     }
@@ -81,13 +81,13 @@ def test_a_named_agent_is_asked_instead_and_gets_the_system_prompt_as_a_paramete
 
 def test_system_prompts_that_differ_are_parameters_of_their_cases() -> None:
     template = [{"role": "system", "content": "Speak {{item.language}}."}, QUESTION]
-    rows = [{"ticket": "a", "label": "b", "language": each} for each in ("French", "German")]
+    rows = [{"ticket": "a", "label": "b", "language": item} for item in ("French", "German")]
 
     agent = agent_of(an_eval(), a_run(*rows, template=template))
     cases = suite(an_eval(), a_run(*rows, template=template))["cases"]
 
     assert agent["system_prompt"] == "{{threadContext.params.instructions}}"
-    assert [each["context_params"]["instructions"] for each in cases] == [
+    assert [case["context_params"]["instructions"] for case in cases] == [
         "Speak French.",
         "Speak German.",
     ]
@@ -102,7 +102,7 @@ def test_earlier_messages_are_the_history() -> None:
 
     (case,) = suite(an_eval(), a_run(template=template))["cases"]
 
-    assert [each["content"] for each in case["history"]] == ["It is dark", "Which one?"]
+    assert [item["content"] for item in case["history"]] == ["It is dark", "Which one?"]
     assert case["turns"][0]["user"] == "The Hardware one."
 
 
@@ -127,7 +127,7 @@ def test_an_item_that_asks_nothing_is_left_out() -> None:
     found = read(an_eval(), run)
 
     assert len(found.suites[0].spec.cases) == 1
-    assert [each.keys for each in found.losses] == ["data_source.source.content[1].item"]
+    assert [loss.keys for loss in found.losses] == ["data_source.source.content[1].item"]
 
 
 def test_a_variable_that_an_item_does_not_have_is_warned_of() -> None:
@@ -135,7 +135,7 @@ def test_a_variable_that_an_item_does_not_have_is_warned_of() -> None:
         {"role": "user", "content": "{{item.ticket}} {{item.nothing}}"}
     ]))  # fmt: skip
 
-    assert ["item.nothing" in each.message for each in found.warnings] == [True]
+    assert ["item.nothing" in warning.message for warning in found.warnings] == [True]
 
 
 def test_of_several_runs_the_newest_is_read() -> None:
@@ -145,7 +145,7 @@ def test_of_several_runs_the_newest_is_read() -> None:
     found = read(an_eval(), {"object": "list", "data": [new, old]})
 
     assert found.suites[0].spec.cases[0].turns[0].user == "new"
-    assert [(each.keys, "Second" in each.message) for each in found.losses] == [("data[1]", True)]
+    assert [(loss.keys, "Second" in loss.message) for loss in found.losses] == [("data[1]", True)]
 
 
 def test_several_evals_have_their_own_runs() -> None:
@@ -154,18 +154,18 @@ def test_several_evals_have_their_own_runs() -> None:
 
     found = read([an_eval(), other], runs)
 
-    assert {each.spec.slug: each.spec.cases[0].turns[0].user for each in found.suites} == {
+    assert {item.spec.slug: item.spec.cases[0].turns[0].user for item in found.suites} == {
         "tickets": "It is dark",
         "others": "b",
     }
 
 
-def test_evals_of_one_name_are_told_apart() -> None:
+def test_evals_of_one_name_are_reported_apart() -> None:
     runs = [a_run(), a_run(eval_id="eval_2")]
 
     found = read([an_eval(), an_eval(id="eval_2")], runs)
 
-    assert [each.spec.slug for each in found.suites] == ["tickets", "tickets-2"]
+    assert [item.spec.slug for item in found.suites] == ["tickets", "tickets-2"]
 
 
 def test_bodies_that_created_an_eval_and_a_run_are_read() -> None:
@@ -183,7 +183,7 @@ def test_answers_that_items_bring_are_reported_once() -> None:
     found = read(an_eval(), run)
 
     assert len(found.suites[0].spec.cases) == 3
-    assert [each.keys for each in found.losses] == ["data_source.source.content[0]"]
+    assert [loss.keys for loss in found.losses] == ["data_source.source.content[0]"]
 
 
 # Items that are somewhere else.
@@ -197,10 +197,10 @@ ROWS = '{"item": {"ticket": "a", "label": "b"}}\n{"ticket": "c", "label": "d"}\n
 
 
 @pytest.mark.parametrize("name", ["file-7.jsonl", "file-7-tickets.jsonl", "items.jsonl"])
-def test_items_of_a_file_are_read_beside_the_run(name: str) -> None:
+def test_items_of_a_file_are_read_next_to_the_run(name: str) -> None:
     cases = suite(an_eval(), without_content(), beside={name: ROWS})["cases"]
 
-    assert [each["turns"][0]["user"] for each in cases] == ["a", "c"]
+    assert [case["turns"][0]["user"] for case in cases] == ["a", "c"]
 
 
 def test_of_several_files_the_one_with_the_id_is_read() -> None:
@@ -226,7 +226,7 @@ def test_items_of_results_are_read_where_nothing_else_has_them() -> None:
 
     cases = suite(an_eval(), without_content(), page)["cases"]
 
-    assert [each["turns"][0]["user"] for each in cases] == ["t1", "t2"]
+    assert [case["turns"][0]["user"] for case in cases] == ["t1", "t2"]
 
 
 def test_messages_of_results_are_sent_again_where_the_run_has_none() -> None:
@@ -248,7 +248,7 @@ def test_a_page_that_is_cut_off_is_reported() -> None:
 
     found = read(an_eval(), without_content(), first)
 
-    assert [(each.path, each.keys) for each in found.losses] == [("saved/eval_2.json", "has_more")]
+    assert [(loss.path, loss.keys) for loss in found.losses] == [("saved/eval_2.json", "has_more")]
     assert read(an_eval(), without_content(), first, second).losses == []
 
 
@@ -287,7 +287,7 @@ def test_an_empty_page_alone_is_refused() -> None:
 def test_items_without_an_eval_are_refused() -> None:
     (problem,) = errors([{"item": {"ticket": "a"}}])
 
-    assert (problem.keys, "the eval is not here" in problem.message) == ("[0]", True)
+    assert (problem.keys, "eval" in problem.message) == ("[0]", True)
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_an_eval_that_is_not_whole_does_not_keep_others_back(others: list[Json])
     # The file beside belongs to nobody here, or to the first.
     found = read(an_eval(), a_run(), *others, beside={"file-1.jsonl": ROWS})
 
-    assert [each.spec.slug for each in found.suites] == ["tickets"]
+    assert [item.spec.slug for item in found.suites] == ["tickets"]
     assert len(found.losses) == 1
 
 
@@ -319,7 +319,7 @@ def test_an_eval_without_any_items_is_refused() -> None:
 def test_an_eval_whose_run_names_no_model_asks_for_an_agent() -> None:
     problems = errors(an_eval(), a_run(model=None))
 
-    assert [isinstance(each, NoAgent) for each in problems] == [True]
+    assert [isinstance(problem, NoAgent) for problem in problems] == [True]
     assert suite(an_eval(), a_run(model=None), agent="desk")["agent"] == "desk"
 
 
@@ -327,7 +327,7 @@ def test_an_eval_of_which_no_criterion_is_left_keeps_its_cases() -> None:
     found = read(an_eval({"type": "python", "name": "x", "source": "pass"}), a_run())
 
     assert len(found.suites[0].spec.cases) == 1
-    assert "testing_criteria" in {each.keys for each in found.warnings}
+    assert "testing_criteria" in {warning.keys for warning in found.warnings}
 
 
 def test_what_is_no_object_of_the_api_is_refused_with_its_place() -> None:

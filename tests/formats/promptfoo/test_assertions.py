@@ -214,18 +214,18 @@ JUDGED = {"type": "llm_judge"}
         ),
     ],
 )
-def test_an_assertion_is_said_in_our_words(assertion: str, found: list[Any]) -> None:
+def test_an_assertion_is_reported_in_our_words(assertion: str, found: list[Any]) -> None:
     assert checks(assertion) == found
 
 
-def test_the_whole_reply_must_be_json_where_it_is_said() -> None:
+def test_the_whole_reply_must_be_json_where_it_is_reported() -> None:
     valid, alone = checks('{type: is-json, value: \'{"type": "array"}\'}')
 
     assert valid == {"type": "json_schema", "schema": {"type": "array"}, "weight": 0.5}
     assert (alone["type"], alone["name"], alone["weight"]) == ("matches", "Nothing but JSON", 0.5)
 
 
-def test_values_stand_in_files_too() -> None:
+def test_values_are_in_files_too() -> None:
     files: dict[str, str | bytes] = {"s.json": '{"type": "object"}', "t.txt": "Say {{what}}\n"}
 
     assert checks("{type: contains-json, value: file://s.json}", files) == [
@@ -258,18 +258,18 @@ def test_a_set_shares_its_weight_among_its_assertions() -> None:
         "{type: assert-set, weight: 4, assert: [{type: cost, threshold: 1}, {type: latency, threshold: 9, weight: 3}]}"
     )
 
-    assert [(each["type"], each.get("weight", 1)) for each in found] == [
+    assert [(item["type"], item.get("weight", 1)) for item in found] == [
         ("cost", 1),
         ("latency", 3),
     ]
 
 
-def test_of_a_set_with_a_threshold_all_must_pass_which_is_told() -> None:
+def test_of_a_set_with_a_threshold_all_must_pass_which_is_reported() -> None:
     found = read(
         with_assertion("{type: assert-set, threshold: 0.5, assert: [{type: cost, threshold: 1}]}")
     )
 
-    assert [each.keys for each in found.losses] == ["tests[0].assert[0].threshold"]
+    assert [loss.keys for loss in found.losses] == ["tests[0].assert[0].threshold"]
     assert len(found.suites[0].spec.cases[0].turns[0].assertions or []) == 1
 
 
@@ -316,7 +316,7 @@ def test_a_grader_may_name_the_model_of_embeddings() -> None:
 def test_a_grader_that_is_nothing_here_is_lost() -> None:
     found = read(with_assertion("{type: llm-rubric, value: x, provider: file://judge.py}"))
 
-    assert [each.keys for each in found.losses] == ["tests[0].assert[0].provider"]
+    assert [loss.keys for loss in found.losses] == ["tests[0].assert[0].provider"]
 
 
 @pytest.mark.parametrize(
@@ -331,24 +331,24 @@ def test_a_grader_that_is_nothing_here_is_lost() -> None:
         ("{type: not-is-sql}", "matches"),
         ("{type: levenshtein, value: x, threshold: 5}", "fuzzy_match"),
         ("{type: is-valid-openai-tools-call}", "succeeded: true"),
-        ("{type: perplexity, threshold: 1.5}", "how sure"),
+        ("{type: perplexity, threshold: 1.5}", "confidence"),
         ("{type: 'trace-span-count', value: {pattern: '*', min: 1}}", "tool_called"),
         ("{type: 'promptfoo:redteam:pii'}", "judge"),
-        ("{type: cost}", "measured anyway"),
-        ("{type: not-similar, value: x}", "no opposite of similar"),
-        ("{type: not-contains-all, value: [a, b]}", "no opposite"),
-        ("{type: not-factuality, value: x}", "no opposite"),
-        ("{type: not-equals, value: {a: 1}}", "no opposite"),
-        ("{type: not-llm-rubric, value: x, threshold: 0.5}", "opposite of a score"),
+        ("{type: cost}", "measures"),
+        ("{type: not-similar, value: x}", "negated"),
+        ("{type: not-contains-all, value: [a, b]}", "negated"),
+        ("{type: not-factuality, value: x}", "negated"),
+        ("{type: not-equals, value: {a: 1}}", "negated"),
+        ("{type: not-llm-rubric, value: x, threshold: 0.5}", "negated"),
         ("{type: bleu, value: [a, b]}", "one text"),
         ("{type: contains, value: file://x.js}", "code"),
-        ("{type: contains, value: '{{ what | capitalize }}'}", "calculates"),
+        ("{type: contains, value: '{{ what | capitalize }}'}", "capitalize"),
         ("{type: contains, value: x, transform: output.trim()}", "transform"),
         ("{type: contains, value: x, transform: output.name}", "json_path"),
         ("{type: equals, value: x, transform: output.length}", "transform"),
         ("{type: 'trajectory:tool-used', value: 'find*'}", "*part*"),
         ("{type: 'trajectory:tool-used', value: 'a*b'}", "part of it"),
-        ("{type: 'trajectory:tool-sequence', value: {steps: ['*a*']}}", "whole names"),
+        ("{type: 'trajectory:tool-sequence', value: {steps: ['*a*']}}", "full names"),
         ("{type: 'trajectory:tool-args-match', value: {name: a, ignore: [id]}}", "ignore"),
         ("{type: tool-call-f1, value: [a], threshold: 0.5}", "called or not"),
     ],
@@ -364,7 +364,7 @@ def test_a_second_ground_truth_is_lost() -> None:
         "{type: context-recall, value: a}\n      - {type: context-recall, value: b}"
     )
 
-    assert [each.keys for each in read(config).losses] == ["tests[0].assert[1]"]
+    assert [loss.keys for loss in read(config).losses] == ["tests[0].assert[1]"]
 
 
 @pytest.mark.parametrize("kind", ["llm-rubric", "factuality", "g-eval", "context-recall"])
@@ -376,29 +376,28 @@ def test_a_judge_does_not_read_a_part_of_the_reply_as_if_it_were_all(kind: str) 
 
 @pytest.mark.parametrize("kind", ["contains-any", "not-icontains-any", "not-equals", "starts-with"])
 def test_texts_that_are_too_long_for_a_pattern_are_lost(kind: str) -> None:
-    assert "up to 1,000 are possible" in lost(f"{{type: {kind}, value: {'long ' * 250}}}")
+    assert "1,000" in lost(f"{{type: {kind}, value: {'long ' * 250}}}")
 
 
 def test_a_variable_of_an_assertion_that_a_test_does_not_set_is_warned_of() -> None:
     found = read(with_assertion("{type: llm-rubric, value: 'Says {{what}} to {{who}}'}"))
 
-    assert [(each.line, each.keys) for each in found.warnings] == [(6, "tests[0].assert[0].value")]
+    assert [(warning.line, warning.keys) for warning in found.warnings] == [
+        (6, "tests[0].assert[0].value")
+    ]
     assert "{{who}}" in found.warnings[0].message
 
 
-def test_what_stands_beside_a_reference_is_lost() -> None:
+def test_what_is_next_to_a_reference_is_lost() -> None:
     config = with_assertion("{$ref: '#/assertionTemplates/t', weight: 3}")
     template = "assertionTemplates: {t: {type: icontains, value: x}}\n"
 
     (found,) = read(config + template).losses
 
-    assert (found.keys, "Nothing counts beside" in found.message) == (
-        "tests[0].assert[0].weight",
-        True,
-    )
+    assert (found.keys, "$ref" in found.message) == ("tests[0].assert[0].weight", True)
 
 
-def test_a_reference_to_nothing_is_told_once() -> None:
+def test_a_reference_to_nothing_is_reported_once() -> None:
     assert len(problems(with_assertion("{$ref: '#/assertionTemplates/t'}"))) == 1
 
 
@@ -406,11 +405,9 @@ def test_what_is_only_measured_weighs_nothing() -> None:
     metric = "{type: icontains, value: m, metricOnly: true}"
     inner = f"[{metric}, {{type: icontains, value: a}}, {{type: icontains, value: b}}]"
 
-    assert [each.get("weight", 1) for each in checks(f"{{type: assert-set, assert: {inner}}}")] == [
-        0,
-        0.5,
-        0.5,
-    ]
+    assert [
+        check.get("weight", 1) for check in checks(f"{{type: assert-set, assert: {inner}}}")
+    ] == [0, 0.5, 0.5]
 
 
 def test_a_reply_that_code_changes_is_not_checked_as_if_it_were_not() -> None:
@@ -424,15 +421,15 @@ def test_a_reply_that_code_changes_is_not_checked_as_if_it_were_not() -> None:
 
     found = read(config)
 
-    assert [each.keys for each in found.losses] == ["tests[0].assert[0]"]
-    assert [each.type for each in found.suites[0].spec.cases[0].turns[0].assertions or []] == [
-        "latency"
-    ]
+    assert [loss.keys for loss in found.losses] == ["tests[0].assert[0]"]
+    assert [
+        assertion.type for assertion in found.suites[0].spec.cases[0].turns[0].assertions or []
+    ] == ["latency"]
 
 
-def test_parts_that_count_one_by_one_are_told_where_a_score_decides() -> None:
+def test_parts_that_count_one_by_one_are_reported_where_a_score_decides() -> None:
     config = with_tests(
         "  - {vars: {what: a}, threshold: 0.5, assert: [{type: contains-all, value: [a, b]}]}\n"
     )
 
-    assert [each.keys for each in read(config).losses] == ["tests[0].assert[0]"]
+    assert [loss.keys for loss in read(config).losses] == ["tests[0].assert[0]"]

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from evals_app.formats.promptfoo.checks import LOST, SAID
+from evals_app.formats.promptfoo.checks import CHECKS, LOST
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "coming-from-promptfoo.md").read_text()
 # Told by the name of one of their kind.
@@ -17,7 +17,7 @@ OF_A_KIND = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", SAID)
+@pytest.mark.parametrize("kind", CHECKS)
 def test_every_assertion_with_an_equal_is_documented(kind: str) -> None:
     table = PAGE[PAGE.index("## Assertions") : PAGE.index("## What differs")]
 
@@ -27,7 +27,7 @@ def test_every_assertion_with_an_equal_is_documented(kind: str) -> None:
 @pytest.mark.parametrize("kind", LOST)
 def test_every_assertion_without_an_equal_has_a_sentence_that_says_what_to_do(kind: str) -> None:
     assert LOST[kind].endswith(".")
-    assert kind not in SAID
+    assert kind not in CHECKS
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ tests:
 
     found = read(LOOP + tests)
 
-    assert [each.spec.pass_threshold for each in found.suites] == [0.5]
-    assert [each.keys for each in found.losses] == ["tests[1]"]
+    assert [suite.spec.pass_threshold for suite in found.suites] == [0.5]
+    assert [loss.keys for loss in found.losses] == ["tests[1]"]
 
 
 PROGRAM = "prompts: ['file://{}', 'Say {{{{question}}}}']\nproviders: [openai:gpt-5]\ntests:\n"
@@ -90,7 +90,7 @@ def test_a_prompt_that_a_program_writes_asks_ones_own_agent_the_variables(
     found = read(config, agent="desk")
     without = read(config)
 
-    (first, *_) = [dumped(each.spec) for each in found.suites]
+    (first, *_) = [dumped(suite.spec) for suite in found.suites]
     assert first["cases"][0]["turns"][0]["user"] == asked
     assert len(without.suites) == 1
     assert "--agent" in without.losses[0].message

@@ -19,8 +19,8 @@ VARS = {"city": "Paris", "count": 3}
 
 def holds(code: str, reply: str, *, inverse: bool = False) -> bool:
     """Whether all checks that say a condition pass on a reply."""
-    checks = [AssertionSpec.model_validate(each) for each in checks_of(code, VARS, inverse=inverse)]
-    return all(each.grader.grade(view_of(reply)).passed for each in checks)  # type: ignore[attr-defined]
+    checks = [AssertionSpec.model_validate(item) for item in checks_of(code, VARS, inverse=inverse)]
+    return all(check.grader.grade(view_of(reply)).passed for check in checks)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=30).map("".join))
-def test_whatever_is_written_is_said_or_code(code: str) -> None:
+def test_whatever_is_written_is_reported_or_code(code: str) -> None:
     with suppress(NotSayableError):
         for check in checks_of(code, VARS, inverse=False):
             with suppress(ValidationError):
@@ -178,8 +178,8 @@ def test_an_assertion_is_imported_and_code_is_lost_alone() -> None:
     checks: list[Any] = json.loads(found.suites[0].spec.model_dump_json(exclude_defaults=True))[
         "cases"
     ][0]["turns"][0]["assertions"]
-    assert [(each["type"], each.get("weight", 1)) for each in checks] == [
+    assert [(check["type"], check.get("weight", 1)) for check in checks] == [
         ("contains", 2),
         ("not_matches", 1),
     ]
-    assert [each.keys for each in found.losses] == ["tests[0].assert[2]", "tests[0].assert[3]"]
+    assert [loss.keys for loss in found.losses] == ["tests[0].assert[2]", "tests[0].assert[3]"]

@@ -7,14 +7,10 @@ from tests.formats.promptfoo.projects import CONFIG, QUICK_START, dumped, read, 
 def test_a_prompt_a_provider_and_a_test_are_an_agent_and_a_suite() -> None:
     found = read(QUICK_START)
 
-    assert [dumped(each.spec) for each in found.agents] == [
-        {
-            "agent": "gpt-5-mini",
-            "slug": "demo-gpt-5-mini",
-            "model": "openai/gpt-5-mini",
-        }
+    assert [dumped(agent.spec) for agent in found.agents] == [
+        {"agent": "gpt-5-mini", "slug": "demo-gpt-5-mini", "model": "openai/gpt-5-mini"}
     ]
-    assert [dumped(each.spec) for each in found.suites] == [
+    assert [dumped(item.spec) for item in found.suites] == [
         {
             "suite": "demo",
             "slug": "demo",
@@ -35,7 +31,7 @@ def test_a_prompt_a_provider_and_a_test_are_an_agent_and_a_suite() -> None:
         }
     ]
     assert (found.warnings, found.losses) == ([], [])
-    assert [(each.path, each.line) for each in found.agents] == [(CONFIG, 4)]
+    assert [(agent.path, agent.line) for agent in found.agents] == [(CONFIG, 4)]
 
 
 def test_every_prompt_is_asked_of_every_provider() -> None:
@@ -56,8 +52,8 @@ tests:
 
     found = read(config, {"second.txt": "Translate to {{language}}: {{input}}\n"})
 
-    assert [each.spec.slug for each in found.agents] == ["demo-gpt-5", "demo-sonnet"]
-    assert [(each.spec.slug, each.spec.agent, each.spec.suite) for each in found.suites] == [
+    assert [agent.spec.slug for agent in found.agents] == ["demo-gpt-5", "demo-sonnet"]
+    assert [(item.spec.slug, item.spec.agent, item.spec.suite) for item in found.suites] == [
         ("demo-prompt-1-gpt-5", "demo-gpt-5", "Translations - Prompt 1 - gpt-5"),
         ("demo-short-gpt-5", "demo-gpt-5", "Translations - Short - gpt-5"),
         ("demo-prompt-1-sonnet", "demo-sonnet", "Translations - Prompt 1 - Sonnet"),
@@ -94,7 +90,7 @@ def test_a_suite_has_one_slug_wherever_the_import_begins() -> None:
 
     found = read_files([source], root="/home/me/demo")
 
-    assert [each.spec.slug for each in found.suites] == ["demo"]
+    assert [item.spec.slug for item in found.suites] == ["demo"]
 
 
 def test_what_describes_the_evaluation_describes_the_suite() -> None:

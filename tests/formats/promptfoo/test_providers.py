@@ -17,7 +17,7 @@ from tests.formats.promptfoo.projects import (
 
 
 def agent(provider: str, **options: Any) -> Any:
-    """Give the agent that a provider becomes."""
+    """Return the agent that a provider becomes."""
     config = f"prompts: [Hi]\nproviders: [{provider}]\ntests: [{{vars: {{}}}}]\n"
     found = read(config, **options)
     return dumped(found.agents[0].spec) if found.agents else found.suites[0].spec.agent
@@ -62,7 +62,7 @@ def test_a_provider_may_be_the_key_of_its_settings() -> None:
     assert agent("{openai:gpt-5: {config: {temperature: 1}}}")["model"]["temperature"] == 1
 
 
-def test_a_provider_may_stand_in_a_file() -> None:
+def test_a_provider_may_are_in_a_file() -> None:
     file = "id: openai:gpt-5\nlabel: Foo bar\nconfig: {temperature: 0.9}\n"
 
     found = agent("file://p.yaml", files={"p.yaml": file})
@@ -93,8 +93,8 @@ def test_one_model_with_two_settings_is_two_agents() -> None:
 
     found = read(config)
 
-    assert [each.spec.slug for each in found.agents] == ["demo-gpt-5", "demo-gpt-5-2"]
-    assert [each.spec.slug for each in found.suites] == ["demo-gpt-5", "demo-gpt-5-2"]
+    assert [item.spec.slug for item in found.agents] == ["demo-gpt-5", "demo-gpt-5-2"]
+    assert [item.spec.slug for item in found.suites] == ["demo-gpt-5", "demo-gpt-5-2"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_has_no_equal_is_the_agent_that_the_person_names(provider: str) -> 
     assert "--agent" in error.message
     assert (error.line, error.keys.startswith("providers[0]")) == (2, True)
     assert (found.agents, found.suites[0].spec.agent) == ([], "desk")
-    assert "The agent desk is asked" in found.losses[0].message
+    assert "agent" in found.losses[0].message
 
 
 def test_the_agent_that_the_person_names_is_asked_in_place_of_a_model() -> None:
@@ -135,8 +135,8 @@ def test_the_agent_that_the_person_names_is_asked_in_place_of_a_model() -> None:
 
     found = read(config, agent="desk")
 
-    assert (found.agents, [each.spec.agent for each in found.suites]) == ([], ["desk"])
-    assert [each.keys for each in found.losses] == ["providers[0]", "providers[1]"]
+    assert (found.agents, [item.spec.agent for item in found.suites]) == ([], ["desk"])
+    assert [loss.keys for loss in found.losses] == ["providers[0]", "providers[1]"]
 
 
 def test_without_providers_the_agent_is_the_one_that_the_person_names() -> None:
@@ -152,7 +152,7 @@ def test_an_agent_that_is_here_keeps_its_system_prompt() -> None:
     found = read(config)
 
     assert found.agents == []
-    assert "has a system prompt of its own" in found.losses[0].message
+    assert "system" in found.losses[0].message
 
 
 def test_a_key_is_never_kept_nor_shown() -> None:
@@ -163,10 +163,10 @@ def test_a_key_is_never_kept_nor_shown() -> None:
     )
 
     assert "sk-secret" not in repr(found)
-    assert [each.keys for each in found.losses] == ["providers[0].config.apiKey"]
+    assert [loss.keys for loss in found.losses] == ["providers[0].config.apiKey"]
 
 
-def test_what_stands_in_an_address_is_not_repeated() -> None:
+def test_what_is_in_an_address_is_not_repeated() -> None:
     config = "prompts: [Hi]\nproviders: ['https://ana:secret@example.com/x']\ntests: [{vars: {}}]\n"
 
     assert "secret" not in str(problems(config)) + str(read(config, agent="desk").losses)
@@ -192,11 +192,11 @@ def test_tools_are_kept_without_answers() -> None:
     tools = dumped(found.agents[0].spec)["tools"]
 
     assert [(tool["name"], tool["rules"]) for tool in tools] == [
-        ("get_weather", [{"error": "No answer is written for this tool yet."}]),
-        ("book", [{"error": "No answer is written for this tool yet."}]),
+        ("get_weather", [{"error": "There is no canned answer for this tool yet."}]),
+        ("book", [{"error": "There is no canned answer for this tool yet."}]),
     ]
     assert tools[0]["parameters"]["properties"] == {"city": {"type": "string"}}
-    assert [(each.path, each.keys) for each in found.losses] == [
+    assert [(loss.path, loss.keys) for loss in found.losses] == [
         (CONFIG, "providers[0].config.tools"),
         ("demo/tools.yaml", "[2]"),
     ]

@@ -68,8 +68,8 @@ def test_a_raw_block_is_taken_as_it_is() -> None:
         "{{ _conversation }}",
     ],
 )
-def test_what_calculates_is_told(text: str) -> None:
-    assert "calculates" in (Template(text).problem or "")
+def test_what_calculates_is_reported(text: str) -> None:
+    assert "expression" in (Template(text).problem or "")
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,7 @@ from typing import Any
 import pytest
 
 from evals_app.formats import SourceFile, read_files
-from tests.formats.promptfoo.projects import (
-    CONFIG,
-    HEAD,
-    problems,
-    read,
-    suite,
-    turns,
-    with_tests,
-)
+from tests.formats.promptfoo.projects import CONFIG, HEAD, problems, read, suite, turns, with_tests
 
 
 def test_tests_have_what_is_common_to_all() -> None:
@@ -34,7 +26,7 @@ defaultTest:
 
     assert [case["tags"] for case in found] == [["team=x"], ["team=x"]]
     assert [case["turns"][0]["user"] for case in found] == ["> Say own", "> Say default!"]
-    assert [[each["value"] for each in case["turns"][0]["assertions"]] for case in found] == [
+    assert [[item["value"] for item in case["turns"][0]["assertions"]] for case in found] == [
         ["own", "a"],
         ["b"],
     ]
@@ -61,7 +53,7 @@ def test_tests_and_their_variables_are_written_here_or_in_files(
 ) -> None:
     found = turns(f"{HEAD}tests: {tests}\n", files)
 
-    assert [turn["user"] for turn in found] == [f"Say {each}" for each in users_of_cases]
+    assert [turn["user"] for turn in found] == [f"Say {case}" for case in users_of_cases]
 
 
 def test_files_of_one_import_are_found_by_a_pattern() -> None:
@@ -74,7 +66,7 @@ def test_files_of_one_import_are_found_by_a_pattern() -> None:
 
     found = read_files(sources)
 
-    assert [[case.turns[0].user for case in each.spec.cases] for each in found.suites] == [
+    assert [[case.turns[0].user for case in item.spec.cases] for item in found.suites] == [
         ["Say a", "Say b"],
         ["x"],
     ]
@@ -119,7 +111,7 @@ def test_pictures_and_pdfs_are_shown_to_the_agent() -> None:
     (turn,) = turns(config, {"img/chart.png": picture})
 
     assert turn["user"] == "What is it?"
-    assert [each["path"] for each in turn["files"]] == ["img/chart.png"]
+    assert [item["path"] for item in turn["files"]] == ["img/chart.png"]
 
 
 SCENARIO = """\
@@ -241,7 +233,7 @@ tests:
   - {vars: {what: '3'}, providers: [echo]}
 """
 
-    found = {each.spec.slug: each.spec.cases for each in read(config).suites}
+    found = {item.spec.slug: item.spec.cases for item in read(config).suites}
 
     assert {slug: [case.turns[0].user for case in cases] for slug, cases in found.items()} == {
         "demo-group-a-five": ["A 1"],
@@ -256,7 +248,7 @@ tests:
         pytest.param(
             HEAD,
             "prompts: [p-1]",
-            [("tests[0]", "Of its prompts, 'p-1' is not here."), ("tests[0]", "left out")],
+            [("tests[0]", "'p-1'"), ("tests[0]", "left out")],
             id="a prompt",
         ),
         pytest.param(
@@ -268,20 +260,20 @@ tests:
         pytest.param(
             "prompts: [{label: a, raw: A}]\nproviders: [echo, {id: openai:gpt-5, prompts: [b]}]\n",
             "providers: [openai:gpt-5]",
-            [("providers[1]", "Of its prompts, 'b' is not here."), ("tests[0]", "left out")],
+            [("providers[1]", "'b'"), ("tests[0]", "left out")],
             id="a provider without prompts",
         ),
     ],
 )
-def test_a_test_that_nobody_is_asked_is_lost_with_the_reason(
+def test_a_test_that_no_one_is_asked_is_lost_with_the_reason(
     head: str, test: str, losses: list[tuple[str, str]]
 ) -> None:
     rows = f"  - {{vars: {{what: a}}, {test}}}\n  - {{vars: {{what: b}}}}\n"
 
     found = read(with_tests(rows, head)).losses
 
-    assert [each.keys for each in found] == [keys for keys, _ in losses]
-    assert all(words in each.message for each, (_, words) in zip(found, losses, strict=True))
+    assert [item.keys for item in found] == [keys for keys, _ in losses]
+    assert all(words in item.message for item, (_, words) in zip(found, losses, strict=True))
 
 
 def test_providers_that_are_one_agent_here_are_asked_what_either_is() -> None:
@@ -294,7 +286,7 @@ def test_providers_that_are_one_agent_here_are_asked_what_either_is() -> None:
 
     found = read(with_tests(rows, head), agent="desk")
 
-    assert [each.spec.slug for each in found.suites] == ["demo-a", "demo-b"]
+    assert [item.spec.slug for item in found.suites] == ["demo-a", "demo-b"]
 
 
 def test_a_threshold_lets_the_score_decide_and_makes_a_suite_of_its_own() -> None:
@@ -305,13 +297,13 @@ def test_a_threshold_lets_the_score_decide_and_makes_a_suite_of_its_own() -> Non
 """
     )
 
-    found = [each.spec for each in read(config).suites]
+    found = [item.spec for item in read(config).suites]
 
-    assert [(each.slug, each.pass_rule, len(each.cases)) for each in found] == [
+    assert [(item.slug, item.pass_rule, len(item.cases)) for item in found] == [
         ("demo", "all", 1),
         ("demo-score-0-5", "score", 1),
     ]
-    assert [each.suite for each in found] == ["demo", "demo - score 0.5"]
+    assert [item.suite for item in found] == ["demo", "demo - score 0.5"]
     assert found[1].pass_threshold == 0.5
 
 
@@ -320,7 +312,7 @@ def test_what_a_program_makes_or_another_place_has_is_lost() -> None:
 
     found = read(config)
 
-    assert [each.keys for each in found.losses] == [
+    assert [loss.keys for loss in found.losses] == [
         "tests[0]",
         "tests[1]",
         "tests[2]",
@@ -334,5 +326,5 @@ def test_what_a_program_makes_or_another_place_has_is_lost() -> None:
 def test_files_that_name_each_other_come_to_an_end(tests: str) -> None:
     found = problems(f"{HEAD}tests: {tests}\n", {"t.yaml": "'file://t.yaml'\n"})
 
-    assert [(each.path, each.keys) for each in found] == [("demo/t.yaml", "")]
+    assert [(item.path, item.keys) for item in found] == [("demo/t.yaml", "")]
     assert "each other" in found[0].message

@@ -26,8 +26,8 @@ def test_every_column_is_documented() -> None:
 
 @pytest.mark.parametrize(
     "column",
-    [each for each in COLUMNS if each.header not in {"slug", "agent"}],
-    ids=lambda each: each.header,
+    [item for item in COLUMNS if item.header not in {"slug", "agent"}],
+    ids=lambda item: item.header,
 )
 def test_every_other_name_of_a_column_is_documented_and_means_it(column: AnyColumn) -> None:
     others = table_of_columns()[column.header]

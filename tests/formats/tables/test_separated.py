@@ -52,14 +52,14 @@ def test_a_cell_may_hold_line_breaks_and_quotes_and_counts_as_one_row() -> None:
 @pytest.mark.parametrize(
     ("content", "row", "message"),
     [
-        pytest.param(b'user\n"a', 2, "quotes of this row", id="a quote never closed"),
-        pytest.param(b'user\na\n"b"c\n', 3, "quotes of this row", id="letters behind a quote"),
+        pytest.param(b'user\n"a', 2, "quotes", id="a quote never closed"),
+        pytest.param(b'user\na\n"b"c\n', 3, "quotes", id="letters behind a quote"),
         pytest.param(b"user\n\xe9", 2, "CSV UTF-8", id="another encoding"),
-        pytest.param(codecs.BOM_UTF16_LE + b"a", 0, "begins like UTF-16", id="half of UTF-16"),
+        pytest.param(codecs.BOM_UTF16_LE + b"a", 0, "UTF-16", id="half of UTF-16"),
         pytest.param(b"user\n" + b"," * 1000, 2, "at most", id="too many columns"),
         pytest.param(b"user\n" + b"a\n" * 200_000, 200_001, "at most", id="too many rows"),
-        pytest.param(b"a" * 10_485_761, 0, "larger than 10 MB", id="too large"),
-        pytest.param(b"user\na\x07", 2, "A control character", id="a control character"),
+        pytest.param(b"a" * 10_485_761, 0, "larger", id="too large"),
+        pytest.param(b"user\na\x07", 2, "character", id="a control character"),
     ],
 )
 def test_what_is_no_table_is_refused_with_its_row(content: bytes, row: int, message: str) -> None:
@@ -78,14 +78,14 @@ def test_what_is_no_table_is_refused_with_its_row(content: bytes, row: int, mess
         pytest.param(b"user\nG\xf6\xdfe;x\n", '"G\ufffd\ufffde;x"', id="the letters of a line"),
     ],
 )
-def test_the_line_that_cannot_be_read_is_told(content: bytes, found: str) -> None:
+def test_the_line_that_cannot_be_read_is_reported(content: bytes, found: str) -> None:
     with pytest.raises(FormatError) as caught:
         read_csv("a.csv", content)
 
     assert caught.value.problems[0].value == found
 
 
-def test_a_long_cell_is_no_mistake() -> None:
+def test_a_long_cell_is_no_error() -> None:
     assert rows("user\n" + "x" * 500_000)[1] == ["x" * 500_000]
 
 
@@ -101,5 +101,5 @@ def test_a_table_of_too_many_cells_is_refused_even_if_they_are_blank(
 ) -> None:
     monkeypatch.setattr(separated, "MAX_CELLS", 5)
 
-    with pytest.raises(FormatError, match="cells; split it"):
+    with pytest.raises(FormatError, match="cells"):
         rows("user,,\na,,\n")

@@ -9,9 +9,9 @@ from openpyxl import load_workbook
 
 from evals_app.engine.suite import CaseSpec, LimitsSpec, SuiteSpec, TurnSpec
 from evals_app.formats import Imported, Known, SourceFile, read_files
-from evals_app.formats.tables import write_csv, write_xlsx
 from evals_app.formats.tables.columns import COLUMNS, Column
 from evals_app.formats.tables.suites import SUITE_KINDS
+from evals_app.formats.tables.writing import write_csv, write_xlsx
 
 KNOWN = Known(agents={"desk": "model"}, fixtures=frozenset({"shop", "town"}), size_of=lambda _: 10)
 SHA = "0" * 64
@@ -148,7 +148,7 @@ def test_an_expected_text_that_nothing_or_another_check_compares_stays_so(
     assert from_xlsx(suite) == suite
 
 
-def test_checks_before_the_first_without_a_column_stand_in_columns_the_rest_as_data() -> None:
+def test_checks_before_the_first_without_a_column_are_in_columns_the_rest_as_data() -> None:
     checks = [
         {"type": "contains", "value": "a"},
         {"type": "not_contains", "value": "b"},
@@ -190,7 +190,7 @@ def test_suites_of_a_workbook_have_a_sheet_each_and_one_about_all() -> None:
 
     content, losses = write_xlsx(suites)
     book = load_workbook(io.BytesIO(content))
-    found = [each.spec for each in again("any.xlsx", content).suites]
+    found = [suite.spec for suite in again("any.xlsx", content).suites]
 
     assert losses == []
     assert book.sheetnames == ["a" * 31, "a" * 26 + "~2", "suite~2", "history~2", "Suite"]
@@ -209,10 +209,10 @@ def test_a_text_that_is_too_long_for_a_workbook_is_a_loss_and_not_cut() -> None:
 
     content, losses = write_xlsx([suite])
 
-    assert [(each.path, each.keys, each.level) for each in losses] == [
+    assert [(loss.path, loss.keys, loss.level) for loss in losses] == [
         ("desk.suite.xlsx", "cases[0].turns[0].user", "loss")
     ]
-    assert "longer than the 32,767 characters" in losses[0].message
+    assert "32,767" in losses[0].message
     assert load_workbook(io.BytesIO(content))["desk"]["B2"].value is None
     assert from_csv(suite) == suite
 
@@ -222,7 +222,7 @@ def test_a_control_character_is_a_loss_in_csv_and_none_in_a_workbook() -> None:
 
     _, losses = write_csv(suite)
 
-    assert [(each.path, each.keys) for each in losses] == [
+    assert [(loss.path, loss.keys) for loss in losses] == [
         ("desk.suite.csv", "cases[0].turns[0].user")
     ]
     assert from_xlsx(suite) == suite
@@ -231,8 +231,8 @@ def test_a_control_character_is_a_loss_in_csv_and_none_in_a_workbook() -> None:
 def test_a_suite_without_a_case_is_a_loss() -> None:
     suite = make_suite(cases=[])
 
-    assert [each.keys for each in write_csv(suite)[1]] == ["cases"]
-    assert [each.keys for each in write_xlsx([suite])[1]] == ["cases"]
+    assert [item.keys for item in write_csv(suite)[1]] == ["cases"]
+    assert [item.keys for item in write_xlsx([suite])[1]] == ["cases"]
 
 
 def test_many_parameters_are_data_in_one_column() -> None:
@@ -297,7 +297,7 @@ CASE = st.fixed_dictionaries(
 
 
 @given(st.lists(st.tuples(TRICKY, CASE), min_size=1, max_size=2, unique_by=lambda pair: pair[0]))
-def test_whatever_stands_in_a_suite_comes_back_or_is_a_loss(cases: list[Any]) -> None:
+def test_whatever_is_in_a_suite_comes_back_or_is_a_loss(cases: list[Any]) -> None:
     suite = make_suite(cases=[{"name": name, **case} for name, case in cases])
 
     for path, (content, losses) in {

@@ -11,7 +11,9 @@ from typing import TypeVar
 _Item = TypeVar("_Item", bound=Hashable)
 
 _WORD = re.compile(r"[^\W_]+")
-_STYLES = frozenset(map(chr, range(0xFE00, 0xFE10)))  # of the sign before: 1\ufe0f\u20e3 is a 1
+_STYLES = frozenset(
+    map(chr, range(0xFE00, 0xFE10))
+)  # of the character before: 1\ufe0f\u20e3 is a 1
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = frozenset({"a", "an", "the"})
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
@@ -42,9 +44,9 @@ class Overlap:
 
 
 def unicode_words(text: str) -> list[str]:
-    """Give runs of letters and digits of any script, however they are encoded or capitalised.
+    """Return runs of letters and digits of any script, however they are encoded or capitalised.
 
-    Scripts that put no blanks between words give one long word.
+    Scripts without spaces between words give one long word.
     """
     text = unicodedata.normalize("NFKC", text).casefold()
     return (_WORD if text.isascii() else _marked_word()).findall(text)
@@ -52,7 +54,7 @@ def unicode_words(text: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _marked_word() -> re.Pattern[str]:
-    """Give a word whose letters may carry marks, as the vowels of Hindi and Thai are written."""
+    """Return a pattern of words whose letters may have marks, as vowels of Hindi and Thai do."""
     marks = "".join(
         sign
         for sign in map(chr, range(0x300, 0x20000))
@@ -62,7 +64,7 @@ def _marked_word() -> re.Pattern[str]:
 
 
 def answer_words(text: str) -> list[str]:
-    """Give what is left between blanks without ASCII signs, case, and a, an, the.
+    """Return the words between spaces, without ASCII punctuation, case, and a, an, the.
 
     Source: the evaluation script of SQuAD 1.1.
     """
@@ -70,7 +72,7 @@ def answer_words(text: str) -> list[str]:
     for piece in text.lower().split():
         word = piece if piece.isalnum() else piece.translate(_PUNCTUATION)
         if not word.isalnum():
-            # Beside a sign beyond ASCII an article is a word of its own.
+            # Next to a non-ASCII character an article is a word of its own.
             words += _ARTICLE.sub(" ", word).split()
         elif word not in _ARTICLES:
             words.append(word)
@@ -81,9 +83,9 @@ def overlap(reply: Sequence[str], expected: Sequence[str], *, run: int = 1) -> O
     """Count the runs of so many neighbouring words that both have."""
     free = _counted(_runs(expected, run))
     shared = 0
-    for each in _runs(reply, run):
-        if count := free.get(each):
-            free[each] = count - 1
+    for words in _runs(reply, run):
+        if count := free.get(words):
+            free[words] = count - 1
             shared += 1
     return Overlap(shared, max(0, len(reply) - run + 1), max(0, len(expected) - run + 1))
 
@@ -95,7 +97,7 @@ def _runs(words: Sequence[str], run: int) -> Iterable[Hashable]:
 
 
 def _counted(items: Iterable[_Item]) -> dict[_Item, int]:
-    """Count them; a Counter is slower to fill with texts of usual size, and to change."""
+    """Count them; a Counter is slower to fill and to change for texts of typical size."""
     counts: dict[_Item, int] = {}
     for item in items:
         counts[item] = counts.get(item, 0) + 1
@@ -103,7 +105,7 @@ def _counted(items: Iterable[_Item]) -> dict[_Item, int]:
 
 
 def difference(words: Iterable[_Item], others: Iterable[_Item]) -> list[_Item]:
-    """Give what the others do not have, or not as often."""
+    """Return what the others do not have, or not as often."""
     free = _counted(others)
     rest = []
     for word in words:

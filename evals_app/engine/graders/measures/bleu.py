@@ -1,4 +1,4 @@
-"""BLEU of a single reply: runs of one to four words that stand in the expected text, too.
+"""BLEU of a single reply: runs of one to four words that are also in the expected text.
 
 Cut into words as by mteval-v13a, smoothed as by NIST; the values are those of sacreBLEU's
 `sentence_bleu`, with which the tests compare.
@@ -33,7 +33,7 @@ class Bleu:
 
 
 def words(text: str) -> list[str]:
-    """Give words and signs; period and comma belong to a number between its digits."""
+    """Return words and signs; period and comma belong to a number between its digits."""
     text = text.rstrip().replace("<skipped>", "").replace("-\n", "")
     if "&" in text:
         for name, sign in (("quot", '"'), ("amp", "&"), ("lt", "<"), ("gt", ">")):
@@ -70,8 +70,8 @@ def _mean_log(shared: Sequence[Overlap]) -> float:
     """Average the logarithms; where nothing is shared, a half counts, then a quarter, and so on."""
     smoothing = 1.0
     total = 0.0
-    for each in shared:
-        if not each.shared:
+    for runs in shared:
+        if not runs.shared:
             smoothing /= 2
-        total += math.log((each.shared or smoothing) / each.in_reply)
+        total += math.log((runs.shared or smoothing) / runs.in_reply)
     return total / len(shared)

@@ -1,7 +1,11 @@
 """English word stems: refunds, refunded and refunding all become refund.
 
 Porter's algorithm with the exceptions that NLTK added to it and uses by default; tests compare the
-two. What it finds need not be a word: happiness and happy both become happi.
+two. A stem need not be a word: happiness and happy both become happi.
+
+snowballstemmer has no such exceptions: it gives other stems for 2 % of the words of our documentation
+(one becomes on, as becomes a), so METEOR would no longer have NLTK's values. It takes four times as
+long, and 4 s for a single word of 200,000 letters.
 
 Source: Porter, An algorithm for suffix stripping, Program 14.3 (1980), 130-137.
 """
@@ -71,7 +75,7 @@ _ENDING_4 = re.compile(
 
 @remembered
 def stem(word: str) -> str:
-    """Give the stem of a word in lower case."""
+    """Return the stem of a word in lower case."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     if len(word) <= 2:  # noqa: PLR2004 - nothing to take away
@@ -100,7 +104,7 @@ def _without_plural(word: str) -> str:
 
 
 def _without_past(word: str) -> str:
-    """Take -ed and -ing away, and mend what is left: hopping becomes hop, filing file."""
+    """Remove -ed and -ing and repair the rest: hopping becomes hop, filing file."""
     if word.endswith("ied"):
         return word[:-1] if len(word) == len("died") else word[:-2]
     if word.endswith("eed"):

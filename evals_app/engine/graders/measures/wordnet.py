@@ -1,7 +1,7 @@
 """Synonyms of English words, from the files of WordNet.
 
 The folder holds index.*, data.* and *.exc for noun, verb, adj and adv, as Debian's package
-wordnet-base installs them. They are opened when a first synonym is asked for. The index is kept in
+wordnet-base installs them. They are opened when the first synonym is looked up. The index is kept in
 memory (13 MB); the rest is mapped, so that processes share it.
 
 Source of the formats: the manual pages wndb(5WN) and morphy(7WN).
@@ -17,7 +17,7 @@ from evals_app.engine.graders.measures.remembered import remembered
 
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 
-# Endings of inflected words, and what they stand for in the word that the index has.
+# Endings of inflected words, and what they become in the word that the index has.
 _ENDINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "noun": (
         ("s", ""),
@@ -49,13 +49,13 @@ _folder = DEBIAN_FOLDER
 
 
 def set_folder(folder: Path) -> None:
-    """Say where the files are: once, when the process starts."""
+    """Set the folder once, when the process starts."""
     global _folder  # noqa: PLW0603 - it belongs to the process, as the environment does
     _folder = folder
 
 
 def installed() -> "WordNet | None":
-    """Give the synonyms of this machine; None if the folder does not exist."""
+    """Return the synonyms of this machine; None if the folder does not exist."""
     return _opened(_folder)
 
 
@@ -80,7 +80,7 @@ class WordNet:
         self.synonyms = remembered(self._synonyms)
 
     def _synonyms(self, word: str) -> frozenset[str]:
-        """Give the single words that share a meaning with a word, or with its base form."""
+        """Return the single words that share a meaning with a word, or with its base form."""
         return frozenset(other for part in self._parts for other in part.synonyms(word))
 
 
@@ -89,7 +89,7 @@ class _Part:
 
     def __init__(self, folder: Path, name: str, endings: tuple[tuple[str, str], ...]) -> None:
         lines = (folder / f"index.{name}").read_bytes().splitlines()
-        # Lines of the licence begin with a blank. The rest is sorted; sorting again costs nothing.
+        # Lines of the licence begin with a space. The rest is sorted; sorting again costs nothing.
         self._index = sorted(line for line in lines if not line.startswith(b" "))
         self._irregular = {
             form: base.split()
@@ -117,7 +117,7 @@ class _Part:
         return [word, *bases]
 
     def _offsets(self, form: str) -> list[int]:
-        """Find where the meanings of a form stand: lemma pos count p_cnt [ptr...] count n [offset...]."""
+        """Find the offsets of a form's meanings: lemma pos count p_cnt [ptr...] count n [offset...]."""
         start = form.encode("utf-8", "surrogatepass") + b" "
         place = bisect_left(self._index, start)
         if place == len(self._index) or not self._index[place].startswith(start):
@@ -129,5 +129,5 @@ class _Part:
         """Read a set of synonyms: offset file type w_cnt word lex_id [word lex_id...] ..."""
         fields = self._data[offset : self._data.find(b"\n", offset)].split()
         names = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
-        # An adjective may carry where it stands: galore(ip).
+        # An adjective may carry its position: galore(ip).
         return [name.partition(b"(")[0].decode("utf-8") for name in names if b"_" not in name]

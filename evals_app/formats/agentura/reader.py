@@ -1,0 +1,309 @@
+"""An `agentura.yaml` and what it names: each entry of `evals` becomes a suite.
+
+The agent has the name of the project's folder, unless the person who imports chooses another; a suite has
+the slug of the agent, and then that of its entry.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evals_app.formats.agentura.datasets import (
+    Conversation,
+    Dataset,
+    Exchange,
+    read_dataset,
+    row_problems,
+)
+from evals_app.formats.agentura.shapes import (
+    AGENT_KEYS,
+    AGENTS,
+    ENTRIES,
+    ENTRY_KEYS,
+    CliAgent,
+    Config,
+    Entry,
+    Golden,
+    HttpAgent,
+    Judged,
+    Performance,
+    SdkAgent,
+    ToolUse,
+)
+from evals_app.formats.document import Document
+from evals_app.formats.draft import Draft, cut_texts, drafted
+from evals_app.formats.foreign import Around, Places, distinct_names, slug_of, suite_slug
+from evals_app.formats.problems import Loc
+from evals_app.formats.reading import Reading
+from fixtures_app.ground.words import near
+
+_FILE = re.compile(r"[\w-][\w./-]{0,200}")  # what may be the path of a file, from another one
+
+# Scorers that tell more than right and wrong.
+_GRADUAL = ("fuzzy_match", "semantic_similarity")
+
+
+def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+    """Read agentura.yaml files, with the datasets and rubrics that they name."""
+    for document in documents:
+        yield from _Project(Reading(document, around, cut_texts(document))).drafts()
+
+
+def _has_gap(entries: Any) -> bool:
+    """Whether something that every entry needs is missing."""
+    if not isinstance(entries, list):
+        return True
+    return any(
+        isinstance(entry, dict) and not entry.keys() >= {"name", "type", "dataset"}
+        for entry in entries
+    )
+
+
+@dataclass(slots=True)
+class _Project:
+    """A file while its suites are made."""
+
+    reading: Reading
+    agent: str = ""
+    timeout_ms: int | None = None
+    datasets: dict[str, Dataset | None] = field(default_factory=dict)
+
+    @property
+    def document(self) -> Document:
+        return self.reading.document
+
+    def drafts(self) -> Iterator[Draft]:
+        """Return the agent, if the file describes it, and the suites."""
+        yield from self._agent()
+        entries = self._entries()
+        for n, loc in enumerate(entries, 1):
+            if not self._is_lost(loc):
+                yield self._suite(loc, instead=f"eval-{n}")
+        if entries and all(map(self._is_lost, entries)):
+            self.reading.say((), "None of these entries can be read, so no suite is made.")
+        yield self.reading.remarks("agentura")
+
+    def _entries(self) -> list[Loc]:
+        # The documentation's examples are lists of entries, without what is around them.
+        is_list = isinstance(self.document.data, list)
+        if not is_list:
+            self.reading.part(Config, ())
+            self._say_what_is_not_indented()
+        above: Loc = () if is_list else ("evals",)
+        entries = self.document.value(above)
+        return [(*above, n) for n in range(len(entries))] if isinstance(entries, list) else []
+
+    def _say_what_is_not_indented(self) -> None:
+        written = self.document.data if isinstance(self.document.data, dict) else {}
+        lacking = {
+            **dict.fromkeys(ENTRY_KEYS if _has_gap(written.get("evals")) else (), "an entry"),
+            **dict.fromkeys(AGENT_KEYS if written.get("agent", ...) is None else (), "the agent"),
+        }
+        for key in written.keys() & lacking.keys():
+            message = (
+                f"`{key}` belongs to {lacking[key]}: indent it to the column of the other keys "
+                "there."
+            )
+            self.reading.say((key,), message, at_key=True)
+
+    def _agent(self) -> Iterator[Draft]:
+        """Settle which agent is tested, and describe it if the file does."""
+        around = self.reading.around
+        self.agent = around.agent or slug_of(around.folder(self.document), instead="agentura")
+        has_agent = self.document.value(("agent",)) not in ([], None)
+        if around.agent is not None:
+            if has_agent:
+                message = (
+                    f"The suites test {around.agent}because of --agent, so this one is left out."
+                )
+                self.reading.say(("agent",), message, at_key=True, level="loss")
+        elif has_agent:
+            yield self._described_agent()
+        elif self.agent not in around.agents:
+            message = (
+                "No agent is named. Write one under `agent`, with its `type` (http, cli or sdk), "
+                f"choose one with --agent, or import an agent file with the slug {self.agent}."
+            )
+            self.reading.say((), message)
+            yield self._unsound_agent()
+
+    def _described_agent(self) -> Draft:
+        loc: Loc = ("agent",)
+        agent = self.reading.one_of(AGENTS, loc)
+        places = Places(self.document, loc)
+        data: dict[str, Any] = {"agent": self.agent, "slug": self.agent}
+        match agent:
+            case HttpAgent():
+                data |= {"driver": "http", "url": agent.endpoint, "headers": agent.headers}
+                places.note(("url",), self.document, (*loc, "endpoint"))
+            case CliAgent():
+                data |= {"driver": "command", "command": shlex.split(agent.command)}
+                self._warn_of_relative_paths(data["command"])
+            case SdkAgent():
+                data |= {"driver": "python", "callable": agent.module}
+                places.note(("callable",), self.document, (*loc, "module"))
+            case _:
+                return self._unsound_agent()
+        self.timeout_ms = agent.timeout_ms
+        return drafted("agent", "agentura", self.document, data, place=places)
+
+    def _warn_of_relative_paths(self, words: Sequence[str]) -> None:
+        """Say that programs are not started in the folder of this file, if one counts on it."""
+        for word in words:
+            is_here = _FILE.fullmatch(word) and self.reading.around.content(self.document, word)
+            if is_here or word.startswith(("./", "../")):
+                message = (
+                    f"Programs start in Touchstone's own folder, where {word} is not this file. "
+                    "Write its full path."
+                )
+                self.reading.say(("agent", "command"), message, level="warning")
+
+    def _is_lost(self, loc: Loc) -> bool:
+        """Whether an entry is of a type that has no equal here, which is reported."""
+        kind = self.document.value((*loc, "type"))
+        if not isinstance(kind, str) or kind in ENTRIES or near(kind, ENTRIES):
+            return False
+        message = (
+            f"There are no suites of the type {kind} here, so this one is left out. Known types: "
+            f"{', '.join(ENTRIES)}."
+        )
+        problem = self.document.problem((*loc, "type"), message, level="loss")
+        if problem not in self.reading.problems:
+            self.reading.problems.append(problem)
+        return True
+
+    def _suite(self, loc: Loc, *, instead: str) -> Draft:
+        entry = self.reading.one_of(ENTRIES, loc)
+        kind, name = (self.document.value((*loc, key)) for key in ("type", "name"))
+        rubric = self.reading.text((*loc, "rubric")) if kind == "llm_judge" else ""
+        dataset = self._dataset(loc, kind)
+        places = Places(self.document, loc)
+        for ours, theirs in (
+            (("suite",), "name"),
+            (("slug",), "name"),
+            (("assertions", 0, "criteria"), "rubric"),
+        ):
+            places.note(ours, self.document, (*loc, theirs))
+        slug = suite_slug(self.agent, name, instead=instead) if isinstance(name, str) else None
+        if entry is None:
+            known = {} if slug is None else {"slug": slug}
+            return Draft("suite", "agentura", self.document, known, None, place=places)
+        if isinstance(entry, Judged):
+            self._report_votes(entry, loc)
+        data = {
+            "suite": self._title(entry.name),
+            "slug": slug,
+            "agent": self.agent,
+            # Where something is missing the rest is looked at all the same.
+            **_rules(entry, rubric or "missing"),
+            "cases": [] if dataset is None else self._cases(entry, dataset, places),
+        }
+        draft = drafted("suite", "agentura", self.document, data, place=places)
+        return draft.without_spec() if dataset is None or rubric is None else draft
+
+    def _title(self, name: str) -> str:
+        """Name a suite so that it can be known from those of other projects."""
+        project = self.reading.around.folder(self.document)
+        return f"{project} - {name}" if project else name
+
+    def _report_votes(self, entry: Judged, loc: Loc) -> None:
+        """Report a number of votes that is not the one that was asked for."""
+        if entry.runs != entry.votes:
+            message = (
+                "A judge is asked 1, 3 or 5 times here, and the median score counts, so it is "
+                f"asked {entry.votes} times."
+            )
+            self.reading.say((*loc, "runs"), message, level="loss")
+
+    def _unsound_agent(self) -> Draft:
+        return Draft("agent", "agentura", self.document, {"slug": self.agent}, None)
+
+    def _dataset(self, loc: Loc, kind: Any) -> Dataset | None:
+        """Return the dataset of an entry; None, and reported: it is not there or does not fit."""
+        here = (*loc, "dataset")
+        written = self.document.value(here)
+        if isinstance(written, str) and not written.isprintable():
+            return None  # reported where the entry is read
+        path = self.reading.path(written) if isinstance(written, str) else ""
+        if path not in self.datasets:
+            content = self.reading.content(here)
+            if content is None:
+                return None
+            self.datasets[path], problems = read_dataset(path, content, self.reading.around)
+            self.reading.problems += problems
+        dataset = self.datasets[path]
+        if dataset is None:
+            return None
+        found = list(row_problems(dataset, kind))
+        self.reading.problems += found
+        has_errors = any(item.level == "error" for item in found)
+        return dataset if dataset.is_sound and not has_errors else None
+
+    def _cases(self, entry: Entry, dataset: Dataset, places: Places) -> list[dict[str, Any]]:
+        rows = [conversation.row for conversation in dataset.conversations]
+        names = distinct_names([row.id or f"row-{n:04}" for n, row in enumerate(rows, 1)])
+        timeout = {} if self.timeout_ms is None else {"turn_timeout_s": self.timeout_ms / 1000}
+        cases = []
+        for n, (name, item) in enumerate(zip(names, dataset.conversations, strict=True)):
+            _note(places, ("cases", n), dataset.document, item)
+            turns = [_turn(entry, item, exchange) for exchange in item.exchanges]
+            cases.append({"name": name, **timeout, "turns": turns})
+        return cases
+
+
+def _rules(entry: Entry, rubric: str) -> dict[str, Any]:
+    """Say what is graded, and by what a run passes."""
+    least = entry.least_score
+    checks: list[dict[str, Any]] = []
+    gates: dict[str, Any] = {} if least is None else {"min_score": least}
+    more: dict[str, Any] = (
+        {"pass_rule": "all"} if least is None else {"pass_rule": "score", "pass_threshold": least}
+    )
+    match entry:
+        case Golden():
+            threshold = {"threshold": least} if entry.scorer in _GRADUAL else {}
+            checks.append({"type": entry.scorer, **threshold})
+        case Judged():
+            question = {"criteria": rubric, "scale": "0-1", "votes": entry.votes}
+            checks.append({"type": "llm_judge", **question, "threshold": least})
+            more["judge_model"] = entry.judge_model
+        case Performance():
+            if entry.max_ms is not None:
+                checks.append({"type": "latency", "max_ms": entry.max_ms})
+                gates["max_p95_ms"] = entry.max_ms
+            if entry.max_cost_per_call_usd is not None:
+                checks.append({"type": "cost", "max_usd": entry.max_cost_per_call_usd})
+                gates["max_cost_per_call_usd"] = entry.max_cost_per_call_usd
+    return {"run_rule": "gates", "gates": gates, "assertions": checks} | more
+
+
+def _turn(entry: Entry, conversation: Conversation, exchange: Exchange) -> dict[str, Any]:
+    row = conversation.row
+    turn: dict[str, Any] = {"user": exchange.user, "expected": exchange.expected}
+    if row.context is not None:
+        turn["context"] = [row.context]
+    if isinstance(entry, ToolUse):
+        call = {"tool": row.expected_tool, "args": row.expected_args}
+        output = {"expected_output": row.expected_output, "threshold": entry.least_score}
+        turn["assertions"] = [{"type": "tool_use", **call, **output}]
+    elif not exchange.is_scored:
+        turn["assertions"] = []
+    return turn
+
+
+def _note(places: Places, case: Loc, document: Document, written: Conversation) -> None:
+    """Remember where in its dataset a case was written."""
+    places.note(case, document, written.loc)
+    places.note((*case, "name"), document, (*written.loc, "id"))
+    for t, exchange in enumerate(written.exchanges):
+        turn = (*case, "turns", t)
+        places.note((*turn, "user"), document, exchange.user_loc)
+        places.note((*turn, "expected"), document, exchange.expected_loc)
+        if written.row.expected_tool is None:
+            continue
+        call = (*turn, "assertions", 0)
+        places.note((*call, "tool"), document, (*written.loc, "expected_tool"))
+        places.note((*call, "args"), document, (*written.loc, "expected_args"))
+        places.note((*call, "expected_output"), document, (*written.loc, "expected_output"))

@@ -1,0 +1,66 @@
+"""What a dialect is: a way to write evals."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from evals_app.formats.document import Document
+from evals_app.formats.draft import Draft
+from evals_app.formats.foreign import Around
+
+# Whether a file is of a dialect, by its path and its data.
+Detect = Callable[[str, Any], bool]
+
+
+def _never(_path: str, _data: Any) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A way to write evals: how its files are recognised, a sample of them, and who reads them.
+
+    A package of its own describes a dialect in its `DIALECT`. The module `reader` of that package
+    is loaded with the first file to read.
+    """
+
+    name: str
+    title: str
+    # The page of the documentation.
+    page: str
+    # For people who import for the first time: what to bring, and the files of a small example.
+    about: str
+    sample: tuple[tuple[str, str], ...]
+    # Whether the sample says which agent is tested.
+    names_agent: bool = True
+    # The package of a dialect that is read as a whole, because its files refer to each other.
+    package: str = ""
+    # Names and ends of paths by which its files are found in a folder.
+    files: tuple[str, ...] = ()
+    # By its data. Only the first of these outweighs keys that look like ours.
+    is_certain: Detect = _never
+    is_likely: Detect = _never
+
+    def finds(self, path: str) -> bool:
+        """Whether a file in a folder is of this dialect, by its path."""
+        return _pattern(self.files).search(path) is not None
+
+    def read(self, documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+        """Read all files of this dialect together."""
+        drafts: Iterator[Draft] = import_module(f"{self.package}.reader").read(documents, around)
+        return drafts
+
+
+@cache
+def _pattern(files: tuple[str, ...]) -> re.Pattern[str]:
+    paths = "|".join(re.escape(file).replace(r"\*", "[^/]*") for file in files)
+    return re.compile(rf"(?:^|/)(?:{paths})\Z")
+
+
+def rows_under(data: Any, key: str) -> list[dict[str, Any]]:
+    """Return the mappings in a list of a file, of whatever shape it is."""
+    rows = data.get(key) if isinstance(data, dict) else None
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []

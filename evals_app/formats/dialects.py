@@ -1,0 +1,28 @@
+"""The dialects: one row each."""
+
+from evals_app.formats import (
+    agentura,
+    holodeck,
+    lobu,
+    native,
+    openai_evals,
+    promptfoo,
+    struere,
+    tables,
+)
+from evals_app.formats.dialect import Dialect
+
+# In the order in which people see them. The first one reads what might be of two.
+DIALECTS: dict[str, Dialect] = {
+    package.DIALECT.name: package.DIALECT
+    for package in (
+        tables,
+        native,
+        struere,
+        agentura,
+        holodeck,
+        promptfoo,
+        lobu,
+        openai_evals,
+    )
+}

@@ -1,0 +1,51 @@
+"""The OpenAI Evals dialect.
+
+Evals, runs and results of the hosted product, saved as JSON; and the registry of the open-source
+framework, in YAML, with its samples.
+
+Sources: the types of the `openai` Python package; https://developers.openai.com/api/docs/guides/graders;
+https://github.com/openai/evals
+"""
+
+from collections.abc import Iterator, Sequence
+
+from evals_app.formats.document import Document
+from evals_app.formats.draft import Draft, cut_texts
+from evals_app.formats.foreign import Around
+from evals_app.formats.openai_evals.hosted import read_hosted
+from evals_app.formats.openai_evals.lost import Missed, tell_missed
+from evals_app.formats.openai_evals.registry import (
+    is_registry,
+    is_samples,
+    read_registry,
+    read_samples,
+)
+from evals_app.formats.reading import Reading
+
+__all__ = ["read"]
+
+
+def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+    """Read all files together: runs and items name the evals that they belong to."""
+    readings = [Reading(document, around, cut_texts(document)) for document in documents]
+    missed: Missed = []
+    are_read = False
+    for draft in _drafts(readings, around, missed):
+        are_read = are_read or draft.kind == "suite"
+        yield draft
+    tell_missed(missed, are_others_read=are_read)
+    for reading in readings:
+        if reading.problems:
+            yield reading.remarks("openai-evals")
+
+
+def _drafts(readings: Sequence[Reading], around: Around, missed: Missed) -> Iterator[Draft]:
+    objects = []
+    for reading in readings:
+        if is_registry(reading.document):
+            yield from read_registry(reading, around, missed)
+        elif is_samples(reading.document):
+            yield from read_samples(reading, around, missed)
+        else:
+            objects.append(reading)
+    yield from read_hosted(objects, around, missed)

@@ -1,0 +1,51 @@
+"""Places in the files of an import, to be read and to be reported about."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
+
+from evals_app.formats.document import Document
+from evals_app.formats.foreign import Foreign
+from evals_app.formats.problems import Level, Loc, value_at
+from evals_app.formats.reading import Reading
+
+P = TypeVar("P", bound=Foreign)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in a file."""
+
+    reading: Reading = field(repr=False)
+    loc: Loc = ()
+
+    @property
+    def document(self) -> Document:
+        return self.reading.document
+
+    @property
+    def value(self) -> Any:
+        """What is there; None if nothing is."""
+        return value_at(self.document.data, self.loc)
+
+    def at(self, *steps: str | int) -> Self:
+        """Return a place in it."""
+        return replace(self, loc=(*self.loc, *steps))
+
+    def entries(self) -> Iterator[Self]:
+        """Return the entries of a list."""
+        value = self.value
+        for n in range(len(value) if isinstance(value, list) else 0):
+            yield self.at(n)
+
+    def part(self, shape: type[P]) -> P | None:
+        """Read what is there; None, and reported: it is not sound."""
+        return self.reading.part(shape, self.loc)
+
+    def say(self, message: str, *, level: Level = "error", at_key: bool = False) -> None:
+        """Report something about the place."""
+        self.reading.say(self.loc, message, level=level, at_key=at_key)
+
+    def lose(self, message: str) -> None:
+        """Report that something of it is left out."""
+        self.say(message, level="loss")

@@ -1,0 +1,287 @@
+"""The Struere dialect: `evals/*.eval.yaml` and `fixtures/*.fixture.yaml` with camelCase keys.
+
+Source: the Struere documentation, page Evaluations. What it leaves to defaults (scale 1-5, its
+judge) is written out, so that the imported suite says what it does.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Unpack
+
+from evals_app.engine.suite import SuiteSpec
+from evals_app.formats.document import Document
+from evals_app.formats.draft import (
+    Draft,
+    Reference,
+    model_references,
+    repeated_names,
+    rows,
+    suite_warnings,
+    surprises,
+    validated,
+    written_assertions,
+)
+from evals_app.formats.foreign import Around
+from evals_app.formats.problems import About, Loc, Place, Problem, holds
+from evals_app.formats.prompt_variables import with_plain_variables
+from evals_app.formats.struere import share_project
+from evals_app.formats.struere.shapes import (
+    CHANNELS,
+    FIXTURE_KEYS,
+    JUDGE,
+    JUDGE_SCALE,
+    READS_TEXT,
+    RENAMED,
+    Assertion,
+    Suite,
+    Turn,
+)
+from fixtures_app.spec import FixtureSpec
+
+# Two backslashes before what is special with one.
+_DOUBLED = re.compile(r"\\\\[dDwWsSbB.+*?()\[\]{}^$|]")
+
+
+@dataclass(slots=True)
+class _Lint:
+    """Known errors, each explained once; `covered` are the places whose other errors follow."""
+
+    problems: list[Problem] = field(default_factory=list)
+    covered: set[Loc] = field(default_factory=set)
+
+
+def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+    """Read eval files and fixtures; a suite gets the fixtures of its project folder."""
+    for document in documents:
+        if document.path in around.fixtures:
+            yield read_fixture(document)
+            continue
+        slugs = {
+            slug
+            for path, slug in around.fixtures.items()
+            if slug is not None and share_project(document.path, path)
+        }
+        yield read_suite(document, fixtures=sorted(slugs), had=around.fixtures_of)
+
+
+def read_suite(
+    document: Document, *, fixtures: Sequence[str], had: Callable[[str], Sequence[str]]
+) -> Draft:
+    """Read an eval file; the suite gets the fixtures of its project folder.
+
+    If none of these is among the files it keeps those that it `had`, by its slug: who imports one
+    changed file alone means the same data.
+    """
+    data = document.data
+    place = _placer(document)
+    slug = data.get("slug") if isinstance(data, dict) else None
+    kept = had(slug) if isinstance(slug, str) and not fixtures else ()
+    lint = _lint_suite(document)
+    written, problems = validated(Suite, data, document)
+    spec = None
+    if written is not None:
+        ours, lost = with_plain_variables(_suite(written, fixtures or kept), "judge_context", place)
+        spec, problems = validated(SuiteSpec, ours, document, place=place)
+        problems += lost
+    elif isinstance(data, dict):
+        problems += _hidden(document, place, problems)
+    covered = {document.problem(loc, "").keys for loc in lint.covered}
+    problems = [problem for problem in problems if problem.keys not in covered] + lint.problems
+    problems += surprises(document, Suite)
+    if isinstance(spec, SuiteSpec):
+        problems += suite_warnings(spec, place)
+        problems += _channel_warnings(spec, place)
+        if kept:
+            message = (
+                "No fixture of its project is among these files, so the suite keeps those that it "
+                f"has: {', '.join(kept)}."
+            )
+            problems.append(document.problem(("slug",), message, level="warning"))
+    references = tuple(_references(data)) if isinstance(data, dict) else ()
+    return Draft("suite", "struere", document, data, spec, references, _unique(problems), place)
+
+
+def read_fixture(document: Document) -> Draft:
+    """Read a fixture file; its entity types need not be declared."""
+    data = document.data
+    spec, problems = validated(FixtureSpec, data, document)
+    for key in data if isinstance(data, dict) else ():
+        if key not in FIXTURE_KEYS and key in FixtureSpec.model_fields:
+            spec = None
+            message = f"Struere fixtures have no `{key}`. Known keys: {', '.join(FIXTURE_KEYS)}."
+            problems.append(document.problem((key,), message, at_key=True))
+    if isinstance(data, dict) and "entities" not in data:
+        problems = [problem for problem in problems if problem.keys != "entities"]
+        message = "A fixture needs the key `entities`. Write `entities: []` for an empty one."
+        problems.append(document.problem(("entities",), message))
+    problems += surprises(document, FixtureSpec)
+    return Draft("fixture", "struere", document, data, spec, (), tuple(problems), document.problem)
+
+
+def _hidden(document: Document, place: Place, reported: Sequence[Problem]) -> Iterator[Problem]:
+    """Find what is wrong besides what the shape of a file already says."""
+    _, problems = validated(SuiteSpec, _in_our_words(document.data), document, place=place)
+    problems += repeated_names(document, problems)
+    # Of a check without a type nothing else can be known.
+    known = {item.keys for item in reported} | {
+        item.keys.removesuffix(".type") for item in reported
+    }
+    below = tuple(f"{keys}{sign}" for keys in known for sign in ".[")
+    return (item for item in problems if item.keys not in known and not item.keys.startswith(below))
+
+
+def _in_our_words(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Rename the keys of a suite that is not sound, and of its cases."""
+    ours = {theirs: key for key, theirs in RENAMED.items()}
+    suite = {ours.get(key, key): value for key, value in data.items()}
+    if isinstance(cases := suite.get("cases"), list):
+        suite["cases"] = [
+            {ours.get(key, key): value for key, value in case.items()}
+            if isinstance(case, dict)
+            else case
+            for case in cases
+        ]
+    return suite
+
+
+def _suite(written: Suite, fixtures: Sequence[str]) -> dict[str, Any]:
+    """Say the same in our words."""
+    return {
+        "suite": written.suite,
+        "slug": written.slug,
+        "agent": written.agent,
+        "description": written.description,
+        "tags": written.tags,
+        "fixtures": list(fixtures),
+        "score_scale": "1-5",
+        "judge_model": written.judge_model,
+        "judge_prompt": written.judge_prompt,
+        "judge_context": written.judge_context,
+        "cases": [
+            {
+                "name": case.name,
+                "description": case.description,
+                "tags": case.tags,
+                "channel": case.channel,
+                "context_params": case.context_params,
+                "turns": [_turn(turn) for turn in case.turns],
+                "final_assertions": [
+                    _assertion(assertion, is_final=True) for assertion in case.final_assertions
+                ],
+            }
+            for case in written.cases
+        ],
+    }
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    # Without assertions a turn is unscored: these suites have no defaults that it could take.
+    if turn.assertions is None:
+        return {"user": turn.user}
+    return {
+        "user": turn.user,
+        "assertions": [_assertion(assertion) for assertion in turn.assertions],
+    }
+
+
+def _assertion(assertion: Assertion, *, is_final: bool = False) -> dict[str, Any]:
+    options = assertion.model_dump(exclude_none=True)
+    if assertion.type == "llm_judge":
+        options["scale"] = JUDGE_SCALE
+    if is_final and assertion.type in READS_TEXT:
+        options["scope"] = "conversation"
+    return options
+
+
+def _placer(document: Document) -> Place:
+    """Find the place of our key under the name that it has in the file."""
+
+    def place(loc: Loc, message: str, **about: Unpack[About]) -> Problem:
+        steps: list[str | int] = []
+        value = document.data
+        for step in loc:
+            here = step
+            if isinstance(step, str) and isinstance(value, dict) and step not in value:
+                here = RENAMED.get(step, step)
+            steps.append(here)
+            value = value[here] if holds(value, here) else None
+        return document.problem(tuple(steps), message, **about)
+
+    return place
+
+
+def _channel_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
+    for c, case in enumerate(suite.cases):
+        if case.channel is not None and case.channel not in CHANNELS:
+            message = (
+                f"Struere knows the channels {', '.join(CHANNELS)}. This one is kept as it is."
+            )
+            yield place(("cases", c, "channel"), message, level="warning")
+
+
+def _references(data: Mapping[str, Any]) -> Iterator[Reference]:
+    if isinstance(data.get("agent"), str):
+        yield Reference("agent", data["agent"], ("agent",))
+    yield from model_references(data.get("judgeModel", JUDGE), ("judgeModel",))
+
+
+def _lint_suite(document: Document) -> _Lint:
+    lint = _Lint()
+    if not isinstance(document.data, dict):
+        return lint
+    for case, here in rows(document.data, "cases", ()):
+        for turn, loc in rows(case, "turns", here):
+            _lint_turn(document, turn, loc, lint)
+    for assertion, loc in written_assertions(document.data, final="finalAssertions"):
+        _lint_assertion(document, assertion, loc, lint)
+    return lint
+
+
+def _lint_turn(document: Document, turn: Mapping[str, Any], loc: Loc, lint: _Lint) -> None:
+    if "user" in turn or not {"role", "content"} & turn.keys():
+        return
+    lint.covered |= {(*loc, "user"), (*loc, "role"), (*loc, "content")}
+    if turn.get("role") in (None, "user"):
+        message = "Write a turn as `user: ...` with the message itself, not as role and content."
+    else:
+        message = (
+            "Only the user's messages are turns, written as `user: ...`. The agent writes its "
+            "own replies. Remove this entry and check what the reply should contain."
+        )
+    lint.problems.append(document.problem(loc, message, value=", ".join(turn)))
+
+
+def _lint_assertion(
+    document: Document, assertion: Mapping[str, Any], loc: Loc, lint: _Lint
+) -> None:
+    kind, value = assertion.get("type"), assertion.get("value")
+    if kind == "regex":
+        lint.covered.add((*loc, "type"))
+        message = "Struere has no check `regex`. Use `type: matches` with the pattern as its value."
+        lint.problems.append(document.problem((*loc, "type"), message))
+    if not isinstance(kind, str):
+        return
+    if "tool" in assertion and kind in {"tool_called", "tool_not_called"}:
+        lint.covered |= {(*loc, "tool"), (*loc, "value"), loc}
+        message = "Write the name of the tool under `value:`, not under `tool:`."
+        lint.problems.append(document.problem((*loc, "tool"), message, at_key=True))
+    if kind in {"matches", "regex"} and isinstance(value, str) and _DOUBLED.search(value):
+        message = (
+            "This pattern has two backslashes, so it searches the reply for a backslash and will "
+            "hardly ever match. Double a backslash only inside double quotes. Here write it once."
+        )
+        lint.problems.append(document.problem((*loc, "value"), message, level="warning"))
+
+
+def _unique(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Keep one warning for each place: the lint and the grader may see the same pattern."""
+    warned: set[tuple[int, int]] = set()
+    kept = []
+    for problem in problems:
+        if problem.level == "warning":
+            if (problem.line, problem.column) in warned:
+                continue
+            warned.add((problem.line, problem.column))
+        kept.append(problem)
+    return tuple(kept)

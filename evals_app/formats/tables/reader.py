@@ -1,0 +1,131 @@
+"""Read tables: files into sheets, and each sheet of cases into a suite."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from evals_app.formats.document import Document
+from evals_app.formats.draft import Draft, drafted
+from evals_app.formats.foreign import Around, slug_of
+from evals_app.formats.problems import NoAgent, Problem
+from evals_app.formats.tables.cases import read_cases
+from evals_app.formats.tables.columns import USUAL
+from evals_app.formats.tables.records import read_records
+from evals_app.formats.tables.separated import read_csv
+from evals_app.formats.tables.sheet import SMALLEST, Sheet, sheets_of
+from evals_app.formats.tables.suites import is_about_suites, read_about, read_settings
+from evals_app.formats.tables.table import Table
+
+Json = dict[str, Any]
+
+_NOBODY = "nobody"  # means an agent that is not named, so that all other errors are found
+_ONE_COLUMN = (
+    " There is only one column here. Separate the cells of a CSV file with commas, semicolons, "
+    "tabs or bars."
+)
+_NO_AGENT = (
+    "No agent to test is given. Choose one with --agent, or write its slug in a column agent."
+)
+
+
+def read_table(path: str, content: bytes) -> Table:
+    """Read a CSV or XLSX file into its sheets.
+
+    Raises:
+        FormatError: it cannot be read.
+    """
+    if not path.lower().endswith(".xlsx"):
+        return read_csv(path, content)
+    from evals_app.formats.tables.workbook import read_xlsx  # noqa: PLC0415 - loads openpyxl
+
+    return read_xlsx(path, content)
+
+
+def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
+    """Read all tables."""
+    for document in documents:
+        table, problems = (document, []) if isinstance(document, Table) else read_records(document)
+        if problems:
+            yield Draft("suite", "table", document, {}, None, (), tuple(problems))
+        if table is not None:
+            yield from _suites(table, around)
+
+
+def _suites(table: Table, around: Around) -> Iterator[Draft]:
+    sheets = list(sheets_of(table))
+    about = [item for item in sheets if is_about_suites(item)]
+    cases = [item for item in sheets if item.has_messages]
+    others = [item for item in sheets if item not in (*about, *cases)]
+    problems = [*_hidden(table), *_others(table, others, cases)]
+    for sheet in cases:
+        sheet.check_headers()
+    settings = {case.name: read_settings(case) for case in cases}
+    for sheet in about:
+        read_about(sheet, cases, settings)
+        problems += sheet.problems
+    if problems or not cases:
+        yield Draft("suite", "table", table, {}, None, (), tuple(problems))
+    for sheet in cases:
+        stem = _stem(table.path)
+        name = stem if len(cases) == 1 else sheet.name
+        slug = slug_of(stem if len(cases) == 1 else f"{stem} {sheet.name}", instead="table")
+        yield _suite(sheet, {"suite": name, "slug": slug}, settings[sheet.name], around)
+
+
+def _stem(path: str) -> str:
+    name = PurePosixPath(path).name.rpartition(".")[0]
+    return name.removesuffix(".suite") or "table"
+
+
+def _hidden(table: Table) -> Iterator[Problem]:
+    for name in table.unseen:
+        message = f"The sheet {name} is hidden and was not read."
+        yield table.problem((), message, value="", level="warning")
+
+
+def _others(table: Table, others: Sequence[Sheet], cases: Sequence[Sheet]) -> Iterator[Problem]:
+    """Report sheets without messages: notes next to cases are left out, anything else is wrong."""
+    if not (others or cases):
+        yield table.problem((), f"This table is empty. {SMALLEST}", value="")
+    for sheet in others:
+        if cases and not sheet.columns:
+            message = f"The sheet {sheet.name} has no known column and was not read."
+            yield table.problem((sheet.name,), message, value="", level="warning")
+            continue
+        sheet.check_headers()
+        hint = _ONE_COLUMN if max(map(len, sheet.rows)) == 1 else ""
+        sheet.complain(f"There is no column of messages. {SMALLEST}{hint}")
+        yield from sheet.problems
+
+
+def _suite(sheet: Sheet, named: Json, settings: Json, around: Around) -> Draft:
+    compares = "assertions" not in settings
+    cases = read_cases(sheet, compares=compares)
+    if not cases:
+        sheet.complain("There are no rows below the header, so there are no cases.")
+    if compares and any(map(_is_compared, cases)):
+        settings = {**settings, "assertions": [dict(USUAL)]}
+    agent = settings.get("agent", around.agent)
+    data = {**named, **settings, "agent": agent or _NOBODY, "cases": cases}
+    draft = drafted("suite", "table", sheet.table, data, place=sheet.place)
+    if sheet.problems:
+        # What follows from an error is not an error of its own.
+        reported = {problem.keys for problem in sheet.problems}
+        errors = (
+            problem for problem in draft.without_spec().problems if problem.keys not in reported
+        )
+        draft = replace(draft, problems=tuple(errors))
+    if agent is None:
+        sheet.problems.append(NoAgent(sheet.table.path, 1, 1, sheet.name, "", _NO_AGENT))
+        others = tuple(reference for reference in draft.references if reference.kind != "agent")
+        draft = replace(draft, spec=None, references=others)
+    return replace(draft, problems=(*draft.problems, *sheet.problems))
+
+
+def _is_compared(case: Json) -> bool:
+    """Whether a turn of a case has an expected text that the suite's checks are to compare."""
+    return any(
+        "expected" in turn and ("assertions" not in turn or turn.get("inherit"))
+        for turn in case["turns"]
+    )

@@ -1,0 +1,349 @@
+"""What REST answers about runs and executions: each class writes an answer and describes it."""
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AwareDatetime, BaseModel, Field, WithJsonSchema
+
+from evals_app.engine.scoring import RunVerdict
+from evals_app.engine.trial import Cause, GradeStatus, Verdict
+
+Json = dict[str, Any]
+Row = Mapping[str, Any]
+
+# A test compares them with the choices of the models.
+Status = Literal["queued", "running", "finished", "cancelled"]
+StopReason = Literal["cancelled", "deadline", "budget"]
+
+_NOTHING: Row = MappingProxyType({})
+_IN_JSON: dict[type, Callable[[Any], Any]] = {
+    Decimal: float,
+    datetime: datetime.isoformat,
+    date: date.isoformat,
+}
+
+
+class Answer(BaseModel):
+    """An answer in JSON: its keys and their order are the fields of its class.
+
+    Values are not validated when an answer is written: reading an old row never fails.
+    """
+
+    KEYS: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        cls.KEYS = tuple(cls.model_fields)
+
+    @classmethod
+    def of(cls, row: Row = _NOTHING, **values: Any) -> Json:
+        """Return the answer: `values`, and for all other keys the columns of the same names."""
+        return {key: values[key] if key in values else in_json(row[key]) for key in cls.KEYS}
+
+    @classmethod
+    def of_object(cls, source: object, **values: Any) -> Json:
+        """Return the answer: `values`, and for all other keys the attributes of the same names."""
+        row = {key: getattr(source, key) for key in cls.KEYS if key not in values}
+        return cls.of(row, **values)
+
+
+def in_json(value: Any) -> Any:
+    """Return a value as JSON has it: decimals as numbers, moments and days as text."""
+    return _IN_JSON[kind](value) if (kind := type(value)) in _IN_JSON else value
+
+
+JsonObject = Annotated[Json, WithJsonSchema({"type": "object", "additionalProperties": {}})]
+
+
+class Counts(Answer):
+    """Executions by how they ended; the other five add up to the total."""
+
+    total: int
+    passed: int
+    failed: int
+    errored: int
+    cancelled: int
+    not_run: int
+
+
+class Progress(Answer):
+    """How many executions of a run are done."""
+
+    done: int
+    total: int
+
+
+class TokenCount(Answer):
+    """Tokens of one side; null: not reported."""
+
+    prompt: int | None
+    response: int | None
+
+
+class Tokens(Answer):
+    """Tokens of agent and judge."""
+
+    agent: TokenCount
+    judge: TokenCount
+
+
+class CostParts(Answer):
+    """USD of agent and judge; null: a price or the usage is unknown."""
+
+    agent: float | None
+    judge: float | None
+
+
+class Budget(Answer):
+    """The cost limit of a run in USD (null: no limit), and what counts towards it."""
+
+    max_cost_usd: float | None
+    spent_usd: float = Field(description="Cost of its calls, retries included.")
+    reserved_usd: float = Field(description="Highest cost of the calls in progress.")
+    unsettled_usd: float = Field(
+        description="Highest possible cost of calls made by workers that crashed."
+    )
+
+
+class Similarity(Answer):
+    """How texts are compared. Scores of different methods are not comparable."""
+
+    method: str
+    is_stand_in: bool = Field(description="Whether words or a judge replace embeddings.")
+
+
+class RunRow(Answer):
+    """A run, as lists show it."""
+
+    id: int
+    suite: str = Field(description="Slug.")
+    agent: str = Field(description="Slug.")
+    model: str | None
+    judge: str | None = Field(
+        description="All judges: the judge of the run first, then those of single checks."
+    )
+    is_scripted: bool = Field(description="Whether the agent is a script, not a model.")
+    is_tryout: bool = Field(description="Whether it was started as a trial run.")
+    is_whole: bool = Field(
+        description="Whether it covers all cases with the suite's own agent and model, and is"
+        " neither a re-run nor a trial run. Only such runs give a suite its verdict."
+    )
+    covers: str | None = Field(description="In words, what it covers; null: the whole suite.")
+    similarity: Similarity | None = Field(
+        description="How texts are compared; null: no texts are compared."
+    )
+    status: Status
+    verdict: RunVerdict | None
+    stop_reason: StopReason | None
+    score: float | None
+    counts: Counts
+    progress: Progress
+    tokens: Tokens
+    cost_usd: float | None = Field(description="Agent and judge, of all results; null: unknown.")
+    cost_parts_usd: CostParts
+    budget: Budget
+    duration_ms: float | None
+    concurrency: int
+    rerun_of: int | None
+    created_at: AwareDatetime
+    started_at: AwareDatetime | None
+    finished_at: AwareDatetime | None
+
+
+class CaseResult(Answer):
+    """A case over its trials; errored trials do not count in rates and averages."""
+
+    name: str
+    verdict: Verdict | None
+    trials: int
+    passed: int
+    failed: int
+    errored: int
+    pass_rate: float | None
+    score: float | None
+    deviation: float | None
+    interval: list[float] | None
+    pass_at_k: list[float]
+    pass_hat_k: list[float]
+
+
+class Gate(Answer):
+    """A gate: its limit, the measured value, and whether it passed (null: unknown)."""
+
+    name: str
+    limit: float
+    actual: float | None
+    passed: bool | None
+    reason: str | None = Field(description="Why nothing was measured.")
+
+
+class RunDetails(RunRow):
+    """A run with its cases and gates, which are known once it has ended."""
+
+    pass_rate: float | None
+    median_ms: float | None
+    p95_ms: float | None
+    pass_at_k: list[float]
+    pass_hat_k: list[float]
+    cases: list[CaseResult]
+    gates: list[Gate]
+    notes: list[str] = Field(description="Sentences to read with the verdict.")
+    at_least: dict[str, float] = Field(
+        description="The known part of sums that are not fully known."
+    )
+
+
+class Summary(Answer):
+    """Which kinds of criteria passed (null: none is set), and the measured values."""
+
+    overall_passed: bool
+    prompt_tokens_passed: bool | None
+    response_tokens_passed: bool | None
+    time_passed: bool | None
+    response_criteria_passed: bool | None = Field(description="Checks that a judge grades.")
+    trajectory_criteria_passed: bool | None = Field(
+        description="Checks of tool calls and of retrieved knowledge."
+    )
+    response_criteria_failure_reason: str | None
+    prompt_tokens: int | None
+    response_tokens: int | None
+    execution_time_ms: float = Field(description="The agent's own time, all turns.")
+    tool_calls: list[str] | None = Field(
+        description="In order; null where the agent does not report its calls."
+    )
+
+
+class ExecutionRow(Answer):
+    """One trial of one case, as lists show it."""
+
+    id: int
+    run: int
+    case: str
+    trial: int
+    status: Status
+    verdict: Verdict | None
+    cause: Cause | None
+    reason: str | None
+    score: float | None
+    is_scripted: bool
+    attempts: int
+    summary: Summary | None
+    duration_ms: float | None = Field(
+        description="From start to end, including waiting and the judge."
+    )
+    time_ms: float | None = Field(description="The agent's own time, all turns.")
+    tokens: Tokens
+    cost_usd: float | None = Field(description="Agent and judge; null: unknown.")
+    cost_parts_usd: CostParts
+    started_at: AwareDatetime | None
+    finished_at: AwareDatetime | None
+
+
+class Limit(Answer):
+    """A limit; the measured value is reported whether or not the limit is set."""
+
+    limit: float | None
+    actual: float | None
+    passed: bool | None
+
+
+class Limits(Answer):
+    """The limits of a case."""
+
+    max_prompt_tokens: Limit
+    max_response_tokens: Limit
+    max_time_ms: Limit
+    max_cost_usd: Limit
+    max_tool_calls: Limit
+
+
+class Evidence(Answer):
+    """A quote that supports a grade."""
+
+    quote: str
+    turn: int | None
+    bears_on: str
+    is_verified: bool = Field(description="Whether its words are in the conversation.")
+    speaker: str = Field(
+        description="Whose words they are: agent, user, tool, knowledge, case, history or"
+        " system; empty if unknown."
+    )
+
+
+class Grade(Answer):
+    """The result of one check, or of one limit."""
+
+    type: str
+    name: str
+    family: str
+    turn: int | None = Field(description="From 1; null: the whole conversation.")
+    score: float | None
+    passed: bool | None
+    status: GradeStatus
+    cause: Cause | None
+    weight: float
+    threshold: float | None
+    reason: str
+    evidence: list[Evidence]
+    details: JsonObject
+
+
+class Message(Answer):
+    """A message of the conversation."""
+
+    role: Literal["user", "assistant"]
+    content: str
+    turn: int | None = Field(description="From 1; null: before the first turn.")
+
+
+class ToolCall(Answer):
+    """A tool call."""
+
+    turn: int
+    message: int = Field(description="Which of `messages` made it, from 0.")
+    name: str
+    args: JsonObject
+    result: Any
+    error: str | None
+    duration_ms: float
+
+
+class ShownFile(Answer):
+    """A file that the user attached to a message."""
+
+    name: str
+    media_type: str
+    size_bytes: int
+
+
+class Turn(Answer):
+    """How a turn went."""
+
+    turn: int
+    error: str | None
+    model: str | None
+    latency_ms: float
+    waited_ms: float
+    first_token_ms: float | None
+    cost_usd: float | None
+    attempts: list[JsonObject]
+    notes: list[str]
+    files: list[ShownFile]
+
+
+class ExecutionDetails(ExecutionRow):
+    """Everything about an execution."""
+
+    limits: Limits
+    grades: list[Grade]
+    messages: list[Message]
+    tool_calls: list[ToolCall]
+    turns: list[Turn]
+    world_changes: JsonObject
+    trace_id: str | None = Field(
+        description="Sent to an agent over HTTP: the trace in its `traceparent`."
+    )
+    warnings: list[str]

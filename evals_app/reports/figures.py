@@ -1,0 +1,42 @@
+"""Writes scores, rates and times for people, the same on every page and in every report."""
+
+UNKNOWN = "—"
+_NB = "\u00a0"  # keeps a number and its unit on one line
+
+
+def score_text(score: float | None, *, scale: str) -> str:
+    """Write a score in 0..1 on the suite's scale."""
+    if score is None:
+        return UNKNOWN
+    return f"{1 + 4 * score:.1f}{_NB}of{_NB}5" if scale == "1-5" else f"{score:.2f}"
+
+
+def percent(rate: float | None) -> str:
+    """Write a rate in 0..1; not rounded up to 100 nor down to 0 unless it is exactly that."""
+    if rate is None:
+        return UNKNOWN
+    value = 100 * rate
+    if abs(value - round(value)) < 1e-9:  # noqa: PLR2004 - 0.9 * 100 is not quite 90
+        return f"{round(value)}{_NB}%"
+    return f"{min(99.9, max(0.1, value)):.1f}{_NB}%"
+
+
+def duration(ms: float | None) -> str:
+    """Write milliseconds in a readable unit."""
+    if ms is None:
+        return UNKNOWN
+    if ms < 1000:  # noqa: PLR2004 - a second
+        return f"{ms:.0f}{_NB}ms"
+    seconds = ms / 1000
+    if seconds < 60:  # noqa: PLR2004 - a minute
+        return f"{seconds:.1f}{_NB}s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:  # noqa: PLR2004 - an hour
+        return f"{minutes}{_NB}min {rest}{_NB}s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}{_NB}h {minutes}{_NB}min"
+
+
+def count(number: float | None) -> str:
+    """Write a number with thousands apart; None is unknown, which is not 0."""
+    return "unknown" if number is None else f"{number:,.0f}"

@@ -1,0 +1,102 @@
+"""Choose how a run compares texts: the first way that there is here, kept until its end."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+from django.conf import settings
+from pydantic import ValidationError
+
+from evals_app.engine.kinds import KINDS
+from evals_app.engine.similarity import SimilaritySpec
+from evals_app.engine.spec import ModelSpec, ProviderSpec, read_model
+from evals_app.runs.needs import Needs
+from fixtures_app.ground.spec_errors import messages_of
+
+_USUAL = ("openai", "gemini")  # whose embeddings are taken where there is a key
+
+
+@dataclass
+class TextComparison:
+    """Chooses how texts are compared, and collects what prevents it.
+
+    `why_unreachable` returns why a model cannot be asked, `find_local_model` which model for
+    embeddings an Ollama server at an address has. `models` are those for embeddings that are asked.
+    """
+
+    providers: Mapping[str, ProviderSpec]
+    why_unreachable: Callable[[ModelSpec], str | None]
+    find_local_model: Callable[[str | None], str | None]
+    problems: list[str] = field(default_factory=list)
+    models: set[ModelSpec] = field(default_factory=set)
+
+    def choose(
+        self, needs: Needs, chat_model: Callable[[], ModelSpec | None]
+    ) -> SimilaritySpec | None:
+        """Choose the way of all checks that name no model; None if there is no such check."""
+        for who, model in needs.embedders:
+            self._ask(model, who)
+        if not needs.comparison:
+            return None
+        found = self._embeddings() or self._static() or self._local()
+        if found is None and needs.requires_embeddings and not self.problems:
+            self.problems.append(
+                f"Check {needs.requires_embeddings!r} requires embeddings, and there are none. Set"
+                " OPENAI_API_KEY, GEMINI_API_KEY, EVALS_EMBEDDING_MODEL or EVALS_MODEL2VEC_DIR, or"
+                " run Ollama with an embedding model."
+            )
+        return found or self._judge(chat_model()) or SimilaritySpec(way="words")
+
+    def _embeddings(self) -> SimilaritySpec | None:
+        if written := settings.EVALS_EMBEDDING_MODEL:
+            try:
+                model = read_model(written)
+            except ValidationError as exc:
+                problem = messages_of(exc)[0]
+                self.problems.append(f"EVALS_EMBEDDING_MODEL is {written!r}. {problem}")
+                return None
+            return self._ask(model, "EVALS_EMBEDDING_MODEL")
+        for kind in _USUAL:
+            provider, name = self.providers.get(kind), KINDS[kind].embedding_model
+            if provider is None or provider.kind != kind or name is None:
+                continue
+            model = ModelSpec(provider=kind, name=name)
+            if self.why_unreachable(model) is None:
+                return self._ask(model, provider.provider)
+        return None
+
+    def _ask(self, model: ModelSpec, who: str) -> SimilaritySpec:
+        provider = self.providers.get(model.provider)
+        why = self.why_unreachable(model)
+        if why is None and provider is not None and not KINDS[provider.kind].has_embeddings:
+            why = f"{provider.provider} has no embeddings."
+        if why is not None:
+            self.problems.append(f"{who} uses {model}: {why}")
+        self.models.add(model)
+        return SimilaritySpec(way="embeddings", model=model)
+
+    def _static(self) -> SimilaritySpec | None:
+        directory = settings.EVALS_MODEL2VEC_DIR
+        if not directory:
+            return None
+        if not Path(directory).is_dir():
+            self.problems.append(f"EVALS_MODEL2VEC_DIR is {directory!r}, which is not a folder.")
+        elif find_spec("model2vec") is None:
+            self.problems.append(
+                "EVALS_MODEL2VEC_DIR is set, but model2vec is not installed; it comes with the extra"
+                " embeddings-local."
+            )
+        return SimilaritySpec(way="static", directory=directory)
+
+    def _local(self) -> SimilaritySpec | None:
+        for slug, provider in sorted(self.providers.items()):
+            if provider.kind == "ollama" and (name := self.find_local_model(provider.base_url)):
+                return self._ask(ModelSpec(provider=slug, name=name), provider.provider)
+        return None
+
+    def _judge(self, model: ModelSpec | None) -> SimilaritySpec | None:
+        # A script gives a fixed answer, whatever the texts mean.
+        if model is None or model.provider == "scripted":
+            return None
+        return SimilaritySpec(way="judge", model=model)

@@ -1,0 +1,122 @@
+"""The guide in `docs/`, served inside the site: what people read on GitHub they read here too.
+
+`docs/README.md` lists the pages in their order, so a page that it does not name is not served.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import slugify
+from django.views.decorators.http import require_GET
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+DOCS = settings.BASE_DIR / "docs"
+
+_LISTED = re.compile(
+    r"^(?:## (?P<part>.+)|\d+\. \[(?P<title>.+)\]\((?P<slug>[\w-]+)\.md\))$", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of the guide; `slug` is the name of its file without `.md`."""
+
+    slug: str
+    title: str
+    part: str
+
+
+@cache
+def pages() -> tuple[Page, ...]:
+    """Return the pages of the guide in reading order."""
+    listed, part = [], ""
+    for line in _LISTED.finditer((DOCS / "README.md").read_text(encoding="utf-8")):
+        part = line["part"] or part
+        if line["slug"]:
+            listed.append(Page(line["slug"], line["title"], part))
+    return tuple(listed)
+
+
+@cache
+def content(slug: str) -> tuple[SafeString, tuple[tuple[str, str], ...]]:
+    """Return a page as HTML, and the anchor and title of each of its sections."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown.parse((DOCS / f"{slug}.md").read_text(encoding="utf-8"))
+    sections = []
+    for token, text in pairwise(tokens):
+        if token.type == "heading_open":
+            title = "".join(part.content for part in text.children or ())
+            token.attrSet("id", slugify(title))
+            if token.tag == "h2":
+                sections.append((slugify(title), title))
+        for part in token.children or ():
+            _point_into_the_site(part)
+    html = markdown.renderer.render(tokens, markdown.options, {})
+    # A wide table scrolls by itself on a narrow screen; so that a keyboard can, it takes the focus.
+    html = html.replace("<table>", '<div class="ts-help-table" tabindex="0"><table>')
+    html = html.replace("</table>", "</table></div>")
+    return mark_safe(html), tuple(sections)  # noqa: S308 - our own pages, HTML in them is off
+
+
+def _point_into_the_site(token: Token) -> None:
+    """Turn links between files of the repository into links between pages of the site."""
+    key = {"link_open": "href", "image": "src"}.get(token.type, "")
+    target = str(token.attrGet(key) or "")
+    if not target or "://" in target or target.startswith("#"):
+        return
+    file, _, anchor = target.partition("#")
+    name = PurePosixPath(file)
+    if token.type == "image":
+        token.attrSet(key, reverse("help_image", args=[name.name]))
+    elif name.suffix == ".md" and name.parent == PurePosixPath():
+        page = reverse("help") if name.stem == "README" else reverse("help", args=[name.stem])
+        token.attrSet(key, f"{page}#{anchor}" if anchor else page)
+
+
+@require_GET
+def help_page(request: HttpRequest, slug: str = "") -> HttpResponse:
+    """Show one page of the guide; without a name, its contents."""
+    listed = pages()
+    position = next((place for place, page in enumerate(listed) if page.slug == slug), None)
+    if slug and position is None:
+        raise Http404
+    page = listed[position] if position is not None else None
+    html, sections = content(slug or "README")
+    following = listed[position + 1 : position + 2] if position is not None else listed[:1]
+    context: dict[str, Any] = {
+        **admin.site.each_context(request),
+        "title": page.title if page else "Help",
+        "page": page,
+        "pages": listed,
+        "html": html,
+        "sections": sections,
+        "following": following[0] if following else None,
+    }
+    return TemplateResponse(request, "admin/help.html", context)
+
+
+@require_GET
+def help_image(_request: HttpRequest, name: str) -> HttpResponse:
+    """Send a picture of the guide."""
+    pictures = {picture.name: picture for picture in (DOCS / "images").glob("*.png")}
+    if name not in pictures:
+        raise Http404
+    return HttpResponse(pictures[name].read_bytes(), content_type="image/png")
+
+
+urlpatterns = [
+    path("", admin.site.admin_view(help_page), name="help"),
+    path("images/<str:name>", admin.site.admin_view(help_image), name="help_image"),
+    path("<slug:slug>/", admin.site.admin_view(help_page), name="help"),
+]

@@ -1,0 +1,1 @@
+"""The form kit of the whole site: what every editing page is made of."""

@@ -1,0 +1,171 @@
+"""What every editing page has: errors listed as links, and no save over someone else's changes.
+
+Django shows the errors of nested rows only next to the field, which may be folded away.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.forms.models import BaseInlineFormSet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.utils import timezone
+from unfold.admin import ModelAdmin
+from unfold.paginator import InfinitePaginator
+
+from fixtures_app.editing.rows import KeepsTexts, OrderedFormSet, row_changes
+
+STALE = "stale"
+
+
+class VersionField(forms.CharField):
+    """The version of the row; it never counts as a change."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, widget=forms.HiddenInput)
+
+    def has_changed(self, initial: object, data: object) -> bool:
+        return False
+
+
+class VersionedForm(forms.ModelForm):
+    """A form that knows which version of the row it was filled from (`updated_at`)."""
+
+    version = VersionField()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk:
+            self.fields["version"].initial = self.instance.updated_at.isoformat()
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if self.instance.pk and (saved_at := self._newer_version()):
+            at = timezone.localtime(saved_at)
+            message = (
+                f"Someone else saved this at {at:%H:%M:%S} on {at:%d %B %Y}, after you opened it. "
+                "Your changes are below and not saved."
+            )
+            self.add_error(None, ValidationError(message, code=STALE))
+        return cleaned
+
+    def _newer_version(self) -> datetime | None:
+        """Return when the row was last saved, unless this form starts from that version."""
+        # Locked until this save is done, so that two saves cannot happen at the same time.
+        rows = self._meta.model._default_manager.select_for_update()  # noqa: SLF001
+        saved_at = rows.values_list("updated_at", flat=True).get(pk=self.instance.pk)
+        known = (self.data.get(self.add_prefix("version")), self.data.get("_overwrite"))
+        return None if saved_at.isoformat() in known else saved_at
+
+    @property
+    def overwritable(self) -> str:
+        """The version that `_overwrite` must name to replace it; empty if there is no conflict."""
+        if not self.is_bound or not self.has_error(NON_FIELD_ERRORS, STALE):
+            return ""
+        rows = self._meta.model._default_manager  # noqa: SLF001 - how Django names it
+        version: datetime = rows.values_list("updated_at", flat=True).get(pk=self.instance.pk)
+        return version.isoformat()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An error as listed at the top of the page; `anchor` is the id of the field to fix."""
+
+    where: str
+    message: str
+    anchor: str
+
+
+def problems_of(form: forms.BaseForm, where: str, fallback: str) -> Iterator[Listed]:
+    """List the errors of one form; `fallback` is the anchor of errors without a field."""
+    for name, errors in form.errors.items():
+        field = form[name] if name in form.fields else None
+        is_seen = field is not None and not field.is_hidden
+        label = str(field.label) if field is not None and is_seen else ""
+        if where and not label[:2].isupper():  # as in "JSON Schema"
+            label = label[:1].lower() + label[1:]
+        place = ", ".join(filter(None, [where, label]))
+        anchor = (field.id_for_label if field is not None and is_seen else "") or fallback
+        for message in errors:
+            yield Listed(place, str(message), anchor)
+
+
+def problems_of_rows(formset: OrderedFormSet, where: str = "") -> Iterator[Listed]:
+    """List the errors of rows, and of the rows inside them: "Turn 2, check 1"."""
+    name = formset.row_name
+    prefix = f"{where}, {name}" if where else name.capitalize()
+    for message in formset.non_form_errors():
+        yield Listed(where, str(message), f"{formset.prefix}-rows")
+    for number, row in enumerate(formset.kept, 1):
+        place = f"{prefix} {number}"
+        for part in row.parts:
+            yield from problems_of(part, place, f"{row.prefix}-row")
+        for nested in getattr(row, "nested_formsets", []):
+            yield from problems_of_rows(nested.formset, place)
+
+
+def with_plain_newlines(posted: QueryDict) -> QueryDict:
+    """Return the same data with LF line ends: browsers send CR LF, files and agents use LF."""
+    plain = posted.copy()
+    for name, values in posted.lists():
+        plain.setlist(name, [str(value).replace("\r\n", "\n") for value in values])
+    return plain
+
+
+class Editor(KeepsTexts, ModelAdmin):
+    """A quick list, and a page that explains errors and never loses what was typed."""
+
+    paginator = InfinitePaginator
+    show_full_result_count = False
+    list_per_page = 50
+    warn_unsaved_form = True
+    change_form_template = "admin/editor.html"
+
+    class Media:
+        js = ["fixtures_app/rows.js"]
+        css = {"all": ["fixtures_app/rows.css"]}
+
+    def get_prepopulated_fields(
+        self, request: HttpRequest, obj: Any = None
+    ) -> dict[str, Sequence[str]]:
+        # Files and other rows refer to a slug, so a new name does not change it.
+        return {} if obj else self.prepopulated_fields
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method == "POST":
+            posted: Any = with_plain_newlines(request.POST)
+            request.POST = posted
+        return super().changeform_view(request, *args, **kwargs)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        form = context["adminform"].form
+        if form.is_bound:
+            problems = list(problems_of(form, "", "content-main"))
+            for inline in context["inline_admin_formsets"]:
+                if isinstance(inline.formset, OrderedFormSet):
+                    problems += problems_of_rows(inline.formset)
+            context["problems"] = list(dict.fromkeys(problems))
+        # Our list has more details than Unfold's banner.
+        context["errors"] = []
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def construct_change_message(
+        self,
+        request: HttpRequest,
+        form: forms.BaseForm,
+        formsets: list[BaseInlineFormSet],
+        add: bool = False,  # noqa: FBT001, FBT002 - Django's signature
+    ) -> list[dict[str, Any]]:
+        others = [formset for formset in formsets if not isinstance(formset, OrderedFormSet)]
+        changes: list[dict[str, Any]] = super().construct_change_message(request, form, others, add)
+        if add:
+            return changes
+        for formset in formsets:
+            if isinstance(formset, OrderedFormSet):
+                changes += row_changes(formset)
+        return changes

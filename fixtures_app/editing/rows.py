@@ -1,0 +1,215 @@
+"""Ordered rows on one page: added, removed, brought back and moved at will, saved together.
+
+The page keeps every row at the index it was made with and says its order in `position`; a removed
+row stays and posts DELETE. So nothing is ever renumbered, and what was typed survives an error.
+"""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth import get_permission_codename
+from django.db import models
+from django.forms.models import BaseInlineFormSet
+from django.http import HttpRequest
+from unfold.admin import StackedInline
+
+from fixtures_app.editing.inputs import HiddenInput
+
+_LAST = 2**31 - 1
+
+
+def read_position(value: object) -> int:
+    """Read a position from what a page posted; whatever is none counts as 0."""
+    text = str(value)
+    if not (text.isascii() and text.isdecimal()):
+        return 0
+    return int(text) if len(text) < len(str(_LAST)) else _LAST
+
+
+class PositionField(forms.Field):
+    """The position of a row on the screen; never a reason to refuse a save."""
+
+    widget = HiddenInput
+
+    def __init__(self) -> None:
+        super().__init__(required=False, initial=0)
+
+    def to_python(self, value: object) -> int:
+        return read_position(value)
+
+    def has_changed(self, initial: object, data: object) -> bool:
+        return read_position(initial) != read_position(data)
+
+
+class RowForm(forms.ModelForm):
+    """One row. A row that was added counts, even if it is empty."""
+
+    position = PositionField()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # The history is written after the save, when the difference is gone.
+        self.is_added = self.instance._state.adding  # noqa: SLF001 - how Django does it
+
+    def has_changed(self) -> bool:
+        # Otherwise an empty new row would disappear silently.
+        return self.is_added or super().has_changed()
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether the page removes this row."""
+        return self.is_bound and bool(self.data.get(self.add_prefix("DELETE")))
+
+    @property
+    def parts(self) -> list[forms.BaseForm]:
+        """The forms that make up the row; each may have errors."""
+        return [self]
+
+    @property
+    def has_errors(self) -> bool:
+        return self.is_bound and not self.is_removed and any(part.errors for part in self.parts)
+
+    @property
+    def title(self) -> str:
+        """The title of a closed row."""
+        return str(self.instance) if self.instance.pk else ""
+
+
+class OrderedFormSet(BaseInlineFormSet):
+    """Rows of one owner, in the order of the screen."""
+
+    row_name = "row"  # what people call one of them
+
+    @property
+    def rows(self) -> list[Any]:
+        """Every row in the order of the screen; Django orders them by index."""
+        rows: list[Any] = self.forms
+        return sorted(rows, key=lambda row: read_position(row["position"].value()))
+
+    @property
+    def kept(self) -> list[Any]:
+        """The rows that are not removed, in the order of the screen."""
+        return [row for row in self.rows if not row.is_removed]
+
+    def get_queryset(self) -> Any:
+        if not hasattr(self, "_queryset"):
+            loaded = getattr(self.instance, "_prefetched_objects_cache", {})
+            name = self.fk.remote_field.get_accessor_name()
+            if name not in loaded:
+                return super().get_queryset()
+            self._queryset = list(loaded[name])
+        return self._queryset
+
+    def add_fields(self, form: Any, index: int | None) -> None:
+        super().add_fields(form, index)
+        name = self._key_name
+        # Django's own field asks the database about each row that is posted.
+        form.fields[name] = forms.IntegerField(
+            required=False, widget=HiddenInput, initial=form.fields[name].initial
+        )
+
+    @property
+    def _key_name(self) -> str:
+        model: Any = self.model
+        name: str = model._meta.pk.name  # noqa: SLF001 - the documented API of models
+        return name
+
+    def _construct_form(self, i: int, **kwargs: Any) -> Any:
+        django: Any = super()
+        if self.is_bound and i < self.initial_form_count():
+            posted = self.data.get(f"{self.add_prefix(i)}-{self._key_name}", "")
+            if read_position(posted) not in self._known_keys():
+                # Someone else has removed it; saving it writes a new row.
+                model: Any = self.model
+                kwargs["instance"] = model(**{self.fk.name: self.instance})
+        return django._construct_form(i, **kwargs)  # noqa: SLF001 - the hook of formsets
+
+    def _known_keys(self) -> set[int]:
+        return {row.pk for row in self.get_queryset()}
+
+    def save_existing_objects(self, commit: bool = True) -> list[Any]:  # noqa: FBT001, FBT002
+        saved = super().save_existing_objects(commit)
+        rows: list[Any] = self.initial_forms
+        for row in rows:
+            if row.instance.pk is None and not row.is_removed:
+                saved.append(self.save_new(row, commit=commit))
+        return saved
+
+
+def row_changes(formset: OrderedFormSet) -> list[dict[str, Any]]:
+    """Return the changes of the rows, and of the rows inside them, for the history of the page."""
+    changes: list[dict[str, Any]] = []
+    for row in formset.rows:
+        about = {"name": formset.row_name, "object": str(row.instance)}
+        if row.is_removed:
+            changes += [] if row.is_added else [{"deleted": about}]
+            continue
+        if row.is_added:
+            changes.append({"added": about})
+        elif row.has_changed():
+            changed = [
+                str(part.fields[field].label or field)
+                for part in row.parts
+                for field in part.changed_data
+            ]
+            changes.append({"changed": about | {"fields": changed}})
+        for nested in getattr(row, "nested_formsets", []):
+            changes += row_changes(nested.formset)
+    return changes
+
+
+class KeepsTexts:
+    """Forms that save texts unchanged, as files do, with the empty line at the end."""
+
+    def formfield_for_dbfield(
+        self, db_field: "models.Field[Any, Any]", request: HttpRequest, **kwargs: Any
+    ) -> forms.Field | None:
+        django: Any = super()
+        field: forms.Field | None = django.formfield_for_dbfield(db_field, request, **kwargs)
+        if isinstance(db_field, models.TextField) and isinstance(field, forms.CharField):
+            field.strip = False
+        return field
+
+
+class RowsInline(KeepsTexts, StackedInline):
+    """Rows without permissions of their own: anyone who may change the page may change them.
+
+    With Django's four permissions for each model, a person without "delete" would see a Remove
+    button that does nothing.
+    """
+
+    form = RowForm
+    formset = OrderedFormSet
+    extra = 0
+    template = "admin/rows/inline.html"
+    row_template = "admin/rows/row.html"
+    page_model: type[models.Model]
+    hint = ""  # a sentence above the rows
+    add_label = "Add a row"
+    handle = "ts-drag"  # class of what a row is dragged by
+    list_class = ""
+    opens_with_row = False  # whether an empty list starts with an empty row
+    shared_blank = ""  # name of an empty row that several lists of the page share
+
+    def _may(self, request: HttpRequest, action: str) -> bool:
+        options = self.page_model._meta  # noqa: SLF001 - the documented API of models
+        return request.user.has_perm(
+            f"{options.app_label}.{get_permission_codename(action, options)}"
+        )
+
+    def has_add_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return self._may(request, "change" if obj is not None and obj.pk else "add")
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return self.has_add_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return self.has_add_permission(request, obj)
+
+    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return self._may(request, "view") or self.has_add_permission(request, obj)
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        # The page has checked permissions; Django would check again without the page.
+        rows: models.QuerySet[Any] = self.model._default_manager.all()  # noqa: SLF001
+        return rows.order_by("position", "pk")

@@ -1,0 +1,1 @@
+"""What both applications need and neither owns: JSON, its schemas, patterns, words. No Django."""

@@ -1,0 +1,39 @@
+"""Finds the known name that was probably meant."""
+
+import difflib
+from collections.abc import Iterable
+from itertools import islice
+
+_CLOSE = 0.6
+_SLIP = 0.85
+# Comparing is slow, and longer names are not misspelt but different.
+_CANDIDATES = 1000
+_CHARS = 200
+_KNOWN_SHOWN = 8
+
+
+def nearest(word: str, known: Iterable[str], *, is_slip: bool = False) -> str:
+    """Return the known name that is close to a word in any case; empty if none is.
+
+    With `is_slip` they may differ by one or two letters only.
+    """
+    if len(word) > _CHARS:
+        return ""
+    names = {name.casefold(): name for name in islice(known, _CANDIDATES) if len(name) <= _CHARS}
+    cutoff = _SLIP if is_slip else _CLOSE
+    close = difflib.get_close_matches(word.casefold(), names, n=1, cutoff=cutoff)
+    return names[close[0]] if close else ""
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """Return ` Did you mean 'x'?` for the nearest known name; empty if none is close."""
+    meant = nearest(word, known)
+    return f" Did you mean {meant!r}?" if meant else ""
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return the question for the nearest known name, or else the first few known names."""
+    names = list(islice(known, _CANDIDATES))
+    more = ", ..." if len(names) > _KNOWN_SHOWN else ""
+    listing = f" Known: {', '.join(names[:_KNOWN_SHOWN])}{more}." if names else ""
+    return near(word, names) or listing

@@ -1,0 +1,84 @@
+"""The guide under Help: the pages of docs/, in their order, with links that work."""
+
+import re
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from evalsite.help import DOCS, content, pages
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(name="reader")
+def _reader(client: Client) -> Client:
+    client.force_login(User.objects.create_user("reader", is_staff=True))
+    return client
+
+
+def test_every_page_of_the_folder_is_listed_once() -> None:
+    files = sorted(page.stem for page in DOCS.glob("*.md") if page.stem != "README")
+
+    assert sorted(page.slug for page in pages()) == files
+
+
+def test_links_and_anchors_lead_somewhere(reader: Client) -> None:
+    addresses = ["", *(page.slug for page in pages())]
+    html = {
+        reverse("help", args=[slug] if slug else []): content(slug or "README")[0]
+        for slug in addresses
+    }
+    anchors = {address: set(re.findall(r' id="([^"]+)"', text)) for address, text in html.items()}
+
+    broken = []
+    for address, text in html.items():
+        for target in re.findall(r'(?:href|src)="([^"]+)"', text):
+            to = urlsplit(urljoin(f"http://testserver{address}", target))
+            if to.netloc != "testserver":
+                continue
+            if to.path in html:
+                if to.fragment and to.fragment not in anchors[to.path]:
+                    broken.append(f"{address} -> {target}")
+            elif reader.get(to.path).status_code != HTTPStatus.OK:
+                broken.append(f"{address} -> {target}")
+
+    assert broken == []
+
+
+def test_a_page_leads_to_the_next_one(reader: Client) -> None:
+    first, second = pages()[:2]
+
+    page = reader.get(reverse("help", args=[first.slug])).content.decode()
+
+    assert 'aria-current="page"' in page
+    assert f'<a href="{reverse("help", args=[second.slug])}">Next' in page
+
+
+@pytest.mark.parametrize("name", ["no-such-page", "README"])
+def test_what_the_guide_does_not_list_is_not_served(reader: Client, name: str) -> None:
+    assert reader.get(reverse("help", args=[name])).status_code == HTTPStatus.NOT_FOUND
+    assert (
+        reader.get(reverse("help_image", args=[f"{name}.png"])).status_code == HTTPStatus.NOT_FOUND
+    )
+
+
+def test_markup_in_a_page_is_shown_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "raw.md").write_text("Use <script>alert(1)</script> and [x](javascript:alert(1)).")
+    monkeypatch.setattr("evalsite.help.DOCS", tmp_path)
+
+    html, _ = content.__wrapped__("raw")
+
+    assert "<script>" not in html
+    assert 'href="javascript' not in html
+
+
+def test_a_visitor_has_to_sign_in(client: Client) -> None:
+    answer = client.get(reverse("help"))
+
+    assert answer.status_code == HTTPStatus.FOUND
+    assert reverse("admin:login") in answer["Location"]

@@ -1,0 +1,333 @@
+from typing import Any
+
+import pytest
+
+from evals_app.formats import Known, SourceFile, read_files
+from tests.formats.agentura.projects import (
+    ACCURACY,
+    AGENT,
+    CONVERSATION,
+    DATASETS,
+    QUALITY,
+    RUBRIC,
+    SPEED,
+    TOOL_ROUTING,
+    problems,
+    read,
+    suite,
+    written,
+)
+
+
+def test_a_golden_dataset_compares_each_reply_with_what_is_expected() -> None:
+    assert written(ACCURACY) == {
+        "suite": "accuracy",
+        "slug": "support-accuracy",
+        "agent": "support",
+        "pass_rule": "score",
+        "run_rule": "gates",
+        "assertions": [{"type": "fuzzy_match", "threshold": 0.8}],
+        "gates": {"min_score": 0.8},
+        "cases": [
+            {"name": "row-0001", "turns": [{"user": "what is 2+2", "expected": "4"}]},
+            {
+                "name": "row-0002",
+                "turns": [{"user": "what is the capital of France", "expected": "Paris"}],
+            },
+        ],
+    }
+    assert suite(ACCURACY).pass_threshold == 0.8
+
+
+@pytest.mark.parametrize(
+    ("scorer", "check"),
+    [
+        pytest.param("exact_match", {"type": "exact_match"}, id="exact"),
+        pytest.param("contains", {"type": "contains"}, id="contains"),
+        pytest.param("fuzzy_match", {"type": "fuzzy_match", "threshold": 0.8}, id="fuzzy"),
+        pytest.param(
+            "semantic_similarity", {"type": "semantic_similarity", "threshold": 0.8}, id="semantic"
+        ),
+    ],
+)
+def test_every_scorer_becomes_the_check_of_its_name(scorer: str, check: dict[str, Any]) -> None:
+    config = ACCURACY.replace("fuzzy_match", scorer)
+
+    assert written(config)["assertions"] == [check]
+
+
+def test_without_scorer_and_threshold_replies_are_exact_and_eight_in_ten_must_be_right() -> None:
+    found = suite("- {name: a, type: golden_dataset, dataset: evals/accuracy.jsonl}")
+
+    assert [assertion.type for assertion in found.assertions] == ["exact_match"]
+    assert (found.pass_threshold, found.gates.min_score) == (0.8, 0.8)
+
+
+def test_a_rubric_is_what_a_judge_scores_by_from_0_to_1() -> None:
+    found = written(QUALITY)
+
+    assert found["assertions"] == [
+        {"type": "llm_judge", "criteria": RUBRIC, "scale": "0-1", "threshold": 0.7}
+    ]
+    assert (found["pass_threshold"], found["gates"]) == (0.7, {"min_score": 0.7})
+    assert "judge_model" not in found
+
+
+def test_a_judge_may_be_named_and_asked_more_than_once() -> None:
+    found = suite(QUALITY + "  judge_model: claude-3-5-haiku-20241022\n  runs: 3\n")
+
+    assert str(found.judge_model) == "anthropic/claude-3-5-haiku-20241022"
+    assert getattr(found.assertions[0].grader, "votes", None) == 3
+
+
+def test_performance_checks_every_question_and_the_whole_run() -> None:
+    found = written(SPEED)
+
+    assert found["assertions"] == [
+        {"type": "latency", "max_ms": 3000},
+        {"type": "cost", "max_usd": 0.01},
+    ]
+    assert found["gates"] == {"min_score": 0.8, "max_p95_ms": 3000, "max_cost_per_call_usd": 0.01}
+    assert (found["pass_rule"], found["run_rule"]) == ("score", "gates")
+
+
+def test_performance_without_a_threshold_has_the_gates_of_time_and_cost_alone() -> None:
+    config = SPEED.replace("  threshold: 0.8\n", "").replace("max_p95_ms", "latency_threshold_ms")
+
+    found = suite(config)
+
+    assert found.model_dump(exclude_none=True)["gates"] == {
+        "max_p95_ms": 3000,
+        "max_cost_per_call_usd": 0.01,
+    }
+    assert not found.passes_by_score  # nobody wrote a score, so none is needed
+
+
+def test_entries_may_share_a_dataset_and_each_becomes_a_suite() -> None:
+    config = "version: 1\nevals:\n" + ACCURACY + SPEED + QUALITY + TOOL_ROUTING + CONVERSATION
+
+    found = read(config).suites
+
+    assert [(item.spec.slug, item.line) for item in found] == [
+        ("support-accuracy", 3),
+        ("support-speed", 8),
+        ("support-quality", 14),
+        ("support-tool-routing", 19),
+        ("support-conversation", 23),
+    ]
+
+
+def test_a_name_without_latin_letters_gives_a_slug_by_its_place() -> None:
+    config = ACCURACY + ACCURACY.replace("accuracy\n", "正確さ\n", 1)
+
+    assert [item.spec.slug for item in read(config).suites] == [
+        "support-accuracy",
+        "support-eval-2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        ("/home/me/Help Desk", "agentura.yaml"),
+        ("/home/me/Help Desk/evals", "../agentura.yaml"),
+        ("/home/me", "Help Desk/agentura.yaml"),
+    ],
+)
+def test_slugs_are_the_same_wherever_the_import_began(root: str, path: str) -> None:
+    source = SourceFile(path, f"evals:\n{ACCURACY}{AGENT}".encode())
+    dataset = DATASETS["evals/accuracy.jsonl"].encode()
+
+    found = read_files([source], find=lambda _: dataset, root=root)
+
+    assert [item.spec.slug for item in found.suites] == ["help-desk-accuracy"]
+
+
+def test_long_names_give_a_slug_that_is_not_too_long() -> None:
+    source = SourceFile(
+        f"{'f' * 60}/agentura.yaml", ACCURACY.replace("accuracy", "n" * 70, 1).encode()
+    )
+    dataset = DATASETS["evals/accuracy.jsonl"].encode()
+
+    found = read_files([source], known=Known(agents={"f" * 60: ""}), find=lambda _: dataset)
+
+    assert found.suites[0].spec.slug == f"{'f' * 60}-{'n' * 39}"
+
+
+@pytest.mark.parametrize(
+    ("config", "line", "keys", "message"),
+    [
+        pytest.param("evals: []", 1, "evals", "entry", id="no entry"),
+        pytest.param("version: 1", 1, "", "`evals`", id="no evals"),
+        pytest.param("evals: 3", 1, "evals", "list", id="no list"),
+        pytest.param("[3]", 1, "[0]", "keys", id="no mapping"),
+        pytest.param("evals: [{type: {}}]", 1, "evals[0].type", "Unknown type", id="no text"),
+        pytest.param("version: 2\nevals:\n" + ACCURACY, 1, "version", "1", id="other version"),
+        pytest.param(
+            ACCURACY.replace("golden_dataset", "golden"),
+            2,
+            "[0].type",
+            "'golden_dataset'",
+            id="type",
+        ),
+        pytest.param(
+            ACCURACY.replace("fuzzy_match", "fuzzy"), 4, "[0].scorer", "'fuzzy_match'", id="scorer"
+        ),
+        pytest.param(ACCURACY.replace("0.8", "80"), 5, "[0].threshold", "0.8", id="80 %"),
+        pytest.param(ACCURACY.replace("0.8", '"0.8"'), 5, "[0].threshold", "remove", id="quoted"),
+        pytest.param(
+            ACCURACY.replace("accuracy.jsonl", "acuracy.jsonl"),
+            3,
+            "[0].dataset",
+            "evals/acuracy.jsonl",
+            id="no dataset",
+        ),
+        pytest.param(
+            QUALITY.replace("rubric.md", "rubrik.md"),
+            4,
+            "[0].rubric",
+            "evals/quality-rubrik.md",
+            id="no rubric",
+        ),
+        pytest.param(
+            QUALITY + "  judge_model: llama-3.1-8b-instant\n",
+            6,
+            "[0].judge_model",
+            "provider/model",
+            id="judge of unknown provider",
+        ),
+        pytest.param(QUALITY + "  runs: 0\n", 6, "[0].runs", "greater", id="no vote"),
+        pytest.param(
+            "agent:\ntype: cli\nevals:\n" + ACCURACY, 2, "type", "indent", id="agent not indented"
+        ),
+        pytest.param(
+            "- type: golden_dataset\nname: a\n", 2, "", "two spaces", id="entry not indented"
+        ),
+        pytest.param("- {type: consensus, name: a}\n", 1, "", "no suite", id="nothing known"),
+        pytest.param(
+            "- {name: s, type: performance, dataset: evals/accuracy.jsonl}",
+            1,
+            "[0]",
+            "max_cost_per_call_usd",
+            id="measures nothing",
+        ),
+        pytest.param(SPEED + "  latency_threshold_ms: 3000\n", 1, "[0]", "name", id="twice"),
+        pytest.param(
+            ACCURACY.replace("./evals/accuracy.jsonl", r'"evals\accuracy.jsonl"'),
+            3,
+            "[0].dataset",
+            "backslash",
+            id="backslash between double quotes",
+        ),
+        pytest.param(ACCURACY + ACCURACY, 6, "[1].name", "agentura.yaml:1", id="one name"),
+    ],
+)
+def test_an_error_is_reported_at_its_key(config: str, line: int, keys: str, message: str) -> None:
+    (found,) = problems(config)
+
+    assert (found.path, found.line, found.keys) == ("agentura.yaml", line, keys)
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    ("config", "keys", "meant"),
+    [
+        ("eval:\n" + ACCURACY, "eval", "'evals'"),
+        (ACCURACY.replace("dataset:", "datset:"), "[0].datset", "'dataset'"),
+    ],
+)
+def test_a_misspelt_key_that_is_needed_is_an_error(config: str, keys: str, meant: str) -> None:
+    (message,) = [problem.message for problem in problems(config) if problem.keys == keys]
+
+    assert meant in message
+
+
+@pytest.mark.parametrize(
+    ("path", "keys"),
+    [("evals/accuracy.jsonl", ""), ("evals/quality-rubric.md", "[1].rubric")],
+    ids=["dataset", "rubric"],
+)
+def test_an_empty_file_is_an_error(path: str, keys: str) -> None:
+    (found,) = problems(ACCURACY + QUALITY, {path: "\n"})
+
+    assert found.keys == keys
+
+
+def test_all_errors_of_all_files_come_in_one_go() -> None:
+    config = (
+        f"evals:\n{ACCURACY.replace('fuzzy_match', 'fuzzy')}{QUALITY.replace('0.7', '7')}"
+        "agent: {type: htp}\n"
+    )
+    beside = {"evals/accuracy.jsonl": '{"inputt": "x"}\n', "evals/quality-rubric.md": " "}
+
+    found = problems(config, beside, agent=None)
+
+    assert [(item.path, item.line, item.keys) for item in found] == [
+        ("agentura.yaml", 5, "evals[0].scorer"),
+        ("agentura.yaml", 10, "evals[1].rubric"),
+        ("agentura.yaml", 11, "evals[1].threshold"),
+        ("agentura.yaml", 12, "agent.type"),
+        ("evals/accuracy.jsonl", 1, "[0]"),
+    ]
+
+
+def test_what_has_no_place_here_is_a_loss_with_its_reason() -> None:
+    config = f"""\
+version: 1
+evals:
+{ACCURACY}  confidence_policy: heuristic_v1
+ci: {{block_on_regression: true}}
+contracts: []
+consensus: {{}}
+drift: {{}}
+"""
+
+    found = read(config)
+
+    assert [(loss.line, loss.keys) for loss in found.losses] == [
+        (8, "evals[0].confidence_policy"),
+        (9, "ci"),
+        (10, "contracts"),
+        (11, "consensus"),
+        (12, "drift"),
+    ]
+    assert all("eft out" in loss.message for loss in found.losses)
+
+
+def test_what_agentura_overlooks_is_left_out_and_named() -> None:
+    config = """\
+defaults: &defaults
+  threshold: 0.7
+owner: me
+evals:
+  - <<: *defaults
+    name: shared
+    type: golden_dataset
+    dataset: evals/accuracy.jsonl
+    treshold: 0.5
+"""
+
+    found = read(config)
+
+    assert found.suites[0].spec.pass_threshold == 0.7
+    assert [loss.keys for loss in found.losses] == ["defaults", "owner", "evals[0].treshold"]
+    assert "'threshold'" in found.losses[2].message
+
+
+def test_an_entry_of_a_type_that_is_not_here_is_left_out_alone() -> None:
+    found = read(f"- {{type: consensus, name: vote, models: [a, b]}}\n{ACCURACY}")
+
+    assert [item.spec.slug for item in found.suites] == ["support-accuracy"]
+    assert [loss.keys for loss in found.losses] == ["[0].type"]
+
+
+@pytest.mark.parametrize(("runs", "votes"), [(2, 3), (4, 5), (10, 5)])
+def test_a_judge_is_asked_an_odd_number_of_times_and_it_is_reported(runs: int, votes: int) -> None:
+    found = read(f"{QUALITY}  runs: {runs}\n")
+
+    assert getattr(found.suites[0].spec.assertions[0].grader, "votes") == votes  # noqa: B009
+    assert [loss.keys for loss in found.losses] == ["[0].runs"]
+
+
+def test_suites_are_named_after_their_project() -> None:
+    assert read(ACCURACY, folder="help-desk/").suites[0].spec.suite == "help-desk - accuracy"

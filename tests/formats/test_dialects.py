@@ -1,0 +1,59 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evals_app.formats import DIALECTS, Known, SourceFile, is_eval_file, read_files
+from evals_app.formats.dialect import Dialect
+
+EVERY = [pytest.param(dialect, id=name) for name, dialect in DIALECTS.items()]
+FOREIGN = [pytest.param(dialect, id=name) for name, dialect in DIALECTS.items() if name != "native"]
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.mark.parametrize("dialect", EVERY)
+def test_its_sample_can_be_imported_and_loses_nothing(dialect: Dialect) -> None:
+    files = [SourceFile(path, text.encode()) for path, text in dialect.sample]
+    agent = None if dialect.names_agent else "shop"
+
+    imported = read_files(files, agent=agent, known=Known(agents={"shop": "model"}))
+
+    assert len(imported.suites) == 1
+    assert imported.losses == imported.warnings == []
+
+
+@pytest.mark.parametrize("dialect", EVERY)
+def test_its_files_are_found_in_a_folder_and_its_page_exists(dialect: Dialect) -> None:
+    found = [is_eval_file(f"some/{path.replace('*', 'x')}") for path in dialect.files]
+
+    assert found
+    assert all(found)
+    assert (DOCS / f"{dialect.page}.md").is_file()
+
+
+@pytest.mark.parametrize("dialect", FOREIGN)
+def test_its_files_are_read_as_nothing_else(dialect: Dialect) -> None:
+    files = [SourceFile(path, text.encode()) for path, text in dialect.sample]
+    agent = None if dialect.names_agent else "shop"
+    known = Known(agents={"shop": "model"})
+
+    assert read_files(files, agent=agent, known=known) == read_files(
+        files, agent=agent, known=known, dialect=dialect.name
+    )
+
+
+def test_a_native_file_is_read_without_other_dialects_and_without_openpyxl() -> None:
+    script = """\
+import json, sys
+import evals_app.formats.snapshot, evals_app.formats.explain
+from evals_app.formats import DIALECTS, SourceFile, read_files
+read_files([SourceFile(path, text.encode()) for path, text in DIALECTS["native"].sample])
+print(json.dumps(sorted(sys.modules)))
+"""
+    modules = json.loads(subprocess.check_output([sys.executable, "-c", script], text=True))
+
+    readers = {f"{dialect.package}.reader" for dialect in DIALECTS.values() if dialect.package}
+    assert len(readers) == len(DIALECTS) - 1
+    assert not {"openpyxl", *readers} & {*modules}

@@ -1,0 +1,83 @@
+"""The database of every release can be upgraded, and what it has is still read the same.
+
+For a release, copy the newest folder in `databases` to one named by the version, adapt its files, and
+run `python -m tests.migrations.stored VERSION` with the code of the release; commit the folder and
+never change it again.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.contenttypes.models import ContentType
+from django.core.management import call_command
+from django.db import connections
+from django.db.backends.sqlite3.base import DatabaseWrapper
+from pytest_django.plugin import DjangoDbBlocker
+
+from evals_app.engine.trial import Trial
+from evals_app.formats import SourceFile, read_files
+from evals_app.formats.snapshot import SnapshotSpec, read_case
+from evals_app.library.beside import Beside
+from evals_app.models import Agent, ApiToken, EvaluationSteps, Provider, Run, Suite, Transcript
+from fixtures_app.library import fixture_specs
+from tests.migrations.stored import DATABASES
+
+
+@pytest.fixture(params=sorted(DATABASES.iterdir()), ids=lambda folder: folder.name)
+def release(
+    request: pytest.FixtureRequest, tmp_path: Path, django_db_blocker: DjangoDbBlocker
+) -> Iterator[Path]:
+    """Let everything use the upgraded database of a release."""
+    folder: Path = request.param
+    stored = tmp_path / "stored.sqlite3"
+    with sqlite3.connect(stored) as database:
+        database.executescript((folder / "database.sql").read_text())
+    database.close()
+    with django_db_blocker.unblock():
+        usual = connections["default"]
+        settings = usual.settings_dict | {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": str(stored),
+            "OPTIONS": {},
+        }
+        connections["default"] = DatabaseWrapper(settings, "default")
+        ContentType.objects.clear_cache()
+        try:
+            call_command("migrate", verbosity=0)
+            yield folder
+        finally:
+            connections["default"].close()
+            connections["default"] = usual
+            ContentType.objects.clear_cache()
+
+
+def test_an_upgraded_database_is_read_as_it_was_written(release: Path) -> None:
+    files = [SourceFile(path.name, path.read_bytes()) for path in sorted(release.glob("*.yaml"))]
+    written = read_files(files, find=Beside.of([release], root=release).find)
+
+    assert [row.to_spec() for row in Suite.objects.with_everything()] == [
+        suite.spec for suite in written.suites
+    ]
+    assert [row.to_spec() for row in Agent.objects.all()] == [each.spec for each in written.agents]
+    assert [each.slug for each in fixture_specs()] == ["shop"]
+    assert fixture_specs()[0].chunks == written.fixtures[0].spec.chunks
+    assert all(row.to_spec().slug == row.slug for row in Provider.objects.all())
+    assert EvaluationSteps.objects.get().steps == ["Read it twice."]
+    assert ApiToken.objects.get().user.username == "ann"
+
+    run = Run.objects.get()
+    assert (run.verdict, run.total, run.passed, run.failed) == ("failed", 3, 2, 1)
+    assert run.case_results.count() == 2
+    assert set(run.executions.values_list("case", "trial", "verdict", "agent_prompt_tokens")) == {
+        ("Orders", 1, "passed", 20),
+        ("Orders", 2, "passed", 20),
+        ("Refund", 1, "failed", None),
+    }
+    assert run.executions.filter(grades__type="max_prompt_tokens", grades__passed=True).count() == 2
+    head = SnapshotSpec.read(run.snapshot.content)
+    cases = [read_case(case.content) for case in run.snapshot.cases.order_by("position")]
+    assert head.suite.model_copy(update={"cases": cases}) == written.suites[0].spec
+    replies = {Trial.from_json(row.trial).turns[0].reply for row in Transcript.objects.all()}
+    assert replies == {"I found 2 orders.", "How can I help?"}

@@ -1,0 +1,54 @@
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any, get_args
+
+import pytest
+
+from evals_app.models import Execution, Run
+from evals_app.reports.answers import Answer, Status, StopReason
+
+MOMENT = datetime(2026, 5, 1, 9, 30, tzinfo=UTC)
+
+
+class Sample(Answer):
+    first: str
+    second: Any
+
+
+class LongerSample(Sample):
+    third: Any
+
+
+@pytest.mark.parametrize(
+    ("stored", "answered"),
+    [
+        (Decimal("0.5"), 0.5),
+        (MOMENT, "2026-05-01T09:30:00+00:00"),
+        (date(2026, 5, 1), "2026-05-01"),
+        (None, None),
+        ("", ""),
+    ],
+)
+def test_an_answer_takes_what_is_not_given_from_the_row(stored: Any, answered: Any) -> None:
+    row = {"unused": 1, "third": stored, "first": "from the row"}
+    expected = {"first": "given", "second": 2, "third": answered}
+
+    from_row = LongerSample.of(row, second=2, first="given")
+    from_object = LongerSample.of_object(SimpleNamespace(**row), second=2, first="given")
+
+    assert list(from_row.items()) == list(expected.items())
+    assert from_object == expected
+
+
+def test_a_key_that_nothing_gives_is_an_error() -> None:
+    with pytest.raises(KeyError, match="second"):
+        Sample.of({"first": "a"})
+
+
+@pytest.mark.parametrize(
+    ("words", "choices"),
+    [(Status, Run.Status), (Status, Execution.Status), (StopReason, Run.StopReason)],
+)
+def test_answers_list_the_words_of_the_models(words: Any, choices: Any) -> None:
+    assert list(get_args(words)) == choices.values
