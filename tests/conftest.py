@@ -4,6 +4,7 @@ The environment is set before Django reads its settings, and from nothing but th
 run neither sees the operator's data nor a key that costs money.
 """
 
+import gc
 import os
 import shutil
 import socket
@@ -89,6 +90,16 @@ PBKDF2PasswordHasher.iterations = 1
 def pytest_xdist_auto_num_workers() -> int:
     """Have one process more than cores: many tests wait for processes of their own."""
     return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection() -> None:
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Never search for garbage in modules and tests: that would take an eighth of all the time."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:
