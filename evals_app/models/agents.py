@@ -32,9 +32,7 @@ class Agent(Importable):
     driver = models.CharField(max_length=20, choices=Driver, default=Driver.MODEL)
     model = models.CharField(max_length=301, blank=True)
     model_settings = models.JSONField(default=dict, blank=True)
-    system_prompt = models.TextField(
-        blank=True,
-    )
+    system_prompt = models.TextField(blank=True)
     url = models.CharField(max_length=2000, blank=True, default="")
     headers = models.JSONField(default=dict, blank=True)
     protocol = models.CharField(max_length=20, choices=Protocol, default=Protocol.JSON)

@@ -25,14 +25,8 @@ class Provider(Importable):
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(max_length=200)
-    kind = models.CharField(
-        max_length=20,
-        choices=KINDS,
-    )
-    base_url = models.URLField(
-        max_length=500,
-        blank=True,
-    )
+    kind = models.CharField(max_length=20, choices=KINDS)
+    base_url = models.URLField(max_length=500, blank=True)
     api_key_env = models.CharField(
         max_length=100,
         blank=True,
@@ -40,15 +34,8 @@ class Provider(Importable):
             RegexValidator(r"^[A-Za-z_][A-Za-z0-9_]*\Z", "Only letters, digits and _ are allowed.")
         ],
     )
-    max_tokens_parameter = models.CharField(
-        max_length=30,
-        choices=MaxTokens,
-        blank=True,
-    )
-    max_concurrency = models.PositiveIntegerField(
-        null=True,
-        blank=True,
-    )
+    max_tokens_parameter = models.CharField(max_length=30, choices=MaxTokens, blank=True)
+    max_concurrency = models.PositiveIntegerField(null=True, blank=True)
     requests_per_minute = models.PositiveIntegerField(
         null=True,
         blank=True,

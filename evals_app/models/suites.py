@@ -149,36 +149,21 @@ class Suite(Importable):
         default=1,
         validators=[MinValueValidator(1), MaxValueValidator(100)],
     )
-    min_pass_rate = models.FloatField(
-        default=1.0,
-        validators=FRACTION,
-    )
+    min_pass_rate = models.FloatField(default=1.0, validators=FRACTION)
     pass_rule = models.CharField(max_length=10, choices=PassRule, default=PassRule.ALL)
-    pass_threshold = models.FloatField(
-        default=0.8,
-        validators=FRACTION,
-    )
+    pass_threshold = models.FloatField(default=0.8, validators=FRACTION)
     run_rule = models.CharField(max_length=10, choices=RunRule, default=RunRule.ALL_CASES)
     score_scale = models.CharField(max_length=5, choices=ScoreScale, default=ScoreScale.ZERO_ONE)
     concurrency = models.PositiveSmallIntegerField(
         default=10,
         validators=[MinValueValidator(1), MaxValueValidator(1000)],
     )
-    judge_model = models.CharField(
-        max_length=301,
-        blank=True,
-    )
+    judge_model = models.CharField(max_length=301, blank=True)
     judge_settings = models.JSONField(default=dict, blank=True)
     judge_prompt = models.TextField(blank=True)
     judge_context = models.TextField(blank=True)
-    rubric = models.TextField(
-        default="",
-        blank=True,
-    )
-    rubric_weight = models.FloatField(
-        default=0.5,
-        validators=FRACTION,
-    )
+    rubric = models.TextField(default="", blank=True)
+    rubric_weight = models.FloatField(default=0.5, validators=FRACTION)
     min_score = models.FloatField(null=True, blank=True, validators=FRACTION)
     gate_pass_rate = models.FloatField(null=True, blank=True, validators=FRACTION)
     max_p95_ms = models.FloatField(null=True, blank=True, validators=[MinValueValidator(0.0)])
@@ -278,10 +263,7 @@ class Case(models.Model):
     tags = models.JSONField(default=list, blank=True)
     channel = models.CharField(max_length=200, blank=True)
     context_params = models.JSONField(default=dict, blank=True)
-    clock = models.CharField(
-        max_length=40,
-        blank=True,
-    )
+    clock = models.CharField(max_length=40, blank=True)
     max_prompt_tokens = models.PositiveIntegerField(null=True, blank=True)
     max_response_tokens = models.PositiveIntegerField(null=True, blank=True)
     max_time_ms = models.PositiveIntegerField(null=True, blank=True)
@@ -440,10 +422,7 @@ class Assertion(models.Model):
     type = models.CharField(max_length=40)
     options = models.JSONField(default=dict, blank=True)
     name = models.CharField(max_length=200, blank=True)
-    weight = models.FloatField(
-        default=1.0,
-        validators=[MinValueValidator(0.0)],
-    )
+    weight = models.FloatField(default=1.0, validators=[MinValueValidator(0.0)])
     threshold = models.FloatField(null=True, blank=True, validators=FRACTION)
     enabled = models.BooleanField(default=True)
     fail_on_error = models.BooleanField(default=False)
