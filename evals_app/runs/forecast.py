@@ -1,10 +1,8 @@
 """Forecast a run before it starts: from earlier runs of its suite, else from its text."""
 
-import os
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from decimal import Decimal
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
 
 from django.db.models import Count
 
@@ -15,10 +13,10 @@ from evals_app.engine.suite import CaseSpec
 from evals_app.engine.tool_spec import CannedTool, HttpTool
 from evals_app.engine.trial import Tool, Verdict
 from evals_app.formats.snapshot import SnapshotSpec, read_case
-from evals_app.models import Agent, Execution, Run, Suite
+from evals_app.models import Execution, Run, Suite
 from evals_app.reports.judges import judges_text
-from evals_app.runs.freeze import freeze
-from evals_app.runs.select import Part, evenly
+from evals_app.runs.freeze import Choices, freeze
+from evals_app.runs.select import evenly
 from fixtures_app.tools import TOOLS
 
 EARLIER_RUNS = 3
@@ -27,43 +25,20 @@ MOST_CASES = 100  # looked at: the others are like these
 
 _COLUMNS = (
     *("case", "turn_ms", "tool_calls", "started_at", "finished_at"),
-    *(
-        "agent_prompt_tokens",
-        "agent_response_tokens",
-        "judge_prompt_tokens",
-        "judge_response_tokens",
-    ),
+    *("agent_prompt_tokens", "agent_response_tokens"),
+    *("judge_prompt_tokens", "judge_response_tokens"),
 )
 
 
 def forecast(
-    suite: Suite,
-    *,
-    agent: Agent | None = None,
-    model: str = "",
-    cases: Collection[str] = (),
-    tags: Collection[str] = (),
-    names: Collection[str] = (),
-    trials: int | None = None,
-    concurrency: int | None = None,
-    max_cost_usd: Decimal | None = None,
-    environ: Mapping[str, str] = os.environ,
+    suite: Suite, *, concurrency: int | None = None, **choices: Unpack[Choices]
 ) -> Forecast:
     """Forecast what `start_run` would start; of no case at all where none matches.
 
     Raises:
         CannotStartError: something it needs is missing or does not fit.
     """
-    part = Part(cases=cases, tags=tags, names=names, trials=trials)
-    with freeze(
-        suite,
-        part=part,
-        agent=agent,
-        model=model,
-        max_cost_usd=max_cost_usd,
-        most_cases=MOST_CASES,
-        environ=environ,
-    ) as frozen:
+    with freeze(suite, most_cases=MOST_CASES, **choices) as frozen:
         return _forecast(
             frozen.head,
             list(frozen.chosen()),

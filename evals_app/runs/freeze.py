@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from itertools import islice
 from tempfile import TemporaryFile
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypedDict, TypeVar
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
@@ -27,12 +27,11 @@ from evals_app.models import Agent, Provider, Snapshot, SnapshotCase, Suite
 from evals_app.models.concurrency import let_others_write
 from evals_app.runs.needs import Needs
 from evals_app.runs.obstacles import Obstacles
-from evals_app.runs.select import WHOLE, Part
+from evals_app.runs.select import Part
 from evals_app.runs.similarity import TextComparison
 from evals_app.runs.steps import known_steps
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.models import EntityType, Fixture
-from fixtures_app.spec import FixtureSpec
 
 S = TypeVar("S", bound=Spec)
 M = TypeVar("M", bound=Model)
@@ -50,6 +49,19 @@ class CannotStartError(Exception):
         self.problems = list(problems)
 
 
+class Choices(TypedDict, total=False):
+    """What may be chosen for a run: its agent, model, `Part` of the suite, ceiling, environment."""
+
+    agent: Agent | None
+    model: str
+    cases: Collection[str]
+    tags: Collection[str]
+    names: Collection[str]
+    trials: int | None
+    max_cost_usd: Decimal | None
+    environ: Mapping[str, str]
+
+
 class Planned(NamedTuple):
     """A case of a snapshot, and how often to run it; 0: not at all."""
 
@@ -64,7 +76,8 @@ class Frozen:
     The cases, of which there may be many, wait in a temporary file, which is gone on leaving.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, part: Part) -> None:
+        self.part = part
         self.head: SnapshotSpec
         self.replaced_model = ""  # the agent's own, where another takes its place
         self.judges: list[ModelSpec] = []  # the run's first, then those of single checks
@@ -145,12 +158,15 @@ def in_parts(rows: Iterator[M]) -> Iterator[list[M]]:
 def freeze(
     suite: Suite,
     *,
-    part: Part = WHOLE,
     agent: Agent | None = None,
     model: str = "",
+    cases: Collection[str] = (),
+    tags: Collection[str] = (),
+    names: Collection[str] = (),
+    trials: int | None = None,
     max_cost_usd: Decimal | None = None,
-    most_cases: int | None = None,
     environ: Mapping[str, str] = os.environ,
+    most_cases: int | None = None,
     why_not_called: Callable[[str], str | None] = why_not_called,
     find_local_model: Callable[[str | None], str | None] = find_local_model,
 ) -> Iterator[Frozen]:
@@ -163,40 +179,39 @@ def freeze(
         CannotStartError: something it needs is missing or does not fit.
     """
     own = _read(AgentSpec, (agent or suite.agent).written())
-    agent_spec = _with_model(own, model)
+    tested = _with_model(own, model)
     providers = {row.slug: row.to_spec() for row in Provider.objects.prefetch_related("prices")}
     obstacles = Obstacles(providers, environ, why_not_called)
-    obstacles.agent(agent_spec)
+    obstacles.agent(tested)
     comparison = TextComparison(providers, obstacles.why_unreachable, find_local_model)
     needs = Needs()
-    with Frozen() as frozen:
-        frozen.replaced_model = str(own.model) if agent_spec.model != own.model else ""
-        suite_spec = _read_suite(
-            suite, part, frozen, needs=needs, see_chosen=obstacles.case, most_cases=most_cases
-        )
-        own_judges = obstacles.judges(needs, agent_spec)
+    with Frozen(Part(cases=cases, tags=tags, names=names, trials=trials)) as frozen:
+        frozen.replaced_model = str(own.model) if tested.model != own.model else ""
+        head = _read_suite(suite, frozen, needs, obstacles, most_cases=most_cases)
+        own_judges = obstacles.judges(needs, tested)
         obstacles.files(frozen.files)
-        judge = obstacles.judge(suite_spec, agent_spec) if needs.judge else None
+        judge = obstacles.judge(head, tested) if needs.judge else None
         scripted = obstacles.scripted({judge, *own_judges})
-        similarity = comparison.choose(needs, lambda: obstacles.chat_model(suite_spec, agent_spec))
+        similarity = comparison.choose(needs, lambda: obstacles.chat_model(head, tested))
         obstacles.found += comparison.problems
         frozen.judges = [*_by_name([judge]), *_by_name(own_judges - {judge})]
         comparing = [*comparison.models, similarity.judge if similarity else None]
-        models = _by_name([agent_spec.model, *frozen.judges, *comparing])
+        models = _by_name([tested.model, *frozen.judges, *comparing])
         priced = _with_prices(providers, models)
         if max_cost_usd is not None:
             obstacles.prices(priced, models, ceiling=max_cost_usd)
         obstacles.found += _too_many(frozen)
         if obstacles.found:
             raise CannotStartError(obstacles.found)
+        fixtures = Fixture.objects.filter(slug__in=head.fixtures).order_by("slug")
         frozen.head = SnapshotSpec(
-            suite=suite_spec,
-            agent=agent_spec,
+            suite=head,
+            agent=tested,
             judge=judge,
             similarity=similarity,
             scripted=scripted,
-            evaluation_steps=known_steps(needs.recipes, judge=judge, agent=agent_spec.model),
-            fixtures=_fixtures(suite_spec.fixtures),
+            evaluation_steps=known_steps(needs.recipes, judge=judge, agent=tested.model),
+            fixtures=[row.to_spec() for row in fixtures.with_everything()],
             entity_types=[row.to_spec() for row in EntityType.objects.order_by("slug")],
             providers=priced,
         )
@@ -222,37 +237,27 @@ def _by_name(models: Iterable[ModelSpec | None]) -> list[ModelSpec]:
 
 
 def _read_suite(
-    suite: Suite,
-    part: Part,
-    frozen: Frozen,
-    *,
-    needs: Needs,
-    see_chosen: Callable[[CaseSpec, SuiteSpec], None],
-    most_cases: int | None,
+    suite: Suite, frozen: Frozen, needs: Needs, obstacles: Obstacles, *, most_cases: int | None
 ) -> SuiteSpec:
-    """Read a suite case by case, and return it without its cases.
-
-    `needs` is given every check, `see_chosen` the cases to run.
-    """
+    """Read a suite case by case, and return it without its cases."""
     row = Suite.objects.with_head().get(pk=suite.pk)
     if row.archived_at is not None:
         raise CannotStartError([archived(row.slug)])
     try:
         head = SuiteSpec.model_validate(row.written_head())
-        for check in head.assertions:
-            needs.add(check)
-        if head.rubric_check is not None:
-            needs.add(head.rubric_check)
-        sample = None if most_cases is None else part.sample(row, most=most_cases)
+        for check in (*head.assertions, head.rubric_check):
+            if check is not None:
+                needs.add(check)
+        sample = None if most_cases is None else frozen.part.sample(row, most=most_cases)
         frozen.share = sample.share if sample else 1.0
         for case_row in row.each_case(only=sample.keys if sample else None):
             # Not to_spec(): what the operator permits is checked again before each run.
             case = CaseSpec.model_validate(case_row.written())
             for check in case.assertions():
                 needs.add(check)
-            trials = part.trials_of(case, head)
+            trials = frozen.part.trials_of(case, head)
             if trials:
-                see_chosen(case, head)
+                obstacles.case(case, head)
             frozen.add(case, trials=trials)
     except ValidationError:
         # As a whole it reports the place of every problem.
@@ -264,11 +269,6 @@ def _read_suite(
 def archived(slug: str) -> str:
     """Return the sentence that refuses to run an archived suite."""
     return f"Suite {slug} is archived. Restore it first, or import it."
-
-
-def _fixtures(slugs: Collection[str]) -> list[FixtureSpec]:
-    rows = Fixture.objects.filter(slug__in=slugs).order_by("slug")
-    return [row.to_spec() for row in rows.with_everything()]
 
 
 def _with_prices(

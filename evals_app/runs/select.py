@@ -63,9 +63,6 @@ class Part:
         return any(self.matches(name, [*tags, *suite.tags]) for name, tags in rows)
 
 
-WHOLE = Part()
-
-
 class Sample(NamedTuple):
     """The keys of some cases, and their share of all executions."""
 

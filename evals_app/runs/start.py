@@ -1,20 +1,18 @@
 """Start a run: freeze what it uses, write its executions, and call workers."""
 
-import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from evals_app.formats.snapshot import SnapshotSpec
-from evals_app.models import Agent, Execution, Run, Snapshot, Suite
+from evals_app.models import Execution, Run, Snapshot, Suite
 from evals_app.reports.judges import judges_text
-from evals_app.runs.freeze import AT_ONCE, CannotStartError, freeze, in_parts
+from evals_app.runs.freeze import AT_ONCE, CannotStartError, Choices, freeze, in_parts
 from evals_app.runs.providers import know
-from evals_app.runs.select import Part, nothing_chosen
+from evals_app.runs.select import nothing_chosen
 from evals_app.runs.tickets import call_workers
 
 if TYPE_CHECKING:
@@ -25,33 +23,23 @@ def start_run(
     suite: Suite,
     *,
     by: "User | None" = None,
-    agent: Agent | None = None,
-    model: str = "",
-    cases: Collection[str] = (),
-    tags: Collection[str] = (),
-    names: Collection[str] = (),
-    trials: int | None = None,
     concurrency: int | None = None,
     timeout_s: float | None = None,
-    max_cost_usd: Decimal | None = None,
     is_tryout: bool = False,
     rerun_of: Run | None = None,
     idempotency_key: str | None = None,
-    environ: Mapping[str, str] = os.environ,
+    **choices: Unpack[Choices],
 ) -> Run:
-    """Start a run of a suite, or of the `Part` that is asked for.
+    """Start a run of a suite, or of a `Part` of it.
 
     `max_cost_usd` is a ceiling: the run stops before a call that might exceed it.
 
     Raises:
         CannotStartError: something it needs is missing or does not fit.
     """
-    part = Part(cases=cases, tags=tags, names=names, trials=trials)
-    with freeze(
-        suite, part=part, agent=agent, model=model, max_cost_usd=max_cost_usd, environ=environ
-    ) as frozen:
+    with freeze(suite, **choices) as frozen:
         if not frozen.executions:
-            raise CannotStartError([nothing_chosen([suite], part)])
+            raise CannotStartError([nothing_chosen([suite], frozen.part)])
         return create_run(
             frozen.snapshot(),
             head=frozen.head,
@@ -64,19 +52,18 @@ def start_run(
             judge=judges_text(frozen.judges),
             replaced_model=frozen.replaced_model,
             created_by=by,
-            max_cost_usd=max_cost_usd,
+            max_cost_usd=choices.get("max_cost_usd"),
             is_tryout=is_tryout,
-            overrides=_overrides(suite, agent=agent, model=model, trials=trials),
+            overrides=_overrides(suite, choices),
             rerun_of=rerun_of,
             idempotency_key=idempotency_key,
         )
 
 
-def _overrides(
-    suite: Suite, *, agent: Agent | None, model: str, trials: int | None
-) -> dict[str, Any]:
+def _overrides(suite: Suite, choices: Choices) -> dict[str, Any]:
+    agent = choices.get("agent")
     other = None if agent is None or agent.pk == suite.agent_id else agent.slug
-    chosen = {"agent": other, "model": model, "trials": trials}
+    chosen = {"agent": other, "model": choices.get("model"), "trials": choices.get("trials")}
     return {name: value for name, value in chosen.items() if value}
 
 

@@ -22,7 +22,6 @@ from evals_app.models import (
 )
 from evals_app.runs import obstacles
 from evals_app.runs.freeze import CannotStartError, freeze
-from evals_app.runs.select import Part
 from tests.engine.permitting import permitting
 from tests.runs.suites import make_agent, make_suite
 
@@ -153,7 +152,7 @@ def texts(snapshot: Snapshot) -> list[str]:
 def test_the_same_content_is_stored_once() -> None:
     suite = make_suite(cases=3)
 
-    first, second = stored(suite), stored(suite, part=Part(names=["case 2"], trials=5))
+    first, second = stored(suite), stored(suite, names=["case 2"], trials=5)
 
     assert first == second
     assert texts(first) == ["case 1", "case 2", "case 3"]
@@ -205,7 +204,7 @@ def test_cases_are_loaded_a_few_at_a_time_in_their_order(
 def test_the_plan_names_what_was_chosen_by_its_place_in_the_suite() -> None:
     suite = make_suite(cases=4, trials=2)
 
-    with freeze(suite, part=Part(names=["case 2", "case 4"]), environ=ENVIRON) as frozen:
+    with freeze(suite, names=["case 2", "case 4"], environ=ENVIRON) as frozen:
         plan = list(frozen.plan())
 
     assert plan == [("case 2", 1, 1), ("case 2", 1, 2), ("case 4", 3, 1), ("case 4", 3, 2)]
@@ -374,7 +373,7 @@ def test_where_no_key_is_set_the_variables_are_named() -> None:
     ("check", "part"),
     [
         pytest.param(KIND | {"enabled": False}, {}, id="a check that is switched off"),
-        pytest.param(KIND, {"part": Part(cases=["case 2"])}, id="a case that is not run"),
+        pytest.param(KIND, {"cases": ["case 2"]}, id="a case that is not run"),
         pytest.param(KIND | {"model": HAIKU}, {"environ": ENVIRON}, id="a check with its own"),
     ],
 )
