@@ -17,13 +17,13 @@ from evals_app.admin.run_stops import ENDED, STOPPING, cost_line, was_cut_short
 from evals_app.models import Execution, Lease, Provider, Run
 from evals_app.reports.figures import duration
 from evals_app.runs.health import (
-    HeldRows,
+    LeasedRows,
     Stuck,
     StuckKind,
-    held_rows,
+    leased_rows,
     running_rows,
     stuck_in_queue,
-    stuck_while_held,
+    stuck_while_running,
     usual_s,
 )
 from evals_app.runs.reap import MOST_ATTEMPTS
@@ -89,8 +89,8 @@ def progress(run: Run) -> dict[str, Any]:
     leases = {lease.token: lease for lease in Lease.objects.filter(run=run).order_by("created_at")}
     alive = [lease for lease in leases.values() if lease.until > now]
     workers = None if alive else live_workers().count()
-    held = held_rows(this)
-    problems = stuck_while_held(held).get(run.pk, [])
+    leased = leased_rows(this)
+    problems = stuck_while_running(leased).get(run.pk, [])
     waiting = None
     if not alive and not run.stop_reason:
         since = run.created_at if run.started_at is None else _idle_since(run, leases)
@@ -98,7 +98,7 @@ def progress(run: Run) -> dict[str, Any]:
         if workers:
             problems += stuck_in_queue(this).values()
     # Two looks at what moves meanwhile: a difference below 0 means none.
-    queued = max(0, run.not_run - sum(rows.number for rows in held))
+    queued = max(0, run.not_run - sum(rows.number for rows in leased))
     return {
         "percent": round(100 * run.done / run.total) if run.total else 100,
         "cost": cost_line(run),
@@ -107,7 +107,7 @@ def progress(run: Run) -> dict[str, Any]:
         "drainers": plural(len(alive), "worker process", "worker processes") if alive else "",
         "blocked": [] if run.stop_reason else blocked_providers(run),
         "queued": plural(queued, "conversation") if queued and not run.stop_reason else "",
-        "retried": _retried(held, now=now) if workers != 0 else "",
+        "retried": _retried(leased, now=now) if workers != 0 else "",
         "stuck": stuck_lines(problems, has_workers=workers != 0),
         **_running(run, leases, now=now, has_workers=workers != 0),
     }
@@ -118,9 +118,9 @@ def _idle_since(run: Run, leases: Mapping[UUID, Lease]) -> datetime:
     return max(ends) if ends else run.waiting_since
 
 
-def _retried(held: Iterable[HeldRows], *, now: datetime) -> str:
+def _retried(leased: Iterable[LeasedRows], *, now: datetime) -> str:
     """Return when interrupted conversations will be retried, as long as that is expected."""
-    ends = [(rows.until, rows.number) for rows in held if rows.until and rows.until <= now]
+    ends = [(rows.until, rows.number) for rows in leased if rows.until and rows.until <= now]
     soon = [(end, number) for end, number in ends if _taken_back_at(end) > now]
     if not soon:
         return ""
@@ -157,7 +157,7 @@ def _what(problem: Stuck) -> str:
     at = f"{problem.since:%Y-%m-%d %H:%M:%S} UTC" if problem.since else ""
     if problem.kind == StuckKind.NOT_TAKEN_BACK:
         return f"Stuck on a worker that disappeared at {at}"
-    if problem.kind == StuckKind.HELD_BY_NOBODY:
+    if problem.kind == StuckKind.NO_LEASE:
         return "Marked as running, but no worker has them"
     return "Not picked up although a worker is free" + (f", since {at}" if at else "")
 
@@ -214,7 +214,7 @@ def _line(
 
 def _doing(row: Execution, lease: Lease | None) -> str:
     """Return what the worker reported in its last heartbeat; it may not know the row yet."""
-    steps = lease.activity.get("held", {}) if lease else {}
+    steps = lease.activity.get("doing", {}) if lease else {}
     step = str(steps.get(str(row.pk), ""))
     return f"{step[:1].upper()}{step[1:]}"
 

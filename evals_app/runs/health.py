@@ -1,16 +1,11 @@
-"""What of a run is stuck, and how it gets going again.
+"""What of a run is stuck because no reaper came for it in time, and how it gets going again."""
 
-All of it heals by itself while a worker's reaper looks after the runs. Named here is what none
-came for in time.
-"""
-
-import uuid
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import (
@@ -48,7 +43,7 @@ class StuckKind(StrEnum):
     """What has not happened."""
 
     NOT_TAKEN_BACK = "not_taken_back"  # taken by a worker whose lease has ended
-    HELD_BY_NOBODY = "held_by_nobody"  # running under a lease that does not exist
+    NO_LEASE = "no_lease"  # running under a lease that does not exist
     NOT_TAKEN_UP = "not_taken_up"  # queued, though worker processes are free
 
 
@@ -61,35 +56,33 @@ class Stuck:
     since: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class HeldRows:
+class LeasedRows(NamedTuple):
     """Executions that run under one lease; `until` is None where there is no such lease."""
 
     run_id: int
-    lease_token: uuid.UUID | None
     number: int
     until: datetime | None
 
 
 def stuck_among(runs: QuerySet[Run]) -> dict[int, list[Stuck]]:
     """Name what is stuck, by run; as many queries for many runs as for one."""
-    found = stuck_while_held(held_rows(runs))
+    stuck = stuck_while_running(leased_rows(runs))
     for run_id, problem in stuck_in_queue(runs).items():
-        found.setdefault(run_id, []).append(problem)
-    return found
+        stuck.setdefault(run_id, []).append(problem)
+    return stuck
 
 
-def held_rows(runs: QuerySet[Run]) -> list[HeldRows]:
+def leased_rows(runs: QuerySet[Run]) -> list[LeasedRows]:
     """Count the running executions of runs by lease, in one look at both tables."""
     leases = Lease.objects.filter(pk=OuterRef("lease_token"))
-    found = (
+    rows = (
         running_rows()
         .filter(run__in=runs.values("pk"))
         .order_by("run", "lease_token")
         .values("run", "lease_token")
         .annotate(number=Count("pk"), until=Subquery(leases.values("until")))
     )
-    return [HeldRows(*row) for row in found.values_list("run", "lease_token", "number", "until")]
+    return [LeasedRows(*row) for row in rows.values_list("run", "number", "until")]
 
 
 def running_rows() -> QuerySet[Execution]:
@@ -98,25 +91,18 @@ def running_rows() -> QuerySet[Execution]:
     return Execution.objects.filter(status=Execution.Status.RUNNING, lease_token__isnull=False)
 
 
-def stuck_while_held(held: Sequence[HeldRows]) -> dict[int, list[Stuck]]:
+def stuck_while_running(leased: Sequence[LeasedRows]) -> dict[int, list[Stuck]]:
     """Return rows that count as running though no worker can have them, by run."""
     long_ago = timezone.now() - ROUNDS * timedelta(seconds=settings.EVALS_REAP_S)
-    found: dict[int, list[Stuck]] = {}
-    for run_id in {rows.run_id for rows in held}:
-        mine = [rows for rows in held if rows.run_id == run_id]
-        late = [rows for rows in mine if rows.until is not None and rows.until < long_ago]
-        unheld = [rows for rows in mine if rows.until is None]
-        problems = [
-            Stuck(kind, sum(row.number for row in rows), rows[0].until)
-            for kind, rows in (
-                (StuckKind.NOT_TAKEN_BACK, sorted(late, key=attrgetter("until"))),
-                (StuckKind.HELD_BY_NOBODY, unheld),
-            )
-            if rows
-        ]
-        if problems:
-            found[run_id] = problems
-    return found
+    late = [rows for rows in leased if rows.until is not None and rows.until < long_ago]
+    unleased = [rows for rows in leased if rows.until is None]
+    stuck: defaultdict[int, list[Stuck]] = defaultdict(list)
+    for kind, lost in ((StuckKind.NOT_TAKEN_BACK, late), (StuckKind.NO_LEASE, unleased)):
+        for run_id in {rows.run_id for rows in lost}:
+            mine = [rows for rows in lost if rows.run_id == run_id]
+            since = min((rows.until for rows in mine if rows.until), default=None)
+            stuck[run_id].append(Stuck(kind, sum(rows.number for rows in mine), since))
+    return stuck
 
 
 def stuck_in_queue(runs: QuerySet[Run]) -> dict[int, Stuck]:
@@ -149,41 +135,26 @@ def _total(rows: QuerySet[Any], template: str, of: Combinable) -> Subquery:
 
 
 def requeue(run: Run) -> int:
-    """Take back the work of dead workers, and call workers for the run.
+    """Put executions of dead workers back in the queue, and call workers; return how many.
 
     Safe at any time: rows of live leases are never touched, and a ticket too many ends at once.
-    Gives how many executions went back.
     """
+    running = running_rows().filter(run=run).order_by()
     moved = 0
     for lease in run.leases.filter(until__lte=Now()).select_related("run"):
-        held = _running(run).filter(lease_token=lease.pk).count()
+        leased = running.filter(lease_token=lease.pk).count()
         if reap_lease(lease):
-            moved += held
-    moved += (
-        _running(run)
-        .filter(lease_token__in=_tokens_of_nobody(run))
-        .update(status=Execution.Status.QUEUED, lease_token=None)
-    )
+            moved += leased
+    # Looked for in this order, they stay without a lease: it is older than its first row, goes with
+    # its last one, and its token never comes back.
+    tokens: set[Any] = set(running.values_list("lease_token", flat=True).distinct())
+    tokens -= set(Lease.objects.filter(pk__in=tokens).values_list("pk", flat=True))
+    unleased = running.filter(lease_token__in=tokens)
+    moved += unleased.update(status=Execution.Status.QUEUED, lease_token=None)
     cancel_queued(run.pk)
     if not close_if_over(run.pk):
         call_workers()
     return moved
-
-
-def _running(run: Run) -> QuerySet[Execution]:
-    return running_rows().filter(run=run).order_by()
-
-
-def _tokens_of_nobody(run: Run) -> list[uuid.UUID]:
-    """Find tokens on running rows without a lease: looked for in this order, they stay so.
-
-    A lease is older than its first row, goes with its last one, and its token never comes back.
-    """
-    found = _running(run).values_list("lease_token", flat=True).distinct()
-    tokens = {token for token in found if token is not None}
-    return sorted(
-        tokens.difference(Lease.objects.filter(pk__in=tokens).values_list("pk", flat=True))
-    )
 
 
 def usual_s(run: Run) -> float | None:

@@ -55,8 +55,8 @@ class Heart:
         now = time.monotonic()
         if now - self.renewed < settings.EVALS_HEARTBEAT_S:
             return True
-        held = {str(pk): doing for pk, doing in report.doing.items()}
-        if not self.lease.renew(activity=self.lease.counts | {"held": held}):
+        doing = {str(pk): step for pk, step in report.doing.items()}
+        if not self.lease.renew(activity=self.lease.counts | {"doing": doing}):
             return False
         self.renewed = now
         return True

@@ -102,13 +102,13 @@ def test_what_nobody_holds_says_so() -> None:
 def test_what_is_being_held_says_what_it_is_doing() -> None:
     run = make_run(["running"])
     row = run.executions.get()
-    lease_for(run, activity={"claimed": 1, "held": {str(row.pk): "turn 3 of 5"}})
+    lease_for(run, activity={"claimed": 1, "doing": {str(row.pk): "turn 3 of 5"}})
 
     assert progress(run)["running"][0].doing == "Turn 3 of 5"
     assert running_line(row).doing == "Turn 3 of 5"
 
 
-@pytest.mark.parametrize("activity", [{}, {"held": {}}, {"claimed": 3, "held": {"0": "turn 1"}}])
+@pytest.mark.parametrize("activity", [{}, {"doing": {}}, {"claimed": 3, "doing": {"0": "turn 1"}}])
 def test_before_its_worker_has_spoken_nothing_is_said(activity: dict[str, Any]) -> None:
     run = make_run(["running"])
     lease_for(run, activity=activity)
@@ -144,7 +144,7 @@ def test_what_takes_more_than_twice_the_usual_is_slow(
 def test_what_waits_to_be_served_is_not_slow() -> None:
     run = make_run(["running"])
     row = run.executions.get()
-    lease_for(run, activity={"held": {str(row.pk): "waits for a free place at Anthropic"}})
+    lease_for(run, activity={"doing": {str(row.pk): "waits for a free place at Anthropic"}})
     run.executions.update(started_at=timezone.now() - timedelta(seconds=50))
     make_execution(run, "done")
 

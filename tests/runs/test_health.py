@@ -102,7 +102,7 @@ def test_rows_under_a_lease_that_does_not_exist_are_held_by_nobody() -> None:
 
     (problem,) = stuck(run)
 
-    assert (problem.kind, problem.executions, problem.since) == (StuckKind.HELD_BY_NOBODY, 2, None)
+    assert (problem.kind, problem.executions, problem.since) == (StuckKind.NO_LEASE, 2, None)
 
 
 @pytest.mark.parametrize(
