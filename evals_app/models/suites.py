@@ -47,21 +47,19 @@ class _WithCases(ModelIterable):  # type: ignore[type-arg]  # it takes none when
 
 
 def _load_cases(suites: "Sequence[Suite]") -> None:
-    checks = Assertion.objects.order_by("position", "pk")
     cases = list(Case.objects.filter(suite__in=suites).order_by("position", "pk"))
-    turns = list(Turn.objects.filter(case__suite__in=suites).order_by("position", "pk"))
     _attach(suites, "cases", "suite", cases)
-    _attach(cases, "turns", "case", turns)
-    _attach(cases, "final_assertions", "case", checks.filter(case__suite__in=suites))
-    _attach(turns, "assertions", "turn", checks.filter(turn__case__suite__in=suites))
+    _load_content(cases, case__suite__in=suites)
 
 
-def _load_content(cases: "Sequence[Case]") -> None:
+def _load_content(cases: "Sequence[Case]", **these: Any) -> None:
+    """Load turns and checks; `these` is how queries name the cases."""
     checks = Assertion.objects.order_by("position", "pk")
-    turns = list(Turn.objects.filter(case__in=cases).order_by("position", "pk"))
+    turns = list(Turn.objects.filter(**these).order_by("position", "pk"))
+    of_turns = {f"turn__{lookup}": value for lookup, value in these.items()}
     _attach(cases, "turns", "case", turns)
-    _attach(cases, "final_assertions", "case", checks.filter(case__in=cases))
-    _attach(turns, "assertions", "turn", checks.filter(turn__case__in=cases))
+    _attach(cases, "final_assertions", "case", checks.filter(**these))
+    _attach(turns, "assertions", "turn", checks.filter(**of_turns))
 
 
 def _attach(
@@ -91,7 +89,7 @@ def cases_of(
     rows = rows if names is None else rows.filter(name__in=names)
     cases = rows.iterator(chunk_size=CASES_AT_ONCE)
     while part := list(islice(cases, CASES_AT_ONCE)):
-        _load_content(part)
+        _load_content(part, case__in=part)
         yield from part
 
 
@@ -205,7 +203,7 @@ class Suite(Importable):
             rows = rows.filter(pk__in=only)
         part = list(rows[:CASES_AT_ONCE])
         while part:
-            _load_content(part)
+            _load_content(part, case__in=part)
             yield from part
             last = part[-1]
             later = Q(position=last.position, pk__gt=last.pk) | Q(position__gt=last.position)

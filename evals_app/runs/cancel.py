@@ -19,22 +19,15 @@ def cancel_run(run: Run) -> bool:
 
 def cancel_queued(run_id: int) -> None:
     """Turn the queued executions of a cancelled run into cancelled ones."""
-    while _cancel_some(run_id) == AT_ONCE:
-        pass
-
-
-def _cancel_some(run_id: int) -> int:
-    with transaction.atomic():
-        queued = Execution.objects.filter(run_id=run_id, status=Execution.Status.QUEUED)
-        wanted = queued.filter(run__stop_reason=Run.StopReason.CANCELLED)
-        ids = list(
-            wanted.select_for_update(of=("self",))
-            .order_by("pk")
-            .values_list("pk", flat=True)[:AT_ONCE]
-        )
-        count = queued.filter(pk__in=ids).update(status=Execution.Status.CANCELLED)
-        if count:
-            Run.objects.filter(pk=run_id).update(
-                cancelled=F("cancelled") + count, not_run=F("not_run") - count
-            )
-    return count
+    queued = Execution.objects.filter(run_id=run_id, status=Execution.Status.QUEUED)
+    wanted = queued.filter(run__stop_reason=Run.StopReason.CANCELLED).order_by("pk")
+    locked = wanted.select_for_update(of=("self",)).values_list("pk", flat=True)
+    count = AT_ONCE
+    while count == AT_ONCE:
+        with transaction.atomic():
+            ids = list(locked[:AT_ONCE])
+            count = queued.filter(pk__in=ids).update(status=Execution.Status.CANCELLED)
+            if count:
+                Run.objects.filter(pk=run_id).update(
+                    cancelled=F("cancelled") + count, not_run=F("not_run") - count
+                )

@@ -47,17 +47,16 @@ async def try_provider(
             asked = _embed if is_embedding else _ask
             return Tried(is_well=True, sentence=await asked(models, provider, model))
     except TimeoutError:
-        return Tried(
-            is_well=False, sentence=f"{provider.provider} did not answer within {GIVE_UP_S:g} s."
-        )
+        sentence = f"{provider.provider} did not answer within {GIVE_UP_S:g} s."
     except ProviderError as error:
         # Without the words about retries: there were none.
         problem = (
             f"{provider.provider} {error.attempts[-1].error}" if error.attempts else str(error)
         )
-        return Tried(is_well=False, sentence=f"{problem}{_hint(provider, error)}")
+        sentence = f"{problem}{_hint(provider, error)}"
     except ConfigurationError as error:
-        return Tried(is_well=False, sentence=str(error))
+        sentence = str(error)
+    return Tried(is_well=False, sentence=sentence)
 
 
 async def _ask(models: Models, provider: ProviderSpec, model: str) -> str:
@@ -80,12 +79,12 @@ async def _ask(models: Models, provider: ProviderSpec, model: str) -> str:
 
 
 async def _embed(models: Models, provider: ProviderSpec, model: str) -> str:
-    found = await models.embed(
+    reply = await models.embed(
         ["Yes"], provider=provider.slug, model=model, timeout_s=ANSWER_S, patience_s=0
     )
-    numbers = len(found.vectors[0])
-    took = f"{found.latency_ms / 1000:.1f} s"
-    return f"{model} gave a vector of {numbers:,} numbers in {took}. {_cost(found.cost_usd)}"
+    numbers = len(reply.vectors[0])
+    took = f"{reply.latency_ms / 1000:.1f} s"
+    return f"{model} gave a vector of {numbers:,} numbers in {took}. {_cost(reply.cost_usd)}"
 
 
 def _cost(usd: Decimal | None) -> str:

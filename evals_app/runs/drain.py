@@ -15,13 +15,13 @@ from evals_app.engine.execution import execute
 from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.purse import Account
 from evals_app.formats.snapshot import SnapshotSpec
-from evals_app.models import Attachment, Run
+from evals_app.models import Attachment, EvaluationSteps, Run
 from evals_app.runs.budget import settle_and_reserve
 from evals_app.runs.heart import Heart
 from evals_app.runs.lease import HeldLease
 from evals_app.runs.patience import patiently
 from evals_app.runs.providers import book_calls, know
-from evals_app.runs.steps import keep_steps
+from evals_app.runs.record import storable
 from fixtures_app.tools import open_world
 
 P = ParamSpec("P")
@@ -110,7 +110,7 @@ class DrainDesk:
     async def keep_steps(
         self, recipe: Recipe, proposal: Sequence[str] | None
     ) -> Sequence[str] | None:
-        return await self._here(keep_steps, None)(recipe, proposal)
+        return await self._here(EvaluationSteps.objects.keep, None)(recipe, storable(proposal))
 
     async def keep(self, begun: Mapping[int, Begun]) -> None:
         await self._here(self._lease.keep, None)(begun)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from django.db import transaction
@@ -84,26 +85,12 @@ class CaseResults:
         self._count = 0
 
     def add(self, case: CaseSummary) -> None:
-        low, high = case.interval or (None, None)
-        self._rows.append(
-            CaseResult(
-                run=self._run,
-                position=self._count,
-                name=case.name,
-                verdict=case.verdict or "",
-                trials=case.trials,
-                passed=case.passed,
-                failed=case.failed,
-                errored=case.errored,
-                pass_rate=case.pass_rate,
-                score=case.score,
-                deviation=case.deviation,
-                interval_low=low,
-                interval_high=high,
-                pass_at_k=case.pass_at_k,
-                pass_hat_k=case.pass_hat_k,
-            )
+        columns = asdict(case) | {"verdict": case.verdict or ""}
+        low, high = columns.pop("interval") or (None, None)
+        row = CaseResult(
+            run=self._run, position=self._count, interval_low=low, interval_high=high, **columns
         )
+        self._rows.append(row)
         self._count += 1
         if len(self._rows) == CHUNK:
             self.write()
@@ -142,13 +129,13 @@ def _sums(run: Run) -> tuple[dict[str, Any], dict[str, float]]:
     One that is unknown makes the sum unknown.
     """
     finished = Q(status=Execution.Status.FINISHED)
-    found = run.executions.filter(finished).aggregate(
+    sums = run.executions.filter(finished).aggregate(
         **{f"sum_{name}": Sum(name) for name in TOTALS},
         **{f"count_{name}": Count(name) for name in TOTALS},
         rows=Count("pk"),
     )
-    known = {name: found[f"sum_{name}"] for name in TOTALS}
-    whole = {name for name in TOTALS if found[f"count_{name}"] == found["rows"]}
+    known = {name: sums[f"sum_{name}"] for name in TOTALS}
+    whole = {name for name in TOTALS if sums[f"count_{name}"] == sums["rows"]}
     at_least = {
         name: float(total) if name.endswith("_usd") else total
         for name, total in known.items()

@@ -29,7 +29,6 @@ from evals_app.runs.needs import Needs
 from evals_app.runs.obstacles import Obstacles
 from evals_app.runs.select import Part
 from evals_app.runs.similarity import TextComparison
-from evals_app.runs.steps import known_steps
 from fixtures_app.ground.spec_errors import messages_of
 from fixtures_app.models import EntityType, Fixture
 
@@ -210,7 +209,7 @@ def freeze(
             judge=judge,
             similarity=similarity,
             scripted=scripted,
-            evaluation_steps=known_steps(needs.recipes, judge=judge, agent=tested.model),
+            evaluation_steps=needs.known_steps(judge=judge, agent=tested.model),
             fixtures=[row.to_spec() for row in fixtures.with_everything()],
             entity_types=[row.to_spec() for row in EntityType.objects.order_by("slug")],
             providers=priced,

@@ -27,8 +27,7 @@ from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.finish import close_if_over
 from evals_app.runs.patience import patiently
 from evals_app.runs.record import record_outcomes, storable
-from evals_app.runs.sharing import drainers_for, slots_for
-from evals_app.runs.workers import processes
+from evals_app.runs.workers import drainers_for, processes, slots_for
 
 SUSPECTS_AT_ONCE = 8  # executions whose worker died once; those of two deaths run alone
 

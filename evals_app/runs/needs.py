@@ -1,12 +1,15 @@
 """What the checks of a run need: judges, a comparison of texts, evaluation steps."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evals_app.engine.graders.geval import GEval
 from evals_app.engine.graders.similarity import SemanticSimilarity
 from evals_app.engine.judging import Recipe
 from evals_app.engine.spec import ModelSpec
 from evals_app.engine.suite import AssertionSpec
+from evals_app.models import EvaluationSteps
+
+AT_ONCE = 500  # steps: stock SQLite takes 32,766 parameters
 
 Reference = ModelSpec | str  # "agent" is the model of the agent that is tested
 
@@ -56,3 +59,17 @@ class Needs:
         self.comparison = True
         if grader.require == "embeddings":
             self.requires_embeddings = self.requires_embeddings or label
+
+    def known_steps(
+        self, *, judge: ModelSpec | None, agent: ModelSpec | None
+    ) -> dict[str, list[str]]:
+        """Return the evaluation steps that exist, by key; `agent` is the tested agent's model."""
+        keys = []
+        for recipe, own in self.recipes:
+            model = judge if own is None else own if isinstance(own, ModelSpec) else agent
+            keys.append(replace(recipe, model=str(model)).key)
+        keys.sort()
+        steps: dict[str, list[str]] = {}
+        for start in range(0, len(keys), AT_ONCE):
+            steps |= EvaluationSteps.objects.current(keys[start : start + AT_ONCE])
+        return steps

@@ -138,7 +138,10 @@ def _frozen(run: Run, chosen: QuerySet[Any, str], **columns: Any) -> Run:
             problem for case in cases if case.name in names for _, problem in case.placeholders()
         ]
     except ValidationError as exc:
-        raise CannotStartError([_of_another_version(run)]) from exc
+        problem = (
+            f"Run {run.pk} was made by another version of Touchstone; start its suite instead."
+        )
+        raise CannotStartError([problem]) from exc
     if problems:
         raise CannotStartError(problems[:MOST_MESSAGES])
     rows = run.executions.filter(case__in=chosen).order_by("position", "trial")
@@ -154,7 +157,3 @@ def _frozen(run: Run, chosen: QuerySet[Any, str], **columns: Any) -> Run:
         overrides=run.overrides,
         **columns,
     )
-
-
-def _of_another_version(run: Run) -> str:
-    return f"Run {run.pk} was made by another version of Touchstone; start its suite instead."

@@ -53,19 +53,18 @@ def _why_not(run: Run, max_cost_usd: Decimal | None) -> str:
 
 
 def _too_low(run: Run, max_cost_usd: Decimal | None) -> str:
-    if run.max_cost_usd is None and max_cost_usd is None:
-        return ""
     if run.max_cost_usd is None:
+        if max_cost_usd is None:
+            return ""
         return (
             f"Run {run.pk} was started without a ceiling, so the prices of its models were not"
             " checked. Resume it without a ceiling, or start a new run."
         )
-    committed = run.spent_usd + run.unsettled_usd
-    least = committed
-    if run.stop_reason == Run.StopReason.BUDGET and run.max_cost_usd is not None:
-        least = max(committed, run.max_cost_usd)  # below it the next call did not fit
+    least = run.spent_usd + run.unsettled_usd
+    if run.stop_reason == Run.StopReason.BUDGET:
+        least = max(least, run.max_cost_usd)  # below it the next call did not fit
     ceiling = run.max_cost_usd if max_cost_usd is None else max_cost_usd
-    if ceiling is not None and ceiling > least:
+    if ceiling > least:
         return ""
     return f"Run {run.pk} needs a ceiling above {usd_text(least, is_exact=True)} to resume."
 

@@ -6,7 +6,9 @@ for conversations that were cut short.
 """
 
 import logging
+import re
 import time
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 
@@ -17,16 +19,29 @@ from django.db.models.functions import Now, RowNumber
 from django.utils import timezone
 from django_q.models import Schedule
 
-from evals_app.models import Execution, GradeResult, PaidCalls, Run, Transcript
+from evals_app.models import (
+    Attachment,
+    Execution,
+    GradeResult,
+    PaidCalls,
+    Run,
+    SnapshotCase,
+    Transcript,
+    Turn,
+)
 from evals_app.models.suites import remove_forgotten_staged
-from evals_app.runs.unnamed_files import remove_unnamed_files
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 500  # executions of one transaction: other writers wait for each
+FILES_AT_ONCE = 100
 KEEP_LAST = 1  # runs of each suite whose transcripts stay, however old
 SCHEDULE = "prune transcripts"
 HOUR = 3  # of the day, UTC, when fewest people wait for a worker
+
+# Cases of snapshots are canonical JSON, so there is no other way to write it.
+_NAMES = '"sha256":"'
+_NAME = re.compile(f"{_NAMES}([0-9a-f]{{64}})")
 
 
 @dataclass(frozen=True)
@@ -90,6 +105,35 @@ def _prune_executions(ids: list[int]) -> Pruned:
         judged=judged.update(calls=[]),
         paid_calls=PaidCalls.objects.filter(pk__in=ids).delete()[0],
     )
+
+
+def remove_unnamed_files() -> int:
+    """Remove contents that no turn names, and no snapshot of a run; return how many.
+
+    Those that someone wanted within the last day stay: a form may be open that will name them.
+    """
+    unnamed = set(Attachment.objects.forgotten().values_list("pk", flat=True))
+    for named in _named_files():
+        unnamed -= named
+        if not unnamed:
+            return 0
+    ids = sorted(unnamed)
+    return sum(
+        # Asked again: by now something may name it.
+        Attachment.objects.forgotten().filter(pk__in=ids[start : start + FILES_AT_ONCE]).delete()[0]
+        for start in range(0, len(ids), FILES_AT_ONCE)
+    )
+
+
+def _named_files() -> Iterator[set[str]]:
+    """Return SHA-256s that are named: by turns, then by snapshots, which take longer to read."""
+    shown = Turn.objects.exclude(files=[]).values_list("files", flat=True)
+    yield {file["sha256"] for files in shown.iterator() for file in files if "sha256" in file}
+    frozen = SnapshotCase.objects.filter(
+        snapshot__in=Run.everything.values("snapshot"), content__contains=_NAMES
+    )
+    for content in frozen.values_list("content", flat=True).iterator():
+        yield set(_NAME.findall(content))
 
 
 PRUNE_S = 300.0  # a night

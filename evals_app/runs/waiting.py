@@ -15,8 +15,7 @@ from django.db.models.aggregates import Aggregate
 from django.db.models.functions import Coalesce, Now
 
 from evals_app.models import Execution, Lease, ProviderState, Run
-from evals_app.runs.sharing import drainers_for
-from evals_app.runs.workers import processes
+from evals_app.runs.workers import drainers_for, processes
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations

@@ -1,5 +1,6 @@
-"""Which worker commands are alive."""
+"""Which worker commands are alive, and how their processes share a run."""
 
+import math
 import os
 import socket
 from datetime import timedelta
@@ -13,6 +14,7 @@ from evals_app import __version__
 from evals_app.models import Worker
 
 FRESH = timedelta(seconds=30)
+MOST_SLOTS = 64  # conversations of one run that a process works on at once
 
 
 def live_workers() -> QuerySet[Worker]:
@@ -75,3 +77,18 @@ def announce(*, processes: int, is_draining: bool = False) -> None:
 def retire() -> None:
     """Take this process's row away."""
     Worker.objects.filter(host=socket.gethostname(), pid=os.getpid()).delete()
+
+
+def drainers_for(concurrency: int, *, executions: int, processes: int) -> int:
+    """Return how many processes a run wants: two cores beat one even when one could do it all.
+
+    One process stays free, so that a trial run of a case starts beside a long run.
+    """
+    wanted = 1 if concurrency == 1 else max(2, math.ceil(concurrency / MOST_SLOTS))
+    free = max(1, processes - 1)
+    return max(1, min(wanted, free, executions))
+
+
+def slots_for(concurrency: int, *, drainers: int) -> int:
+    """Return how many conversations each of a run's processes works on at once."""
+    return min(MOST_SLOTS, math.ceil(concurrency / drainers))

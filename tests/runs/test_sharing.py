@@ -2,7 +2,7 @@
 
 import pytest
 
-from evals_app.runs.sharing import MOST_SLOTS, drainers_for, slots_for
+from evals_app.runs.workers import MOST_SLOTS, drainers_for, slots_for
 
 
 @pytest.mark.parametrize(
