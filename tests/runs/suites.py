@@ -1,8 +1,17 @@
-"""Suites for tests of runs: rows, written the short way."""
+"""Suites for tests of runs, written the short way, and the steps that every run takes."""
 
 from typing import Any
 
-from evals_app.models import Agent, Assertion, Case, Suite, Turn
+from django.db import transaction
+from django.test import TestCase
+
+from evals_app.engine.desk import Job
+from evals_app.models import Agent, Assertion, Case, Run, Suite, Turn
+from evals_app.runs.lease import HeldLease, open_lease
+from evals_app.runs.shift import work
+from evals_app.runs.start import start_run
+
+KEY_VARIABLE = "PROVIDER_TEST_API_KEY"
 
 RULES = [
     {"when": "crash", "error": "The agent crashed."},
@@ -18,6 +27,7 @@ def make_agent(slug: str = "echo", **changes: Any) -> Agent:
     return Agent.objects.create(slug=slug, **written)
 
 
+@transaction.atomic
 def make_suite(
     messages: list[str] | None = None, *, cases: int = 3, contains: str = "hello", **changes: Any
 ) -> Suite:
@@ -31,3 +41,29 @@ def make_suite(
         turn = Turn.objects.create(case=case, user=message)
         Assertion.objects.create(turn=turn, type="contains", options={"value": contains})
     return suite
+
+
+def start(suite: Suite, **options: Any) -> Run:
+    """Start a run, and call workers as after a transaction."""
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        return start_run(suite, **options)
+
+
+def finished(suite: Suite, **options: Any) -> Run:
+    """Start a run, and work until nothing waits."""
+    run = start(suite, **options)
+    work()
+    return Run.objects.get(pk=run.pk)
+
+
+def lease_of(run: Run) -> HeldLease:
+    """Open a lease on a run that has work."""
+    lease = open_lease(run.pk)
+    assert lease is not None
+    return lease
+
+
+def claim(lease: HeldLease, count: int) -> list[Job]:
+    jobs = lease.claim(count, free=count, in_hand=0)
+    assert jobs is not None
+    return jobs
