@@ -4,38 +4,27 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from random import Random
-from typing import Any
 
 import pytest
 from django.db import connections
-from django.test import TestCase
 
 from evals_app.engine.llm.purse import Account
 from evals_app.models import Lease, Run
 from evals_app.runs.budget import settle_and_reserve
-from evals_app.runs.freeze import CannotStartError
-from evals_app.runs.lease import HeldLease, open_lease
+from evals_app.runs.lease import HeldLease
 from evals_app.runs.reap import reap
-from evals_app.runs.resume import resume_run
 from evals_app.runs.start import start_run
-from tests.runs.suites import make_suite
+from tests.runs.suites import lease_of, make_suite
 
 pytestmark = pytest.mark.django_db
 
 NOTHING = Decimal(0)
 
 
-def start(ceiling: str | None, **options: Any) -> Run:
-    with TestCase.captureOnCommitCallbacks(execute=False):
-        run = start_run(make_suite(cases=30, concurrency=1000), **options)
+def opened(ceiling: str | None) -> tuple[Run, HeldLease]:
+    run = start_run(make_suite(cases=30, concurrency=1000))
     Run.objects.filter(pk=run.pk).update(max_cost_usd=ceiling)
-    return run
-
-
-def lease_of(run: Run) -> HeldLease:
-    held = open_lease(run.pk)
-    assert held is not None
-    return held
+    return run, lease_of(run)
 
 
 def money(run: Run) -> tuple[Decimal, Decimal, Decimal]:
@@ -48,33 +37,30 @@ def usd(*amounts: str) -> list[Decimal]:
 
 
 def test_what_fits_below_the_ceiling_is_reserved_and_the_rest_refused() -> None:
-    run = start("1.00")
-    held = lease_of(run)
+    run, lease = opened("1.00")
 
-    granted = settle_and_reserve(held.token, Account(), usd("0.60", "0.50", "0.40"))
+    granted = settle_and_reserve(lease.token, Account(), usd("0.60", "0.50", "0.40"))
 
     assert granted == [True, False, True]  # exactly the ceiling is allowed
     assert money(run) == (NOTHING, Decimal("1.00"), NOTHING)
     assert run.stop_reason == ""  # others may settle for less
 
 
-def test_an_account_told_twice_counts_once() -> None:
-    run = start("1.00")
-    held = lease_of(run)
-    settle_and_reserve(held.token, Account(), usd("0.60"))
+def test_an_account_reported_twice_counts_once() -> None:
+    run, lease = opened("1.00")
+    settle_and_reserve(lease.token, Account(), usd("0.60"))
 
     for _ in range(2):
-        settle_and_reserve(held.token, Account(Decimal("0.20"), Decimal("0.10")), [])
+        settle_and_reserve(lease.token, Account(Decimal("0.20"), Decimal("0.10")), [])
 
     assert money(run) == (Decimal("0.10"), Decimal("0.20"), NOTHING)
 
 
 def test_the_run_stops_when_nothing_is_reserved_and_a_call_does_not_fit() -> None:
-    run = start("1.00")
-    held = lease_of(run)
-    settle_and_reserve(held.token, Account(), usd("0.60"))
+    run, lease = opened("1.00")
+    settle_and_reserve(lease.token, Account(), usd("0.60"))
 
-    granted = settle_and_reserve(held.token, Account(NOTHING, Decimal("0.55")), usd("0.60"))
+    granted = settle_and_reserve(lease.token, Account(NOTHING, Decimal("0.55")), usd("0.60"))
 
     assert granted == [False]
     assert money(run) == (Decimal("0.55"), NOTHING, NOTHING)
@@ -91,50 +77,46 @@ def test_the_run_stops_when_nothing_is_reserved_and_a_call_does_not_fit() -> Non
 def test_the_run_stops_when_agents_outside_have_spent_too_much(
     spent: str, stop_reason: str
 ) -> None:
-    run = start("1.00")
+    run, lease = opened("1.00")
     Run.objects.filter(pk=run.pk).update(unsettled_usd="0.25")
-    held = lease_of(run)
 
-    settle_and_reserve(held.token, Account(NOTHING, Decimal(spent)), [])
+    settle_and_reserve(lease.token, Account(NOTHING, Decimal(spent)), [])
 
     run.refresh_from_db()
     assert run.stop_reason == stop_reason
 
 
 def test_what_a_dead_worker_had_reserved_counts_as_perhaps_spent() -> None:
-    run = start("1.00")
-    held = lease_of(run)
-    settle_and_reserve(held.token, Account(Decimal(0), Decimal("0.25")), usd("0.60"))
+    run, lease = opened("1.00")
+    settle_and_reserve(lease.token, Account(Decimal(0), Decimal("0.25")), usd("0.60"))
     Lease.objects.update(until="2020-01-01T00:00:00Z")
 
     reap()
-    late = settle_and_reserve(held.token, Account(NOTHING, Decimal("0.40")), usd("0.01"))
+    late = settle_and_reserve(lease.token, Account(NOTHING, Decimal("0.40")), usd("0.01"))
 
     assert late is None  # somebody else owns the work: what it says changes nothing
     assert money(run) == (Decimal("0.25"), NOTHING, Decimal("0.60"))
 
 
 def test_without_a_ceiling_everything_is_granted_and_still_counted() -> None:
-    run = start(None)
-    held = lease_of(run)
+    run, lease = opened(None)
 
-    granted = settle_and_reserve(held.token, Account(NOTHING, Decimal("7.5")), usd("1000"))
+    granted = settle_and_reserve(lease.token, Account(NOTHING, Decimal("7.5")), usd("1000"))
 
     assert granted == [True]
     assert money(run) == (Decimal("7.5"), Decimal(1000), NOTHING)
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("seed", range(3))
-def test_many_drainers_at_once_never_exceed_the_ceiling(seed: int) -> None:
-    run = start("2.00")
-    leases = [lease_of(run) for _ in range(8)]
+def test_many_drainers_at_once_never_exceed_the_ceiling() -> None:
+    run, lease = opened("2.00")
+    leases = [lease, *(lease_of(run) for _ in range(7))]
     seen: list[Decimal] = []
 
     with ThreadPoolExecutor(8) as pool:
-        paid = sum(pool.map(_payer(seed, seen), enumerate(leases)))
-    for held in leases:
-        held.release()
+        paid = sum(pool.map(_payer(seen), enumerate(leases)))
+    for lease in leases:
+        lease.release()
 
     spent, reserved, unsettled = money(run)
     assert max(seen) <= 2
@@ -144,30 +126,23 @@ def test_many_drainers_at_once_never_exceed_the_ceiling(seed: int) -> None:
     assert run.stop_reason == "budget"
 
 
-def _payer(seed: int, seen: list[Decimal]) -> Callable[[tuple[int, HeldLease]], int]:
+def _payer(seen: list[Decimal]) -> Callable[[tuple[int, HeldLease]], int]:
     def pay(numbered: tuple[int, HeldLease]) -> int:
-        number, held = numbered
-        random = Random(100 * seed + number)
+        number, lease = numbered
+        random = Random(number)
         paid, spent = 0, NOTHING
         for _ in range(60):
             bound = Decimal(random.randint(1, 200)) / 1000
-            told = settle_and_reserve(held.token, Account(NOTHING, spent), [bound])
-            run = Run.objects.get(pk=held.run_id)
+            granted = settle_and_reserve(lease.token, Account(NOTHING, spent), [bound])
+            run = Run.objects.get(pk=lease.run_id)
             seen.append(run.spent_usd + run.reserved_usd + run.unsettled_usd)
-            if told == [True]:
+            if granted == [True]:
                 paid += 1
                 spent += bound * random.randint(0, 100) / 100
             elif run.stop_reason:
                 break
-        settle_and_reserve(held.token, Account(NOTHING, spent), [])
+        settle_and_reserve(lease.token, Account(NOTHING, spent), [])
         connections.close_all()
         return paid
 
     return pay
-
-
-def test_a_run_that_was_not_stopped_cannot_be_resumed() -> None:
-    run = start("1.00")
-
-    with pytest.raises(CannotStartError, match="was not stopped"):
-        resume_run(run)

@@ -4,23 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.test import TestCase
 
 from evals_app.models import Agent, Assertion, Case, Run, Suite
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.rerun import edits_before_rerun, rerun
 from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
-from tests.runs.suites import make_agent, make_suite
+from tests.runs.suites import finished, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
 
 
-def finished(suite: Suite | None = None, **options: Any) -> Run:
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        run = start_run(suite or make_suite(["hello", "bye"]), **options)
-    work()
-    return Run.objects.get(pk=run.pk)
+def run_suite(**options: Any) -> Run:
+    return finished(make_suite(["hello", "bye"]), **options)
 
 
 def verdict_of(run: Run) -> str:
@@ -33,7 +28,7 @@ def repair() -> None:
 
 
 def test_a_repaired_case_passes_when_it_is_run_as_it_is_now() -> None:
-    run = finished()
+    run = run_suite()
     repair()
 
     again = rerun(run, only="failed")
@@ -43,7 +38,7 @@ def test_a_repaired_case_passes_when_it_is_run_as_it_is_now() -> None:
 
 
 def test_as_it_was_it_fails_again() -> None:
-    run = finished()
+    run = run_suite()
     repair()
 
     again = rerun(run, only="failed", version="frozen")
@@ -54,7 +49,7 @@ def test_as_it_was_it_fails_again() -> None:
 
 def test_what_was_chosen_at_the_start_is_chosen_again() -> None:
     other = make_agent("other")
-    run = finished(agent=other, trials=2)
+    run = run_suite(agent=other, trials=2)
 
     again = rerun(rerun(run, only="all"), only="all", cases=["case 1"])
 
@@ -62,7 +57,7 @@ def test_what_was_chosen_at_the_start_is_chosen_again() -> None:
 
 
 def test_a_new_agent_of_the_suite_is_what_is_tested_now() -> None:
-    run = finished()
+    run = run_suite()
     run.suite.agent = make_agent("next")  # type: ignore[union-attr]  # it has one
     run.suite.save()  # type: ignore[union-attr]
 
@@ -88,12 +83,19 @@ def test_single_cases_can_be_chosen() -> None:
 def test_only_cases_that_failed_can_be_chosen_of_those_that_failed(
     cases: list[str], word: str
 ) -> None:
-    run = finished()
+    run = run_suite()
 
     with pytest.raises(CannotStartError, match=word.replace("?", r"\?")):
         rerun(run, only="failed", cases=cases)
 
     assert Run.objects.count() == 1
+
+
+def test_where_nothing_failed_there_is_nothing_to_run_again() -> None:
+    run = finished(make_suite(["hello"]))
+
+    with pytest.raises(CannotStartError, match="no failed executions"):
+        rerun(run, only="failed")
 
 
 def test_cases_that_are_gone_are_left_out_unless_all_are() -> None:
@@ -109,7 +111,7 @@ def test_cases_that_are_gone_are_left_out_unless_all_are() -> None:
 
 
 def test_cases_of_a_deleted_suite_are_run_as_they_were_only() -> None:
-    run = finished()
+    run = run_suite()
     Suite.objects.all().delete()
     run = Run.objects.get(pk=run.pk)
 
@@ -119,7 +121,7 @@ def test_cases_of_a_deleted_suite_are_run_as_they_were_only() -> None:
 
 
 def test_nothing_edited_is_nothing_to_name() -> None:
-    assert edits_before_rerun(finished(), ["case 1", "case 2"]) == []
+    assert edits_before_rerun(run_suite(), ["case 1", "case 2"]) == []
 
 
 @pytest.mark.parametrize(
@@ -139,16 +141,16 @@ def test_nothing_edited_is_nothing_to_name() -> None:
     ],
 )
 def test_what_was_edited_since_is_named(edit: Callable[[], Any], named: str) -> None:
-    run = finished()
+    run = run_suite()
     edit()
 
-    (found,) = edits_before_rerun(Run.objects.get(pk=run.pk), ["case 2"])
+    (edited,) = edits_before_rerun(Run.objects.get(pk=run.pk), ["case 2"])
 
-    assert named in found
+    assert named in edited
 
 
 def test_edits_of_other_cases_do_not_count() -> None:
-    run = finished()
+    run = run_suite()
     repair()
 
     assert edits_before_rerun(run, ["case 1"]) == []
