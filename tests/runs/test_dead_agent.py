@@ -5,13 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.test import TestCase
 
 from evals_app.formats import SourceFile
 from evals_app.library import import_files
-from evals_app.models import Agent, GradeResult, Run, Suite
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
+from evals_app.models import GradeResult, Run, Suite
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.permitting import permitting
 from tests.formats.agentura.projects import (
@@ -22,7 +19,7 @@ from tests.formats.agentura.projects import (
     SPEED,
     TOOL_ROUTING,
 )
-from tests.runs.suites import make_agent
+from tests.runs.suites import finished, make_agent
 
 pytestmark = pytest.mark.django_db
 
@@ -53,40 +50,38 @@ def says_nothing(_: Asked) -> Sent:
     return Sent.json({"output": "", "estimated_cost_usd": 0})
 
 
-def hold(agent: str = "") -> Run:
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        run = start_run(Suite.objects.get(), agent=Agent.objects.filter(slug=agent).first())
-    work()
-    run.refresh_from_db()
-    return run
-
-
 def is_dead(run: Run) -> None:
     assert run.verdict == "failed", run.summary
     assert run.passed == run.errored == 0
     assert run.score == 0
-    for each in run.executions.all():
-        assert (each.verdict, each.cause, each.score) == ("failed", "agent", 0)
-        assert each.summary["overall_passed"] is False
-        assert not each.summary["response_criteria_passed"]
-        assert not each.summary["trajectory_criteria_passed"]
-        assert each.summary["tool_calls"] is None
+    for row in run.executions.all():
+        assert (row.verdict, row.cause, row.score) == ("failed", "agent", 0)
+        assert row.summary["overall_passed"] is False
+        assert not row.summary["response_criteria_passed"]
+        assert not row.summary["trajectory_criteria_passed"]
+        assert row.summary["tool_calls"] is None
     grades = GradeResult.objects.filter(execution__run=run)
     assert not any(grade.calls for grade in grades)  # no judge was paid
     assert not grades.filter(passed=True).exists()
 
 
-@pytest.mark.parametrize("way", ["HTTP 500", "empty", "timeout"])
 @pytest.mark.parametrize(
-    "entry",
+    ("entry", "way"),
     [
-        pytest.param(ACCURACY, id="golden_dataset"),
-        pytest.param(QUALITY, id="llm_judge"),
-        pytest.param(SPEED, id="performance"),
-        pytest.param(MILD_SPEED, id="performance without threshold"),
-        pytest.param(TOOL_ROUTING, id="tool_use"),
-        pytest.param(CONVERSATION, id="conversation"),
-        pytest.param(LAST_TURN_ALONE, id="golden_dataset without threshold"),
+        pytest.param(ACCURACY, "HTTP 500", id="golden_dataset, HTTP 500"),
+        pytest.param(ACCURACY, "empty", id="golden_dataset, empty"),
+        pytest.param(LAST_TURN_ALONE, "empty", id="golden_dataset without threshold, empty"),
+        pytest.param(LAST_TURN_ALONE, "timeout", id="golden_dataset without threshold, timeout"),
+        pytest.param(QUALITY, "HTTP 500", id="llm_judge, HTTP 500"),
+        pytest.param(QUALITY, "empty", id="llm_judge, empty"),
+        pytest.param(SPEED, "HTTP 500", id="performance, HTTP 500"),
+        pytest.param(SPEED, "empty", id="performance, empty"),
+        pytest.param(SPEED, "timeout", id="performance, timeout"),
+        pytest.param(MILD_SPEED, "HTTP 500", id="performance without threshold, HTTP 500"),
+        pytest.param(MILD_SPEED, "timeout", id="performance without threshold, timeout"),
+        pytest.param(TOOL_ROUTING, "empty", id="tool_use, empty"),
+        pytest.param(CONVERSATION, "empty", id="conversation, empty"),
+        pytest.param(CONVERSATION, "timeout", id="conversation, timeout"),
     ],
 )
 def test_a_dead_agent_fails_every_strategy_of_agentura(entry: str, way: str) -> None:
@@ -95,7 +90,7 @@ def test_a_dead_agent_fails_every_strategy_of_agentura(entry: str, way: str) -> 
         server.answer = ways(server)[way]
         import_project(entry, server.url, timeout_ms=200 if way == "timeout" else 5000)
         Suite.objects.update(judge_model="scripted/judge")
-        run = hold()
+        run = finished(Suite.objects.get())
 
     is_dead(run)
     p95 = next((gate for gate in run.summary["gates"] if gate["name"] == "max_p95_ms"), None)
@@ -113,11 +108,8 @@ def import_project(entry: str, url: str, *, timeout_ms: int) -> None:
     agent = f"agent: {{type: http, endpoint: '{url}', timeout_ms: {timeout_ms}}}"
     config = f"{agent}\nevals:\n  {evals}\n"
     beside = DATASETS | {"evals/last.jsonl": LAST_TURN}
-    found = {f"shop/{path}": text.encode() for path, text in beside.items()}
-    import_files(
-        [SourceFile("shop/agentura.yaml", config.encode())],
-        find=found.get,
-    )
+    files = {f"shop/{path}": text.encode() for path, text in beside.items()}
+    import_files([SourceFile("shop/agentura.yaml", config.encode())], find=files.get)
 
 
 CHECKS: dict[str, list[dict[str, Any]]] = {
@@ -129,30 +121,36 @@ CHECKS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("checks", CHECKS)
+EVERY_CHECK = [check for checks in CHECKS.values() for check in checks]
+RATE = {"min_pass_rate": 0.001}
+
+
 @pytest.mark.parametrize(
-    "gates",
+    ("gates", "checks"),
     [
-        pytest.param({"min_score": 0.001}, id="min_score"),
-        pytest.param({"min_pass_rate": 0.001}, id="min_pass_rate"),
-        pytest.param({"max_p95_ms": 60_000}, id="max_p95_ms"),
-        pytest.param({"max_cost_usd": 5}, id="max_cost_usd"),
-        pytest.param({"max_cost_per_call_usd": 5}, id="max_cost_per_call_usd"),
+        *(pytest.param(RATE, checks, id=f"only {name}") for name, checks in CHECKS.items()),
+        pytest.param({"max_p95_ms": 60_000}, CHECKS["speed"], id="only speed, and its gate"),
+        pytest.param({"min_score": 0.001}, EVERY_CHECK, id="min_score"),
+        pytest.param({"max_p95_ms": 60_000}, EVERY_CHECK, id="max_p95_ms"),
+        pytest.param({"max_cost_usd": 5}, EVERY_CHECK, id="max_cost_usd"),
+        pytest.param({"max_cost_per_call_usd": 5}, EVERY_CHECK, id="max_cost_per_call_usd"),
     ],
 )
-def test_a_dead_agent_fails_whatever_gates_decide(gates: dict[str, float], checks: str) -> None:
+def test_a_dead_agent_fails_whatever_gates_decide(
+    gates: dict[str, float], checks: list[dict[str, Any]]
+) -> None:
     make_agent("judge", rules=[JUDGE])
-    turn: dict[str, Any] = {"user": "Hello", "assertions": CHECKS[checks]}
+    turn: dict[str, Any] = {"user": "Hello", "assertions": checks}
     case = {
         "name": "a",
         "turns": [turn, turn],
-        "final_assertions": CHECKS[checks],
+        "final_assertions": checks,
         "limits": {"max_time_ms": 60_000},
     }
     import_native({"run_rule": "gates", "gates": gates, "cases": [case]})
     with WebServer(says_nothing) as server, permitting(hosts=(server.host,)):
-        make_agent("support", driver="http", rules=[], url=server.url)
-        run = hold("support")
+        agent = make_agent("support", driver="http", rules=[], url=server.url)
+        run = finished(Suite.objects.get(), agent=agent)
 
     is_dead(run)
 
@@ -160,11 +158,7 @@ def test_a_dead_agent_fails_whatever_gates_decide(gates: dict[str, float], check
 def import_native(suite: dict[str, Any]) -> None:
     make_agent("echo")
     written = {"suite": "Shop", "slug": "shop", "agent": "echo", "judge_model": "scripted/judge"}
-    import_files([SourceFile("shop.suite.yaml", json_bytes(written | suite))])
-
-
-def json_bytes(value: Any) -> bytes:
-    return json.dumps(value).encode()
+    import_files([SourceFile("shop.suite.yaml", json.dumps(written | suite).encode())])
 
 
 def test_speed_is_measured_where_the_agent_reports_no_cost() -> None:
@@ -173,7 +167,7 @@ def test_speed_is_measured_where_the_agent_reports_no_cost() -> None:
         permitting(hosts=(server.host,)),
     ):
         import_project(SPEED, server.url, timeout_ms=5000)
-        run = hold()
+        run = finished(Suite.objects.get())
 
     gates = {gate["name"]: gate for gate in run.summary["gates"]}
     assert run.verdict == "inconclusive"
@@ -181,5 +175,6 @@ def test_speed_is_measured_where_the_agent_reports_no_cost() -> None:
     assert gates["max_p95_ms"]["actual"] == run.summary["p95_ms"] > 0
     assert gates["max_cost_per_call_usd"]["passed"] is None
     assert "2 of 2" in gates["max_cost_per_call_usd"]["reason"]
-    assert {each.cause for each in run.executions.all()} == {"case"}
-    assert all("estimated_cost_usd" in each.reason for each in run.executions.all())
+    for row in run.executions.all():
+        assert row.cause == "case"
+        assert "estimated_cost_usd" in row.reason

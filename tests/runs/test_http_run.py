@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from django.test import Client, TestCase
+from django.test import Client
 
-from evals_app.models import Assertion, Run, Turn
+from evals_app.models import Assertion, GradeResult, Run, Turn
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
 from tests.agent_server import Asked, Sent, WebServer
 from tests.engine.permitting import permitting
-from tests.runs.suites import make_agent, make_suite
+from tests.runs.suites import finished, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
 
@@ -31,35 +31,31 @@ def answer(asked: Asked) -> Sent:
     )
 
 
-def hold(server: WebServer, messages: list[str], **columns: Any) -> Run:
-    agent = make_agent("outside", driver="http", rules=[], url=server.url, **columns)
+def ask(server: WebServer, messages: list[str], **case: Any) -> Run:
+    agent = make_agent("outside", driver="http", rules=[], url=server.url)
     suite = make_suite(messages, agent=agent, contains="Friday")
     for turn in Turn.objects.all():
         options = {"value": "orders.find", "args": {"number": {"present": True}}}
         Assertion.objects.create(turn=turn, position=1, type="tool_called", options=options)
+    if case:
+        suite.cases.update(**case)
     with permitting(hosts=(server.host,)):
-        with TestCase.captureOnCommitCallbacks(execute=True):
-            run = start_run(suite)
-        work()
-    run.refresh_from_db()
-    return run
+        return finished(suite)
 
 
 def test_an_agent_over_http_is_judged_like_any_other() -> None:
     with WebServer(answer) as server:
-        run = hold(server, ["Where is 7", "Where is 8"])
+        run = ask(server, ["Where is 7", "Where is 8"])
 
     assert (run.verdict, run.passed, run.is_scripted) == ("passed", 2, False)
     assert run.agent_prompt_tokens == 20
-    assert [grade.passed for each in run.executions.all() for grade in each.grades.all()] == [
-        True
-    ] * 4
-    assert sorted(each.body["case"] for each in server.asked) == ["case 1", "case 2"]
+    assert GradeResult.objects.filter(passed=True).count() == 4
+    assert sorted(asked.body["case"] for asked in server.asked) == ["case 1", "case 2"]
 
 
 def test_what_the_agent_does_wrong_is_its_failure_and_not_tried_again() -> None:
     with WebServer(answer) as server:
-        run = hold(server, ["Where is crash"])
+        run = ask(server, ["Where is crash"])
 
     execution = run.executions.get()
     assert (run.verdict, execution.verdict, execution.cause) == ("failed", "failed", "agent")
@@ -71,7 +67,7 @@ def test_an_address_that_may_not_be_called_any_more_is_an_error_and_no_failure()
     with WebServer(answer) as server:
         agent = make_agent("outside", driver="http", rules=[], url=server.url)
         suite = make_suite(["Where is 7"], agent=agent)
-        with permitting(hosts=(server.host,)), TestCase.captureOnCommitCallbacks(execute=True):
+        with permitting(hosts=(server.host,)):
             run = start_run(suite)
         work()
 
@@ -83,7 +79,7 @@ def test_an_address_that_may_not_be_called_any_more_is_an_error_and_no_failure()
 
 def test_a_conversation_is_found_again_by_its_trace(admin_client: Client) -> None:
     with WebServer(answer) as server:
-        run = hold(server, ["Where is 7"])
+        run = ask(server, ["Where is 7"])
 
     trace = server.asked[0].headers["traceparent"].split("-")[1]
     execution = run.executions.get()
@@ -97,13 +93,7 @@ def test_a_conversation_is_found_again_by_its_trace(admin_client: Client) -> Non
 
 def test_a_turn_that_is_silent_ends_by_its_own_timeout() -> None:
     with WebServer(lambda _: server.wait()) as server:
-        agent = make_agent("outside", driver="http", rules=[], url=server.url)
-        suite = make_suite(["Where is 7"], agent=agent)
-        suite.cases.update(turn_timeout_s=0.3)
-        with permitting(hosts=(server.host,)):
-            with TestCase.captureOnCommitCallbacks(execute=True):
-                run = start_run(suite)
-            work()
+        run = ask(server, ["Where is 7"], turn_timeout_s=0.3)
 
     execution = run.executions.get()
     assert (execution.verdict, execution.cause) == ("failed", "agent")
@@ -112,7 +102,7 @@ def test_a_turn_that_is_silent_ends_by_its_own_timeout() -> None:
 
 def test_calls_that_an_agent_does_not_report_are_unknown_and_not_none() -> None:
     with WebServer(lambda _: Sent.json({"output": "Friday."})) as server:
-        run = hold(server, ["Where is 7"])
+        run = ask(server, ["Where is 7"])
 
     execution = run.executions.get()
     assert execution.summary["tool_calls"] is None

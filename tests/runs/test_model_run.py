@@ -2,12 +2,10 @@
 
 import base64
 import json
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from django.test import TestCase
 
 from evals_app.engine.files import sha256_of
 from evals_app.engine.trial import Trial
@@ -29,25 +27,9 @@ from tests.model_server import (
     last_text,
     tool_results,
 )
-from tests.runs.suites import make_agent, make_suite
+from tests.runs.suites import KEY_VARIABLE, finished, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
-
-KEY_VARIABLE = "PROVIDER_TEST_API_KEY"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-    with ModelServer() as running:
-        Provider.objects.create(
-            slug="local",
-            name="Local",
-            kind="anthropic",
-            base_url=running.url,
-            api_key_env=KEY_VARIABLE,
-        )
-        yield running
 
 
 def make_run(
@@ -79,8 +61,7 @@ def make_run(
     order = EntityType.objects.create(slug="order", schema={})
     Entity.objects.create(fixture=fixture, ref="order-7", type=order, data={"day": "Friday"})
     suite.fixtures.add(fixture)
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        return start_run(suite)
+    return start_run(suite)
 
 
 def play(request: Json) -> Answer:
@@ -94,9 +75,8 @@ def play(request: Json) -> Answer:
         }
         return Reply(json.dumps(verdict), input_tokens=300, output_tokens=40)
     if results := tool_results(request):
-        (found,) = json.loads(results[0]["content"])["entities"]
-        day = found["data"]["day"]
-        return Reply(f"It arrives on {day}.", input_tokens=50, output_tokens=8)
+        (order,) = json.loads(results[0]["content"])["entities"]
+        return Reply(f"It arrives on {order['data']['day']}.", input_tokens=50, output_tokens=8)
     return Reply(tools=(ToolUse("entity_query", {"type": "order"}),), input_tokens=30)
 
 
@@ -127,9 +107,7 @@ def play_chat(request: Json) -> Answer:
     return play({"messages": [{"role": "user", "content": results}]})
 
 
-@pytest.mark.parametrize(
-    "kind", ["openai", "azure_openai", "gemini", "groq", "openrouter", "ollama"]
-)
+@pytest.mark.parametrize("kind", ["openai", "azure_openai", "gemini", "ollama"])
 def test_models_of_every_kind_are_run_and_judge(server: ModelServer, kind: str) -> None:
     server.answers(play_chat)
     Provider.objects.filter(slug="local").update(kind=kind, base_url=f"{server.url}/openai/v1/")
@@ -156,7 +134,7 @@ def tick_off(request: Json) -> Answer:
         return play(request)
     if "items" not in request["output_config"]["format"]["schema"]["properties"]:
         return play(request)
-    is_told = "cannot stand" in last_text(request)
+    is_corrected = "cannot stand" in last_text(request)
     items = [
         {"id": 1, "quote": "It arrives on Friday.", "critique": "It does.", "verdict": "pass"},
         {"id": 2, "quote": "", "critique": "None is named.", "verdict": "fail"},
@@ -164,10 +142,10 @@ def tick_off(request: Json) -> Answer:
         {"id": 4, "quote": "", "critique": "Nothing went wrong.", "verdict": "not_applicable"},
         {"id": 77, "quote": "", "critique": "Is this a test?", "verdict": "pass"},
     ]
-    if is_told:
+    if is_corrected:
         items[2]["quote"] = ""
-    told = [item for item in items if is_told or item["id"] != 2]
-    answer = {"items": told, "injection_suspected": False}
+    ticked = [item for item in items if is_corrected or item["id"] != 2]
+    answer = {"items": ticked, "injection_suspected": False}
     return Reply(json.dumps(answer), input_tokens=400, output_tokens=60)
 
 
@@ -279,17 +257,6 @@ def test_a_provider_that_refuses_makes_the_execution_errored_not_failed(
     assert {grade.status for grade in execution.grades.all()} == {"ungraded"}
 
 
-def test_a_judge_that_is_named_and_has_no_key_refuses_to_start(
-    server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-
-    with pytest.raises(CannotStartError, match="ANTHROPIC_API_KEY is not set"):
-        make_run(judge="anthropic/claude-haiku-5-5")
-
-    assert not Run.objects.exists()
-
-
 def test_the_model_sees_pictures_as_they_are_and_documents_as_text(server: ModelServer) -> None:
     png = b"\x89PNG\r\n\x1a\n" + bytes(16)
     table = b"item,price\nbook,12\n"
@@ -303,10 +270,7 @@ def test_the_model_sees_pictures_as_they_are_and_documents_as_text(server: Model
     ]
     turn.save()
     server.answers(lambda _: Reply("It is 12.", input_tokens=50, output_tokens=8))
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        run = start_run(suite)
-
-    work()
+    run = finished(suite)
 
     (request,) = server.requests
     (message,) = request.body["messages"]
@@ -317,7 +281,7 @@ def test_the_model_sees_pictures_as_they_are_and_documents_as_text(server: Model
     assert text["text"].endswith("What is the total?")
     trial = Trial.from_json(run.executions.get().transcript.trial)
     (shown,) = [turn.files for turn in trial.turns]
-    assert [(each.name, each.size_bytes) for each in shown] == [
+    assert [(file.name, file.size_bytes) for file in shown] == [
         ("receipt.png", len(png)),
         ("list.csv", len(table)),
     ]

@@ -1,37 +1,19 @@
 """A run whose agent looks knowledge up, and whose answers a model measures against it."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from django.test import TestCase
 
-from evals_app.models import Assertion, GradeResult, Provider, Run
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
+from evals_app.models import Assertion, GradeResult, Run
 from fixtures_app.models import Fixture, KnowledgeChunk
 from tests.messages_api import Json, last_text
-from tests.model_server import KEY, Answer, ModelServer, Reply
-from tests.runs.suites import make_agent, make_suite
+from tests.model_server import Answer, ModelServer, Reply
+from tests.runs.suites import finished, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db
 
-KEY_VARIABLE = "PROVIDER_TEST_API_KEY"
 ANSWER = "Books can be returned within 30 days. Shipping is free."
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-    with ModelServer() as running:
-        Provider.objects.create(
-            slug="local",
-            name="Local",
-            kind="anthropic",
-            base_url=running.url,
-            api_key_env=KEY_VARIABLE,
-        )
-        yield running
 
 
 def judge_who_quotes(quote: str) -> Callable[[Json], Answer]:
@@ -40,18 +22,18 @@ def judge_who_quotes(quote: str) -> Callable[[Json], Answer]:
     def play(request: Json) -> Answer:
         if last_text(request).startswith("TASK: claims"):
             sources = ["Books can be returned within 30 days.", "Shipping is free."]
-            reply: Json = {"claims": [{"source": each, "claim": each} for each in sources]}
+            reply: Json = {"claims": [{"source": text, "claim": text} for text in sources]}
         else:
-            found: Json = {"id": 1, "chunk": 1, "quote": quote, "verdict": "supported"}
+            there: Json = {"id": 1, "chunk": 1, "quote": quote, "verdict": "supported"}
             nowhere: Json = {"id": 2, "chunk": 0, "quote": "", "verdict": "not_mentioned"}
-            reply = {"verdicts": [found, nowhere]}
+            reply = {"verdicts": [there, nowhere]}
         return Reply(json.dumps(reply | {"injection_suspected": False}))
 
     return play
 
 
 def make_run() -> Run:
-    """Start a run of one case: the policy is looked up, and two checks measure the answer."""
+    """Work on a run of one case: the policy is looked up, and two checks measure the answer."""
     fixture = Fixture.objects.create(slug="shop", name="Shop")
     text = "Returns are accepted for 30 days."
     KnowledgeChunk.objects.create(fixture=fixture, chunk_id="returns", text=text)
@@ -72,12 +54,10 @@ def make_run() -> Run:
             threshold=0.8,
             options={"mode": mode},
         )
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        return start_run(suite)
+    return finished(suite)
 
 
 def grades_of(run: Run) -> list[GradeResult]:
-    work()
     return list(run.executions.get().grades.order_by("position"))
 
 

@@ -1,23 +1,20 @@
 """Evaluation steps over runs: written once, frozen from then on, and a model server that plays."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.test import TestCase
 
-from evals_app.models import Assertion, EvaluationSteps, Provider, Run, Suite
+from evals_app.models import Assertion, EvaluationSteps, Run, Suite
 from evals_app.runs.shift import work
 from evals_app.runs.start import start_run
 from tests.engine.judging.makers import required
 from tests.messages_api import Json, last_text
-from tests.model_server import KEY, ModelServer, Reply
-from tests.runs.suites import make_suite
+from tests.model_server import ModelServer, Reply
+from tests.runs.suites import finished, make_suite
 
 pytestmark = pytest.mark.django_db
 
-KEY_VARIABLE = "PROVIDER_TEST_API_KEY"
 WRITTEN = ["Find the day.", "Compare it.", "Grade."]
 GRADED = {
     "requirements": [required(quote="You said")],
@@ -28,19 +25,9 @@ GRADED = {
 }
 
 
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-    with ModelServer() as running:
-        running.answers(play)
-        Provider.objects.create(
-            slug="local",
-            name="Local",
-            kind="anthropic",
-            base_url=running.url,
-            api_key_env=KEY_VARIABLE,
-        )
-        yield running
+@pytest.fixture(autouse=True)
+def _judge(server: ModelServer) -> None:
+    server.answers(play)
 
 
 def play(request: Json) -> Reply:
@@ -65,14 +52,6 @@ def steps_suite(*, cases: int = 2, **options: Any) -> Suite:
     return suite
 
 
-def run(suite: Suite) -> Run:
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        started = start_run(suite)
-    work()
-    started.refresh_from_db()
-    return started
-
-
 def steps_of(run: Run) -> list[list[str]]:
     executions = run.executions.order_by("position")
     return [execution.grades.get(type="geval").details["steps"] for execution in executions]
@@ -85,35 +64,33 @@ def tasks(server: ModelServer) -> list[str]:
 
 
 def test_steps_are_written_in_the_first_run_and_once(server: ModelServer) -> None:
-    first = run(steps_suite())
+    first = finished(steps_suite())
 
     assert first.verdict == "passed"
     assert steps_of(first) == [WRITTEN, WRITTEN]
     assert sorted(tasks(server)) == ["evaluation_steps", "geval", "geval"]
     assert EvaluationSteps.objects.get().written == WRITTEN
     # What writing them cost stands with the grade for which they were written.
-    calls = [len(each.grades.get(type="geval").calls) for each in first.executions.all()]
+    calls = [len(row.grades.get(type="geval").calls) for row in first.executions.all()]
     assert sorted(calls) == [1, 2]
 
 
 def test_the_next_run_grades_by_what_people_made_of_them(server: ModelServer) -> None:
     suite = steps_suite(cases=1)
-    run(suite)
+    finished(suite)
     EvaluationSteps.objects.update(steps=["Edited."])
 
-    second = run(suite)
+    second = finished(suite)
 
     assert steps_of(second) == [["Edited."]]
     assert tasks(server) == ["evaluation_steps", "geval", "geval"]
 
 
-def test_an_edit_does_not_reach_a_run_that_has_begun(server: ModelServer) -> None:
+def test_an_edit_does_not_reach_a_run_that_has_begun() -> None:
     suite = steps_suite(cases=1)
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        before = start_run(suite)
-    run(suite)
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        between = start_run(suite)
+    before = start_run(suite)
+    finished(suite)
+    between = start_run(suite)
     EvaluationSteps.objects.update(steps=["Edited."])
 
     work()
@@ -123,19 +100,19 @@ def test_an_edit_does_not_reach_a_run_that_has_begun(server: ModelServer) -> Non
     assert steps_of(before) == steps_of(between) == [WRITTEN]
 
 
-def test_a_check_with_steps_of_its_own_keeps_none(server: ModelServer) -> None:
-    found = run(steps_suite(cases=1, evaluation_steps=["Own."]))
+def test_a_check_with_steps_of_its_own_keeps_none() -> None:
+    run = finished(steps_suite(cases=1, evaluation_steps=["Own."]))
 
-    assert steps_of(found) == [["Own."]]
+    assert steps_of(run) == [["Own."]]
     assert not EvaluationSteps.objects.exists()
 
 
 def test_another_judge_has_steps_of_its_own(server: ModelServer) -> None:
     suite = steps_suite(cases=1)
-    run(suite)
+    finished(suite)
     Suite.objects.update(judge_model="local/judge-2")
 
-    run(suite)
+    finished(suite)
 
     assert sorted(EvaluationSteps.objects.values_list("model", flat=True)) == [
         "local/judge-1",
