@@ -65,20 +65,12 @@ def frozen_prices(suite: Suite) -> list[tuple[str, int]]:
 
 def test_a_run_keeps_the_prices_of_its_models_that_are_in_force() -> None:
     make_price(days=-9, input_usd=1)
-    make_price(days=-1, input_usd=2)
-    make_price(days=2, input_usd=3)
+    make_price(days=0, input_usd=2)
+    make_price(days=1, input_usd=3)
     make_price("claude-opus-5-5", input_usd=4)
     make_price("claude-haiku-*", input_usd=5)
 
     assert frozen_prices(model_suite()) == [("claude-haiku-5-5", 2)]
-
-
-def test_a_price_begins_with_its_day() -> None:
-    suite = model_suite()
-    make_price(days=-1, input_usd=1)
-    make_price(days=0, input_usd=2)
-
-    assert frozen_prices(suite) == [("claude-haiku-5-5", 2)]
 
 
 def test_judges_have_prices_too() -> None:
@@ -93,29 +85,23 @@ def test_a_run_without_a_ceiling_needs_no_price() -> None:
     assert frozen_prices(model_suite(max_cost_usd=1)) == []
 
 
+def why_not(suite: Suite, **options: Any) -> list[str]:
+    with pytest.raises(CannotStartError) as refused:
+        head_of(suite, **({"why_not_called": lambda _: None} | options))
+    return refused.value.problems
+
+
 def test_a_ceiling_asks_for_the_price_of_every_model_that_is_paid_for() -> None:
     make_price("claude-opus-5-5", days=1)
     suite = model_suite(judge_model="anthropic/claude-opus-5-5")
     suite.default_assertions.create(type="llm_judge", options={"criteria": "Is kind"})
 
-    with pytest.raises(CannotStartError) as refused:
-        head_of(suite, max_cost_usd=Decimal("2.5"))
+    haiku, opus = why_not(suite, max_cost_usd=Decimal("2.5"))
 
-    haiku, opus = refused.value.problems
-    assert haiku == (
-        "anthropic/claude-haiku-5-5 has no price today, so a ceiling of $2.50 could not be kept. "
-        "Enter its price on the page of the provider Anthropic, or under prices in "
-        "anthropic.provider.yaml, and start again."
-    )
+    assert haiku.startswith("anthropic/claude-haiku-5-5 has no price today")
     assert opus.startswith("anthropic/claude-opus-5-5 has no price today")
-
-
-def test_a_ceiling_is_fine_where_every_model_has_a_price() -> None:
-    make_price("claude-*")
-
-    found = head_of(model_suite(), max_cost_usd=Decimal(1))
-
-    assert [price.model for price in found.providers[0].prices] == ["claude-*"]
+    assert "$2.50" in haiku
+    assert "anthropic.provider.yaml" in haiku
 
 
 def test_a_price_of_batches_is_none_for_a_ceiling() -> None:
@@ -129,9 +115,9 @@ def test_what_follows_a_script_needs_no_price() -> None:
     suite = make_suite(judge_model="scripted/echo")
     suite.default_assertions.create(type="llm_judge", options={"criteria": "Is kind"})
 
-    found = head_of(suite, max_cost_usd=Decimal(1), environ={})
+    head = head_of(suite, max_cost_usd=Decimal(1), environ={})
 
-    assert [provider.slug for provider in found.providers] == ["scripted"]
+    assert [provider.slug for provider in head.providers] == ["scripted"]
 
 
 # Cases
@@ -146,7 +132,7 @@ def stored(suite: Suite, **options: Any) -> Snapshot:
 
 
 def texts(snapshot: Snapshot) -> list[str]:
-    return [json.loads(each.content)["name"] for each in snapshot.cases.order_by("position")]
+    return [json.loads(case.content)["name"] for case in snapshot.cases.order_by("position")]
 
 
 def test_the_same_content_is_stored_once() -> None:
@@ -196,9 +182,9 @@ def test_cases_are_loaded_a_few_at_a_time_in_their_order(
     monkeypatch.setattr(suites, "CASES_AT_ONCE", 2)
 
     with django_assert_max_num_queries(30), freeze(suite, environ=ENVIRON) as frozen:
-        found = [case.name for case in frozen]
+        names = [case.name for case in frozen]
 
-    assert found == ["case 1", "case 5", "case 2", "case 3", "case 4", "case 6", "case 7"]
+    assert names == ["case 1", "case 5", "case 2", "case 3", "case 4", "case 6", "case 7"]
 
 
 def test_the_plan_names_what_was_chosen_by_its_place_in_the_suite() -> None:
@@ -217,10 +203,8 @@ def test_a_case_that_no_longer_validates_is_named_with_its_place() -> None:
     broken.type, broken.options = "gone", {}
     broken.save()
 
-    with pytest.raises(CannotStartError) as refused:
-        head_of(suite)
+    (problem,) = why_not(suite)
 
-    (problem,) = refused.value.problems
     assert problem.startswith("cases[1].turns[0].assertions[0].type: Unknown check 'gone'.")
 
 
@@ -291,9 +275,8 @@ def test_a_provider_from_before_that_is_not_permitted_is_named(
 def test_a_model_of_this_machine_needs_no_key() -> None:
     agent = make_agent("o", driver="model", rules=[], model="ollama/qwen3:8b")
 
-    assert [each.slug for each in head_of(make_suite(agent=agent), environ={}).providers] == [
-        "ollama"
-    ]
+    (provider,) = head_of(make_suite(agent=agent), environ={}).providers
+    assert provider.slug == "ollama"
 
 
 JURY = ["anthropic/claude-haiku-5-5", "anthropic/claude-opus-5-5", "scripted/echo"]
@@ -321,10 +304,9 @@ def test_what_is_missing_of_a_jury_is_named() -> None:
     jury = ["anthropic/claude-haiku-5-5", "nobody/model", "scripted/nobody"]
     suite.default_assertions.create(type="llm_judge", options={"criteria": "Kind", "jury": jury})
 
-    with pytest.raises(CannotStartError) as refused:
-        head_of(suite, environ={}, max_cost_usd=Decimal(1))
+    problems = why_not(suite, environ={}, max_cost_usd=Decimal(1))
 
-    assert [problem[:55] for problem in refused.value.problems] == [
+    assert [problem[:55] for problem in problems] == [
         "The jury of 'Judge: Kind' uses anthropic/claude-haiku-5",
         "The jury of 'Judge: Kind' uses nobody/model: there is n",
         "The judge scripted/nobody names no agent that exists.",
@@ -343,9 +325,7 @@ def test_the_rubric_of_a_suite_needs_the_judge() -> None:
 KIND: dict[str, Any] = {"type": "llm_judge", "options": {"criteria": "Is kind"}}
 
 
-def test_a_judged_suite_without_a_judge_does_not_start_and_the_keys_that_are_set_are_named() -> (
-    None
-):
+def test_a_suite_without_a_judge_is_shown_the_providers_whose_keys_are_set() -> None:
     make_price("claude-opus-5-5", output_usd=9)
     openai = Provider.objects.get(slug="openai")
     for model, output_usd in {"gpt-dear": 9, "gpt-cheap": 5, "embeds": 0}.items():
@@ -353,10 +333,8 @@ def test_a_judged_suite_without_a_judge_does_not_start_and_the_keys_that_are_set
     suite = make_suite()
     Turn.objects.get(case__name="case 1").assertions.create(**KIND)
 
-    with pytest.raises(CannotStartError) as refused:
-        head_of(suite, environ={"OPENAI_API_KEY": "k", "GROQ_API_KEY": "k"})
+    (problem,) = why_not(suite, environ={"OPENAI_API_KEY": "k", "GROQ_API_KEY": "k"})
 
-    (problem,) = refused.value.problems
     assert "greetings" in problem
     assert {"OpenAI", "(openai/gpt-cheap),", "Groq", "(groq/MODEL)."} <= set(problem.split())
     assert "claude-opus" not in problem
@@ -393,22 +371,12 @@ def test_an_agent_with_a_model_judges_itself() -> None:
     assert str(head_of(suite, environ={}).judge) == "ollama/qwen3:8b"
 
 
-def test_a_suite_that_judges_nothing_needs_no_judge() -> None:
-    assert head_of(make_suite(judge_model="anthropic/claude-opus-5-5"), environ={}).judge is None
-
-
 # Agents outside, and tools of their own
 
 
 def http_suite(**changes: Any) -> Suite:
     columns = {"driver": "http", "rules": [], "url": "https://agent.example/chat"} | changes
     return make_suite(agent=make_agent("outside", **columns))
-
-
-def why_not(suite: Suite, **options: Any) -> list[str]:
-    with pytest.raises(CannotStartError) as refused:
-        head_of(suite, **({"why_not_called": lambda _: None} | options))
-    return refused.value.problems
 
 
 KEY = {"Authorization": {"env": "AGENT_KEY"}}
@@ -493,7 +461,7 @@ def test_a_frozen_agent_is_read_whatever_is_permitted_by_now() -> None:
         ),
     ],
 )
-def test_what_an_agent_lacks_is_told_before_the_run_begins(
+def test_what_an_agent_lacks_keeps_the_run_from_starting(
     columns: dict[str, Any], options: dict[str, Any], words: str
 ) -> None:
     (problem,) = why_not(http_suite(**columns), **options)
@@ -504,7 +472,7 @@ def test_what_an_agent_lacks_is_told_before_the_run_begins(
 def test_an_agent_outside_has_no_model_that_could_be_replaced() -> None:
     (problem,) = why_not(http_suite(), model=HAIKU)
 
-    assert problem == "Agent outside has driver http: it has no model that could be replaced."
+    assert problem.startswith("Agent outside has driver http")
 
 
 def test_a_script_is_no_model_of_an_agent() -> None:
@@ -512,10 +480,7 @@ def test_a_script_is_no_model_of_an_agent() -> None:
 
     (problem,) = why_not(suite)
 
-    assert problem == (
-        "Agent helper has scripted/other as its model, but a script is an agent, not a model: test "
-        "the agent other instead."
-    )
+    assert problem.startswith("Agent helper has scripted/other as its model")
 
 
 def test_without_the_package_for_mcp_no_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -536,6 +501,6 @@ def test_a_withdrawn_permission_refuses_the_run_and_leaves_the_suite_readable() 
 
     spec = Suite.objects.with_everything().get(pk=suite.pk).to_spec()
 
-    assert [each.type for each in spec.cases[0].assertions()][-1] == "code"
+    assert [check.type for check in spec.cases[0].assertions()][-1] == "code"
     [problem] = why_not(suite)
     assert "The operator does not permit the module withdrawn.module" in problem

@@ -5,26 +5,18 @@ from typing import Any
 
 import pytest
 
-from evals_app.models import Run
-from evals_app.runs.lease import HeldLease, cases_of, open_lease
+from evals_app.runs.lease import cases_of
 from evals_app.runs.start import start_run
-from tests.runs.suites import make_suite
+from tests.runs.suites import claim, lease_of, make_suite
 
 pytestmark = pytest.mark.django_db
-
-
-def opened(run: Run) -> HeldLease:
-    lease = open_lease(run.pk)
-    assert lease is not None
-    return lease
 
 
 def test_a_claim_brings_the_cases_that_it_claims() -> None:
     run = start_run(make_suite(["hello one", "hello two", "hello three"], trials=2))
 
-    jobs = opened(run).claim(3, free=3, in_hand=0)
+    jobs = claim(lease_of(run), 3)
 
-    assert jobs is not None
     assert [(job.case.name, job.trial) for job in jobs] == [
         *(("case 1", 1), ("case 1", 2), ("case 2", 1)),
     ]
@@ -36,20 +28,20 @@ def test_a_claim_reads_no_other_case() -> None:
     # No other one could be read.
     run.snapshot.cases.filter(position__gte=2).update(content="{}")
 
-    jobs = opened(run).claim(2, free=2, in_hand=0)
+    jobs = claim(lease_of(run), 2)
 
-    assert [job.case.name for job in jobs or []] == ["case 1", "case 2"]
+    assert [job.case.name for job in jobs] == ["case 1", "case 2"]
 
 
 def test_trials_of_a_case_share_what_was_read(django_assert_num_queries: Any) -> None:
     run = start_run(make_suite(cases=1, trials=5))
 
     with django_assert_num_queries(1):
-        found = cases_of(run.pk, [0])
-    jobs = opened(run).claim(5, free=5, in_hand=0)
+        cases = cases_of(run.pk, [0])
+    jobs = claim(lease_of(run), 5)
 
-    assert list(found) == [0]
-    assert len({id(job.case) for job in jobs or []}) == 1
+    assert list(cases) == [0]
+    assert len({id(job.case) for job in jobs}) == 1
 
 
 def test_cases_of_other_snapshots_stay_out() -> None:

@@ -1,14 +1,10 @@
 """What all processes share of the providers."""
 
-from typing import Any
-
 import pytest
-from django.test import TestCase
 
 from evals_app.engine.llm.models import Block, Standing
 from evals_app.engine.spec import ProviderSpec
 from evals_app.models import Lease, ProviderState, Run
-from evals_app.runs.lease import HeldLease, open_lease
 from evals_app.runs.providers import (
     blocks,
     book_calls,
@@ -20,7 +16,7 @@ from evals_app.runs.providers import (
     share_places,
 )
 from evals_app.runs.start import start_run
-from tests.runs.suites import make_agent, make_suite
+from tests.runs.suites import lease_of, make_agent, make_suite
 
 SLUG = "anthropic"
 
@@ -69,29 +65,25 @@ def test_whoever_has_waited_longest_takes_a_place_that_is_free(waited: int, plac
     assert fair_places(1, wanted=5, had=0, waited=waited, others=[other]) == places
 
 
-def start(**options: Any) -> Run:
-    with TestCase.captureOnCommitCallbacks(execute=False):
-        return start_run(make_suite(cases=30, concurrency=1000, **options))
-
-
-def lease_of(run: Run) -> HeldLease:
-    held = open_lease(run.pk)
-    assert held is not None
-    return held
+@pytest.fixture
+def run(db: None) -> Run:
+    """A run of 30 conversations whose provider is known."""
+    know([SLUG])
+    return start_run(make_suite(cases=30, concurrency=1000))
 
 
 class Drainer:
-    """A drainer as the heart sees it: told how many places it has, it uses all it wants."""
+    """A drainer as the heart sees it: of the places that it has it uses all it wants."""
 
     def __init__(self, run: Run, *, wants: int) -> None:
-        self.held = lease_of(run)
+        self.lease = lease_of(run)
         self.wants = wants
         self.places: dict[str, int] = {}
         self.under_way = 0
 
     def pulse(self, limit: int) -> None:
         standing = Standing(self.under_way, self.wants)
-        places = share_places(self.held.token, {SLUG: limit}, {SLUG: standing}, self.places)
+        places = share_places(self.lease.token, {SLUG: limit}, {SLUG: standing}, self.places)
         assert places is not None
         self.places = places
 
@@ -101,83 +93,63 @@ class Drainer:
         self.under_way = max(left, min(self.wants, self.places[SLUG]))
 
 
-@pytest.mark.django_db
-def test_a_late_drainer_gets_its_share_and_the_limit_always_holds() -> None:
-    know([SLUG])
-    run = start()
+def test_a_late_drainer_gets_its_share_and_the_limit_always_holds(run: Run) -> None:
     first, second = Drainer(run, wants=64), Drainer(run, wants=64)
     first.pulse(10)
     first.work()
     most = 0
 
     for number in range(12):
-        for each in (second, first):
-            each.pulse(10)
-            each.work(ends=number % 3 != 0)  # some calls take longer than a pulse
+        for drainer in (second, first):
+            drainer.pulse(10)
+            drainer.work(ends=number % 3 != 0)  # some calls take longer than a pulse
             most = max(most, first.under_way + second.under_way)
 
     assert most <= 10
     assert (first.under_way, second.under_way) == (5, 5)
 
 
-@pytest.mark.django_db
-def test_with_one_place_two_drainers_take_turns() -> None:
-    know([SLUG])
-    run = start()
+def test_with_one_place_two_drainers_take_turns(run: Run) -> None:
     drainers = [Drainer(run, wants=3), Drainer(run, wants=3)]
     turns = [0, 0]
 
     for _ in range(40):
-        for number, each in enumerate(drainers):
-            each.pulse(1)
-            each.work()
-            turns[number] += each.under_way
-        assert sum(each.under_way for each in drainers) <= 1
+        for number, drainer in enumerate(drainers):
+            drainer.pulse(1)
+            drainer.work()
+            turns[number] += drainer.under_way
+        assert sum(drainer.under_way for drainer in drainers) <= 1
 
     assert min(turns) > 5
 
 
-@pytest.mark.django_db
-def test_what_a_dead_drainer_had_is_free_again() -> None:
-    know([SLUG])
-    run = start()
+def test_what_a_dead_drainer_had_is_free_again(run: Run) -> None:
     dead, alive = Drainer(run, wants=10), Drainer(run, wants=10)
     dead.pulse(10)
-    Lease.objects.filter(pk=dead.held.token).update(until="2020-01-01T00:00:00Z")
+    Lease.objects.filter(pk=dead.lease.token).update(until="2020-01-01T00:00:00Z")
 
     alive.pulse(10)
 
     assert alive.places == {SLUG: 10}
 
 
-@pytest.mark.django_db
-def test_a_drainer_without_a_lease_has_no_places() -> None:
-    know([SLUG])
-    held = lease_of(start())
-    held.release()
+def test_a_drainer_without_a_lease_has_no_places(run: Run) -> None:
+    lease = lease_of(run)
+    lease.release()
 
-    assert share_places(held.token, {SLUG: 10}, {SLUG: Standing(0, 5)}, {}) is None
+    assert share_places(lease.token, {SLUG: 10}, {SLUG: Standing(0, 5)}, {}) is None
 
 
 @pytest.mark.django_db
-def test_a_block_is_told_to_all_and_never_shortened() -> None:
-    know([SLUG, "other"])
+def test_all_know_of_a_block_until_it_is_over_and_it_is_never_shortened() -> None:
+    know([SLUG, "other", "third"])
 
-    leave_alone({SLUG: Block(100, "answered 429 (rate limited)")})
+    leave_alone({SLUG: Block(100, "answered 429"), "other": Block(-5, "answered 429")})
     leave_alone({SLUG: Block(10, "answered 529 (overloaded)")})
 
-    found = blocks([SLUG, "other"])
-    assert set(found) == {SLUG}
-    assert 90 < found[SLUG].for_s <= 100
-    assert found[SLUG].reason == "answered 429 (rate limited)"
-
-
-@pytest.mark.django_db
-def test_a_block_that_is_over_is_none() -> None:
-    know([SLUG])
-    leave_alone({SLUG: Block(-5, "answered 429 (rate limited)")})
-
-    assert blocks([SLUG]) == {}
+    (block,) = blocks([SLUG, "other", "third"]).values()
+    assert 90 < block.for_s <= 100
+    assert block.reason == "answered 429"
 
 
 @pytest.mark.django_db
@@ -193,14 +165,7 @@ def test_calls_are_booked_one_after_the_other() -> None:
     assert ProviderState.objects.get().next_request_at is not None
 
 
-@pytest.fixture
-def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("OPENAI", "GEMINI", "GROQ", "OPENROUTER", "ANTHROPIC"):
-        monkeypatch.delenv(f"{variable}_API_KEY", raising=False)
-
-
 @pytest.mark.django_db
-@pytest.mark.usefixtures("_no_keys")
 @pytest.mark.parametrize(
     ("variables", "agent", "judge", "kinds"),
     [

@@ -4,37 +4,40 @@ import importlib
 from typing import Any
 
 import pytest
-from django.test import TestCase
 from django_q.models import OrmQ
 from redis import RedisError
 
 from evals_app.models import Run, Worker
-from evals_app.runs.start import start_run
 from evals_app.runs.tickets import call_workers
-from tests.runs.suites import make_agent, make_suite
+from tests.runs.suites import make_agent, make_suite, start
 
 pytestmark = pytest.mark.django_db
 
 
-def start(slug: str = "greetings", **options: Any) -> Run:
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        return start_run(make_suite(slug=slug, agent=make_agent(slug), **options))
+def start_slug(slug: str = "greetings", **options: Any) -> Run:
+    return start(make_suite(slug=slug, agent=make_agent(slug), **options))
 
 
-def test_a_start_wakes_as_many_processes_as_the_run_can_use_and_leaves_one_free() -> None:
-    start(cases=20)
+@pytest.mark.parametrize(
+    ("processes", "options", "tickets"),
+    [
+        pytest.param(3, {"cases": 20}, 2, id="one process stays free"),
+        pytest.param(3, {"concurrency": 1}, 1, id="one conversation at a time"),
+        pytest.param(9, {"cases": 10, "concurrency": 1000}, 8, id="a larger crew"),
+    ],
+)
+def test_a_start_wakes_as_many_processes_as_the_run_can_use(
+    processes: int, options: dict[str, int], tickets: int
+) -> None:
+    Worker.objects.create(host="elsewhere", pid=1, version="0", processes=processes)
 
-    assert OrmQ.objects.count() == 2  # of three
+    start_slug(**options)
 
-
-def test_a_run_of_one_conversation_at_a_time_wakes_one() -> None:
-    start(concurrency=1)
-
-    assert OrmQ.objects.count() == 1
+    assert OrmQ.objects.count() == tickets
 
 
 def test_a_ticket_calls_the_task_that_works() -> None:
-    start(cases=1)
+    start_slug(cases=1)
 
     task = OrmQ.objects.get().task
     module, _, name = task["func"].rpartition(".")
@@ -44,37 +47,23 @@ def test_a_ticket_calls_the_task_that_works() -> None:
 
 def test_the_queue_never_holds_more_tickets_than_there_are_processes() -> None:
     for number in range(5):
-        start(f"suite-{number}", cases=20)
+        start_slug(f"suite-{number}", cases=20)
     call_workers()
 
     assert OrmQ.objects.count() == 3
 
 
-def test_tickets_that_were_lost_are_issued_again() -> None:
-    start(cases=1)
+def test_lost_tickets_are_issued_again_while_something_waits() -> None:
+    run = start_slug(cases=1)
     OrmQ.objects.all().delete()
 
     call_workers()
-
-    assert OrmQ.objects.count() == 1
-
-
-def test_nobody_is_called_where_nothing_waits() -> None:
-    run = start(cases=1)
+    again = OrmQ.objects.count()
     OrmQ.objects.all().delete()
     run.cancel()
-
     call_workers()
 
-    assert not OrmQ.objects.exists()
-
-
-def test_a_larger_crew_is_called_in_larger_numbers() -> None:
-    Worker.objects.create(host="elsewhere", pid=1, version="0", processes=9)
-
-    start(cases=500, concurrency=1000)
-
-    assert OrmQ.objects.count() == 8
+    assert (again, OrmQ.objects.count()) == (1, 0)
 
 
 def test_a_queue_that_is_away_stops_nobody(
@@ -88,7 +77,7 @@ def test_a_queue_that_is_away_stops_nobody(
 
     # A queue that breaks midway cannot be had otherwise.
     monkeypatch.setattr("evals_app.runs.tickets.async_task", fail)
-    start(cases=20)
+    start_slug(cases=20)
 
     assert "No ticket could be issued" in caplog.text
     assert Run.objects.get().is_open

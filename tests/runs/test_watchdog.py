@@ -1,4 +1,4 @@
-"""When a cluster is taken for dead, and how often it may be started anew."""
+"""When a cluster is taken for dead, and how often it may be restarted."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ def make_watchdog() -> Watchdog:
     return Watchdog(silent_s=10.0, idle_s=100.0)
 
 
-def hold(run: Run, *, host: str = "elsewhere", seconds: float = 30.0) -> None:
+def lease(run: Run, *, host: str = "elsewhere", seconds: float = 30.0) -> None:
     until = timezone.now() + timedelta(seconds=seconds)
     Lease.objects.create(run=run, host=host, pid=os.getpid(), slots=1, until=until)
 
@@ -70,55 +70,41 @@ def test_the_sixth_restart_in_ten_minutes_is_one_too_many() -> None:
         restarts.next_pause(now=float(number))
 
     assert restarts.next_pause(now=WITHIN_S - 1) is None
-
-
-def test_restarts_of_long_ago_are_forgotten() -> None:
-    restarts = Restarts()
-    for number in range(MOST_RESTARTS):
-        restarts.next_pause(now=float(number))
-
     assert restarts.next_pause(now=WITHIN_S + MOST_RESTARTS) == 0.0
 
 
 @pytest.mark.django_db
-def test_a_queued_run_without_anybody_waits() -> None:
-    make_run(["passed", "queued"])
+@pytest.mark.parametrize(
+    ("states", "stop_reason", "waits"),
+    [
+        pytest.param(["passed", "queued"], "", True, id="queued"),
+        pytest.param(["passed"], "", False, id="ended"),
+        pytest.param(["passed", "running"], "", False, id="nothing queued"),
+        pytest.param(["queued"], "cancelled", False, id="stopped"),
+    ],
+)
+def test_a_run_with_something_to_do_waits(
+    states: list[str], stop_reason: str, *, waits: bool
+) -> None:
+    make_run(states, stop_reason=stop_reason)
 
-    assert is_work_waiting()
+    assert is_work_waiting() is waits
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("states", "stop_reason"),
-    [
-        pytest.param(["passed"], "", id="ended"),
-        pytest.param(["passed", "running"], "", id="nothing queued"),
-        pytest.param(["queued"], "cancelled", id="stopped"),
-    ],
+    ("seconds", "waits"),
+    [pytest.param(30, False, id="in force"), pytest.param(-1, True, id="has ended")],
 )
-def test_a_run_with_nothing_to_do_does_not_wait(states: list[str], stop_reason: str) -> None:
-    make_run(states, stop_reason=stop_reason)
+def test_a_run_with_a_lease_in_force_does_not_wait(seconds: float, *, waits: bool) -> None:
+    lease(make_run(["queued"]), seconds=seconds)
 
-    assert not is_work_waiting()
-
-
-@pytest.mark.django_db
-def test_a_run_that_somebody_holds_does_not_wait() -> None:
-    hold(make_run(["queued"]))
-
-    assert not is_work_waiting()
-
-
-@pytest.mark.django_db
-def test_a_run_whose_lease_has_run_out_waits() -> None:
-    hold(make_run(["queued"]), seconds=-1.0)
-
-    assert is_work_waiting()
+    assert is_work_waiting() is waits
 
 
 @pytest.mark.django_db
 def test_a_run_that_waits_for_this_busy_machine_may_wait() -> None:
     make_run(["queued"])
-    hold(make_run(["running"]), host=socket.gethostname())
+    lease(make_run(["running"]), host=socket.gethostname())
 
     assert not is_work_waiting()
