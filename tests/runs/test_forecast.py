@@ -36,7 +36,7 @@ def suite() -> Suite:
     return make_suite(["hello", "hello again", "bye"], agent=agent)
 
 
-def hold(suite: Suite, *, tokens: int = 1000, seconds: int = 3, **changes: Any) -> Run:
+def past_run(suite: Suite, *, tokens: int = 1000, seconds: int = 3, **changes: Any) -> Run:
     """Write a run in which each case passed with so many tokens sent and one written."""
     columns: dict[str, Any] = {"model": suite.agent.model, "is_scripted": False} | changes
     states = {case.name: ["passed"] for case in suite.cases.order_by("position")}
@@ -52,24 +52,24 @@ def hold(suite: Suite, *, tokens: int = 1000, seconds: int = 3, **changes: Any) 
 
 
 def test_without_earlier_runs_the_text_is_counted(suite: Suite) -> None:
-    found = forecast(suite, environ=KEYS)
+    estimate = forecast(suite, environ=KEYS)
 
-    assert (found.conversations, found.agent_calls, found.earlier_runs) == (3, 3, 0)
-    assert 0 < found.agent_prompt_tokens < 100
-    assert found.cost_usd is not None
-    assert found.cost_usd[0] > 0
+    assert (estimate.conversations, estimate.agent_calls, estimate.earlier_runs) == (3, 3, 0)
+    assert 0 < estimate.agent_prompt_tokens < 100
+    assert estimate.cost_usd is not None
+    assert estimate.cost_usd[0] > 0
 
 
 def test_earlier_runs_say_what_it_takes(suite: Suite) -> None:
-    hold(suite, tokens=1000, seconds=2)
-    hold(suite, tokens=2000, seconds=4)
+    past_run(suite, tokens=1000, seconds=2)
+    past_run(suite, tokens=2000, seconds=4)
 
-    found = forecast(suite, concurrency=1, environ=KEYS)
+    estimate = forecast(suite, concurrency=1, environ=KEYS)
 
-    assert found.earlier_runs == 2
-    assert found.agent_prompt_tokens == 3 * 1500
-    assert found.duration_s is not None
-    low, high = found.duration_s
+    assert estimate.earlier_runs == 2
+    assert estimate.agent_prompt_tokens == 3 * 1500
+    assert estimate.duration_s is not None
+    low, high = estimate.duration_s
     assert low < 9 < high
     assert (low + high) / 2 == pytest.approx(9, rel=0.01)
 
@@ -89,13 +89,13 @@ def test_earlier_runs_say_what_it_takes(suite: Suite) -> None:
 def test_runs_that_were_something_else_are_left_aside(
     suite: Suite, changes: dict[str, Any]
 ) -> None:
-    hold(suite, **changes)
+    past_run(suite, **changes)
 
     assert forecast(suite, environ=KEYS).earlier_runs == 0
 
 
 def test_executions_that_errored_say_nothing(suite: Suite) -> None:
-    run = hold(suite)
+    run = past_run(suite)
     run.executions.update(verdict="errored", cause="provider")
 
     assert forecast(suite, environ=KEYS).earlier_runs == 0
@@ -103,12 +103,12 @@ def test_executions_that_errored_say_nothing(suite: Suite) -> None:
 
 def test_only_the_newest_runs_count(suite: Suite) -> None:
     for tokens in (9000, 1000, 1000, 1000):
-        hold(suite, tokens=tokens)
+        past_run(suite, tokens=tokens)
 
-    found = forecast(suite, environ=KEYS)
+    estimate = forecast(suite, environ=KEYS)
 
-    assert found.earlier_runs == 3
-    assert found.agent_prompt_tokens == 3 * 1000
+    assert estimate.earlier_runs == 3
+    assert estimate.agent_prompt_tokens == 3 * 1000
 
 
 def test_no_more_executions_are_read_than_help(
@@ -116,43 +116,43 @@ def test_no_more_executions_are_read_than_help(
 ) -> None:
     monkeypatch.setattr(module, "EARLIER_EXECUTIONS", 4)
     for tokens in (9000, 5000, 1000):
-        hold(suite, tokens=tokens)
+        past_run(suite, tokens=tokens)
 
-    found = forecast(suite, environ=KEYS)
+    estimate = forecast(suite, environ=KEYS)
 
     # All of the newest run, the first case of the one before.
-    assert found.earlier_runs == 2
-    assert found.agent_prompt_tokens == 3000 + 1000 + 1000
+    assert estimate.earlier_runs == 2
+    assert estimate.agent_prompt_tokens == 3000 + 1000 + 1000
 
 
 def test_a_part_of_a_suite_is_looked_for_by_name(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "EARLIER_EXECUTIONS", 1)
-    run = hold(suite)
+    run = past_run(suite)
     run.executions.filter(case="case 3").update(agent_prompt_tokens=7000)
 
-    found = forecast(suite, cases=["case 3"], trials=2, environ=KEYS)
+    estimate = forecast(suite, cases=["case 3"], trials=2, environ=KEYS)
 
-    assert (found.conversations, found.agent_prompt_tokens) == (2, 14_000)
+    assert (estimate.conversations, estimate.agent_prompt_tokens) == (2, 14_000)
 
 
 def test_a_script_is_forecast_from_runs_of_that_script() -> None:
     suite = make_suite(["slow", "hello"])
     guessed = forecast(suite)
-    hold(suite, is_scripted=True, seconds=5)
+    past_run(suite, is_scripted=True, seconds=5)
 
-    found = forecast(suite, concurrency=1)
+    estimate = forecast(suite, concurrency=1)
 
     assert guessed.earlier_runs == 0
     assert guessed.duration_s == pytest.approx((0.15, 0.6))
-    assert (found.earlier_runs, found.agent_calls) == (1, 0)
-    assert found.duration_s is not None
-    assert found.duration_s[0] < 10 < found.duration_s[1]
+    assert (estimate.earlier_runs, estimate.agent_calls) == (1, 0)
+    assert estimate.duration_s is not None
+    assert estimate.duration_s[0] < 10 < estimate.duration_s[1]
 
 
 def test_clocks_that_disagree_make_no_time_negative(suite: Suite) -> None:
-    hold(suite, seconds=-5)
+    past_run(suite, seconds=-5)
 
     assert forecast(suite, environ=KEYS).duration_s == (0, 0)
 
@@ -174,11 +174,11 @@ def test_a_limit_of_cost_needs_a_price(suite: Suite) -> None:
         forecast(suite, max_cost_usd=Decimal(1), environ=KEYS)
 
 
-def test_it_asks_the_same_however_much_was_held(
+def test_it_asks_the_same_however_many_runs_there_were(
     suite: Suite, django_assert_max_num_queries: Any
 ) -> None:
     for _ in range(5):
-        hold(suite)
+        past_run(suite)
 
     # Freezing, the runs, and the executions of three of them.
     with django_assert_max_num_queries(20):
@@ -188,24 +188,24 @@ def test_it_asks_the_same_however_much_was_held(
 def test_of_a_large_suite_some_cases_represent_all(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hold(suite, tokens=1000)
+    past_run(suite, tokens=1000)
     monkeypatch.setattr(module, "MOST_CASES", 2)
 
-    found = forecast(suite, trials=2, environ=KEYS)
+    estimate = forecast(suite, trials=2, environ=KEYS)
 
-    assert (found.conversations, found.agent_prompt_tokens) == (6, 6000)
-    assert (found.earlier_runs, found.new_cases) == (1, 0)
+    assert (estimate.conversations, estimate.agent_prompt_tokens) == (6, 6000)
+    assert (estimate.earlier_runs, estimate.new_cases) == (1, 0)
 
 
 def test_a_started_run_is_forecast_from_some_of_its_cases(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hold(suite, tokens=1000)
+    past_run(suite, tokens=1000)
     monkeypatch.setattr(module, "MOST_CASES", 2)
 
-    found = module.forecast_started(start_run(suite, environ=KEYS))
+    estimate = module.forecast_started(start_run(suite, environ=KEYS))
 
-    assert (found.conversations, found.agent_prompt_tokens) == (3, 3000)
+    assert (estimate.conversations, estimate.agent_prompt_tokens) == (3, 3000)
 
 
 def test_a_forecast_of_many_cases_reads_few(suite: Suite) -> None:
@@ -215,7 +215,7 @@ def test_a_forecast_of_many_cases_reads_few(suite: Suite) -> None:
     Turn.objects.bulk_create(Turn(case=case, user="hello") for case in more)
 
     with CaptureQueriesContext(connection) as queries:
-        found = forecast(suite, environ=KEYS)
+        estimate = forecast(suite, environ=KEYS)
 
-    assert found.conversations == 1000
+    assert estimate.conversations == 1000
     assert len(queries) < 25

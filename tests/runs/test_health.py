@@ -3,18 +3,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.test import TestCase
 from django.utils import timezone
 from django_q.models import OrmQ
 
 from evals_app.models import Execution, Lease, Run, Worker
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.health import Stuck, StuckKind, requeue, stuck_among, usual_s
-from evals_app.runs.lease import HeldLease, open_lease
-from evals_app.runs.shift import work
-from evals_app.runs.start import start_run
+from evals_app.runs.lease import HeldLease
 from tests.makers import make_execution, make_run
-from tests.runs.suites import make_suite
+from tests.runs.suites import claim, lease_of, make_suite, start
 
 pytestmark = pytest.mark.django_db
 
@@ -23,20 +20,14 @@ def ago(seconds: float) -> datetime:
     return timezone.now() - timedelta(seconds=seconds)
 
 
-def start(suite: Any, **options: Any) -> Run:
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        return start_run(suite, **options)
-
-
 def stuck(run: Run) -> list[Stuck]:
     return stuck_among(Run.objects.filter(pk=run.pk)).get(run.pk, [])
 
 
 def take(run: Run, count: int) -> HeldLease:
     """Open a lease and begin conversations under it."""
-    lease = open_lease(run.pk)
-    assert lease is not None
-    lease.begin([job.id for job in lease.claim(count, free=count, in_hand=0) or ()])
+    lease = lease_of(run)
+    lease.begin([job.id for job in claim(lease, count)])
     return lease
 
 
@@ -76,7 +67,7 @@ def test_what_a_lease_holds_is_not_stuck() -> None:
         pytest.param(21, [StuckKind.NOT_TAKEN_BACK], id="two reapers have not come"),
     ],
 )
-def test_what_a_dead_worker_held_is_stuck_once_reapers_should_have_come(
+def test_the_work_of_a_dead_worker_is_stuck_once_reapers_should_have_come(
     seconds: float, expected: list[StuckKind]
 ) -> None:
     run = start(make_suite(cases=3))
@@ -97,7 +88,7 @@ def test_the_rows_of_several_dead_workers_are_counted_together_from_the_first_on
     assert problem.since < ago(500)
 
 
-def test_rows_under_a_lease_that_does_not_exist_are_held_by_nobody() -> None:
+def test_rows_whose_lease_does_not_exist_are_stuck() -> None:
     run = make_run(["running", "running", "queued"])
 
     (problem,) = stuck(run)
@@ -162,15 +153,15 @@ def test_many_runs_take_as_many_queries_as_one(
         make_run(["running", "queued"], waiting_since=ago(600))
 
     with django_assert_num_queries(2):  # running rows, waiting runs
-        found = stuck_among(Run.objects.filter(status__in=Run.OPEN))
+        stuck = stuck_among(Run.objects.filter(status__in=Run.OPEN))
 
-    assert len(found) == runs
+    assert len(stuck) == runs
 
 
 # Requeue
 
 
-def test_what_a_dead_worker_held_goes_back_and_is_held_again() -> None:
+def test_the_work_of_a_dead_worker_goes_back() -> None:
     run = start(make_suite(["hello", "bye"]))
     end_lease(take(run, 2), seconds=60)
 
@@ -178,12 +169,9 @@ def test_what_a_dead_worker_held_goes_back_and_is_held_again() -> None:
 
     assert moved == 2
     assert states(run) == ["queued", "queued"]
-    work()
-    run.refresh_from_db()
-    assert (run.status, run.passed, run.failed, run.not_run) == ("finished", 1, 1, 0)
 
 
-def test_what_nobody_holds_goes_back() -> None:
+def test_rows_without_a_lease_go_back() -> None:
     run = start(make_suite(cases=2))
     lease = take(run, 1)
     Lease.objects.filter(pk=lease.token).delete()
@@ -201,8 +189,7 @@ def test_rows_of_live_leases_are_left_alone() -> None:
     moved = requeue(run)
 
     assert moved == 0
-    held = Execution.objects.filter(lease_token=alive.token, status="running")
-    assert held.count() == 2
+    assert Execution.objects.filter(lease_token=alive.token, status="running").count() == 2
     assert Lease.objects.filter(pk=alive.token).exists()
 
 
@@ -237,18 +224,6 @@ def test_a_cancelled_run_that_hung_ends() -> None:
     assert OrmQ.objects.count() == 2  # those of the start: none were added
 
 
-def test_the_third_death_counts_here_too() -> None:
-    run = start(make_suite(cases=1))
-    lease = take(run, 1)
-    run.executions.update(attempts=3)
-    end_lease(lease, seconds=60)
-
-    requeue(run)
-
-    run.refresh_from_db()
-    assert (run.status, run.errored) == ("finished", 1)
-
-
 def test_a_run_that_has_ended_stays_as_it_is() -> None:
     run = make_run(["passed", "not_run"])
 
@@ -273,15 +248,10 @@ def test_a_late_writer_of_a_row_that_went_back_writes_nothing() -> None:
 
 def took(run: Run, *seconds: float) -> None:
     """Add conversations that took so long."""
-    for number, each in enumerate(seconds, 1):
-        begun = ago(1000)
-        make_execution(
-            run,
-            f"long {number}",
-            started_at=begun,
-            finished_at=begun + timedelta(seconds=each),
-            lease_token=None,
-        )
+    begun = ago(1000)
+    for number, duration in enumerate(seconds, 1):
+        ended = begun + timedelta(seconds=duration)
+        make_execution(run, f"long {number}", started_at=begun, finished_at=ended)
 
 
 def test_a_run_with_enough_conversations_tells_itself_how_long_they_take() -> None:
@@ -291,7 +261,7 @@ def test_a_run_with_enough_conversations_tells_itself_how_long_they_take() -> No
     assert usual_s(run) == pytest.approx(19)
 
 
-def test_a_run_with_few_is_told_by_the_last_run_of_its_suite() -> None:
+def test_a_run_with_few_asks_the_last_run_of_its_suite() -> None:
     took(make_run([]), 500)
     took(make_run([]), 40)
     took(make_run([], is_tryout=True), 3)
@@ -301,7 +271,7 @@ def test_a_run_with_few_is_told_by_the_last_run_of_its_suite() -> None:
     assert usual_s(run) == pytest.approx(40)
 
 
-def test_the_first_run_is_told_by_what_it_has() -> None:
+def test_the_first_run_has_only_its_own() -> None:
     run = make_run(["running"])
 
     assert usual_s(run) is None

@@ -11,7 +11,7 @@ from django.conf import LazySettings
 from evals_app.formats.snapshot import SnapshotSpec
 from evals_app.models import ModelPrice, Provider, Suite
 from evals_app.runs.freeze import CannotStartError, freeze
-from tests.runs.suites import make_agent, make_suite
+from tests.runs.suites import make_suite
 
 pytestmark = pytest.mark.django_db
 
@@ -20,17 +20,6 @@ OPENAI = "embeddings openai/text-embedding-3-small"
 GEMINI = "embeddings gemini/gemini-embedding-001"
 LOCAL = "embeddings ollama/nomic-embed-text"
 JUDGE = "semantic_equivalence anthropic/claude-haiku-5-5"
-
-
-@pytest.fixture(autouse=True)
-def _usual_providers() -> None:
-    for slug, variable in [
-        ("openai", "OPENAI_API_KEY"),
-        ("gemini", "GEMINI_API_KEY"),
-        ("ollama", ""),
-    ]:
-        defaults = {"name": slug.capitalize(), "kind": slug, "api_key_env": variable}
-        Provider.objects.get_or_create(slug=slug, defaults=defaults)
 
 
 def comparing_suite(**options: Any) -> Suite:
@@ -89,17 +78,12 @@ def test_a_folder_comes_before_servers_on_this_machine(
     pytest.importorskip("model2vec")
     settings.EVALS_MODEL2VEC_DIR = str(tmp_path)
 
-    found = head_of(comparing_suite(), local="nomic-embed-text").similarity
+    suite = comparing_suite()
+    similarity = head_of(suite, local="nomic-embed-text").similarity
 
-    assert found is not None
-    assert (found.way, found.directory) == ("static", str(tmp_path))
-    assert method_of(comparing_suite_again(), environ=KEYS) == OPENAI
-
-
-def comparing_suite_again() -> Suite:
-    suite = make_suite(slug="again", agent=make_agent("again"))
-    suite.default_assertions.create(type="semantic_similarity", options={"value": "x"})
-    return suite
+    assert similarity is not None
+    assert (similarity.way, similarity.directory) == ("static", str(tmp_path))
+    assert method_of(suite, environ=KEYS) == OPENAI
 
 
 def test_who_does_not_compare_texts_is_asked_for_nothing() -> None:
@@ -130,7 +114,7 @@ def test_the_way_is_kept_with_the_provider_and_its_price() -> None:
 
     head = head_of(comparing_suite(), environ=KEYS)
 
-    (kept,) = [each for each in head.providers if each.slug == "openai"]
+    kept = next(provider for provider in head.providers if provider.slug == "openai")
     assert [price.model for price in kept.prices] == ["text-embedding-3-small"]
     assert SnapshotSpec.read(head.canonical()).similarity == head.similarity
 
@@ -138,7 +122,7 @@ def test_the_way_is_kept_with_the_provider_and_its_price() -> None:
 def test_the_judge_that_compares_is_kept_with_its_provider() -> None:
     head = head_of(comparing_suite(), environ={"ANTHROPIC_API_KEY": "c"})
 
-    assert [each.slug for each in head.providers] == ["anthropic"]
+    assert [provider.slug for provider in head.providers] == ["anthropic"]
     assert head.judge is None
 
 
@@ -154,7 +138,7 @@ def test_a_check_may_name_its_own_model() -> None:
     head = head_of(comparing_suite(embedding_model="gemini/gemini-embedding-001"), environ=KEYS)
 
     assert head.similarity is None
-    assert [each.slug for each in head.providers] == ["gemini"]
+    assert [provider.slug for provider in head.providers] == ["gemini"]
 
 
 @pytest.mark.parametrize(
@@ -196,25 +180,17 @@ def test_what_cannot_be_measured_as_asked_does_not_start(
         pytest.param("EVALS_EMBEDDING_MODEL", "openai/e", "OPENAI_API_KEY is not set", id="no key"),
         pytest.param("EVALS_EMBEDDING_MODEL", "embed", "Write the model as", id="no model"),
         pytest.param("EVALS_MODEL2VEC_DIR", "/no/such/folder", "not a folder", id="no folder"),
+        pytest.param("EVALS_MODEL2VEC_DIR", "/", "embeddings-local", id="no library"),
     ],
 )
 def test_a_setting_that_cannot_be_kept_does_not_start(
-    settings: LazySettings, name: str, value: str, says: str
+    settings: LazySettings, monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str
 ) -> None:
     setattr(settings, name, value)
+    monkeypatch.setitem(sys.modules, "model2vec", None)  # as where it is not installed
 
     with pytest.raises(CannotStartError) as refused:
         head_of(comparing_suite())
 
     (problem,) = refused.value.problems
     assert says in problem
-
-
-def test_a_folder_without_the_library_does_not_start(
-    settings: LazySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings.EVALS_MODEL2VEC_DIR = str(tmp_path)
-    monkeypatch.setitem(sys.modules, "model2vec", None)  # as where it is not installed
-
-    with pytest.raises(CannotStartError, match="embeddings-local"):
-        head_of(comparing_suite())

@@ -4,14 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.test import TestCase
 from django.utils import timezone
 
 from evals_app.models import Execution, Run, Snapshot, SnapshotCase, Suite, Turn
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.reap import reap
 from evals_app.runs.rerun import rerun
-from evals_app.runs.shift import work
 from evals_app.runs.start import start_run, start_runs
 from tests.runs.suites import make_agent, make_suite
 
@@ -45,16 +43,13 @@ def test_a_run_names_all_who_judge(checks: list[dict[str, Any]], judge: str) -> 
     suite = make_suite(["bye"], judge_model="scripted/strict")
     for position, check in enumerate(checks):
         suite.default_assertions.create(position=position, **check)
-    with TestCase.captureOnCommitCallbacks(execute=True):
-        run = start_run(suite)
-        work()
-        again = rerun(run, only="all")
+    run = start_run(suite)
+    again = rerun(run, only="all")
 
     assert run.judge == judge
     assert again.judge == judge
 
 
-@pytest.mark.django_db
 def test_an_archived_suite_is_not_run_even_by_who_loaded_it_before() -> None:
     suite = make_suite()
     Suite.objects.archive()
@@ -149,7 +144,6 @@ def test_a_snapshot_that_another_start_left_unfinished_is_completed() -> None:
     assert Snapshot.objects.get().is_complete
 
 
-@pytest.mark.django_db
 def test_a_variable_left_in_a_message_stops_the_start_of_runs_that_would_send_it() -> None:
     suite = make_suite(["hello", "bye"])
     first = start_run(suite)
@@ -168,7 +162,6 @@ def test_a_variable_left_in_a_message_stops_the_start_of_runs_that_would_send_it
     assert start_run(suite).total == 2
 
 
-@pytest.mark.django_db
 def test_a_run_that_sent_variables_is_not_run_again() -> None:
     run = start_run(make_suite(["hello"]))
     stored = run.snapshot.cases.get()

@@ -63,17 +63,12 @@ def test_a_run_with_nothing_to_do_is_not_taken(states: list[str], columns: dict[
 
 
 def test_a_run_whose_slots_are_all_taken_does_not_hide_a_younger_one() -> None:
-    lease(waiting(), slots=10)
-    younger = waiting()
+    older, younger = waiting(), waiting()
+    full = lease(older, slots=10)
 
     assert next_run(is_busy=False) == younger.pk
-
-
-def test_a_lease_that_has_ended_takes_nothing() -> None:
-    run = waiting()
-    lease(run, slots=10, until=ago(1))
-
-    assert next_run(is_busy=False) == run.pk
+    Lease.objects.filter(pk=full.pk).update(until=ago(1))
+    assert next_run(is_busy=False) == older.pk
 
 
 def test_what_this_process_works_on_already_is_left_out() -> None:
@@ -93,7 +88,7 @@ def test_a_run_whose_provider_is_blocked_waits_while_younger_ones_begin() -> Non
     assert next_run(is_busy=True) == healthy.pk
 
 
-def test_a_block_that_has_ended_holds_nobody_up() -> None:
+def test_a_block_that_has_ended_delays_no_run() -> None:
     run = waiting()
     block(run, for_s=-1)
 
@@ -111,19 +106,13 @@ def test_an_idle_process_joins_a_run_while_another_one_stays_free() -> None:
     assert next_run(is_busy=False) == run.pk  # of three processes, one is busy
 
 
-def test_the_last_idle_process_stays_free_across_runs() -> None:
+def test_the_last_idle_process_takes_only_a_run_that_has_none() -> None:
     lease(waiting())
     lease(waiting(), pid=2)
 
     assert next_run(is_busy=False) is None
-
-
-def test_the_last_idle_process_takes_a_run_that_has_nobody() -> None:
-    lease(waiting())
-    lease(waiting(), pid=2)
-    nobodys = waiting()
-
-    assert next_run(is_busy=False) == nobodys.pk
+    fresh = waiting()
+    assert next_run(is_busy=False) == fresh.pk
 
 
 def test_a_busy_process_joins_another_run_only_once_idle_ones_are_short() -> None:
