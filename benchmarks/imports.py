@@ -91,7 +91,7 @@ def measure(*, cases: int, suites: int) -> None:
     print(
         f"{'':<24} {'import':>9} {'again':>9} {'1 % new':>9} {'export':>9}   s (CPU of this side)"
     )
-    for count in (1, suites):
+    for count in sorted({1, suites}):
         each = max(1, cases // count)
         with _own_database(), tempfile.TemporaryDirectory() as folder, _another_writer() as waits:
             took, grown = _measured(Path(folder), suites=count, cases=each)

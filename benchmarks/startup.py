@@ -50,7 +50,8 @@ class Figures:
 def compare(api: str, *, cases: int, rounds: int) -> Figures:
     """Measure every process, with the models of one API."""
     with model_server(0) as url, _site(api, url, cases) as site:
-        _round(api, url, site, cases)  # compiles what is imported for the first time
+        if rounds > 1:
+            _round(api, url, site, cases)  # compiles what is imported for the first time
         return Figures(api, [_round(api, url, site, cases) for _ in range(rounds)])
 
 

@@ -15,8 +15,8 @@ def test_the_bare_loop_makes_each_call_once_and_grades_the_reply() -> None:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         stats = httpx2.get(f"{url}/stats").json()
 
-    told = json.loads(done.stdout)
-    assert (told["calls"], told["passed"]) == (5, 5)
-    assert told["loop_s"] > 0
-    assert told["cpu_s"] > 0
+    figures = json.loads(done.stdout)
+    assert (figures["calls"], figures["passed"]) == (5, 5)
+    assert figures["loop_s"] > 0
+    assert figures["cpu_s"] > 0
     assert stats["answered"] == {"ok": 5}

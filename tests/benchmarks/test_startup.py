@@ -3,15 +3,12 @@
 import subprocess
 import sys
 
-import pytest
-
 from benchmarks.startup import IMPORT, LIST, LOOP, RUN, START, Figures
 from tests.benchmarks.test_model_server import ROOT
 
 
-@pytest.mark.parametrize("api", ["anthropic", "openai"])
-def test_every_process_is_measured(api: str) -> None:
-    options = ["--rounds", "1", "--cases", "2", "--api", api]
+def test_every_process_is_measured() -> None:
+    options = ["--rounds", "1", "--cases", "2", "--api", "openai"]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.startup", *options],
         cwd=ROOT,

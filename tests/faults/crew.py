@@ -48,15 +48,15 @@ def eventually(condition: Callable[[], bool], what: str, *, within_s: float = PA
 def children(pid: int) -> list[int]:
     """Return the living children of a process, oldest first."""
     try:
-        found = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        pids = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
     except OSError:
         return []
-    return [int(each) for each in found if is_process(int(each))]
+    return [child for child in map(int, pids) if is_process(child)]
 
 
 def descendants(pid: int) -> list[int]:
-    found = children(pid)
-    return found + [each for child in found for each in descendants(child)]
+    own = children(pid)
+    return own + [below for child in own for below in descendants(child)]
 
 
 def send(signum: signal.Signals, *pids: int) -> None:
@@ -80,7 +80,7 @@ class Crew:
     @property
     def hands(self) -> list[int]:
         """The sentinel's children. As they are started: workers, then monitor, then pusher."""
-        return [each for child in children(self.pid) for each in children(child)]
+        return [hand for child in children(self.pid) for hand in children(child)]
 
     @property
     def tree(self) -> list[int]:

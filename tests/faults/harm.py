@@ -17,23 +17,20 @@ MOST = 16 * 1024 * 1024 * 1024
 class Harm(PlainGrader):
     """Pass never.
 
-    It raises, loops in Python or inside the interpreter, takes all memory, or kills its process.
+    It raises, loops inside the interpreter, takes all memory, or kills its process.
     """
 
     label: ClassVar[str] = "Harm"
     family: ClassVar[Literal["text"]] = "text"
     example: ClassVar[dict[str, Any]] = {"how": "raise"}
 
-    how: Annotated[Literal["raise", "loop", "loop in C", "eat", "die"], Field(title="How")]
+    how: Annotated[Literal["raise", "loop in C", "eat", "die"], Field(title="How")]
 
     def grade(self, view: View) -> Grade:
         match self.how:
             case "raise":
                 message = "A mistake in a grader."
                 raise RuntimeError(message)
-            case "loop":
-                while True:
-                    pass
             case "loop in C":
                 sum(repeat(0))  # gives no other thread a turn
             case "eat":

@@ -10,9 +10,9 @@ from django.utils import timezone
 from evals_app.models import Agent, Execution, Provider, Run
 from evals_app.runs.cancel import cancel_run
 from evals_app.runs.start import start_run
-from tests.faults.crew import check_run, crew, eventually, is_over, make_slow_suite
+from tests.faults.crew import check_run, crew, eventually, is_over
 from tests.model_server import KEY, ModelServer, Reply
-from tests.runs.suites import make_agent, make_suite
+from tests.runs.suites import KEY_VARIABLE, make_agent, make_suite
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,21 +21,15 @@ LONG_CALL_S = 60.0
 
 def make_model_agent(server: ModelServer, **limits: int) -> Agent:
     """Write an agent on the server of the test, with limits of its provider."""
-    Provider.objects.create(
-        slug="local",
-        name="Local",
-        kind="anthropic",
-        base_url=server.url,
-        api_key_env="PROVIDER_TEST_API_KEY",
-        **limits,
-    )
+    provider = {"slug": "local", "name": "Local", "kind": "anthropic", "base_url": server.url}
+    Provider.objects.create(**provider, api_key_env=KEY_VARIABLE, **limits)
     return make_agent("model", driver="model", model="local/claude-haiku-5-5", rules=[])
 
 
 @pytest.fixture
 def keyed(child_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    monkeypatch.setenv("PROVIDER_TEST_API_KEY", KEY)
-    return child_environment | {"PROVIDER_TEST_API_KEY": KEY}
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    return child_environment | {KEY_VARIABLE: KEY}
 
 
 def test_cancelling_takes_effect_inside_a_long_model_call(
@@ -59,8 +53,9 @@ def test_cancelling_takes_effect_inside_a_long_model_call(
 def test_a_case_tried_by_hand_begins_beside_a_long_run(
     child_environment: dict[str, str], tmp_path: Path
 ) -> None:
-    long = make_slow_suite(2000, concurrency=100)
-    tried = make_suite(cases=1, slug="tried", agent=Agent.objects.get())
+    # After two results it waits for slow replies, with more in the queue than it may run at once.
+    long = make_suite(["hello"] * 2 + ["very late"] * 150, concurrency=100)
+    tried = make_suite(cases=1, slug="tried", agent=long.agent)
     with crew(child_environment, tmp_path):
         run = start_run(long)
         eventually(lambda: Execution.objects.filter(status="finished").exists(), "results")

@@ -32,19 +32,17 @@ def test_a_grader_that_raises_or_takes_all_memory_is_a_result(
     assert "more memory than a worker" in reason
 
 
-def test_graders_that_never_end_are_given_up_with_the_third_process_that_stands_still(
+def test_a_grader_that_never_ends_is_given_up_with_the_third_process_that_stands_still(
     harmful_environment: dict[str, str], tmp_path: Path
 ) -> None:
-    run = start_harmful(30, {"case 7": "loop", "case 20": "loop in C"})
+    run = start_harmful(30, {"case 20": "loop in C"})
 
     with crew(harmful_environment, tmp_path) as hurt:
         eventually(lambda: is_over(run), "the end of the run", within_s=120)
         log = hurt.log
 
-    check_run(run, passed=28)
-    wrong = harmed(run)
-    assert list(wrong) == ["case 7", "case 20"]
-    for verdict, cause, reason in wrong.values():
-        assert (verdict, cause) == ("errored", "harness")
-        assert "Its worker died 3 times" in reason
+    check_run(run, passed=29)
+    verdict, cause, reason = harmed(run)["case 20"]
+    assert (verdict, cause) == ("errored", "harness")
+    assert "Its worker died 3 times" in reason
     assert "harm.py" in log  # a traceback tells the operator where they stood still

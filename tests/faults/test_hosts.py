@@ -34,7 +34,6 @@ def play(*, broker: str, fault: str) -> dict[str, Any]:
     [
         pytest.param("orm", "power", id="it vanishes without a word"),
         pytest.param("orm", "partition", id="it is cut off, works on, and comes back"),
-        pytest.param("redis", "kill", id="its worker is killed, Redis"),
         pytest.param("redis", "partition", id="it is cut off, works on, and comes back, Redis"),
     ],
 )

