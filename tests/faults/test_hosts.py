@@ -33,7 +33,6 @@ def play(*, broker: str, fault: str) -> dict[str, Any]:
     ("broker", "fault"),
     [
         pytest.param("orm", "power", id="it vanishes without a word"),
-        pytest.param("orm", "partition", id="it is cut off, works on, and comes back"),
         pytest.param("redis", "partition", id="it is cut off, works on, and comes back, Redis"),
     ],
 )
