@@ -27,12 +27,7 @@ from evals_app.engine.permits import is_ours
 # What our commands check before they start. All checks would load the pages, which takes a second.
 FOR_COMMANDS = ["runs", "keys", "environment"]
 
-REQUIRED = {
-    "max_attempts": 1,
-    "ack_failures": True,
-    "bulk": 1,
-    "catch_up": False,
-}
+REQUIRED = {"max_attempts": 1, "ack_failures": True, "bulk": 1, "catch_up": False}
 
 
 @register("runs")

@@ -17,12 +17,11 @@ class AttachmentQuerySet(models.QuerySet["Attachment"]):
 
     def store(self, contents: Iterable[bytes]) -> None:
         """Store contents; those already stored only become wanted again."""
-        rows = [
-            Attachment(sha256=sha256_of(content), size_bytes=len(content), content=content)
-            for content in contents
-        ]
         self.bulk_create(
-            rows,
+            [
+                Attachment(sha256=sha256_of(content), size_bytes=len(content), content=content)
+                for content in contents
+            ],
             batch_size=5,
             update_conflicts=True,
             unique_fields=["sha256"],

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Self
@@ -263,26 +264,20 @@ def look_after(
         time.sleep(TICK_S)
 
 
-_follow_parent: Callable[[], None] | None = None
-_is_registered = False
-
-
+@cache
 def die_with_parent() -> None:
     """Make every process that is forked from now on die when its parent does."""
-    global _is_registered  # noqa: PLW0603 - hooks of a process cannot be taken away again
-    if parent_death_signal() is not None and not _is_registered:
-        os.register_at_fork(before=_note_parent, after_in_child=_follow_in_child)
-        _is_registered = True
+    follow: Callable[[], None] | None = None
 
+    def note_parent() -> None:
+        nonlocal follow
+        follow = parent_death_signal()
 
-def _note_parent() -> None:
-    global _follow_parent  # noqa: PLW0603 - hooks take no argument
-    _follow_parent = parent_death_signal()
+    def follow_in_child() -> None:
+        if follow is not None:
+            follow()
 
-
-def _follow_in_child() -> None:
-    if _follow_parent is not None:
-        _follow_parent()
+    os.register_at_fork(before=note_parent, after_in_child=follow_in_child)
 
 
 def parent_death_signal() -> Callable[[], None] | None:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Sum
 from django.db.models.functions import Now
 from pydantic import ValidationError
 
@@ -128,14 +128,10 @@ def _sums(run: Run) -> tuple[dict[str, Any], dict[str, float]]:
 
     One that is unknown makes the sum unknown.
     """
-    finished = Q(status=Execution.Status.FINISHED)
-    sums = run.executions.filter(finished).aggregate(
-        **{f"sum_{name}": Sum(name) for name in TOTALS},
-        **{f"count_{name}": Count(name) for name in TOTALS},
-        rows=Count("pk"),
-    )
-    known = {name: sums[f"sum_{name}"] for name in TOTALS}
-    whole = {name for name in TOTALS if sums[f"count_{name}"] == sums["rows"]}
+    finished = run.executions.filter(status=Execution.Status.FINISHED)
+    sums = finished.aggregate(*map(Sum, TOTALS), *map(Count, ("pk", *TOTALS)))
+    known = {name: sums[f"{name}__sum"] for name in TOTALS}
+    whole = {name for name in TOTALS if sums[f"{name}__count"] == sums["pk__count"]}
     at_least = {
         name: float(total) if name.endswith("_usd") else total
         for name, total in known.items()

@@ -182,7 +182,7 @@ def freeze(
     providers = {row.slug: row.to_spec() for row in Provider.objects.prefetch_related("prices")}
     obstacles = Obstacles(providers, environ, why_not_called)
     obstacles.agent(tested)
-    comparison = TextComparison(providers, obstacles.why_unreachable, find_local_model)
+    comparison = TextComparison(obstacles, find_local_model)
     needs = Needs()
     with Frozen(Part(cases=cases, tags=tags, names=names, trials=trials)) as frozen:
         frozen.replaced_model = str(own.model) if tested.model != own.model else ""
@@ -192,7 +192,6 @@ def freeze(
         judge = obstacles.judge(head, tested) if needs.judge else None
         scripted = obstacles.scripted({judge, *own_judges})
         similarity = comparison.choose(needs, lambda: obstacles.chat_model(head, tested))
-        obstacles.found += comparison.problems
         frozen.judges = [*_by_name([judge]), *_by_name(own_judges - {judge})]
         comparing = [*comparison.models, similarity.judge if similarity else None]
         models = _by_name([tested.model, *frozen.judges, *comparing])

@@ -9,13 +9,11 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict
-from datetime import timedelta
+from dataclasses import asdict, dataclass, field
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, QuerySet, Sum
-from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 
 from evals_app.engine.desk import Begun, Job, Outcome
@@ -26,36 +24,31 @@ from evals_app.runs.budget import leave_unsettled
 from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.finish import close_if_over
 from evals_app.runs.patience import patiently
-from evals_app.runs.record import record_outcomes, storable
+from evals_app.runs.record import end_of_lease, record_outcomes, storable
 from evals_app.runs.workers import drainers_for, processes, slots_for
 
 SUSPECTS_AT_ONCE = 8  # executions whose worker died once; those of two deaths run alone
 
 
+@dataclass
 class HeldLease:
     """A lease in the hands of this process.
 
     Every method may be repeated when it is unknown whether it arrived: `patiently` does so.
-    `is_alone`: whether this process works on nothing else.
+    `others` are slots of the run's other drainers; `is_alone`: whether this process works on
+    nothing else.
     """
 
-    def __init__(
-        self,
-        *,
-        run_id: int,
-        token: uuid.UUID,
-        slots: int,
-        others: int,
-        is_alone: Callable[[], bool] = lambda: True,
-    ) -> None:
-        self.run_id = run_id
-        self.token = token
-        self.slots = slots
-        self._others = others  # slots of the run's other drainers
-        self._is_alone = is_alone
-        self.counts = {"claimed": 0, "recorded": 0, "refused": 0}
-        self.valid_until = time.monotonic() + settings.EVALS_LEASE_S
-        self.holds_suspects = False
+    run_id: int
+    token: uuid.UUID
+    slots: int
+    others: int
+    is_alone: Callable[[], bool]
+    counts: dict[str, int] = field(
+        default_factory=lambda: {"claimed": 0, "recorded": 0, "refused": 0}
+    )
+    valid_until: float = field(default_factory=lambda: time.monotonic() + settings.EVALS_LEASE_S)
+    holds_suspects: bool = False
 
     def claim(self, count: int, *, free: int, in_hand: int) -> list[Job] | None:
         """Take up to `count` queued executions of the run; none if it is stopped or done.
@@ -74,24 +67,24 @@ class HeldLease:
             # belong to no lease.
             if not Lease.objects.filter(pk=self.token).select_for_update().exists():
                 return []
-            waiting = queued.order_by()[: count + self._others].count()  # looked at, not locked
-            most = min(count, max(free, waiting - self._others))
+            waiting = queued.order_by()[: count + self.others].count()  # looked at, not locked
+            most = min(count, max(free, waiting - self.others))
             if not most:
                 return None if waiting else []
             # SKIP LOCKED: the run's drainers share one pool. (SQLite locks whole transactions.)
-            found = list(
+            rows = list(
                 queued.order_by("attempts", "pk")
                 .select_for_update(skip_locked=True, of=("self",))
                 .values_list("pk", "position", "trial", "attempts")[:most]
             )
-            if not found:
+            if not rows:
                 return []
-            attempts = found[0][-1]
-            if attempts and not self._is_alone():
+            attempts = rows[0][-1]
+            if attempts and not self.is_alone():
                 return []  # they wait for a process that has nothing else to lose
             if attempts and in_hand:
                 return None
-            chosen = [row for row in found if row[-1] == attempts][: _company(attempts)]
+            chosen = [row for row in rows if row[-1] == attempts][: _company(attempts)]
             Execution.objects.filter(pk__in=[row[0] for row in chosen]).update(
                 status=Execution.Status.RUNNING, lease_token=self.token, started_at=None
             )
@@ -129,7 +122,7 @@ class HeldLease:
         """Prolong the lease; False if it was given up for dead."""
         asked_at = time.monotonic()
         mine = Lease.objects.filter(pk=self.token)
-        if not mine.update(until=_end_of_lease(), activity=activity):
+        if not mine.update(until=end_of_lease(), activity=activity):
             return False
         self.valid_until = asked_at + settings.EVALS_LEASE_S
         return True
@@ -189,10 +182,6 @@ def cases_of(run_id: int, positions: Collection[int]) -> dict[int, CaseSpec]:
     }
 
 
-def _end_of_lease() -> Combinable:
-    return Now() + timedelta(seconds=settings.EVALS_LEASE_S)
-
-
 def open_lease(run_id: int, *, is_alone: Callable[[], bool] = lambda: True) -> HeldLease | None:
     """Take a share of a run's slots; None if there is nothing to take."""
     with transaction.atomic():
@@ -205,17 +194,10 @@ def open_lease(run_id: int, *, is_alone: Callable[[], bool] = lambda: True) -> H
         slots = min(share, run.concurrency - taken)
         if slots <= 0:
             return None
-        lease = Lease.objects.create(
-            run=run,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            slots=slots,
-            until=_end_of_lease(),
-        )
+        me = {"host": socket.gethostname(), "pid": os.getpid()}
+        lease = Lease.objects.create(run=run, slots=slots, until=end_of_lease(), **me)
     others = min(share * (drainers - 1), run.concurrency - slots)
-    return HeldLease(
-        run_id=run_id, token=lease.token, slots=slots, others=others, is_alone=is_alone
-    )
+    return HeldLease(run_id, lease.token, slots, others, is_alone)
 
 
 def end_lease(lease: HeldLease) -> None:

@@ -1,6 +1,7 @@
 """What keeps a run from starting: things that are missing or cannot be reached."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib.util import find_spec
 
@@ -23,32 +24,25 @@ from fixtures_app.tools import TOOLS
 MOST_MESSAGES = 5  # named of those that still have variables
 
 
+@dataclass
 class Obstacles:
     """Collects what keeps a run from starting."""
 
-    def __init__(
-        self,
-        providers: Mapping[str, ProviderSpec],
-        environ: Mapping[str, str],
-        why_not_called: Callable[[str], str | None],
-    ) -> None:
-        self.found: list[str] = []
-        self._unjudged: AssertionSpec | None = None  # a check of a chosen case without a judge
-        self._unfilled = 0
-        self._providers = providers
-        self._environ = environ
-        self._why_not_called = why_not_called
+    providers: Mapping[str, ProviderSpec]
+    environ: Mapping[str, str]
+    why_not_called: Callable[[str], str | None]
+    found: list[str] = field(default_factory=list)
+    _unjudged: AssertionSpec | None = None  # a check of a chosen case without a judge
+    _unfilled: int = 0
 
     def agent(self, agent: AgentSpec) -> None:
         unknown = [tool for tool in agent.world_tools if tool not in TOOLS]
         if unknown:
             known = ", ".join(TOOLS)
-            self._say(
-                f"Agent {agent.slug} has unknown tools: {', '.join(unknown)}. Known: {known}."
-            )
+            self.say(f"Agent {agent.slug} has unknown tools: {', '.join(unknown)}. Known: {known}.")
         if agent.driver == "model" and agent.model is not None:
             if agent.model.provider == "scripted":
-                self._say(
+                self.say(
                     f"Agent {agent.slug} has {agent.model} as its model, but a script is an agent, "
                     f"not a model: test the agent {agent.model.name} instead."
                 )
@@ -58,16 +52,16 @@ class Obstacles:
             if isinstance(tool, HttpTool):
                 asked.append((f"Tool {tool.name} of agent {agent.slug}", tool.url, tool.headers))
             if isinstance(tool, McpTools) and find_spec("mcp") is None:
-                self._say(f"Agent {agent.slug} uses tools of {tool.mcp}. {MISSING_MCP}")
+                self.say(f"Agent {agent.slug} uses tools of {tool.mcp}. {MISSING_MCP}")
         for who, url, headers in asked:
             self._can_be_asked(who, url, headers)
 
     def _can_be_asked(self, who: str, url: str, headers: Mapping[str, HeaderValue]) -> None:
         for variable in header_variables(headers):
-            if not self._environ.get(variable):
-                self._say(f"{who} needs the environment variable {variable}, which is not set.")
-        if why := self._why_not_called(url):
-            self._say(f"{who} cannot be asked: {why}")
+            if not self.environ.get(variable):
+                self.say(f"{who} needs the environment variable {variable}, which is not set.")
+        if why := self.why_not_called(url):
+            self.say(f"{who} cannot be asked: {why}")
 
     def case(self, case: CaseSpec, suite: SuiteSpec) -> None:
         """Look at a case that is to run: its messages, and who judges it."""
@@ -76,12 +70,12 @@ class Obstacles:
         for _, problem in case.placeholders():
             self._unfilled += 1
             more = "More messages of this suite have such variables."
-            self._say(problem if self._unfilled <= MOST_MESSAGES else more)
+            self.say(problem if self._unfilled <= MOST_MESSAGES else more)
 
     def files(self, paths: Mapping[str, str]) -> None:
         """Ask for the content of all files that turns show."""
         for sha256 in set(paths) - Attachment.objects.keep(paths).keys() if paths else ():
-            self._say(f"The content of {paths[sha256]} is not stored: import its suite again.")
+            self.say(f"The content of {paths[sha256]} is not stored: import its suite again.")
 
     def judges(self, needs: Needs, agent: AgentSpec) -> set[ModelSpec]:
         """Return the judges that checks name."""
@@ -90,11 +84,10 @@ class Obstacles:
 
     def judge(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
         """Choose the judge of checks that name none."""
-        found, model = len(self.found), self.chat_model(suite, agent)
-        if model is None and self._unjudged is not None and len(self.found) == found:
+        before, model = len(self.found), self.chat_model(suite, agent)
+        if model is None and self._unjudged is not None and len(self.found) == before:
             check, site = self._unjudged.label, settings.EVALS_JUDGE_MODEL
-            providers = self._providers.values()
-            self._say(no_judge(suite.slug, check, site, providers, self._environ))
+            self.say(no_judge(suite.slug, check, site, self.providers.values(), self.environ))
         return model
 
     def chat_model(self, suite: SuiteSpec, agent: AgentSpec) -> ModelSpec | None:
@@ -105,7 +98,7 @@ class Obstacles:
             site = read_model(settings.EVALS_JUDGE_MODEL)
         except ValidationError as exc:
             problem = messages_of(exc)[0]
-            self._say(f"EVALS_JUDGE_MODEL is {settings.EVALS_JUDGE_MODEL!r}. {problem}")
+            self.say(f"EVALS_JUDGE_MODEL is {settings.EVALS_JUDGE_MODEL!r}. {problem}")
             return None
         if self.why_unreachable(site) is None:
             return site
@@ -114,13 +107,13 @@ class Obstacles:
     def scripted(self, judges: Collection[ModelSpec | None]) -> list[AgentSpec]:
         """Load the agents that scripted judges follow."""
         slugs = {judge.name for judge in judges if judge and judge.provider == "scripted"}
-        found = {row.slug: row for row in Agent.objects.filter(slug__in=slugs)}
+        agents = {row.slug: row for row in Agent.objects.filter(slug__in=slugs)}
         for slug in sorted(slugs):
-            if slug not in found:
-                self._say(f"The judge scripted/{slug} names no agent that exists.")
-            elif not found[slug].is_scripted:
-                self._say(f"The judge scripted/{slug} names an agent that is not scripted.")
-        return [found[slug].to_spec() for slug in sorted(found)]
+            if slug not in agents:
+                self.say(f"The judge scripted/{slug} names no agent that exists.")
+            elif not agents[slug].is_scripted:
+                self.say(f"The judge scripted/{slug} names an agent that is not scripted.")
+        return [agents[slug].to_spec() for slug in sorted(agents)]
 
     def prices(
         self, providers: Sequence[ProviderSpec], models: Sequence[ModelSpec], *, ceiling: Decimal
@@ -130,7 +123,7 @@ class Obstacles:
         for model in models:
             spec = specs.get(model.provider)
             if spec is not None and not Prices.of(spec).knows(model.name):
-                self._say(
+                self.say(
                     f"{model} has no price today, so a ceiling of "
                     f"{usd_text(ceiling, is_exact=True)} could not be kept. Enter its price on the "
                     f"page of the provider {spec.provider}, or under prices in "
@@ -140,21 +133,21 @@ class Obstacles:
     def _named(self, reference: "ModelSpec | str", agent: AgentSpec, who: str) -> ModelSpec | None:
         if not isinstance(reference, ModelSpec):
             if agent.model is None:
-                self._say(f"{who} is judged by the agent's own model, but {agent.slug} has none.")
+                self.say(f"{who} is judged by the agent's own model, but {agent.slug} has none.")
             return agent.model
         self._reachable(reference, who)
         return reference
 
     def _reachable(self, model: ModelSpec, who: str) -> None:
         if model.provider != "scripted" and (why := self.why_unreachable(model)):
-            self._say(f"{who} uses {model}: {why}")
+            self.say(f"{who} uses {model}: {why}")
 
     def why_unreachable(self, model: ModelSpec) -> str | None:
-        if problem := why_unreachable(model, self._providers, self._environ):
+        if problem := why_unreachable(model, self.providers, self.environ):
             return problem
-        url = unknown_address(self._providers[model.provider])
-        return self._why_not_called(url) if url else None
+        url = unknown_address(self.providers[model.provider])
+        return self.why_not_called(url) if url else None
 
-    def _say(self, problem: str) -> None:
+    def say(self, problem: str) -> None:
         if problem not in self.found:
             self.found.append(problem)

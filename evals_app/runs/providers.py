@@ -92,8 +92,8 @@ def leave_alone(blocks: Mapping[str, Block]) -> None:
 
 def blocks(slugs: Iterable[str]) -> dict[str, Block]:
     """Return the providers that are rate-limiting us."""
-    found = ProviderState.objects.filter(slug__in=list(slugs), blocked_until__gt=Now())
-    rows = found.annotate(now=Now()).values_list("slug", "blocked_until", "now", "reason")
+    blocked = ProviderState.objects.filter(slug__in=list(slugs), blocked_until__gt=Now())
+    rows = blocked.annotate(now=Now()).values_list("slug", "blocked_until", "now", "reason")
     return {slug: Block(_seconds(until, now), reason) for slug, until, now, reason in rows if until}
 
 
@@ -129,11 +129,8 @@ def kinds_of(runs: Iterable[Run]) -> set[str]:
 
 
 def _is_named(slug: str) -> bool:
-    begins = f"{slug}/"
-    return (
-        Agent.objects.filter(model__startswith=begins).exists()
-        or Suite.objects.filter(judge_model__startswith=begins).exists()
-    )
+    named = Agent.objects.filter(model__startswith=f"{slug}/")
+    return named.exists() or Suite.objects.filter(judge_model__startswith=f"{slug}/").exists()
 
 
 def know(slugs: Iterable[str]) -> list[ProviderState]:

@@ -12,6 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -62,9 +63,8 @@ def _unstorable(outcome: Outcome, reason: str) -> Outcome:
 
 
 def _record(outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID) -> int | None:
-    until = Now() + timedelta(seconds=settings.EVALS_LEASE_S)
     with transaction.atomic():
-        if not Lease.objects.filter(pk=token).update(until=until):
+        if not Lease.objects.filter(pk=token).update(until=end_of_lease()):
             return None
         ours = Execution.objects.filter(
             pk__in=[outcome.job.id for outcome in outcomes],
@@ -75,6 +75,11 @@ def _record(outcomes: Sequence[Outcome], *, run_id: int, token: uuid.UUID) -> in
         return write_outcomes(
             [outcome for outcome in outcomes if outcome.job.id in kept], run_id=run_id
         )
+
+
+def end_of_lease() -> Combinable:
+    """Return until when a lease lasts that is renewed now."""
+    return Now() + timedelta(seconds=settings.EVALS_LEASE_S)
 
 
 def write_outcomes(outcomes: Sequence[Outcome], *, run_id: int) -> int:
@@ -89,8 +94,8 @@ def write_outcomes(outcomes: Sequence[Outcome], *, run_id: int) -> int:
     GradeResult.objects.bulk_create(
         [_grade_row(outcome.job.id, graded) for outcome in outcomes for graded in outcome.graded]
     )
-    if held_again := [o.job.id for o in outcomes if o.job.begun]:
-        PaidCalls.objects.filter(execution__in=held_again).delete()
+    if resumed := [o.job.id for o in outcomes if o.job.begun]:
+        PaidCalls.objects.filter(execution__in=resumed).delete()
     moved = Counter(o.decision.verdict.value if o.decision else "cancelled" for o in outcomes)
     Run.objects.filter(pk=run_id).update(
         not_run=F("not_run") - len(outcomes),

@@ -1,6 +1,6 @@
 """Choose how a run compares texts: the first way that there is here, kept until its end."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from evals_app.engine.kinds import KINDS
 from evals_app.engine.similarity import SimilaritySpec
-from evals_app.engine.spec import ModelSpec, ProviderSpec, read_model
+from evals_app.engine.spec import ModelSpec, read_model
 from evals_app.runs.needs import Needs
+from evals_app.runs.obstacles import Obstacles
 from fixtures_app.ground.spec_errors import messages_of
 
 _USUAL = ("openai", "gemini")  # whose embeddings are taken where there is a key
@@ -19,34 +20,33 @@ _USUAL = ("openai", "gemini")  # whose embeddings are taken where there is a key
 
 @dataclass
 class TextComparison:
-    """Chooses how texts are compared, and collects what prevents it.
+    """Chooses how texts are compared.
 
-    `why_unreachable` returns why a model cannot be asked, `find_local_model` which model for
-    embeddings an Ollama server at an address has. `models` are those for embeddings that are asked.
+    `find_local_model` returns which model for embeddings an Ollama server at an address has.
+    `models` are those for embeddings that are asked.
     """
 
-    providers: Mapping[str, ProviderSpec]
-    why_unreachable: Callable[[ModelSpec], str | None]
+    obstacles: Obstacles
     find_local_model: Callable[[str | None], str | None]
-    problems: list[str] = field(default_factory=list)
     models: set[ModelSpec] = field(default_factory=set)
 
     def choose(
         self, needs: Needs, chat_model: Callable[[], ModelSpec | None]
     ) -> SimilaritySpec | None:
         """Choose the way of all checks that name no model; None if there is no such check."""
+        before = len(self.obstacles.found)
         for who, model in needs.embedders:
             self._ask(model, who)
         if not needs.comparison:
             return None
-        found = self._embeddings() or self._static() or self._local()
-        if found is None and needs.requires_embeddings and not self.problems:
-            self.problems.append(
+        measured = self._embeddings() or self._static() or self._local()
+        if measured is None and needs.requires_embeddings and len(self.obstacles.found) == before:
+            self.obstacles.say(
                 f"Check {needs.requires_embeddings!r} requires embeddings, and there are none. Set"
                 " OPENAI_API_KEY, GEMINI_API_KEY, EVALS_EMBEDDING_MODEL or EVALS_MODEL2VEC_DIR, or"
                 " run Ollama with an embedding model."
             )
-        return found or self._judge(chat_model()) or SimilaritySpec(way="words")
+        return measured or self._judge(chat_model()) or SimilaritySpec(way="words")
 
     def _embeddings(self) -> SimilaritySpec | None:
         if written := settings.EVALS_EMBEDDING_MODEL:
@@ -54,25 +54,25 @@ class TextComparison:
                 model = read_model(written)
             except ValidationError as exc:
                 problem = messages_of(exc)[0]
-                self.problems.append(f"EVALS_EMBEDDING_MODEL is {written!r}. {problem}")
+                self.obstacles.say(f"EVALS_EMBEDDING_MODEL is {written!r}. {problem}")
                 return None
             return self._ask(model, "EVALS_EMBEDDING_MODEL")
         for kind in _USUAL:
-            provider, name = self.providers.get(kind), KINDS[kind].embedding_model
+            provider, name = self.obstacles.providers.get(kind), KINDS[kind].embedding_model
             if provider is None or provider.kind != kind or name is None:
                 continue
             model = ModelSpec(provider=kind, name=name)
-            if self.why_unreachable(model) is None:
+            if self.obstacles.why_unreachable(model) is None:
                 return self._ask(model, provider.provider)
         return None
 
     def _ask(self, model: ModelSpec, who: str) -> SimilaritySpec:
-        provider = self.providers.get(model.provider)
-        why = self.why_unreachable(model)
+        provider = self.obstacles.providers.get(model.provider)
+        why = self.obstacles.why_unreachable(model)
         if why is None and provider is not None and not KINDS[provider.kind].has_embeddings:
             why = f"{provider.provider} has no embeddings."
         if why is not None:
-            self.problems.append(f"{who} uses {model}: {why}")
+            self.obstacles.say(f"{who} uses {model}: {why}")
         self.models.add(model)
         return SimilaritySpec(way="embeddings", model=model)
 
@@ -81,16 +81,16 @@ class TextComparison:
         if not directory:
             return None
         if not Path(directory).is_dir():
-            self.problems.append(f"EVALS_MODEL2VEC_DIR is {directory!r}, which is not a folder.")
+            self.obstacles.say(f"EVALS_MODEL2VEC_DIR is {directory!r}, which is not a folder.")
         elif find_spec("model2vec") is None:
-            self.problems.append(
+            self.obstacles.say(
                 "EVALS_MODEL2VEC_DIR is set, but model2vec is not installed; it comes with the extra"
                 " embeddings-local."
             )
         return SimilaritySpec(way="static", directory=directory)
 
     def _local(self) -> SimilaritySpec | None:
-        for slug, provider in sorted(self.providers.items()):
+        for slug, provider in sorted(self.obstacles.providers.items()):
             if provider.kind == "ollama" and (name := self.find_local_model(provider.base_url)):
                 return self._ask(ModelSpec(provider=slug, name=name), provider.provider)
         return None

@@ -93,7 +93,6 @@ def create_run(
     head: SnapshotSpec,
     plan: Iterable[tuple[str, int, int]],
     total: int,
-    concurrency: int,
     timeout_s: float | None = None,
     complete: Callable[[Snapshot], None] = lambda _: None,
     **columns: Any,
@@ -102,33 +101,23 @@ def create_run(
 
     `head` is the snapshot without its cases, which `complete` writes where they are missing;
     `plan` gives case, position and trial of `total` executions, `columns` are more ones of the run.
-
-    There may be 100,000 of them, and others want to write too, so each few are a transaction of
-    their own; the run is out of sight until all are there. What a process that dies leaves behind is
-    removed by reapers.
+    The executions are written a few in each transaction, so that others can write too; the run is
+    out of sight until all are there. Reapers remove what a process that dies leaves behind.
     """
     with transaction.atomic():  # the idempotency key may be taken
         run = Run.everything.create(
             snapshot=snapshot,
             status=Run.PREPARING,
-            concurrency=concurrency,
             total=total,
             not_run=total,
             **_columns(head),
             **columns,
         )
-    preparing = Run.everything.filter(pk=run.pk)
     try:
         complete(snapshot)
-        executions = (
-            Execution(run=run, case=case, position=position, trial=trial)
-            for case, position, trial in plan
-        )
-        for part in in_parts(executions):
-            Execution.objects.bulk_create(part)
-            preparing.update(waiting_since=Now())  # a sign of life
+        _write_executions(run, plan)
         run.providers.set(know(provider.slug for provider in head.providers))
-        preparing.update(
+        Run.everything.filter(pk=run.pk).update(
             **_coverage(run),
             status=Run.Status.QUEUED,
             waiting_since=Now(),
@@ -140,6 +129,16 @@ def create_run(
         raise
     transaction.on_commit(call_workers)
     return Run.objects.get(pk=run.pk)
+
+
+def _write_executions(run: Run, plan: Iterable[tuple[str, int, int]]) -> None:
+    executions = (
+        Execution(run=run, case=case, position=position, trial=trial)
+        for case, position, trial in plan
+    )
+    for part in in_parts(executions):
+        Execution.objects.bulk_create(part)
+        Run.everything.filter(pk=run.pk).update(waiting_since=Now())  # a sign of life
 
 
 def forget_unprepared(run: Run) -> None:

@@ -27,7 +27,7 @@ def start_slug(slug: str = "greetings", **options: Any) -> Run:
     ],
 )
 def test_a_start_wakes_as_many_processes_as_the_run_can_use(
-    processes: int, options: dict[str, int], tickets: int
+    processes: int, options: dict[str, Any], tickets: int
 ) -> None:
     Worker.objects.create(host="elsewhere", pid=1, version="0", processes=processes)
 
