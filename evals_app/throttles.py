@@ -1,8 +1,7 @@
 """How often something may be done: what pages and REST count alike.
 
 Each process of the web server counts for itself, in its memory: a count in the database would make
-every read a write, and one in files loses what two requests write at once. So a limit is one of each
-process; it keeps one caller from taking the site away from the others, and is not a quota.
+every read a write. A limit keeps one caller from taking the site away from others; it is no quota.
 """
 
 import math

@@ -62,15 +62,10 @@ class Agent(Importable):
         return abilities_of(self.driver, self.tools)
 
     def written(self) -> dict[str, Any]:
-        """Return what a file would state."""
         return AGENT.written(self)
 
     def to_spec(self) -> AgentSpec:
-        """Return the spec; permissions of the operator were checked when it was written.
-
-        Raises:
-            pydantic.ValidationError: the row no longer validates.
-        """
+        # What the operator permits was checked when it was written.
         return AgentSpec.model_validate(self.written(), context=FROZEN)
 
 

@@ -1,7 +1,7 @@
 """Rows <-> specs: one table for each kind of row states which column has which key.
 
-Both directions, and the labels and help texts of forms, follow from it. A key of a spec is in the
-column of its name; a table names only what differs. A new key needs a column, and nothing here.
+Both directions, labels and help texts of forms follow from it. A table names only columns whose name
+is not that of their key, so a new key needs a column, and nothing here.
 """
 
 from collections.abc import Iterator, Mapping

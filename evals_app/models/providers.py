@@ -107,7 +107,6 @@ class ModelPrice(models.Model):
         return f"{self.model} from {self.valid_from}"
 
     def written(self) -> dict[str, Any]:
-        """Return what a file would state."""
         return PRICE.written(self)
 
 

@@ -213,8 +213,6 @@ class Suite(Importable):
     def to_spec(self) -> SuiteSpec:
         """Return the spec; load the row by `with_everything()` first to avoid a query per row.
 
-        Permissions of the operator were checked when it was written.
-
         Raises:
             pydantic.ValidationError: the rows no longer validate.
         """
@@ -302,7 +300,6 @@ class Case(models.Model):
         return self.name
 
     def written(self) -> dict[str, Any]:
-        """Return what a file would state."""
         return CASE.written(self) | {
             "turns": [turn.written() for turn in self.turns.all()],
             "final_assertions": [check.written() for check in self.final_assertions.all()],
@@ -378,7 +375,6 @@ class Turn(models.Model):
         return self.user[:60]
 
     def written(self) -> dict[str, Any]:
-        """Return what a file would state."""
         own = [check.written() for check in self.assertions.all()]
         # "The suite's checks and own checks" without own ones are just the suite's.
         takes_suites = self.checks == self.Checks.SUITE or (
@@ -391,7 +387,6 @@ class Turn(models.Model):
 
     @staticmethod
     def columns_of(spec: TurnSpec) -> dict[str, Any]:
-        """Return the values of the columns."""
         if spec.assertions is None:
             checks = Turn.Checks.SUITE
         else:
@@ -445,20 +440,13 @@ class Assertion(models.Model):
         return self.name or self.type
 
     def written(self) -> dict[str, Any]:
-        """Return what a file would state."""
         return ASSERTION.written(self) | dict(self.options)
 
     def to_spec(self) -> AssertionSpec:
-        """Return the spec; permissions of the operator were checked when it was written.
-
-        Raises:
-            pydantic.ValidationError: the type is gone, or its options no longer validate.
-        """
         return AssertionSpec.model_validate(self.written(), context=FROZEN)
 
     @staticmethod
     def columns_of(spec: AssertionSpec) -> dict[str, Any]:
-        """Return the values of the columns."""
         options = spec.grader.model_dump(mode="json", exclude_defaults=True)
         return {"options": options, **ASSERTION.values(spec)}
 

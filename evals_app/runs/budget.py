@@ -1,7 +1,5 @@
 """The money of a run: reserved before a call, settled after it, never above the ceiling.
 
-What external agents report to have spent is known only afterwards: above the ceiling, the run stops.
-
 Amounts are read under the lock of the run's row and added up in Python: SQLite would add floats.
 """
 
@@ -22,9 +20,8 @@ def settle_and_reserve(
 ) -> list[bool] | None:
     """Take down a drainer's account and reserve what fits beside it; None if its lease is gone.
 
-    The account consists of totals, so that reporting it twice changes nothing. Where nothing at all is
-    reserved and a call does not fit, nothing could make it fit: the budget is spent, the run stops.
-    It stops too once more is spent than it may; only agents outside can do that.
+    The account consists of totals, so that reporting it twice changes nothing. The run stops where a
+    call does not fit though nothing is reserved, and once agents outside have spent too much.
     """
     with transaction.atomic():
         lease = Lease.objects.select_for_update().filter(pk=token).first()
@@ -38,13 +35,10 @@ def settle_and_reserve(
         lease.save(update_fields=["spent_usd", "reserved_usd"])
         run.save(update_fields=["spent_usd", "reserved_usd"])
         is_stuck = not all(granted) and not run.reserved_usd
-        if is_stuck or _is_above_ceiling(run):
+        spent_usd, ceiling = run.spent_usd + run.unsettled_usd, run.max_cost_usd
+        if is_stuck or (ceiling is not None and spent_usd > ceiling):
             run.run_out_of_budget()
     return granted
-
-
-def _is_above_ceiling(run: Run) -> bool:
-    return run.max_cost_usd is not None and run.spent_usd + run.unsettled_usd > run.max_cost_usd
 
 
 def _grant(run: Run, amounts: Sequence[Decimal]) -> tuple[list[bool], Decimal]:

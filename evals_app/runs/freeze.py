@@ -273,19 +273,13 @@ def _with_prices(
     providers: Mapping[str, ProviderSpec], models: Collection[ModelSpec]
 ) -> list[ProviderSpec]:
     """Return the providers of these models, with their prices that are in force and nothing else."""
-    today = timezone.now().date()
-    return [
-        spec.model_copy(
-            update={
-                "prices": prices_of(
-                    [model.name for model in models if model.provider == slug],
-                    prices_on(today, spec.prices),
-                )
-            }
-        )
-        for slug, spec in sorted(providers.items())
-        if slug in {model.provider for model in models}
-    ]
+    today, priced = timezone.now().date(), []
+    for slug in sorted({model.provider for model in models} & providers.keys()):
+        spec = providers[slug]
+        names = [model.name for model in models if model.provider == slug]
+        prices = prices_of(names, prices_on(today, spec.prices))
+        priced.append(spec.model_copy(update={"prices": prices}))
+    return priced
 
 
 def _read(spec: type[S], written: dict[str, Any]) -> S:
@@ -293,9 +287,9 @@ def _read(spec: type[S], written: dict[str, Any]) -> S:
     try:
         return spec.model_validate(written)
     except ValidationError as exc:
-        found = explain(exc, model=spec, data=written)
-        problems = [f"{problem.keys}: {problem.message}" for problem in found]
-        raise CannotStartError(problems) from exc
+        problems = explain(exc, model=spec, data=written)
+        sentences = [f"{problem.keys}: {problem.message}" for problem in problems]
+        raise CannotStartError(sentences) from exc
 
 
 def _with_model(agent: AgentSpec, model: str) -> AgentSpec:

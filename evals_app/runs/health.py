@@ -29,8 +29,7 @@ from evals_app.models import Execution, Lease, Run
 from evals_app.runs.cancel import cancel_queued
 from evals_app.runs.finish import close_if_over
 from evals_app.runs.reap import reap_lease
-from evals_app.runs.tickets import call_workers
-from evals_app.runs.waiting import waiting_runs
+from evals_app.runs.waiting import call_workers, waiting_runs
 from evals_app.runs.workers import live_workers
 
 ROUNDS = 2  # of reapers, or of tickets: one may have been missed

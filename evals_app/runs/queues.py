@@ -1,9 +1,7 @@
 """What the processes of a cluster share, without any lock that a killed one could take along.
 
-Everything in `multiprocessing` that is made for this is guarded by a semaphore, and a semaphore
-does not notice that its holder was killed: an idle worker waits for its next ticket with the
-queue's lock in its hand. Sockets and pipes need none, because the kernel hands each message over
-whole; nothing here can be left locked, and no thread is needed to write.
+The queues of `multiprocessing` are guarded by a semaphore, which does not notice that its holder was
+killed. Sockets and pipes need none, because the kernel hands each message over whole.
 """
 
 import multiprocessing

@@ -26,7 +26,7 @@ from evals_app.runs.lease import cases_of
 from evals_app.runs.patience import AWAY
 from evals_app.runs.record import write_outcomes
 from evals_app.runs.start import forget_unprepared
-from evals_app.runs.tickets import call_workers
+from evals_app.runs.waiting import call_workers
 from evals_app.runs.workers import is_process
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from evals_app.models import Execution, GradeResult, Run, Transcript
 from evals_app.runs.cancel import AT_ONCE
 from evals_app.runs.finish import TOTALS
 from evals_app.runs.freeze import CannotStartError
-from evals_app.runs.tickets import call_workers
+from evals_app.runs.waiting import call_workers
 
 
 def resume_run(run: Run, *, max_cost_usd: Decimal | None = None) -> None:

@@ -1,8 +1,7 @@
-"""Retention: remove the transcripts of old runs, and keep what they came to; and unnamed files.
+"""Retention: remove transcripts of old runs, and files that nothing names.
 
-Verdicts, scores, reasons, evidence, tokens, costs and summaries stay, and with the snapshot a run
-can still run again. What goes is transcripts, what judges were asked and answered, and calls kept
-for conversations that were cut short.
+Results and the snapshot stay, so a run can still run again. What goes is transcripts, what judges
+were asked and answered, and calls kept for conversations that were cut short.
 """
 
 import logging
@@ -11,6 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -21,7 +21,6 @@ from django_q.models import Schedule
 
 from evals_app.models import (
     Attachment,
-    Execution,
     GradeResult,
     PaidCalls,
     Run,
@@ -72,11 +71,14 @@ def due_runs(*, older_than_days: int, keep_last: int = KEEP_LAST) -> QuerySet[Ru
 
 def count_prunable(run: Run) -> Pruned:
     """Return what pruning the run would take away."""
-    of_run = Execution.objects.filter(run=run).values("pk")
-    return Pruned(
-        transcripts=Transcript.objects.filter(pk__in=of_run).count(),
-        judged=GradeResult.objects.filter(execution__in=of_run).exclude(calls=[]).count(),
-        paid_calls=PaidCalls.objects.filter(pk__in=of_run).count(),
+    return Pruned(*(rows.count() for rows in _prunable(run.executions.values("pk"))))
+
+
+def _prunable(executions: Any) -> tuple[QuerySet[Any], ...]:
+    return (
+        Transcript.objects.filter(pk__in=executions),
+        GradeResult.objects.filter(execution__in=executions).exclude(calls=[]),
+        PaidCalls.objects.filter(pk__in=executions),
     )
 
 
@@ -99,12 +101,8 @@ def prune_run(run: Run) -> Pruned | None:
 
 
 def _prune_executions(ids: list[int]) -> Pruned:
-    judged = GradeResult.objects.filter(execution__in=ids).exclude(calls=[])
-    return Pruned(
-        transcripts=Transcript.objects.filter(pk__in=ids).delete()[0],
-        judged=judged.update(calls=[]),
-        paid_calls=PaidCalls.objects.filter(pk__in=ids).delete()[0],
-    )
+    transcripts, judged, paid_calls = _prunable(ids)
+    return Pruned(transcripts.delete()[0], judged.update(calls=[]), paid_calls.delete()[0])
 
 
 def remove_unnamed_files() -> int:

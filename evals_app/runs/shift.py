@@ -5,27 +5,30 @@ alone. Meanwhile its process adopts other runs, so that none of them has to wait
 """
 
 import asyncio
+import faulthandler
 import logging
 import multiprocessing
 import random
 import resource
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 
 from evals_app.runs.drain import drain
 from evals_app.runs.lease import HeldLease, end_lease, open_lease, settle
-from evals_app.runs.limits import limited_memory, standing_still_kills
 from evals_app.runs.patience import AWAY, patiently
-from evals_app.runs.tickets import call_workers
-from evals_app.runs.waiting import next_run
+from evals_app.runs.waiting import call_workers, next_run
 
 log = logging.getLogger(__name__)
 
 MOST_RUNS = 100  # of one process
 LOOK_S = 0.25  # how often a busy process looks for a run that no process has taken
+SIGN_OF_LIFE_S = 1.0
+STDERR = 2  # what replaces sys.stderr, as in tests, may have no file below it
 PULSE_S_A_RUN = 0.05  # so that the pulses of many runs leave the database its peace
 
 # Seconds that conversations may still take once the worker is asked to stop; negative: it is not.
@@ -119,3 +122,39 @@ class Shift:
         self.counts.update(lease.counts)
         if lease.run_id not in self._broken:
             patiently(settle, until=lambda: lease.valid_until, lost=None)(lease.run_id)
+
+
+@contextmanager
+def limited_memory(megabytes: int) -> Iterator[None]:
+    """Bound what this process may allocate; beyond it a grader gets a MemoryError, which is a result."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = megabytes * 1024 * 1024
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+@asynccontextmanager
+async def standing_still_kills(*, after_s: float) -> AsyncIterator[None]:
+    """End this process, with a traceback, when its event loop is blocked for so long.
+
+    The clock is C's own: it strikes even while code that never lets go of the interpreter runs.
+    """
+
+    async def show_life() -> None:
+        while True:
+            faulthandler.dump_traceback_later(after_s, exit=True, file=STDERR)
+            await asyncio.sleep(min(SIGN_OF_LIFE_S, after_s / 4))
+
+    alive = asyncio.create_task(show_life())
+    try:
+        yield
+    finally:
+        alive.cancel()
+        with suppress(asyncio.CancelledError):
+            await alive
+        faulthandler.cancel_dump_traceback_later()

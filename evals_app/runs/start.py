@@ -13,7 +13,7 @@ from evals_app.reports.judges import judges_text
 from evals_app.runs.freeze import AT_ONCE, CannotStartError, Choices, freeze, in_parts
 from evals_app.runs.providers import know
 from evals_app.runs.select import nothing_chosen
-from evals_app.runs.tickets import call_workers
+from evals_app.runs.waiting import call_workers
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

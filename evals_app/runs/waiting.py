@@ -1,24 +1,30 @@
 """Which runs wait for a worker process, and which of them a process takes next.
 
-The queue only wakes processes up; what they work on follows from the rows, so runs start in the
-order of their age with either broker.
+The tickets in the queue only wake processes up; what they work on follows from the rows.
 """
 
+import logging
 import os
 import socket
 from collections.abc import Collection, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypedDict
 
+from django.db import Error
 from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.aggregates import Aggregate
 from django.db.models.functions import Coalesce, Now
+from django_q.brokers import get_broker
+from django_q.tasks import async_task
 
 from evals_app.models import Execution, Lease, ProviderState, Run
+from evals_app.runs.patience import queue_faults
 from evals_app.runs.workers import drainers_for, processes
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
+
+log = logging.getLogger(__name__)
 
 ADOPT_AFTER = timedelta(seconds=0.5)  # an idle process would have taken the run by then
 MAKE_ROOM_AFTER = timedelta(seconds=10)
@@ -79,13 +85,28 @@ def places_to_fill() -> int:
     return places
 
 
+def call_workers() -> None:
+    """Put as many tickets into the queue as processes would find work for.
+
+    Those that are in it already count, so it never fills up. Where the broker is away none are issued:
+    reapers call again. Call it outside of transactions, which would last as long as a broker is silent.
+    """
+    try:
+        if not (places := places_to_fill()):
+            return
+        broker = get_broker()
+        for _ in range(places - broker.queue_size()):
+            async_task("evals_app.tasks.drain", task_name="drain", broker=broker)
+    except queue_faults(Error) as error:
+        log.warning("No ticket could be issued (%s); it is tried again.", error)
+
+
 def next_run(*, is_busy: bool, except_for: Collection[int] = ()) -> int | None:
     """Return the run that this process takes next; None if there is none for it.
 
-    An idle process takes the oldest that waits. It leaves one process free for the next run: the
-    last idle one takes only a run that has no process at all. A busy process, whose conversations
-    may do nothing but wait, adopts what no idle one has taken: a run that has no process, and once
-    idle ones are short also one that wants another.
+    An idle process takes the oldest that waits; the last idle one takes only a run that has no
+    process at all. A busy process, whose conversations may do nothing but wait, adopts what no idle
+    one has taken: a run that has no process, and once idle ones are short one that wants another.
     """
     runs, most = waiting_runs().exclude(pk__in=except_for), processes()
     are_idle_short = most - _busy_processes() <= 1
