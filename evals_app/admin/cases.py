@@ -54,7 +54,7 @@ from evals_app.engine.agent_spec import OUTSIDE
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.rehearsal import missed_by_expected
 from evals_app.engine.suite import CaseSpec, LimitsSpec, SuiteSpec
-from evals_app.formats.streaming import NO_STREAMING
+from evals_app.formats.references import NO_STREAMING
 from evals_app.models import Assertion, Case, Execution, Suite, Turn
 from evals_app.models.suites import CASE, TURN
 from evals_app.runs.rights import RUNNING

@@ -6,9 +6,21 @@ from typing import Any
 
 from evals_app.formats.dialect import rows_under
 from evals_app.formats.dialects import DIALECTS
-from evals_app.formats.kinds import KINDS, Kind
+from evals_app.formats.draft import KINDS, Kind
 from evals_app.formats.words import rows_place
 
+# What to send instead of a table that is not read here.
+_INSTEAD = {
+    ".xls": (
+        "This is a workbook in the old format. Open it in Excel and save it as “Excel Workbook "
+        "(.xlsx)”."
+    ),
+    ".xlsm": "This workbook has macros. Open it in Excel and save it as “Excel Workbook (.xlsx)”.",
+    ".xlsb": "This is a binary workbook. Open it in Excel and save it as “Excel Workbook (.xlsx)”.",
+    ".ods": "This is a workbook of LibreOffice. Open it there and save it as “Excel 2007-365 (.xlsx)”.",
+    ".numbers": "This is a workbook of Numbers. Open it there, choose File > Export To > Excel.",
+    ".tsv": "This looks like a table. Rename it to end in .csv. Tabs between the cells are fine.",
+}
 _NATIVE, _STRUERE = DIALECTS["native"], DIALECTS["struere"]
 _SPREADSHEETS = (".csv", ".xlsx")
 _TABLES = (*_SPREADSHEETS, ".jsonl")
@@ -19,7 +31,6 @@ _NAMED = {
 
 
 def _expected() -> str:
-    """List what can be imported, by the names of files."""
     *first, last = (
         f"{dialect.title} ({', '.join(file for file in dialect.files if not file.endswith('.yml'))})"
         for dialect in DIALECTS.values()
@@ -71,6 +82,11 @@ def is_spreadsheet(path: str) -> bool:
     return path.lower().endswith(_SPREADSHEETS)
 
 
+def instead_of(path: str) -> str:
+    """Say what to send instead of a table that is not read here; empty: it is not a table."""
+    return _INSTEAD.get(PurePosixPath(path.lower()).suffix, "")
+
+
 def foreign_dialect(path: str, data: Any) -> str | None:
     """Return the dialect of a file that is not ours by its data, then by its name; None if it is ours."""
     if is_spreadsheet(path):
@@ -117,7 +133,7 @@ def kind_of(path: str, data: Any) -> Kind | None:
 
 def _has_our_cases(data: dict[str, Any]) -> bool:
     """Whether cases are ours or Struere's: other tools have cases too, but not with turns."""
-    if "cases" not in data:
-        return False
     is_named = bool({"slug", "agent"} & data.keys())
-    return is_named or not data["cases"] or any("turns" in row for row in rows_under(data, "cases"))
+    return "cases" in data and (
+        is_named or not data["cases"] or any("turns" in row for row in rows_under(data, "cases"))
+    )

@@ -8,15 +8,11 @@ from importlib import import_module
 from typing import Any
 
 from evals_app.formats.document import Document
-from evals_app.formats.draft import Draft
+from evals_app.formats.draft import Draft, rows
 from evals_app.formats.foreign import Around
 
 # Whether a file is of a dialect, by its path and its data.
 Detect = Callable[[str, Any], bool]
-
-
-def _never(_path: str, _data: Any) -> bool:
-    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +37,8 @@ class Dialect:
     # Names and ends of paths by which its files are found in a folder.
     files: tuple[str, ...] = ()
     # By its data. Only the first of these outweighs keys that look like ours.
-    is_certain: Detect = _never
-    is_likely: Detect = _never
+    is_certain: Detect = lambda *_: False
+    is_likely: Detect = lambda *_: False
 
     def finds(self, path: str) -> bool:
         """Whether a file in a folder is of this dialect, by its path."""
@@ -62,5 +58,4 @@ def _pattern(files: tuple[str, ...]) -> re.Pattern[str]:
 
 def rows_under(data: Any, key: str) -> list[dict[str, Any]]:
     """Return the mappings in a list of a file, of whatever shape it is."""
-    rows = data.get(key) if isinstance(data, dict) else None
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return [row for row, _ in rows(data, key, ())]

@@ -1,19 +1,14 @@
 """Data that was read from a file, and on which line and in which column each part of it is."""
 
 import re
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Protocol, Unpack
 
-from evals_app.formats.problems import (
-    About,
-    FormatError,
-    Loc,
-    Problem,
-    keys_text,
-    shown,
-    value_at,
-)
+from evals_app.formats.problems import About, FormatError, Loc, Problem, keys_text, shown, value_at
 from evals_app.formats.yaml_scalars import fault
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -51,7 +46,6 @@ class Node:
     entries: "dict[str, Node] | None" = None
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Return line and column of a value, or of what holds it."""
         node = self
         for step in loc:
             if isinstance(step, str) and node.entries and step in node.entries:
@@ -63,8 +57,20 @@ class Node:
         return node.line, node.column
 
     def raw(self, loc: Loc) -> str | None:
-        """Return nothing: these values were not written plainly."""
-        return None
+        return None  # these values were not written plainly
+
+
+class Lines:
+    """Knows lines and columns of a text."""
+
+    def __init__(self, text: str) -> None:
+        self._begins = array("I", [0])
+        self._begins.extend(match.end() for match in re.finditer("\n", text))
+
+    def place(self, at: int) -> tuple[int, int]:
+        """Return line and column, counted from 1, of a position in the text."""
+        line = bisect_right(self._begins, at)
+        return line, at - self._begins[line - 1] + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +81,9 @@ class Below:
     loc: Loc
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Return line and column."""
         return self.marks.place((*self.loc, *loc), at_key=at_key)
 
     def raw(self, loc: Loc) -> str | None:
-        """Return the text of a plain scalar."""
         return self.marks.raw((*self.loc, *loc))
 
 
@@ -135,14 +139,24 @@ class Document:
 NOWHERE = Document("", {}, Node(0, 0))
 
 
-def values_in(data: Any) -> int:
-    """Count values, without recursion."""
-    waiting, count = [data], 0
-    while waiting:
-        count += 1
-        value = waiting.pop()
-        if isinstance(value, dict | list):
-            waiting += value.values() if isinstance(value, dict) else value
+def values_in(data: Any, *, most_levels: int | None = None) -> int:
+    """Count values, without recursion.
+
+    Raises:
+        RecursionError: they are nested deeper than that.
+    """
+    level, depth, count = [data], 0, 0
+    while level:
+        count += len(level)
+        if depth == most_levels:
+            raise RecursionError
+        depth += 1
+        level = [
+            inner
+            for value in level
+            if isinstance(value, dict | list)
+            for inner in (value.values() if isinstance(value, dict) else value)
+        ]
     return count
 
 
@@ -166,15 +180,11 @@ def faults(data: Any) -> Iterator[tuple[Loc, str]]:
     waiting: list[tuple[Loc, Any]] = [((), data)]
     while waiting:
         loc, value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += (((*loc, key), item) for key, item in value.items())
-            inner = list(value)
-        elif isinstance(value, list):
-            waiting += (((*loc, n), item) for n, item in enumerate(value))
-            continue
-        else:
-            inner = [value]
-        for entry in inner:
+        if isinstance(value, dict | list):
+            inner = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += (((*loc, step), item) for step, item in inner)
+        stored = value if isinstance(value, dict) else () if isinstance(value, list) else (value,)
+        for entry in stored:
             if problem := fault(entry):
                 yield loc, problem
 
@@ -198,14 +208,11 @@ def decoded(path: str, content: bytes) -> str:
         written = f"byte 0x{content[error.start]:02x}"
         message = "The file is not UTF-8 text. Save it with the encoding UTF-8."
         raise FormatError([Problem(path, line, column, "", written, message)]) from None
-    problems = []
-    for match in _UNPRINTABLE.finditer(text):
-        line = text.count("\n", 0, match.start()) + 1
-        column = match.start() - text.rfind("\n", 0, match.start())
+    if bad := list(islice(_UNPRINTABLE.finditer(text), _MAX_BAD_CHARACTERS)):
+        lines = Lines(text)
         message = "Control characters are not allowed here. Remove it, or escape it inside quotes."
-        problems.append(Problem(path, line, column, "", f"U+{ord(match[0]):04X}", message))
-        if len(problems) == _MAX_BAD_CHARACTERS:
-            break
-    if problems:
-        raise FormatError(problems)
+        raise FormatError(
+            Problem(path, *lines.place(match.start()), "", f"U+{ord(match[0]):04X}", message)
+            for match in bad
+        )
     return text

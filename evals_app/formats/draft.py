@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,10 +13,11 @@ from evals_app.engine.spec import PREFIXES, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, SuiteSpec
 from evals_app.formats.document import Document, Surprise
 from evals_app.formats.explain import allows, annotation_at, explain
-from evals_app.formats.kinds import Kind
 from evals_app.formats.problems import Level, Loc, Place, Problem, shortened, shown
 from fixtures_app.spec import FixtureSpec
 
+Kind = Literal["provider", "agent", "fixture", "suite"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 MODELS: dict[Kind, type[BaseModel]] = {
     "provider": ProviderSpec,
     "agent": AgentSpec,
@@ -83,14 +84,14 @@ class Draft:
         errors = tuple(problem for problem in self.problems if problem.level == "error")
         return replace(self, spec=None, problems=errors)
 
+    def without_agent(self) -> "Draft":
+        """Return the same of a suite for which no agent is named, which is reported elsewhere."""
+        references = tuple(reference for reference in self.references if reference.kind != "agent")
+        return replace(self, spec=None, references=references)
+
 
 def drafted(
-    kind: Kind,
-    dialect: str,
-    document: Document,
-    data: Any,
-    *,
-    place: Place | None = None,
+    kind: Kind, dialect: str, document: Document, data: Any, *, place: Place | None = None
 ) -> Draft:
     """Make a draft of an object that is written in our words.
 
@@ -109,11 +110,7 @@ def drafted(
 
 
 def validated(
-    model: type[BaseModel],
-    data: Any,
-    document: Document,
-    *,
-    place: Place | None = None,
+    model: type[BaseModel], data: Any, document: Document, *, place: Place | None = None
 ) -> tuple[Any, list[Problem]]:
     """Return the spec (None if it is not sound) and everything that is wrong with it."""
     try:
@@ -130,13 +127,10 @@ def surprises(document: Document, model: type[BaseModel]) -> list[Problem]:
     """
     problems = cut_texts(document)
     for surprise in document.surprises:
-        if not _may_be_cut(surprise) and _is_doubtful(
-            surprise, annotation_at(model, surprise.loc, document.data)
-        ):
-            written, read = (
-                shortened(surprise.raw, surprise.loc),
-                shown(surprise.value, surprise.loc),
-            )
+        annotation = annotation_at(model, surprise.loc, document.data)
+        if not _may_be_cut(surprise) and _is_doubtful(surprise, annotation):
+            written = shortened(surprise.raw, surprise.loc)
+            read = shown(surprise.value, surprise.loc)
             message = (
                 f'YAML reads the unquoted {written} as {read}. Write "{written}" in quotes if '
                 f"you mean text, otherwise write {read}."
@@ -174,30 +168,29 @@ def _is_doubtful(surprise: Surprise, annotation: Any) -> bool:
 def _references(kind: Kind, data: dict[str, Any]) -> Iterator[Reference]:
     if kind == "agent":
         yield from model_references(data.get("model"), ("model",))
-        tools = data.get("tools")
-        for n, tool in enumerate(tools if isinstance(tools, list) else []):
-            if isinstance(tool, str):
-                yield Reference("tool", tool, ("tools", n))
+        yield from _named(data, "tools", "tool")
     if kind != "suite":
         return
-    if isinstance(data.get("agent"), str):
-        yield Reference("agent", data["agent"], ("agent",))
-    fixtures = data.get("fixtures")
-    if isinstance(fixtures, str):
-        yield Reference("fixture", fixtures, ("fixtures",))
-    for n, fixture in enumerate(fixtures if isinstance(fixtures, list) else []):
-        if isinstance(fixture, str):
-            yield Reference("fixture", fixture, ("fixtures", n))
+    if isinstance(agent := data.get("agent"), str):
+        yield Reference("agent", agent, ("agent",))
+    if isinstance(fixture := data.get("fixtures"), str):
+        yield Reference("fixture", fixture, ("fixtures",))
+    yield from _named(data, "fixtures", "fixture")
     yield from model_references(data.get("judge_model"), ("judge_model",))
     for assertion, loc in written_assertions(data):
         yield from model_references(assertion.get("model"), (*loc, "model"))
-        jury = assertion.get("jury")
-        for n, juror in enumerate(jury if isinstance(jury, list) else []):
+        for n, juror in enumerate(_list(assertion, "jury")):
             yield from model_references(juror, (*loc, "jury", n))
 
 
+def _named(data: dict[str, Any], key: str, kind: Literal["fixture", "tool"]) -> Iterator[Reference]:
+    for n, name in enumerate(_list(data, key)):
+        if isinstance(name, str):
+            yield Reference(kind, name, (key, n))
+
+
 def written_assertions(
-    data: dict[str, Any], *, final: str = "final_assertions"
+    data: Any, *, final: str = "final_assertions"
 ) -> Iterator[tuple[dict[str, Any], Loc]]:
     """Find every assertion of a suite that may not be sound; `final` is the key of final ones."""
     yield from rows(data, "assertions", ())
@@ -209,25 +202,25 @@ def written_assertions(
 
 def parts_in(data: Any) -> int:
     """Count the cases, turns and checks of a suite that may not be sound."""
-    if not isinstance(data, dict):
-        return 0
     cases = [case for case, _ in rows(data, "cases", ())]
     turns = sum(1 for case in cases for _ in rows(case, "turns", ()))
     return len(cases) + turns + sum(1 for _ in written_assertions(data))
 
 
-def rows(data: dict[str, Any], key: str, loc: Loc) -> Iterator[tuple[dict[str, Any], Loc]]:
+def rows(data: Any, key: str, loc: Loc) -> Iterator[tuple[dict[str, Any], Loc]]:
     """Return the mappings in a list of something that may not be sound, each with its place."""
-    rows = data.get(key)
-    for n, row in enumerate(rows if isinstance(rows, list) else []):
+    for n, row in enumerate(_list(data, key)):
         if isinstance(row, dict):
             yield row, (*loc, key, n)
 
 
+def _list(data: Any, key: str) -> list[Any]:
+    entries = data.get(key) if isinstance(data, dict) else None
+    return entries if isinstance(entries, list) else []
+
+
 def repeated_names(document: Document, problems: Sequence[Problem]) -> list[Problem]:
     """Find cases with the same name; pydantic looks only if everything else is right."""
-    if not isinstance(document.data, dict):
-        return []
     first: dict[str, int] = {}
     repeated = []
     for case, loc in rows(document.data, "cases", ()):
@@ -243,17 +236,15 @@ def repeated_names(document: Document, problems: Sequence[Problem]) -> list[Prob
 
 def model_references(value: Any, loc: Loc) -> Iterator[Reference]:
     """Return what a model name refers to: its provider, or the scripted agent that judges."""
-    provider: Any
-    name: Any
+    provider: Any = None
+    name: Any = None
+    where = loc
     if isinstance(value, str) and value != "agent":
         provider, slash, name = value.partition("/")
         if not slash:
             provider = next((p for begin, p in PREFIXES.items() if value.startswith(begin)), "")
-        where = loc
     elif isinstance(value, Mapping):
         provider, name, where = value.get("provider"), value.get("name"), (*loc, "provider")
-    else:
-        return
     if provider == "scripted" and isinstance(name, str) and name:
         yield Reference("scripted judge", name, loc)
     elif isinstance(provider, str) and provider:
@@ -305,10 +296,9 @@ def suite_warnings(suite: SuiteSpec, place: Place) -> Iterator[Problem]:
     yield from _swamped(suite, place)
     for c, case in enumerate(suite.cases):
         here: Loc = ("cases", c)
-        for loc, message in case.placeholders():
-            yield place(
-                (*here, *loc), (f"{message} Runs with this case do not start."), level="warning"
-            )
+        for loc, problem in case.placeholders():
+            message = f"{problem} Runs with this case do not start."
+            yield place((*here, *loc), message, level="warning")
         for t, turn in enumerate(case.turns):
             there: Loc = (*here, "turns", t)
             for _, message in missed_by_expected(turn.expected, suite.assertions_for(turn)):

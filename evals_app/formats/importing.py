@@ -16,6 +16,7 @@ from evals_app.formats.detect import (
     EXPECTED,
     foreign_dialect,
     has_own_suffix,
+    instead_of,
     is_json,
     is_readable,
     is_spreadsheet,
@@ -27,6 +28,7 @@ from evals_app.formats.draft import (
     MAX_PARTS,
     TOO_MANY_PARTS,
     Draft,
+    Kind,
     hollow_parts,
     informing,
     parts_in,
@@ -34,7 +36,6 @@ from evals_app.formats.draft import (
 from evals_app.formats.foreign import Around
 from evals_app.formats.json_lines import read_json_lines
 from evals_app.formats.json_source import read_json
-from evals_app.formats.kinds import Kind
 from evals_app.formats.lobu import agent_of
 from evals_app.formats.naming import Holdings, check_names
 from evals_app.formats.native import read_native
@@ -47,12 +48,11 @@ from evals_app.formats.references import (
     check_slugs,
     declared_types,
     open_types,
+    streaming_warnings,
     unsound_types,
 )
-from evals_app.formats.streaming import streaming_warnings
 from evals_app.formats.struere import is_suite as is_struere_suite
 from evals_app.formats.struere import may_be_fixture, share_project
-from evals_app.formats.tables.other_tables import instead_of
 from evals_app.formats.toml_source import read_toml
 from evals_app.formats.yaml_source import read_yaml
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec

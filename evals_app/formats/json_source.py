@@ -2,10 +2,9 @@
 
 import json
 import re
-from bisect import bisect_right
-from dataclasses import dataclass, field
+from functools import cached_property
 
-from evals_app.formats.document import Document, Node, decoded
+from evals_app.formats.document import Document, Lines, Node, decoded
 from evals_app.formats.json_lines import read_json_lines
 from evals_app.formats.problems import FormatError, Loc, Problem
 
@@ -30,26 +29,25 @@ def read_json(path: str, content: bytes) -> Document:
     return Document(path, values.data[0], _Marks(decoded(path, content)))
 
 
-@dataclass(slots=True)
 class _Marks:
     """The places of everything in a text of sound JSON, found when someone asks for one."""
 
-    text: str = field(repr=False)
-    _root: Node | None = None
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _root(self) -> Node:
+        return _tree(self._text)
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Return line and column of a value, or of what holds it."""
-        if self._root is None:
-            self._root = _tree(self.text)
         return self._root.place(loc, at_key=at_key)
 
     def raw(self, loc: Loc) -> str | None:
-        """Return nothing: there are not plain scalars in JSON."""
-        return None
+        return None  # there are no plain scalars in JSON
 
 
 def _tree(text: str) -> Node:
-    begins = [0, *(match.end() for match in re.finditer("\n", text))]
+    lines = Lines(text)
     root = Node(0, 0, items=[])
     inside = [root]
     key = ""
@@ -59,8 +57,7 @@ def _tree(text: str) -> Node:
         elif token[0] in "}]":
             inside.pop()
         else:
-            line = bisect_right(begins, token.start())
-            node = Node(line, token.start() - begins[line - 1] + 1)
+            node = Node(*lines.place(token.start()))
             holder = inside[-1]
             if holder.entries is not None:
                 holder.entries[key] = node

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypedDict, Unpack
 
+from fixtures_app.ground import quoting
+
 Loc = tuple[str | int, ...]
 # A loss is something that an import leaves out, because there is no place for it here.
 Level = Literal["error", "warning", "loss"]
 
-_SHOWN = 80
+_SHOWN = 80  # characters
 _HIDDEN = "***"
 
 # Words of a key under which someone may have put a secret instead of the name of its variable.
@@ -137,6 +139,4 @@ def shortened(text: str, loc: Loc = ()) -> str:
     """Leave out the middle of a long text, and all of one that may be a secret."""
     if is_secret(loc):
         return _HIDDEN
-    text = _CREDENTIALS.sub(_HIDDEN, text)
-    half = _SHOWN // 2
-    return text if len(text) <= _SHOWN else f"{text[:half]} ... {text[-half // 2 :]}"
+    return quoting.shortened(_CREDENTIALS.sub(_HIDDEN, text), _SHOWN)

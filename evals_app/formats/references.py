@@ -6,11 +6,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.inventory import Abilities
 from evals_app.engine.kinds import KINDS as PROVIDER_KINDS
-from evals_app.formats.draft import Draft, Reference
-from evals_app.formats.kinds import KINDS, Kind
+from evals_app.engine.suite import SuiteSpec
+from evals_app.formats.dialect import rows_under
+from evals_app.formats.draft import KINDS, Draft, Kind, Reference
 from evals_app.formats.naming import Contents
 from evals_app.formats.problems import Problem
 from fixtures_app.ground.spec_errors import messages_of
@@ -18,6 +19,7 @@ from fixtures_app.ground.words import near
 from fixtures_app.spec import EntityTypeSpec, FixtureSpec, check_entities
 from fixtures_app.tools import TOOLS
 
+NO_STREAMING = "Only agents that are models can stream. The setting has no effect for this one."
 _MANY = 8
 
 
@@ -223,15 +225,23 @@ def check_fixtures(
 
 def unsound_types(drafts: Sequence[Draft]) -> dict[str, Mapping[str, Any]]:
     """Return the entity types of fixtures that are not sound, so that they are not reported as missing."""
-    rows = [
+    declared = (
         row
         for draft in drafts
-        if draft.kind == "fixture" and draft.spec is None and isinstance(draft.document.data, dict)
-        for row in _list(draft.document.data.get("entity_types"))
-        if isinstance(row, dict)
-    ]
-    return {slug: {} for row in rows if isinstance(slug := row.get("slug"), str)}
+        if draft.kind == "fixture" and draft.spec is None
+        for row in rows_under(draft.document.data, "entity_types")
+    )
+    return {slug: {} for row in declared if isinstance(slug := row.get("slug"), str)}
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+def streaming_warnings(drafts: Sequence[Draft], agents: Mapping[str, str]) -> Iterator[Problem]:
+    """Warn of cases that ask for streaming where it does nothing, once for each suite.
+
+    `agents` gives the driver of each agent that is stored.
+    """
+    drivers = {**agents, **_slugs(drafts, "agent")}
+    for draft in drafts:
+        if isinstance(draft.spec, SuiteSpec) and drivers.get(draft.spec.agent) in OUTSIDE:
+            streamed = [n for n, case in enumerate(draft.spec.cases) if case.streaming]
+            for n in streamed[:1]:
+                yield draft.place(("cases", n, "streaming"), NO_STREAMING, level="warning")

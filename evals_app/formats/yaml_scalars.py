@@ -8,6 +8,7 @@ import math
 import re
 from typing import Any
 
+from fixtures_app.ground.json_data import text_fault
 from fixtures_app.ground.strict_json import MAX_DIGITS, TOO_LONG
 
 _MOST = 10**MAX_DIGITS
@@ -27,19 +28,10 @@ _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 def fault(value: Any) -> str:
     """Name what no database stores in a text or number; empty if there is nothing."""
     if isinstance(value, str):
-        return character_fault(value)
+        return text_fault(value)
     if isinstance(value, float):
         return "" if math.isfinite(value) else _TOO_LARGE
     return TOO_LONG if isinstance(value, int) and abs(value) >= _MOST else ""
-
-
-def character_fault(text: str) -> str:
-    """Name what no database stores in a text; empty if there is nothing."""
-    if "\0" in text:
-        return "A text cannot contain the character U+0000."
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        return "A text cannot contain half of a surrogate pair."
-    return ""
 
 
 def resolved(text: str) -> Any:

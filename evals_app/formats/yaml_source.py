@@ -18,7 +18,8 @@ import yaml
 
 from evals_app.formats.document import MAX_NODES, Document, Surprise, decoded
 from evals_app.formats.problems import FormatError, Loc, Problem, holds, keys_text, shortened
-from evals_app.formats.yaml_scalars import character_fault, is_surprising, resolved
+from evals_app.formats.yaml_scalars import is_surprising, resolved
+from fixtures_app.ground.json_data import text_fault
 
 MAX_DEPTH = 64
 _SHORT = 40  # characters
@@ -332,7 +333,7 @@ class _Builder:
         is_plain = event.implicit[0] and event.style in (None, "")
         part = self._part(event, is_plain=is_plain)
         text = event.value
-        if fault := character_fault(text):
+        if fault := text_fault(text):
             self._problem(event, fault)
         if len(text) <= _SHORT:
             text = self._texts.setdefault(text, text)

@@ -8,8 +8,8 @@ from django.core.management.base import CommandError
 from pydantic import TypeAdapter, ValidationError
 
 from evals_app.engine.spec import Slug
+from evals_app.formats.draft import Kind
 from evals_app.formats.foreign import slug_of
-from evals_app.formats.kinds import Kind
 from evals_app.formats.yaml_text import write_yaml
 from evals_app.management import USAGE
 from fixtures_app.ground.spec_errors import message_of

@@ -9,7 +9,7 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.permits import OUR_COMMAND
 from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats.kinds import Kind
+from evals_app.formats.draft import Kind
 from evals_app.formats.native import file_name, read_native, write_native
 from evals_app.formats.yaml_source import read_yaml
 from fixtures_app.spec import FixtureSpec

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.formats.yaml_scalars import character_fault, is_surprising, resolved
+from evals_app.formats.yaml_scalars import is_surprising, resolved
 
 
 @pytest.mark.parametrize(
@@ -51,16 +51,3 @@ def test_every_scalar_is_json(raw: str) -> None:
 def test_numbers_that_json_does_not_have_are_refused(raw: str) -> None:
     with pytest.raises(ValueError, match="quote"):
         resolved(raw)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_faulty"),
-    [
-        pytest.param("plain", False, id="plain"),
-        pytest.param("tab\tand\x07bell", False, id="control characters"),
-        pytest.param("a\0b", True, id="NUL"),
-        pytest.param("a\ud800", True, id="half a character"),
-    ],
-)
-def test_texts_that_cannot_be_stored_are_named(text: str, *, is_faulty: bool) -> None:
-    assert bool(character_fault(text)) is is_faulty

@@ -7,7 +7,8 @@ from typing import Any
 
 from evals_app.formats.document import Document
 from evals_app.formats.problems import Loc, Problem, is_secret, shortened
-from evals_app.formats.yaml_scalars import character_fault, resolved
+from evals_app.formats.yaml_scalars import resolved
+from fixtures_app.ground.json_data import text_fault
 from fixtures_app.ground.words import near
 
 API_KEY = "api_key"
@@ -88,6 +89,6 @@ class Filling:
         if name not in self.environment:
             hint = near(name, self.environment)
             return f"The environment variable {name} is not set.{hint} Set it, and import again."
-        if fault := character_fault(self.environment[name]):
+        if fault := text_fault(self.environment[name]):
             return f"The environment variable {name} cannot be used. {fault}"
         return None

@@ -1,7 +1,7 @@
 """Suites in our words, of cases that were read in either form of OpenAI Evals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.engine.template import written as with_backslashes
@@ -81,7 +81,7 @@ def suite_draft(suite: Written, spot: Spot) -> Draft:
         data["cases"][n]["turns"][0] |= _graded(own, is_graded=bool(shared))
         _note(places, n, case, own)
     draft = drafted("suite", "openai-evals", spot.document, data, place=places)
-    return draft if suite.agent else _of_nobody(draft)
+    return draft if suite.agent else draft.without_agent()
 
 
 def _tell_remarks(cases: Sequence[Case]) -> None:
@@ -92,12 +92,6 @@ def _tell_remarks(cases: Sequence[Case]) -> None:
             if remark not in reported:
                 reported.add(remark)
                 case.asked_at.lose(remark)
-
-
-def _of_nobody(draft: Draft) -> Draft:
-    """Leave out what refers to an agent that is not named, which is reported."""
-    references = tuple(reference for reference in draft.references if reference.kind != "agent")
-    return replace(draft, spec=None, references=references)
 
 
 def _expected(case: Case) -> str | None:

@@ -118,8 +118,7 @@ def _suite(sheet: Sheet, named: Json, settings: Json, around: Around) -> Draft:
         draft = replace(draft, problems=tuple(errors))
     if agent is None:
         sheet.problems.append(NoAgent(sheet.table.path, 1, 1, sheet.name, "", _NO_AGENT))
-        others = tuple(reference for reference in draft.references if reference.kind != "agent")
-        draft = replace(draft, spec=None, references=others)
+        draft = draft.without_agent()
     return replace(draft, problems=(*draft.problems, *sheet.problems))
 
 
