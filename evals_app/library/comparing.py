@@ -2,18 +2,19 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
+from django.db.models import QuerySet
 from pydantic import BaseModel, ValidationError
 
-from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.permits import FROZEN
-from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import CaseSpec, SuiteSpec
 from evals_app.formats import Difference, differences
-from evals_app.models import Agent, Case, Provider, Suite
+from evals_app.models import Case, Suite
 from evals_app.models.suites import cases_of
 from fixtures_app.ground.json_data import canonical
 from fixtures_app.library import Saved
@@ -90,45 +91,29 @@ class Compared(Generic[S]):
         details: Sequence[Difference] | None = None,
         cases: Mapping[str, StoredCase] = MappingProxyType({}),
     ) -> Self:
-        is_same = digests[0] == digests[1]
+        # An import brings back what is archived.
+        is_archived = getattr(row, "archived_at", None) is not None
+        is_same = digests[0] == digests[1] and not is_archived
         what: Saved = "created" if row is None else "unchanged" if is_same else "updated"
-        if is_same and getattr(row, "archived_at", None) is not None:
-            what = "updated"  # an import brings it back
-        if details is not None and getattr(row, "archived_at", None) is not None:
+        if details is not None and is_archived:
             details = [Difference("archived", "true", "false"), *details]
         return cls(spec, row, what, *digests, details or (), cases)
 
 
 def compared(
-    rows: Iterable[Any], specs: Sequence[S], *, in_detail: bool = False
+    rows: QuerySet[Any], specs: Sequence[S], *, in_detail: bool = False
 ) -> list[Compared[S]]:
-    """Compare specs with the rows that are stored under their slugs; nothing is written."""
-    stored = {row.slug: row for row in rows}
+    """Compare specs with those of some rows that have their slugs; nothing is written."""
+    stored = {row.slug: row for row in rows.filter(slug__in=_slugs(specs))}
     results = []
-    for spec in specs:
-        row = stored.get(getattr(spec, "slug"))  # noqa: B009 - of every kind of spec
+    for spec, slug in zip(specs, _slugs(specs), strict=True):
+        row = stored.get(slug)
         before = readable(row) if row is not None else None
         digests = digest_of(spec), digest_of(before) if before is not None else ""
         has_details = in_detail and before is not None
         details = list(differences(before, spec)) if has_details else None
         results.append(Compared.of(spec, row, digests, details))
     return results
-
-
-def compare_providers(
-    specs: Sequence[ProviderSpec], *, in_detail: bool = False
-) -> list[Compared[ProviderSpec]]:
-    """Compare providers with what is stored."""
-    rows = Provider.objects.prefetch_related("prices")
-    return compared(rows.filter(slug__in=_slugs(specs)), specs, in_detail=in_detail)
-
-
-def compare_agents(
-    specs: Sequence[AgentSpec], *, in_detail: bool = False
-) -> list[Compared[AgentSpec]]:
-    """Compare agents with what is stored."""
-    rows = Agent.objects.filter(slug__in=_slugs(specs))
-    return compared(rows, specs, in_detail=in_detail)
 
 
 def compare_suites(
@@ -151,19 +136,14 @@ def compare_suites(
     ]
 
 
-def _readable_head(row: Suite) -> SuiteSpec | None:
-    try:
-        return SuiteSpec.model_validate(row.written_head(), context=FROZEN)
-    except ValidationError:
-        return None
-
-
 class _ComparedSuite:
     """Compares a stored suite with a spec while its cases come one by one."""
 
     def __init__(self, row: Suite, spec: SuiteSpec, *, in_detail: bool) -> None:
         self._row, self._spec, self._in_detail = row, spec, in_detail
-        self._head = _readable_head(row)
+        self._head: SuiteSpec | None = None
+        with suppress(ValidationError):
+            self._head = SuiteSpec.model_validate(row.written_head(), context=FROZEN)
         self._wanted = {case.name: (case, digest_of(case)) for case in spec.cases}
         self._stored: dict[str, StoredCase] = {}
         self._digests: list[str] = []
@@ -171,7 +151,6 @@ class _ComparedSuite:
         self._is_sound = self._head is not None
 
     def take(self, row: Case) -> None:
-        """Compare the next case."""
         before = readable(row)
         spec, wanted = self._wanted.get(row.name, (None, ""))
         digest = digest_of(before) if before is not None else ""
@@ -184,7 +163,6 @@ class _ComparedSuite:
             self._details += differences(before, spec, ("cases", row.name))
 
     def result(self) -> Compared[SuiteSpec]:
-        """Return the result."""
         digest = _digest_of_suite(self._spec, (digest for _, digest in self._wanted.values()))
         if self._head is None or not self._is_sound:
             return Compared.of(self._spec, self._row, (digest, ""), None, self._stored)
@@ -199,7 +177,7 @@ class _ComparedSuite:
         return [
             *differences(self._head, head),
             *self._details,
-            *(each for case in new for each in differences(None, case, ("cases", case.name))),
+            *chain.from_iterable(differences(None, case, ("cases", case.name)) for case in new),
         ]
 
 

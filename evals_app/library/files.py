@@ -5,16 +5,19 @@ import functools
 import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
+from django.conf import settings
 from django.db import DataError, connection, transaction
-from django.db.models import Count, Max
+from django.db.models import Count, Max, QuerySet
 from django.utils import timezone
+from pydantic import ValidationError
 
 from evals_app.engine.callables.references import importing_within
+from evals_app.engine.llm.keys import no_judge, why_unreachable
+from evals_app.engine.spec import read_model
 from evals_app.engine.suite import SuiteSpec
 from evals_app.formats import (
     FindFile,
@@ -30,36 +33,17 @@ from evals_app.formats import (
     read_files,
 )
 from evals_app.library.changes import Change, ImportReport, Kind
-from evals_app.library.comparing import (
-    Compared,
-    compare_agents,
-    compare_providers,
-    compare_suites,
-    compared,
-    digest_of,
-)
+from evals_app.library.comparing import Compared, compare_suites, compared, digest_of
 from evals_app.library.edits import edit_of, note_changes
 from evals_app.library.inventories import contents_of
-from evals_app.library.judges import unjudged
 from evals_app.library.memory import set_aside, uncollected
 from evals_app.library.rights import EVERYTHING, Rights
-from evals_app.library.saving import (
-    Mark,
-    SuiteWriting,
-    mark_unchanged,
-    write_agents,
-    write_providers,
-)
+from evals_app.library.saving import SuiteWriting, mark_of, write_agents, write_providers
 from evals_app.library.sources import Sources, is_same_file, other_source
 from evals_app.models import Agent, Attachment, Provider, Suite
 from evals_app.models.concurrency import one_moment
 from fixtures_app.ground.words import near
-from fixtures_app.library import (
-    known_schemas,
-    misfits,
-    save_entity_types,
-    save_fixture,
-)
+from fixtures_app.library import known_schemas, misfits, save_entity_types, save_fixture
 from fixtures_app.models import EntityType, Fixture
 
 # Any number that nothing else in this database uses for an advisory lock.
@@ -92,15 +76,15 @@ class Reading(TypedDict, total=False):
     dialect: str | None
     find: FindFile
     find_paths: FindPaths
+    agent: str | None
     environment: Mapping[str, str]
+    root: str
 
 
 def import_files(
     files: Sequence[SourceFile | SourceData],
     *,
     dry_run: bool = False,
-    agent: str | None = None,
-    root: str = "",
     prune: Collection[str] = (),
     before: Collection[str] = (),
     replace: bool = False,
@@ -111,8 +95,7 @@ def import_files(
 ) -> ImportReport:
     """Save everything in the files in one transaction; a dry run only reports the differences.
 
-    `agent` is the slug of the agent for files of other systems that name none. `root` is the folder,
-    as a whole path, in which the paths begin: suites remember their file. Suites whose file was in a
+    Suites remember their file, by its path from the `root` of reading. Suites whose file was in a
     folder of `prune`, and that no file has any longer, are archived. `before` has versions from
     reports of dry runs: one of them must still be current. Edits since the last import, and suites
     from another file, are replaced only with `replace`. `edit` means that this is itself such an
@@ -130,17 +113,18 @@ def import_files(
         EditedError: it would replace an edit, or a suite from another file.
     """
     rights.require_some()
-    sources = Sources(root, prune, [file.path for file in files])
+    sources = Sources(reading.get("root", ""), prune, [file.path for file in files])
     with _storing_errors_explained(), importing_within(_CODE_S):
         while True:
             known = _known(rights)
-            imported = _read(files, known, rights, agent=agent, root=root, reading=reading)
+            imported = _read(files, known, rights, reading)
             with set_aside(), one_moment():
-                prepared = _Prepared.of(
-                    imported, known, sources, rights, is_edit=bool(edit), in_detail=dry_run
+                state = _state(imported)
+                if _known(rights) != known:
+                    continue
+                prepared = _Prepared(
+                    imported, sources, rights, is_edit=bool(edit), in_detail=dry_run
                 )
-            if prepared is None:
-                continue
             report = prepared.report
             rights.require(report.changes)
             approve(report)
@@ -151,7 +135,7 @@ def import_files(
             if report.edited and not replace:
                 raise EditedError(report.edited)
             with set_aside():
-                if prepared.save(note=edit or _IMPORTED):
+                if prepared.save(unless_changed_from=state, note=edit or _IMPORTED):
                     return report
 
 
@@ -167,13 +151,7 @@ def _storing_errors_explained() -> Iterator[None]:
 
 
 def _read(
-    files: Sequence[SourceFile | SourceData],
-    known: Known,
-    rights: Rights,
-    *,
-    agent: str | None,
-    root: str,
-    reading: Reading,
+    files: Sequence[SourceFile | SourceData], known: Known, rights: Rights, reading: Reading
 ) -> Imported:
     """Read files; code of the operator's is imported here, so nothing is locked."""
     reachable = dataclasses.replace(
@@ -183,12 +161,32 @@ def _read(
         contents_of=functools.cache(contents_of),
     )
     with uncollected():
-        imported = read_files(files, known=reachable, agent=agent, root=root, **reading)
+        imported = read_files(files, known=reachable, **reading)
     if "provider" not in rights.hidden():
-        imported.warnings.extend(unjudged(imported, os.environ))
+        imported.warnings.extend(_unjudged(imported))
     rights.require_kinds(kind for kind, located in _by_kind(imported).items() if located)
-    _check_agent(agent, imported, known)
+    _check_agent(reading.get("agent"), imported, known)
     return imported
+
+
+def _unjudged(imported: Imported) -> Iterator[Problem]:
+    """Warn of suites with judged checks that name no judge, if this site has none either."""
+    site = settings.EVALS_JUDGE_MODEL
+    stored = {row.slug: row.to_spec() for row in Provider.objects.prefetch_related("prices")}
+    providers = stored | {located.spec.slug: located.spec for located in imported.providers}
+    with suppress(ValidationError):
+        if why_unreachable(read_model(site), providers, os.environ) is None:
+            return
+    with_model = set(Agent.objects.exclude(model="").values_list("slug", flat=True))
+    for agent in imported.agents:
+        (with_model.add if agent.spec.model else with_model.discard)(agent.spec.slug)
+    for suite in imported.suites:
+        spec = suite.spec
+        if spec.judge_model is not None or spec.agent in with_model:
+            continue
+        if check := spec.judged_check(spec.cases):
+            message = no_judge(spec.slug, check.label, site, providers.values(), os.environ)
+            yield Problem(suite.path, suite.line, 1, "", "", message, "warning")
 
 
 def _check_agent(agent: str | None, imported: Imported, known: Known) -> None:
@@ -202,121 +200,99 @@ def _check_agent(agent: str | None, imported: Imported, known: Known) -> None:
         raise FormatError([Problem("agent", 0, 0, "", "", message)])
 
 
-@dataclass(slots=True)
 class _Prepared:
-    """An import that was compared with what is stored and is ready to be written."""
+    """An import that was compared with what is stored and is ready to be written.
 
-    imported: Imported
-    known: Known
-    rights: Rights
-    state: Any
-    found: Mapping[Kind, list[Compared[Any]]]
-    sources: Mapping[str, str]
-    gone: Sequence[str]
-    report: ImportReport
-    is_edit: bool
+    Raises:
+        FormatError: stored entities do not match the schema of a type.
+    """
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         imported: Imported,
-        known: Known,
         sources: Sources,
         rights: Rights,
         *,
         is_edit: bool,
         in_detail: bool,
-    ) -> Self | None:
-        """Compare an import with what is stored; return None if that changed in the meantime.
-
-        Raises:
-            FormatError: stored entities do not match the schema of a type.
-        """
-        state = _state(imported)
-        if _known(rights) != known:
-            return None
+    ) -> None:
         _check_types(imported, rights)
-        gone = sources.gone(imported)
-        found = _compared(imported, in_detail=in_detail)
-        files = {
+        self._imported = imported
+        self._user = rights.user
+        self._is_edit = is_edit
+        self._gone = sources.gone(imported)
+        self._found = found = _compared(imported, in_detail=in_detail)
+        self._sources = {
             located.spec.slug: _kept_source(
                 entry.row, "" if is_edit else sources.source_of(located.path)
             )
             for entry, located in zip(found["suite"], imported.suites, strict=True)
         }
         changes = [
-            _change(kind, entry, located.path, files, is_edit=is_edit)
+            _change(kind, entry, located.path, self._sources, is_edit=is_edit)
             for kind, all_located in _by_kind(imported).items()
             for entry, located in zip(found[kind], all_located, strict=True)
         ]
-        changes += [Change("suite", slug, "archived") for slug in gone]
-        report = ImportReport(
+        changes += [Change("suite", slug, "archived") for slug in self._gone]
+        self.report = ImportReport(
             changes, imported.warnings, imported.losses, _before(found), _after(found)
         )
-        return cls(imported, known, rights, state, found, files, gone, report, is_edit)
 
-    def save(self, *, note: str) -> bool:
-        """Write everything; return False, with nothing written, if stored rows have changed."""
+    def save(self, *, unless_changed_from: Any, note: str) -> bool:
+        """Write everything; return False, with nothing written, if that state has changed."""
         # Contents that nothing names are invisible, and are removed at night.
-        Attachment.objects.store(self.imported.contents.values())
-        mark = None if self.is_edit else Mark(timezone.now())
-        suites = SuiteWriting(self.found["suite"], self.sources, mark)
+        Attachment.objects.store(self._imported.contents.values())
+        now = timezone.now()
+        imported_at = None if self._is_edit else now
+        suites = SuiteWriting(self._found["suite"], self._sources, imported_at)
+        shown = set(files_of(located.spec for located in self._imported.suites).values())
         try:
             suites.stage()
             with transaction.atomic():
                 _wait_for_other_imports()
-                shown = _shown(self.imported)
                 kept = Attachment.objects.keep(shown)
-                if _state(self.imported, lock=True) != self.state or len(kept) < len(shown):
+                state = _state(self._imported, lock=True)
+                if state != unless_changed_from or len(kept) < len(shown):
                     return False
-                self._write(suites, mark)
-                note_changes(
-                    self.report.changes,
-                    user=self.rights.user,
-                    at=mark.at if mark else timezone.now(),
-                    note=note,
-                )
+                self._write(suites, imported_at)
+                note_changes(self.report.changes, user=self._user, at=now, note=note)
         finally:
             suites.clean_up()
         return True
 
-    def _write(self, suites: SuiteWriting, mark: Mark | None) -> None:
-        types = [entry for entry in self.found["entity type"] if entry.what != "unchanged"]
+    def _write(self, suites: SuiteWriting, imported_at: datetime | None) -> None:
+        types = [entry for entry in self._found["entity type"] if entry.what != "unchanged"]
         save_entity_types([entry.spec for entry in types])
-        fixtures = [entry for entry in self.found["fixture"] if entry.what != "unchanged"]
-        for entry in fixtures:
-            save_fixture(entry.spec)
-        if mark:
-            for model, found in ((EntityType, types), (Fixture, fixtures)):
-                for entry in found:
-                    rows = model._default_manager.filter(slug=entry.spec.slug)  # noqa: SLF001 - how Django names it
-                    rows.update(**mark.columns(entry))
-            mark_unchanged(EntityType, self.found["entity type"], mark)
-            mark_unchanged(Fixture, self.found["fixture"], mark)
-        write_providers(self.found["provider"], mark)
-        write_agents(self.found["agent"], mark)
+        for entry in self._found["fixture"]:
+            if entry.what != "unchanged":
+                save_fixture(entry.spec)
+        marked: dict[Kind, Any] = {"entity type": EntityType.objects, "fixture": Fixture.objects}
+        for kind, rows in marked.items():
+            for entry in self._found[kind]:
+                is_marked = entry.row and entry.row.imported_digest == entry.digest
+                if imported_at and not (entry.what == "unchanged" and is_marked):
+                    rows.filter(slug=entry.spec.slug).update(**mark_of(entry, imported_at))
+        write_providers(self._found["provider"], imported_at)
+        write_agents(self._found["agent"], imported_at)
         suites.write()
-        Suite.objects.filter(slug__in=self.gone).archive()
+        Suite.objects.filter(slug__in=self._gone).archive()
 
 
 def _compared(imported: Imported, *, in_detail: bool) -> dict[Kind, list[Compared[Any]]]:
-    # Entity types are compared and saved separately from fixtures.
-    fixtures = [
-        located.spec.model_copy(update={"entity_types": []}) for located in imported.fixtures
-    ]
-    rows = Fixture.objects.with_everything().filter(slug__in=[spec.slug for spec in fixtures])
-    types = [located.spec for located in imported.entity_types]
-    stored_types = EntityType.objects.filter(slug__in=[spec.slug for spec in types])
-    providers = [located.spec for located in imported.providers]
-    agents = [located.spec for located in imported.agents]
-    suites = [located.spec for located in imported.suites]
-    return {
-        "entity type": compared(stored_types, types, in_detail=in_detail),
-        "fixture": compared(rows, fixtures, in_detail=in_detail),
-        "provider": compare_providers(providers, in_detail=in_detail),
-        "agent": compare_agents(agents, in_detail=in_detail),
-        "suite": compare_suites(suites, in_detail=in_detail),
+    rows: dict[Kind, QuerySet[Any]] = {
+        "entity type": EntityType.objects.all(),
+        "fixture": Fixture.objects.with_everything(),
+        "provider": Provider.objects.prefetch_related("prices"),
+        "agent": Agent.objects.all(),
     }
+    specs = {
+        kind: [located.spec for located in all_located]
+        for kind, all_located in _by_kind(imported).items()
+    }
+    # Entity types are compared and saved separately from fixtures.
+    specs["fixture"] = [spec.model_copy(update={"entity_types": []}) for spec in specs["fixture"]]
+    found = {kind: compared(rows[kind], specs[kind], in_detail=in_detail) for kind in rows}
+    return found | {"suite": compare_suites(specs["suite"], in_detail=in_detail)}
 
 
 def _kept_source(row: Suite | None, new: str) -> str:
@@ -391,11 +367,6 @@ def _state(imported: Imported, *, lock: bool = False) -> Any:
 
 def _slugs(imported: Iterable[Located[Any]]) -> set[str]:
     return {located.spec.slug for located in imported}
-
-
-def _shown(imported: Imported) -> set[str]:
-    """Return the contents of the files of an import's turns."""
-    return set(files_of(located.spec for located in imported.suites).values())
 
 
 def _wait_for_other_imports() -> None:

@@ -4,7 +4,7 @@ A suite's cases keep their rows by name, so that links to them stay valid, unles
 at once. The turns and checks of a case that differs are all replaced.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self, TypeVar
@@ -15,17 +15,11 @@ from django.db import connection, models, transaction
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.spec import PriceSpec, ProviderSpec
 from evals_app.engine.suite import AssertionSpec, CaseSpec, SuiteSpec
-from evals_app.library.comparing import (
-    Compared,
-    compare_agents,
-    compare_providers,
-    compare_suites,
-    readable,
-    same,
-)
+from evals_app.library.comparing import Compared, compare_suites, compared, readable, same
 from evals_app.models import Agent, Assertion, Case, ModelPrice, Provider, Suite, Turn
 from evals_app.models.agents import AGENT
 from evals_app.models.concurrency import let_others_write
+from evals_app.models.mapping import RowMapping
 from evals_app.models.providers import PRICE, PROVIDER
 from evals_app.models.suites import CASE, SUITE, delete_cases, empty_cases, remove_staged
 from fixtures_app.library import Saved
@@ -38,19 +32,11 @@ BATCH = 500
 AT_ONCE = 500  # cases with their turns and checks in one transaction
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """The mark of an import on its rows, by which later edits are recognised."""
-
-    at: datetime
-
-    def columns(self, found: Compared[Any]) -> dict[str, Any]:
-        """Return the columns of a written row."""
-        return {"imported_digest": found.digest, "imported_at": self.at}
-
-
-def _written(entry: Compared[Any], columns: Mapping[str, Any], mark: Mark | None) -> dict[str, Any]:
-    return {**columns, **(mark.columns(entry) if mark else {})}
+def mark_of(entry: Compared[Any], imported_at: datetime | None) -> dict[str, Any]:
+    """Return the columns by which later edits of an imported row are recognised."""
+    if imported_at is None:
+        return {}
+    return {"imported_digest": entry.digest, "imported_at": imported_at}
 
 
 def _upsert(model: type[M], rows: Sequence[dict[str, Any]], *, by: Sequence[str]) -> list[M]:
@@ -67,35 +53,46 @@ def _upsert(model: type[M], rows: Sequence[dict[str, Any]], *, by: Sequence[str]
     )
 
 
-def mark_unchanged(model: type[models.Model], found: Iterable[Compared[Any]], mark: Mark) -> None:
-    """Mark unchanged rows as imported."""
+def _mark_unchanged(
+    model: type[models.Model], found: Iterable[Compared[Any]], imported_at: datetime | None
+) -> None:
     rows = []
     for entry in found:
-        if entry.what == "unchanged" and entry.row.imported_digest != entry.digest:
-            for name, value in mark.columns(entry).items():
-                setattr(entry.row, name, value)
+        if entry.what == "unchanged" and imported_at and entry.row.imported_digest != entry.digest:
+            entry.row.imported_digest, entry.row.imported_at = entry.digest, imported_at
             rows.append(entry.row)
     manager = model._default_manager  # noqa: SLF001 - how Django names it
     manager.bulk_update(rows, ["imported_digest", "imported_at"], batch_size=BATCH)
 
 
+def _write_rows(
+    model: type[M],
+    mapping: RowMapping,
+    found: Sequence[Compared[Any]],
+    imported_at: datetime | None,
+) -> Iterator[tuple[M, Any]]:
+    """Write the rows that differ, and return each with its spec."""
+    differing = [entry for entry in found if entry.what != "unchanged"]
+    rows = [mapping.values(entry.spec) | mark_of(entry, imported_at) for entry in differing]
+    _mark_unchanged(model, found, imported_at)
+    written = _upsert(model, rows, by=["slug"])
+    return zip(written, (entry.spec for entry in differing), strict=True)
+
+
+@transaction.atomic
 def save_provider(spec: ProviderSpec) -> Saved:
     """Write a provider with the prices of its models."""
-    with transaction.atomic():
-        found = compare_providers([spec])
-        write_providers(found)
+    found = compared(Provider.objects.prefetch_related("prices"), [spec])
+    write_providers(found)
     return found[0].what
 
 
-def write_providers(found: Sequence[Compared[ProviderSpec]], mark: Mark | None = None) -> None:
+def write_providers(
+    found: Sequence[Compared[ProviderSpec]], imported_at: datetime | None = None
+) -> None:
     """Write the providers that differ, with the prices of their models."""
-    differing = [entry for entry in found if entry.what != "unchanged"]
-    rows = [_written(entry, PROVIDER.values(entry.spec), mark) for entry in differing]
-    written = _upsert(Provider, rows, by=["slug"])
-    for row, entry in zip(written, differing, strict=True):
-        save_prices(row, entry.spec.prices)
-    if mark:
-        mark_unchanged(Provider, found, mark)
+    for row, spec in _write_rows(Provider, PROVIDER, found, imported_at):
+        save_prices(row, spec.prices)
 
 
 @transaction.atomic
@@ -118,23 +115,20 @@ def save_prices(provider: Provider, specs: Sequence[PriceSpec]) -> None:
     )
 
 
+@transaction.atomic
 def save_agent(spec: AgentSpec) -> Saved:
     """Write an agent."""
-    with transaction.atomic():
-        found = compare_agents([spec])
-        write_agents(found)
+    found = compared(Agent.objects.all(), [spec])
+    write_agents(found)
     return found[0].what
 
 
-def write_agents(found: Sequence[Compared[AgentSpec]], mark: Mark | None = None) -> None:
+def write_agents(found: Sequence[Compared[AgentSpec]], imported_at: datetime | None = None) -> None:
     """Write the agents that differ."""
-    differing = [entry for entry in found if entry.what != "unchanged"]
-    rows = [_written(entry, AGENT.values(entry.spec), mark) for entry in differing]
-    _upsert(Agent, rows, by=["slug"])
-    if mark:
-        mark_unchanged(Agent, found, mark)
+    _write_rows(Agent, AGENT, found, imported_at)
 
 
+@transaction.atomic
 def save_suite(spec: SuiteSpec, *, source: str = "") -> Saved:
     """Write a suite with its cases, turns and checks; an archived one is restored.
 
@@ -143,9 +137,8 @@ def save_suite(spec: SuiteSpec, *, source: str = "") -> Saved:
     Raises:
         ValueError: its agent or one of its fixtures does not exist.
     """
-    with transaction.atomic():
-        found = compare_suites([spec])
-        SuiteWriting(found, {spec.slug: source}).write()
+    found = compare_suites([spec])
+    SuiteWriting(found, {spec.slug: source}).write()
     return found[0].what
 
 
@@ -162,11 +155,11 @@ class SuiteWriting:
         self,
         found: Sequence[Compared[SuiteSpec]],
         sources: Mapping[str, str],
-        mark: Mark | None = None,
+        imported_at: datetime | None = None,
     ) -> None:
         self._found = found
         self._sources = sources
-        self._mark = mark
+        self._imported_at = imported_at
         self._name = uuid4().hex
         differing = [entry for entry in found if entry.what != "unchanged"]
         self._plans = [_CasePlan.of(entry) for entry in differing]
@@ -195,18 +188,16 @@ class SuiteWriting:
         """
         differing = [plan.compared for plan in self._plans]
         agents = _by_slug(Agent, (entry.spec.agent for entry in differing), "agent")
-        rows = [
-            _written(entry, self._columns(entry, agents[entry.spec.agent]), self._mark)
-            for entry in differing
-        ]
+        rows = [self._columns(entry, agents[entry.spec.agent]) for entry in differing]
         suites = _upsert(Suite, rows, by=["slug"])
         _write_fixtures(suites, differing)
         _write_defaults(suites, differing)
         for suite, plan in zip(suites, self._plans, strict=True):
             self._write_cases(suite, plan)
-        self._write_sources()
-        if self._mark:
-            mark_unchanged(Suite, self._found, self._mark)
+        for entry in self._found:
+            if entry.what == "unchanged" and entry.row.source != self._source(entry):
+                Suite.objects.filter(pk=entry.row.pk).update(source=self._source(entry))
+        _mark_unchanged(Suite, self._found, self._imported_at)
 
     def _columns(self, entry: Compared[SuiteSpec], agent: Agent) -> dict[str, Any]:
         return {
@@ -214,16 +205,12 @@ class SuiteWriting:
             "archived_at": None,
             "source": self._source(entry),
             **SUITE.values(entry.spec),
+            **mark_of(entry, self._imported_at),
         }
 
     def _source(self, entry: Compared[SuiteSpec]) -> str:
         known = entry.row.source if entry.row is not None else ""
         return self._sources.get(entry.spec.slug) or known
-
-    def _write_sources(self) -> None:
-        for entry in self._found:
-            if entry.what == "unchanged" and entry.row.source != self._source(entry):
-                Suite.objects.filter(pk=entry.row.pk).update(source=self._source(entry))
 
     def _write_cases(self, suite: Suite, plan: "_CasePlan") -> None:
         if plan.staged:
