@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evals_app.engine.template import written
+
 Json = dict[str, Any]
 
 _SYSTEM = ("system", "developer")
@@ -33,6 +35,11 @@ class Chat:
     answer: str | None
     remarks: tuple[str, ...]
 
+    @property
+    def history_in_case(self) -> list[Json]:
+        """The history with its braces escaped: in data they are not variables."""
+        return [{**item, "content": written(item["content"])} for item in self.history]
+
 
 def own_prompt(agent: str | None) -> str:
     """Say what becomes of system prompts where the agent has its own."""
@@ -44,13 +51,9 @@ def own_prompt(agent: str | None) -> str:
 
 def is_chat(value: Any) -> bool:
     """Whether a value is a list of messages: each with a role and what it says."""
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(
-            isinstance(item, dict) and isinstance(item.get("role", item.get("from")), str)
-            for item in value
-        )
+    return bool(isinstance(value, list) and value) and all(
+        isinstance(item, dict) and isinstance(item.get("role", item.get("from")), str)
+        for item in value
     )
 
 
@@ -95,10 +98,8 @@ def _add(spoken: list[Json], role: str, text: str, remarks: dict[str, None]) -> 
 
 def content_text(content: Any) -> tuple[str, bool]:
     """Return the text of a message's content, and whether that is all of it."""
-    if content is None:
-        return "", True
-    if isinstance(content, str):
-        return content, True
+    if content is None or isinstance(content, str):
+        return content or "", True
     if isinstance(content, dict):
         text = content.get("text")
         return (text, True) if isinstance(text, str) else ("", False)

@@ -1,5 +1,6 @@
 """What tools and data sets call the parts of a case."""
 
+import json
 import re
 from typing import Any
 
@@ -28,6 +29,13 @@ MESSAGES = ("messages", "conversation", "conversations", "chat", "dialogue", "di
 def plain(word: str) -> str:
     """Write a word in one way, whatever its case and punctuation: `maxTime_(ms)` is max time ms."""
     return _SEPARATORS.sub(" ", _HUMP.sub(" ", word)).strip().casefold()
+
+
+def text_of(value: Any) -> str:
+    """Write a value of a data set as text."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def rows_place(data: Any) -> Loc | None:

@@ -47,8 +47,7 @@ def resolved(text: str) -> Any:
     if text[0] not in "+-.0123456789":
         return text
     if _NOT_FINITE.fullmatch(text):
-        msg = "Infinity and NaN are not allowed. Write a number, or put it in quotes."
-        raise ValueError(msg)
+        raise ValueError("Infinity and NaN are not allowed. Write a number, or put it in quotes.")
     is_whole = _DECIMAL.fullmatch(text) or _OCTAL.fullmatch(text) or _BASED.fullmatch(text)
     is_bare = _BARE_EXPONENT.fullmatch(text) is not None
     if not is_whole and not is_bare and not _FLOAT.fullmatch(text):

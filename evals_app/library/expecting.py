@@ -64,8 +64,7 @@ def expect_changes(
     columns = Assertion.columns_of(spec)
     checks = case.final_assertions.all()
     if any(all(getattr(row, name) == value for name, value in columns.items()) for row in checks):
-        msg = "The case already has this check."
-        raise CannotExpectError(msg)
+        raise CannotExpectError("The case already has this check.")
     last = checks.aggregate(last=Max("position"))["last"]
     position = 0 if last is None else last + 1
     row = Assertion.objects.create(case=case, position=position, **columns)
@@ -77,20 +76,20 @@ def _written(trial: Trial, *, kept: Collection[str], nothing_else: bool) -> Asse
     changes = happenings(trial)
     options = expectation(changes, kept=kept, nothing_else=nothing_else)
     if not options:
-        msg = "Choose at least one change, or “Nothing else may change”."
-        raise CannotExpectError(msg)
+        raise CannotExpectError("Choose at least one change, or “Nothing else may change”.")
     if nothing_else and any(change.key not in kept for change in changes):
-        msg = (
+        raise CannotExpectError(
             "“Nothing else may change” would fail, because some changes are not selected. Select all"
             " of them, or clear it."
         )
-        raise CannotExpectError(msg)
     try:
         spec = AssertionSpec.model_validate({"type": "world_changes"} | options)
     except ValidationError as error:
-        msg = "These are too many changes for one check. Choose fewer."
-        raise CannotExpectError(msg) from error
+        raise CannotExpectError(
+            "These are too many changes for one check. Choose fewer."
+        ) from error
     if not (isinstance(spec.grader, PlainGrader) and spec.grader.grade(View(trial)).passed):
-        msg = "This conversation itself would fail this check. Choose fewer changes."
-        raise CannotExpectError(msg)
+        raise CannotExpectError(
+            "This conversation itself would fail this check. Choose fewer changes."
+        )
     return spec

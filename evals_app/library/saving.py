@@ -286,8 +286,7 @@ def _by_slug(model: type[M], slugs: Iterable[str], noun: str) -> dict[str, M]:
     rows = model._default_manager.filter(slug__in=wanted)  # noqa: SLF001 - how Django names it
     by_slug = {getattr(row, "slug"): row for row in rows}  # noqa: B009 - of either model
     if missing := sorted(wanted - by_slug.keys()):
-        msg = f"There is no {noun} {', '.join(map(repr, missing))}."
-        raise ValueError(msg)
+        raise ValueError(f"There is no {noun} {', '.join(map(repr, missing))}.")
     return by_slug
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evals_app.formats.openai_evals.lost import LostError
 from evals_app.formats.openai_evals.modelgraded import read_modelgraded
+from evals_app.formats.openai_evals.parts import LostError
 from evals_app.formats.openai_evals.shapes import Entry
 from evals_app.formats.spots import Spot
 from fixtures_app.ground.patterns import MAX_PATTERN_CHARS
@@ -51,8 +51,7 @@ def _ideals(row: Json) -> list[str]:
         item if isinstance(item, str) else json.dumps(item) for item in ideals if item is not None
     ]
     if not texts or not all(text.strip() for text in texts):
-        msg = "It has no `ideal` answer to compare with."
-        raise LostError(msg)
+        raise LostError("It has no `ideal` answer to compare with.")
     return texts
 
 
@@ -60,8 +59,9 @@ def _pattern(texts: list[str], *, begin: str = "", is_sensitive: bool = True) ->
     texts = list(map(re.escape, texts))
     pattern = f"{begin}(?:{'|'.join(texts)})" if len(texts) > 1 else f"{begin}{texts[0]}"
     if len(pattern) > MAX_PATTERN_CHARS:
-        msg = f"Its ideal answers have more than {MAX_PATTERN_CHARS:,} characters together."
-        raise LostError(msg)
+        raise LostError(
+            f"Its ideal answers have more than {MAX_PATTERN_CHARS:,} characters together."
+        )
     return {"type": "matches", "value": pattern, "case_sensitive": is_sensitive}
 
 
@@ -84,8 +84,7 @@ def _json_match(row: Json) -> list[tuple[Json, bool]]:
     try:
         values = [json.loads(text) for text in _ideals(row)]
     except (ValueError, RecursionError):
-        msg = "Its `ideal` answer is not JSON."
-        raise LostError(msg) from None
+        raise LostError("Its `ideal` answer is not JSON.") from None
     same = [{"const": value} for value in values]
     schema = same[0] if len(same) == 1 else {"anyOf": same}
     return [({"type": "json_schema", "schema": schema}, False)]

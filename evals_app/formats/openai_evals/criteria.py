@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evals_app.formats.chats import content_text
-from evals_app.formats.openai_evals.lost import LostError
+from evals_app.formats.openai_evals.parts import LostError
 from evals_app.formats.openai_evals.shapes import (
     Asking,
     Criterion,
@@ -131,12 +131,17 @@ def _asked(criterion: Criterion, spot: Spot, name: str) -> Asked:
             return _similarity(criterion, spot, name)
         case ScoreModel() | LabelModel():
             prompt = _prompt(criterion, spot)
-            common = {"type": "llm_judge", **_judge(criterion)}
-            if isinstance(criterion, ScoreModel):
-                make = _score(criterion, prompt, common, spot)
-            else:
-                make = _label(criterion, prompt, common)
-            return Asked(spot, name, make, prompt)
+            how, options = (
+                _score(criterion, spot) if isinstance(criterion, ScoreModel) else _label(criterion)
+            )
+            if model := model_of(criterion.model, criterion.sampling_params):
+                options["model"] = model
+
+            def judged(item: Any) -> Json:
+                asked = prompt.fill(item, _in_words)
+                return {"type": "llm_judge", "criteria": f"{asked}\n\n{how}", **options}
+
+            return Asked(spot, name, judged, prompt)
     raise LostError(_why(criterion.type))
 
 
@@ -150,30 +155,29 @@ def _sides(written: StringCheck | TextSimilarity, *, swaps: bool) -> tuple[Varia
     if not (side.asks_reply or reference.asks_reply):
         raise LostError(_NOT_THE_REPLY)
     if side.asks_reply and reference.asks_reply:
-        msg = "Two parts of the reply are not compared with each other."
-        raise LostError(msg)
+        raise LostError("Two parts of the reply are not compared with each other.")
     if reference.asks_reply:
         if not swaps:
-            msg = (
+            raise LostError(
                 "The check reads the reply, not the text it is compared with. Make "
                 "{{sample.output_text}} the `input`."
             )
-            raise LostError(msg)
         side, reference = reference, side
     if side.alone is None:
-        msg = "The reply is in the middle of another text. Compare {{sample.output_text}} alone."
-        raise LostError(msg)
+        raise LostError(
+            "The reply is in the middle of another text. Compare {{sample.output_text}} alone."
+        )
     if reference.unknown:
-        msg = f"{reference.unknown[0]} is not a variable; those are {{{{item.x}}}} and {{{{sample.x}}}}."
-        raise LostError(msg)
+        raise LostError(
+            f"{reference.unknown[0]} is not a variable; those are {{{{item.x}}}} and {{{{sample.x}}}}."
+        )
     return side.alone, reference
 
 
 def _filled(reference: Template, item: Any) -> str:
     text = reference.fill(item, _in_words)
     if not text.strip():
-        msg = "The text to compare with is empty."
-        raise LostError(msg)
+        raise LostError("The text to compare with is empty.")
     return text
 
 
@@ -185,8 +189,9 @@ def _string_check(operation: str, side: Variable, reference: Template) -> Make:
             place = {"response_path": _json_path(path)}
             return lambda item: {"type": "exact_match", "value": _filled(reference, item), **place}
         case ("output_json", *path) if path:
-            msg = f"Only `eq` reads a part of a JSON reply. Use json_path at {_json_path(path)}."
-            raise LostError(msg)
+            raise LostError(
+                f"Only `eq` reads a part of a JSON reply. Use json_path at {_json_path(path)}."
+            )
         case ("output_tools", _, "function", "name") if operation in ("eq", "ne"):
             kind = "tool_called" if operation == "eq" else "tool_not_called"
             return lambda item: {"type": kind, "value": _filled(reference, item)}
@@ -198,8 +203,7 @@ def _string_check(operation: str, side: Variable, reference: Template) -> Make:
 def _unequal(text: str) -> Json:
     pattern = rf"\A{re.escape(text)}\z"
     if len(pattern) > MAX_PATTERN_CHARS:
-        msg = f"As a pattern this text has more than {MAX_PATTERN_CHARS:,} characters."
-        raise LostError(msg)
+        raise LostError(f"As a pattern this text has more than {MAX_PATTERN_CHARS:,} characters.")
     return {"type": "not_matches", "value": pattern, "case_sensitive": True}
 
 
@@ -264,14 +268,8 @@ def _prompt(criterion: Asking, spot: Spot) -> Template:
         texts.append(text)
     prompt = "\n\n".join(filter(str.strip, texts))
     if not prompt:
-        msg = "Its prompt has no text."
-        raise LostError(msg)
+        raise LostError("Its prompt has no text.")
     return Template(prompt)
-
-
-def _judge(criterion: Asking) -> Json:
-    model = model_of(criterion.model, criterion.sampling_params)
-    return {} if model is None else {"model": model}
 
 
 def model_of(name: str | None, sampling: Sampling | None) -> Any:
@@ -285,7 +283,8 @@ def model_of(name: str | None, sampling: Sampling | None) -> Any:
     return {**named, **settings} if settings else f"{provider}/{model}"
 
 
-def _score(criterion: ScoreModel, prompt: Template, common: Json, spot: Spot) -> Make:
+def _score(criterion: ScoreModel, spot: Spot) -> tuple[str, Json]:
+    """Return how a judge scores, and the options of the check."""
     least, best = criterion.bounds
     how = (
         f"Score as the text above asks. {_FORM} Its scores go from {least:g} to {best:g}: {least:g} is "
@@ -297,21 +296,16 @@ def _score(criterion: ScoreModel, prompt: Template, common: Json, spot: Spot) ->
     else:
         share = (criterion.pass_threshold - least) / (best - least)
         scale["threshold"] = round(share, 6)
-    return lambda item: {**common, "criteria": f"{_asks(prompt, item)}\n\n{how}", **scale}
+    return how, scale
 
 
-def _label(criterion: LabelModel, prompt: Template, common: Json) -> Make:
+def _label(criterion: LabelModel) -> tuple[str, Json]:
     passing = " or ".join(criterion.passing_labels)
     how = (
         f"Choose one of these labels as the text above asks: {', '.join(criterion.labels)}. {_FORM} "
         f"The verdict is pass if the label is {passing}, and fail if it is any other."
     )
-    scale = {"scale": "pass_fail"}
-    return lambda item: {**common, "criteria": f"{_asks(prompt, item)}\n\n{how}", **scale}
-
-
-def _asks(prompt: Template, item: Any) -> str:
-    return prompt.fill(item, _in_words)
+    return how, {"scale": "pass_fail"}
 
 
 def _in_words(variable: Variable) -> str:

@@ -18,9 +18,8 @@ from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import Around, Places, distinct_names, slug_of
 from evals_app.formats.openai_evals.criteria import Asked, model_of, read_criteria
 from evals_app.formats.openai_evals.items import Item, Origin, items_of
-from evals_app.formats.openai_evals.lost import LostError, Missed
-from evals_app.formats.openai_evals.parts import Parts, parts_of
-from evals_app.formats.openai_evals.shapes import Eval, Run
+from evals_app.formats.openai_evals.parts import LostError, Missed, Parts, parts_of
+from evals_app.formats.openai_evals.shapes import Eval, Messages, Run
 from evals_app.formats.openai_evals.suites import Case, Written, agent_problem, suite_draft
 from evals_app.formats.openai_evals.templates import Template, path_of, value_at
 from evals_app.formats.reading import Reading
@@ -113,6 +112,10 @@ class _Suite:
     run: Run | None = None
     templates: list[tuple[str, Template, Spot]] = field(default_factory=list)
 
+    @property
+    def _messages(self) -> Messages | None:
+        return self.run.data_source.input_messages if self.run else None
+
     def drafts(self) -> Iterator[Draft]:
         """Return the agent, if the run says which model, and the suite.
 
@@ -125,8 +128,7 @@ class _Suite:
         origin = Origin(self.asked, self.spot, self.run, self.ran, self.parts, self.is_alone)
         cases = [case for item in items_of(origin) if (case := self._case(item, criteria))]
         if not cases:
-            msg = "This eval has no items that can be asked, so no suite is made."
-            raise LostError(msg)
+            raise LostError("This eval has no items that can be asked, so no suite is made.")
         if not criteria:
             self.spot.at("testing_criteria").say(_NO_CRITERIA, level="warning")
         name = (self.asked.name or self.slug)[:_NAME_CHARS]
@@ -152,8 +154,7 @@ class _Suite:
                 spot.lose(f"Only the most recent of several runs of an eval is read: {name}.")
 
     def _read_templates(self) -> None:
-        messages = self.run.data_source.input_messages if self.run else None
-        if self.ran is None or messages is None or messages.template is None:
+        if self.ran is None or self._messages is None or self._messages.template is None:
             return
         for spot in self.ran.at("data_source", "input_messages", "template").entries():
             written = spot.value
@@ -185,11 +186,12 @@ class _Suite:
 
     def _chat(self, item: Item) -> tuple[Chat | None, Spot]:
         """Return what is asked for an item, and where that is written."""
-        messages = self.run.data_source.input_messages if self.run else None
+        messages = self._messages
         if self.templates:
-            for name in dict.fromkeys(
-                n for _, t, _ in self.templates for n in t.missing(item.data)
-            ):
+            missing = (
+                name for _, template, _ in self.templates for name in template.missing(item.data)
+            )
+            for name in dict.fromkeys(missing):
                 message = (
                     f"The prompt uses {{{{{name}}}}}, which this item does not have: it is empty."
                 )

@@ -1,16 +1,13 @@
 """The data of an eval: items that its runs hold, that were saved with results, or in a file next to it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.formats.chats import is_chat
 from evals_app.formats.json_lines import read_json_lines
-from evals_app.formats.openai_evals.lost import LostError
-from evals_app.formats.openai_evals.parts import Parts
+from evals_app.formats.openai_evals.parts import LostError, Parts, read_beside
 from evals_app.formats.openai_evals.shapes import Eval, Run
-from evals_app.formats.problems import FormatError
-from evals_app.formats.reading import Reading
 from evals_app.formats.spots import Spot
 
 Json = dict[str, Any]
@@ -70,7 +67,7 @@ def items_of(origin: Origin) -> list[Item]:
     return list(_items(_beside(origin, file_id).entries()))
 
 
-def _items(spots: Iterator[Spot] | list[Spot]) -> Iterator[Item]:
+def _items(spots: Iterable[Spot]) -> Iterator[Item]:
     is_told = False
     for spot in spots:
         row = spot.value
@@ -120,19 +117,12 @@ def _beside(origin: Origin, file_id: str | None) -> Spot:
     Raises:
         LostError: there is none that is known to be its own.
     """
-    reading = origin.spot.reading
-    around = reading.around
     paths = _files(origin.spot) if origin.is_alone else []
     chosen = (file_id and _files(origin.spot, file_id)) or paths
-    if len(chosen) != 1:
+    beside = read_beside(origin.spot, chosen, read_json_lines) if len(chosen) == 1 else None
+    if beside is None:
         raise LostError(_no_items(file_id, paths))
-    content = around.content(reading.document, chosen[0])
-    try:
-        items = read_json_lines(reading.path(chosen[0]), content or b"")
-    except FormatError as error:
-        reading.problems += error.problems
-        items = replace(reading.document, data=[])
-    return Spot(Reading(items, around, reading.problems))
+    return beside
 
 
 def _files(origin: Spot, name: str = "") -> list[str]:

@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.formats.chats import content_text, is_chat
-from evals_app.formats.openai_evals.lost import LostError
+from evals_app.formats.openai_evals.parts import LostError, read_beside
 from evals_app.formats.openai_evals.shapes import Modelgraded
-from evals_app.formats.openai_evals.templates import text_of
-from evals_app.formats.problems import FormatError
-from evals_app.formats.reading import Reading
 from evals_app.formats.spots import Spot
+from evals_app.formats.words import text_of
 from evals_app.formats.yaml_source import read_yaml
 
 Json = dict[str, Any]
@@ -53,8 +51,7 @@ def _value(match: re.Match[str], values: Json) -> str:
     if match[1] is None:
         return match[0][0]  # braces are written twice
     if match[1] not in values:
-        msg = f"Its prompt uses {{{match[1]}}}, which this sample does not have."
-        raise LostError(msg)
+        raise LostError(f"Its prompt uses {{{match[1]}}}, which this sample does not have.")
     value = values[match[1]]
     if is_chat(value):
         messages = (
@@ -75,8 +72,9 @@ def read_modelgraded(args: Spot) -> Graded | None:
     here = args.at(key)
     name = here.value
     if not isinstance(name, str) or not name:
-        msg = "It needs the name of its prompt, for example modelgraded_spec: closedqa."
-        raise LostError(msg, args)
+        raise LostError(
+            "It needs the name of its prompt, for example modelgraded_spec: closedqa.", args
+        )
     if args.at("multicomp_n").value not in (None, 1) or args.at("metaeval").value:
         raise LostError(_ONE_REPLY)
     spot = _file(here, name)
@@ -88,46 +86,34 @@ def read_modelgraded(args: Spot) -> Graded | None:
     if len(inputs) > 1 or not prompt:
         raise LostError(_ONE_REPLY if prompt else "Its prompt has no text.")
     choices = _choices(spec)
-    given = args.at("modelgraded_spec_args").value
-    renamings = args.at("samples_renamings").value
+    given, renamed = (
+        written if isinstance(written := args.at(key).value, dict) else {}
+        for key in ("modelgraded_spec_args", "samples_renamings")
+    )
+    asked = inputs[0] if inputs else "input"
     return Graded(
         spot,
-        _original(renamings, inputs[0] if inputs else "input"),
+        next((key for key, value in renamed.items() if value == asked), asked),
         prompt,
         choices,
         _passing(spec, choices, name, spot),
         outputs[0] if outputs else "completion",
-        given if isinstance(given, dict) else {},
-        renamings if isinstance(renamings, dict) else {},
+        given,
+        renamed,
     )
 
 
-def _original(renamings: Any, name: str) -> str:
-    """Return the key that samples have for a name of the prompt."""
-    written = renamings if isinstance(renamings, dict) else {}
-    return next((key for key, value in written.items() if value == name), name)
-
-
 def _file(here: Spot, name: str) -> Spot | None:
-    reading = here.reading
-    for place in _PLACES:
-        path = place.format(name)
-        content = reading.around.content(reading.document, path)
-        if content is not None:
-            break
-    else:
-        msg = (
+    spot = read_beside(here, (place.format(name) for place in _PLACES), read_yaml)
+    if spot is None:
+        raise LostError(
             f"There is no file {name}.yaml in the folder modelgraded next to the folder of this "
             "file. Name it too, import the folder that contains both (registry), or upload both "
-            "in one zip."
+            "in one zip.",
+            here,
         )
-        raise LostError(msg, here)
-    try:
-        document = read_yaml(reading.path(path), content)
-    except FormatError as error:
-        reading.problems += error.problems
+    if spot.value is None:
         return None
-    spot = Spot(Reading(document, reading.around, reading.problems))
     # Older files have the prompt below its name.
     return spot if spot.at("prompt").value is not None else spot.at(name)
 
@@ -157,8 +143,7 @@ def _passing(spec: Modelgraded, choices: tuple[str, ...], name: str, spot: Spot)
         return tuple(score for score in scores if scores[score] == best)
     if name in _GOOD:
         return _GOOD[name]
-    msg = (
+    raise LostError(
         "Its prompt does not say which choices are good. Add choice_scores to it, for example "
         "choice_scores: {Y: 1, N: 0}."
     )
-    raise LostError(msg)

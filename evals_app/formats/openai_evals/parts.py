@@ -1,9 +1,11 @@
-"""The objects of the API that the files of an import hold."""
+"""What the files of an import hold: objects of the API, other files that they name, what is lost."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evals_app.formats.document import Document, Node
+from evals_app.formats.problems import FormatError
 from evals_app.formats.reading import Reading
 from evals_app.formats.spots import Spot
 
@@ -17,6 +19,39 @@ _CUT_OFF = (
 )
 # Under these a file may hold several kinds at once.
 _NESTED = ("eval", "run", "runs", "output_items")
+
+
+class LostError(Exception):
+    """Something that is left out; the message says what to do instead, `spot` where it is named."""
+
+    def __init__(self, message: str, spot: Spot | None = None) -> None:
+        super().__init__(message)
+        self.spot = spot
+
+
+# What keeps an eval from being imported, each with its place.
+Missed = list[tuple[Spot, str]]
+
+
+def read_beside(
+    here: Spot, paths: Iterable[str], read: Callable[[str, bytes], Document]
+) -> Spot | None:
+    """Read the first of some files that exists; None if none does.
+
+    It is reported, and holds nothing, if it cannot be read.
+    """
+    reading = here.reading
+    for path in paths:
+        content = reading.around.content(reading.document, path)
+        if content is None:
+            continue
+        try:
+            document = read(reading.path(path), content)
+        except FormatError as error:
+            reading.problems += error.problems
+            document = Document(path, None, Node(1, 1))
+        return Spot(Reading(document, reading.around, reading.problems))
+    return None
 
 
 @dataclass(slots=True)

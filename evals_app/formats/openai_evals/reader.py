@@ -13,7 +13,7 @@ from evals_app.formats.document import Document
 from evals_app.formats.draft import Draft, cut_texts
 from evals_app.formats.foreign import Around
 from evals_app.formats.openai_evals.hosted import read_hosted
-from evals_app.formats.openai_evals.lost import Missed, tell_missed
+from evals_app.formats.openai_evals.parts import Missed
 from evals_app.formats.openai_evals.registry import (
     is_registry,
     is_samples,
@@ -33,7 +33,9 @@ def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
     for draft in _drafts(readings, around, missed):
         are_read = are_read or draft.kind == "suite"
         yield draft
-    tell_missed(missed, are_others_read=are_read)
+    for spot, message in missed:
+        # A loss does not keep others from being imported.
+        spot.say(message, level="loss" if are_read else "error")
     for reading in readings:
         if reading.problems:
             yield reading.remarks("openai-evals")

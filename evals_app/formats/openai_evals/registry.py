@@ -1,6 +1,6 @@
 """The registry of the open-source framework: YAML that names classes and samples."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -10,10 +10,9 @@ from evals_app.formats.draft import Draft
 from evals_app.formats.foreign import Around, slug_of
 from evals_app.formats.json_lines import read_json_lines
 from evals_app.formats.openai_evals.classes import INCLUDES, Grading, grading_of
-from evals_app.formats.openai_evals.lost import LostError, Missed
+from evals_app.formats.openai_evals.parts import LostError, Missed, read_beside
 from evals_app.formats.openai_evals.shapes import Alias, Entry
 from evals_app.formats.openai_evals.suites import Case, Written, agent_problem, suite_draft
-from evals_app.formats.problems import FormatError, Loc
 from evals_app.formats.reading import Reading
 from evals_app.formats.spots import Spot
 from fixtures_app.ground.words import near
@@ -29,7 +28,7 @@ def read_registry(reading: Reading, around: Around, missed: Missed) -> Iterator[
     """Read the evals of a file: each name of one becomes a suite."""
     root = Spot(reading)
     entries = {name: root.at(name) for name in reading.document.data}
-    evals = {name: spot for name, spot in entries.items() if "class" in _keys(spot)}
+    evals = {name: spot for name, spot in entries.items() if _is_eval(spot.value)}
     named = {}
     for name, spot in entries.items():
         alias = None if name in evals else spot.part(Alias)
@@ -68,10 +67,6 @@ def _named(name: str, around: Around, description: str = "") -> Written:
     return Written(name[:_NAME_CHARS], slug_of(name), agent, description=description)
 
 
-def _keys(spot: Spot) -> set[str]:
-    return set(spot.value) if isinstance(spot.value, dict) else set()
-
-
 def _suite(spot: Spot, entry: Entry, named: Written, missed: Missed) -> Iterator[Draft]:
     before = len(missed)
     grading = _tried(lambda: grading_of(spot, entry), spot, named, missed)
@@ -101,37 +96,26 @@ def _samples(spot: Spot) -> Spot | None:
     """
     written = spot.value
     if not isinstance(written, str) or not written:
-        msg = "It needs the path of its samples here, for example my-eval/samples.jsonl."
-        raise LostError(msg, spot)
-    reading = spot.reading
-    found = content_of(reading, _DATA, written)
-    if found is None:
-        msg = (
+        raise LostError(
+            "It needs the path of its samples here, for example my-eval/samples.jsonl.", spot
+        )
+
+    def read(path: str, content: bytes) -> Document:
+        if content.startswith(_POINTER):
+            raise LostError(
+                f"{path} is only a pointer of Git LFS. Fetch the file itself: git lfs pull.", spot
+            )
+        return read_json_lines(path, content)
+
+    samples = read_beside(spot, (place.format(written) for place in _DATA), read)
+    if samples is None:
+        raise LostError(
             f"There is no file {written} in the folder data next to the folder of this file. "
             "Name it too, import the folder that contains both (registry), or upload both in one "
-            "zip."
+            "zip.",
+            spot,
         )
-        raise LostError(msg, spot)
-    path, content = found
-    if content.startswith(_POINTER):
-        msg = f"{path} is only a pointer of Git LFS. Fetch the file itself: git lfs pull."
-        raise LostError(msg, spot)
-    try:
-        document = read_json_lines(path, content)
-    except FormatError as error:
-        reading.problems += error.problems
-        return None
-    return Spot(Reading(document, reading.around, reading.problems))
-
-
-def content_of(reading: Reading, places: Sequence[str], name: str) -> tuple[str, bytes] | None:
-    """Find a file by its name in one of several places; give its path and content."""
-    for place in places:
-        path = place.format(name)
-        content = reading.around.content(reading.document, path)
-        if content is not None:
-            return reading.path(path), content
-    return None
+    return None if samples.value is None else samples
 
 
 def _drafted(rows: Spot, spot: Spot, grading: Grading, named: Written) -> Draft:
@@ -142,8 +126,7 @@ def _drafted(rows: Spot, spot: Spot, grading: Grading, named: Written) -> Draft:
     """
     cases = [case for row in rows.entries() if (case := _case(row, grading))]
     if not cases:
-        msg = "None of its samples can be asked."
-        raise LostError(msg)
+        raise LostError("None of its samples can be asked.")
     if not named.agent:
         spot.reading.problems.append(agent_problem(spot))
     elif any(case.chat.system for case in cases):
@@ -177,13 +160,15 @@ def _case(row: Spot, grading: Grading) -> Case | None:
 def is_registry(document: Document) -> bool:
     """Whether a file is one of the registry, and no object of the API."""
     data = document.data
-    return isinstance(data, dict) and any(
-        isinstance(item, dict) and "class" in item for item in data.values()
-    )
+    return isinstance(data, dict) and any(map(_is_eval, data.values()))
 
 
-def is_samples(document: Document, loc: Loc = ()) -> bool:
+def _is_eval(entry: Any) -> bool:
+    return isinstance(entry, dict) and "class" in entry
+
+
+def is_samples(document: Document) -> bool:
     """Whether a file has samples: rows of what is asked, and the ideal answer."""
-    rows = document.value(loc)
+    rows = document.data
     first = rows[0] if isinstance(rows, list) and rows else None
     return isinstance(first, dict) and {"input", "ideal"} <= first.keys()

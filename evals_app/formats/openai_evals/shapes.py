@@ -74,8 +74,7 @@ class Messages(Part):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         if getattr(self, self.type) is None:
-            msg = f"With type {self.type} the key `{self.type}` is needed."
-            raise ValueError(msg)
+            raise ValueError(f"With type {self.type} the key `{self.type}` is needed.")
         return self
 
 
@@ -159,13 +158,13 @@ class ScoreModel(Asking):
     def _has_a_range(self) -> Self:
         least, best = self.bounds
         if least >= best:
-            msg = "A range goes from the lowest to the highest score, for example [0, 10]."
-            raise ValueError(msg)
+            raise ValueError(
+                "A range goes from the lowest to the highest score, for example [0, 10]."
+            )
         if self.pass_threshold is not None and not least <= self.pass_threshold <= best:
-            msg = (
+            raise ValueError(
                 f"The threshold {self.pass_threshold:g} is outside the range {least:g} to {best:g}."
             )
-            raise ValueError(msg)
         return self
 
 
@@ -178,8 +177,7 @@ class LabelModel(Asking):
     @model_validator(mode="after")
     def _labels_are_known(self) -> Self:
         if unknown := [label for label in self.passing_labels if label not in self.labels]:
-            msg = f"{unknown[0]!r} is not one of the labels {', '.join(self.labels)}."
-            raise ValueError(msg)
+            raise ValueError(f"{unknown[0]!r} is not one of the labels {', '.join(self.labels)}.")
         return self
 
 

@@ -55,7 +55,10 @@ def suite_draft(suite: Written, spot: Spot) -> Draft:
     _tell_remarks(suite.cases)
     places = Places(spot.document, spot.loc)
     names = [case.name or f"row-{n:04}" for n, case in enumerate(suite.cases, 1)]
-    expected = [_expected(case) for case in suite.cases]
+    expected = [
+        next((check["value"] for check, _, expects in case.checks if expects), None)
+        for case in suite.cases
+    ]
     checks = [_checks(case, text) for case, text in zip(suite.cases, expected, strict=True)]
     shared = [
         (check, at)
@@ -94,10 +97,6 @@ def _tell_remarks(cases: Sequence[Case]) -> None:
                 case.asked_at.lose(remark)
 
 
-def _expected(case: Case) -> str | None:
-    return next((check["value"] for check, _, expects in case.checks if expects), None)
-
-
 def _checks(case: Case, expected: str | None) -> list[tuple[Json, Spot]]:
     """Return the checks of a case; those of its expected answer do not repeat it."""
     return [
@@ -133,8 +132,6 @@ def _case(case: Case, name: str, expected: str | None, *, has_parameters: bool) 
     return {
         "name": name,
         "context_params": {INSTRUCTIONS: system} if system else {},
-        "history": [
-            {**item, "content": with_backslashes(item["content"])} for item in case.chat.history
-        ],
+        "history": case.chat.history_in_case,
         "turns": [turn | ({} if expected is None else {"expected": expected})],
     }

@@ -1,10 +1,11 @@
 """Texts with variables: `{{item.question}}` is data of the item, `{{sample.output_text}}` the reply."""
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+from evals_app.formats.words import text_of
 
 _BRACES = re.compile(r"\{\{([^{}]*)\}\}")
 _STEP = r"\.\s*([\w-]+)|\[\s*(\d+)\s*\]|\[\s*'([^']*)'\s*\]|\[\s*\"([^\"]*)\"\s*\]"
@@ -85,13 +86,6 @@ def value_at(data: Any, path: tuple[str, ...]) -> Any:
         else:
             return None
     return data
-
-
-def text_of(value: Any) -> str:
-    """Write a value as a part of a text."""
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _variable(written: str) -> Variable | None:

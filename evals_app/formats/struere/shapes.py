@@ -34,11 +34,9 @@ class Assertion(_Written):
             ("criteria", "value") if self.type == "llm_judge" else ("value", "criteria")
         )
         if getattr(self, needed) is None:
-            msg = f"The check {self.type} needs the key `{needed}`."
-            raise ValueError(msg)
+            raise ValueError(f"The check {self.type} needs the key `{needed}`.")
         if getattr(self, foreign) is not None:
-            msg = f"The check {self.type} takes `{needed}` and not `{foreign}`."
-            raise ValueError(msg)
+            raise ValueError(f"The check {self.type} takes `{needed}` and not `{foreign}`.")
         return self
 
 

@@ -74,8 +74,9 @@ class ComparedColumn:
         check = _way(line)
         if check is None:
             hint = near(plain(line), _WAYS)
-            msg = f"Unknown way to check a reply.{hint} Known: {NO_CHECK}, {', '.join(_WAYS)}."
-            raise ValueError(msg)
+            raise ValueError(
+                f"Unknown way to check a reply.{hint} Known: {NO_CHECK}, {', '.join(_WAYS)}."
+            )
         return check
 
     def write(self, assertion: Mapping[str, Any]) -> str | None:

@@ -13,7 +13,16 @@ from evals_app.formats.foreign import distinct_names
 from evals_app.formats.problems import About, Loc, Problem
 from evals_app.formats.tables.table import NO_NAME, Table
 from evals_app.formats.tables.texts import in_cell
-from evals_app.formats.words import EXPECTED, MESSAGES, NAME, USER, plain, record_in, rows_place
+from evals_app.formats.words import (
+    EXPECTED,
+    MESSAGES,
+    NAME,
+    USER,
+    plain,
+    record_in,
+    rows_place,
+    text_of,
+)
 
 Json = dict[str, Any]
 
@@ -129,7 +138,7 @@ class _Reader:
             if is_chat(inner):
                 yield from self._chat(inner, loc)
             elif isinstance(inner, str) or not isinstance(inner, dict | list):
-                yield "user", with_backslashes(_text(inner))
+                yield "user", with_backslashes(text_of(inner))
             else:
                 self._refuse(loc, word)
         elif word in EXPECTED:
@@ -141,11 +150,11 @@ class _Reader:
             elif any(isinstance(text, dict | list) for text in texts):
                 self._refuse(loc, word)
             elif len(texts) == 1:
-                yield "expected", _text(texts[0])
+                yield "expected", text_of(texts[0])
             elif texts:
-                yield "checks", json.dumps(_one_of([_text(text) for text in texts]))
+                yield "checks", json.dumps(_one_of([text_of(text) for text in texts]))
         else:
-            yield key, _text(value)
+            yield key, text_of(value)
 
     def _chat(self, messages: Sequence[Json], loc: Loc) -> Iterator[tuple[str, str]]:
         chat = read_chat(messages)
@@ -156,10 +165,7 @@ class _Reader:
             self.lose(loc, remark)
         yield "user", with_backslashes(chat.user)
         if chat.history:
-            history = [
-                {**item, "content": with_backslashes(item["content"])} for item in chat.history
-            ]
-            yield "history", json.dumps(history, ensure_ascii=False)
+            yield "history", json.dumps(chat.history_in_case, ensure_ascii=False)
         if chat.answer is not None:
             yield "expected", chat.answer
         if chat.system:
@@ -183,12 +189,6 @@ def _inner(value: Any, words: Sequence[str]) -> Any:
         return value
     inner = next((item for key, item in value.items() if plain(key) in words), None)
     return next(iter(value.values())) if len(value) == 1 else value if inner is None else inner
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _one_of(texts: Sequence[str]) -> list[Json]:

@@ -35,8 +35,7 @@ class Kind:
 
 def _whole(cell: str) -> int:
     if not _WHOLE.fullmatch(cell.strip()):
-        msg = "Write a whole number, using only digits."
-        raise ValueError(msg)
+        raise ValueError("Write a whole number, using only digits.")
     return int(cell.replace(",", ""))
 
 
@@ -44,14 +43,12 @@ def _number(cell: str) -> float:
     try:
         return float(cell) if "." in cell or "e" in cell.lower() else _whole(cell)
     except ValueError:
-        msg = "Write a number, using digits and a decimal point."
-        raise ValueError(msg) from None
+        raise ValueError("Write a number, using digits and a decimal point.") from None
 
 
 def _flag(cell: str) -> bool:
     if cell.strip().lower() not in _FLAGS:
-        msg = "Write TRUE or FALSE."
-        raise ValueError(msg)
+        raise ValueError("Write TRUE or FALSE.")
     return _FLAGS[cell.strip().lower()]
 
 
