@@ -41,11 +41,9 @@ class Dialect:
     is_likely: Detect = lambda *_: False
 
     def finds(self, path: str) -> bool:
-        """Whether a file in a folder is of this dialect, by its path."""
         return _pattern(self.files).search(path) is not None
 
     def read(self, documents: Sequence[Document], around: Around) -> Iterator[Draft]:
-        """Read all files of this dialect together."""
         drafts: Iterator[Draft] = import_module(f"{self.package}.reader").read(documents, around)
         return drafts
 

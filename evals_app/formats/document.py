@@ -111,11 +111,9 @@ class Document:
         return self.marks.place(())[0] > 0 and self.path.endswith((".yaml", ".yml"))
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Return line and column of a value (or its key); of what holds it if it does not exist."""
         return self.marks.place(loc, at_key=at_key)
 
     def raw(self, loc: Loc) -> str | None:
-        """Return the text of a plain scalar as it was written."""
         return self.marks.raw(loc)
 
     def problem(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
@@ -127,7 +125,6 @@ class Document:
         return Problem(self.path, line, column, self.named(loc), written, message, level)
 
     def named(self, loc: Loc) -> str:
-        """Name a place for people."""
         return keys_text(loc)
 
     def value(self, loc: Loc) -> Any:

@@ -305,7 +305,6 @@ def _settled(file: _File, others: Sequence[_File], dialect: str | None) -> _File
 
 
 def _slugs(files: Sequence[_File], kind: Kind) -> Iterator[str]:
-    """Return the slugs of the objects of a kind that native files describe."""
     return (file.slug for file in files if file.kind == kind and file.slug is not None)
 
 

@@ -44,7 +44,6 @@ class Reading:
         return part
 
     def one_of(self, shapes: dict[str, type[P]], loc: Loc) -> P | None:
-        """Read a part whose key `type` tells its shape."""
         written = self.value(loc)
         kind = written.get("type") if isinstance(written, dict) else None
         if isinstance(kind, str) and kind in shapes:
@@ -59,7 +58,6 @@ class Reading:
         return None
 
     def say(self, loc: Loc, message: str, *, level: Level = "error", at_key: bool = False) -> None:
-        """Report something about a place."""
         self.problems.append(self.document.problem(loc, message, level=level, at_key=at_key))
 
     def slug(self, name: str) -> str:

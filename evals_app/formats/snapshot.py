@@ -43,7 +43,6 @@ class SnapshotSpec(Spec):
 
     @property
     def inventory(self) -> Inventory:
-        """Say what checks may name."""
         types = [item.slug for item in self.entity_types]
         return inventory_of(
             self.agent.slug, self.agent.abilities, map(Contents.of, self.fixtures), types
@@ -87,7 +86,6 @@ class Name:
         self._hash.update(case.encode() + b"\n")
 
     def of(self, head: str) -> str:
-        """Return the SHA-256."""
         whole = self._hash.copy()
         whole.update(head.encode())
         return whole.hexdigest()

@@ -29,11 +29,9 @@ class Spot:
         return value_at(self.document.data, self.loc)
 
     def at(self, *steps: str | int) -> Self:
-        """Return a place in it."""
         return replace(self, loc=(*self.loc, *steps))
 
     def entries(self) -> Iterator[Self]:
-        """Return the entries of a list."""
         value = self.value
         for n in range(len(value) if isinstance(value, list) else 0):
             yield self.at(n)
@@ -43,9 +41,7 @@ class Spot:
         return self.reading.part(shape, self.loc)
 
     def say(self, message: str, *, level: Level = "error", at_key: bool = False) -> None:
-        """Report something about the place."""
         self.reading.say(self.loc, message, level=level, at_key=at_key)
 
     def lose(self, message: str) -> None:
-        """Report that something of it is left out."""
         self.say(message, level="loss")

@@ -122,11 +122,9 @@ class _Marks:
         return number
 
     def end(self, number: int) -> None:
-        """Say that nothing more is in it."""
         self._extents[number] = len(self._lines) - number
 
     def odd(self, number: int, raw: str) -> None:
-        """Remember a plain scalar that may be a surprise."""
         self._odd[number] = raw
 
     def merge(self, into: int, key: int, number: int, data: Any) -> None:
@@ -138,18 +136,15 @@ class _Marks:
         self._sources.setdefault(into, []).extend(parts)
 
     def at(self, number: int) -> tuple[int, int]:
-        """Return line and column."""
         return self._lines[number], self._columns[number]
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Return line and column of a value (or its key); of what holds it if it does not exist."""
         *_, (key, node) = self._path(loc)
         # A blank value has no place of its own worth showing.
         is_blank = self._raw(node) == "" and self._lines[node] != self._lines[key]
         return self.at(key if at_key or is_blank else node)
 
     def raw(self, loc: Loc) -> str | None:
-        """Return the text of a plain scalar as it was written."""
         path = list(self._path(loc))
         return self._raw(path[-1][1]) if len(path) == len(loc) + 1 else None
 

@@ -20,7 +20,6 @@ class Beside:
 
     @classmethod
     def of(cls, given: Iterable[Path], *, root: Path = Path()) -> Self:
-        """Return access to folders, and to the folders of files."""
         resolved = (path.resolve() for path in given)
         return cls(frozenset(path if path.is_dir() else path.parent for path in resolved), root)
 
@@ -33,7 +32,6 @@ class Beside:
             return opened.read(MAX_FILE_BYTES + 1)  # one byte more shows that it is too long
 
     def find_paths(self, pattern: str) -> list[str]:
-        """Return the paths of the files that match a pattern."""
         if Path(pattern).is_absolute():
             return []
         try:

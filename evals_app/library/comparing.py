@@ -186,7 +186,6 @@ def _slugs(specs: Iterable[Any]) -> list[str]:
 
 
 def _have_same_content(left: CaseSpec | None, right: CaseSpec | None) -> bool:
-    """Whether the turns and checks of two cases are the same."""
     return (
         left is not None
         and right is not None

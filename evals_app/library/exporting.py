@@ -96,7 +96,6 @@ def _check_slugs(suites: Sequence[str]) -> None:
 
 
 def _agents_of(suites: Sequence[SuiteSpec]) -> list[AgentSpec]:
-    """Load the agents of suites, and the scripted ones that judge."""
     slugs = {suite.agent for suite in suites}
     for suite in suites:
         slugs |= {judge.name for judge in _judges_of(suite) if judge.provider == "scripted"}

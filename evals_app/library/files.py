@@ -330,7 +330,6 @@ def _before(found: Mapping[Kind, Iterable[Compared[Any]]]) -> str:
 
 
 def _after(found: Mapping[Kind, Iterable[Compared[Any]]]) -> str:
-    """Return a version of what will be stored."""
     return _version(
         (kind, entry.spec.slug, entry.digest, None)
         for kind in sorted(found)

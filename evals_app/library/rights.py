@@ -31,7 +31,6 @@ class Rights:
 
     @classmethod
     def of(cls, user: Any) -> Self:
-        """Return the rights of a user."""
         return cls(user.has_perm, user.get_username(), user)
 
     def may(self, verb: str, kind: Kind) -> bool:
@@ -43,11 +42,9 @@ class Rights:
         return self.may("view", kind) or self.may("change", kind)
 
     def may_import(self) -> bool:
-        """Whether they may write anything at all."""
         return any(self.may(verb, kind) for kind in _PERMISSIONS for verb in ("add", "change"))
 
     def may_add_everything(self) -> bool:
-        """Whether they may add objects of all kinds."""
         return all(self.may("add", kind) for kind in _PERMISSIONS)
 
     def hidden(self) -> frozenset[str]:

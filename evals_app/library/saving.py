@@ -308,7 +308,6 @@ def _write_fixtures(suites: Sequence[Suite], found: Sequence[Compared[SuiteSpec]
 
 
 def _write_defaults(suites: Sequence[Suite], found: Sequence[Compared[SuiteSpec]]) -> None:
-    """Write the default checks of suites that differ."""
     pairs = [
         (suite, entry)
         for suite, entry in zip(suites, found, strict=True)

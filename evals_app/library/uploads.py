@@ -49,12 +49,10 @@ class Upload:
     _named: set[str] = field(default_factory=set, repr=False)
 
     def find(self, path: str) -> bytes | None:
-        """Return the content of another file; None if there is none."""
         self._named.add(path)
         return self.beside.get(path)
 
     def find_paths(self, pattern: str) -> list[str]:
-        """Return the paths of other files that match a pattern."""
         return fitting(pattern, self.beside)
 
     def passed_over(self) -> list[Problem]:

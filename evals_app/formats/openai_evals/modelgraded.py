@@ -35,7 +35,6 @@ class Graded:
     renamings: Json = field(repr=False)
 
     def check(self, row: Json) -> Json:
-        """Return the check for a sample."""
         values = {self.renamings.get(key, key): value for key, value in row.items()}
         values = {**values, **self.args, self.completion: "[the reply]"}
         how = (

@@ -58,7 +58,6 @@ class Sampling(Part):
     tools: list[Any] | None = None
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings in our words."""
         most = self.max_completion_tokens or self.max_completions_tokens or self.max_tokens
         settings = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": most}
         return {key: value for key, value in settings.items() if value is not None}
@@ -150,7 +149,6 @@ class ScoreModel(Asking):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the best score."""
         least, best = self.range or (0.0, 1.0)
         return least, best
 

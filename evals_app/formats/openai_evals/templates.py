@@ -44,7 +44,6 @@ class Template:
 
     @property
     def asks_reply(self) -> bool:
-        """Whether it holds something of the reply."""
         return any(variable.space == "sample" for variable in self.variables)
 
     @property

@@ -97,8 +97,6 @@ def write_fixture(fixture: FixtureSpec) -> tuple[bytes, list[Problem]]:
 
 
 class _Losses:
-    """Collects what is left out."""
-
     def __init__(self, path: str) -> None:
         self._path = path
         self._found: dict[

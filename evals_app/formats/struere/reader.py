@@ -146,7 +146,6 @@ def _in_our_words(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _suite(written: Suite, fixtures: Sequence[str]) -> dict[str, Any]:
-    """Say the same in our words."""
     return {
         "suite": written.suite,
         "slug": written.slug,

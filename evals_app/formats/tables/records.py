@@ -46,15 +46,12 @@ class Records(Table):
     overlooks = True
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:
-        """Return line and column."""
         return self.source.place(self._written(loc), at_key=at_key)
 
     def problem(self, loc: Loc, message: str, **about: Unpack[About]) -> Problem:
-        """Make a Problem for a key of a record."""
         return self.source.problem(self._written(loc), message, **about)
 
     def named(self, loc: Loc) -> str:
-        """Name a place for people."""
         written = self._written(loc)
         line, _ = self.source.place(written)
         return f"line {line}, {written[-1]}" if written else "this file"

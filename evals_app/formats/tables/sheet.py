@@ -83,7 +83,6 @@ class Sheet:
         return any(map(_is_user, self.columns.values()))
 
     def column(self, header: str) -> int | None:
-        """Find a column; None: there is none."""
         return next((n for n, column in self.columns.items() if column.header == header), None)
 
     def check_columns(self) -> list[tuple[int, CheckColumn | ComparedColumn]]:
@@ -124,7 +123,6 @@ class Sheet:
         return value
 
     def named(self, row: int, column: int) -> str:
-        """Name a cell for people."""
         return self.table.named((self.name, row, column))
 
     def report(self, row: int, column: int, message: str, *, level: Level = "error") -> None:

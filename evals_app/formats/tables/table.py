@@ -36,7 +36,6 @@ class Table(Document):
     overlooks: ClassVar[bool] = False
 
     def named(self, loc: Loc) -> str:
-        """Name a place for people."""
         return cell_name(loc)
 
     def place(self, loc: Loc, *, at_key: bool = False) -> tuple[int, int]:

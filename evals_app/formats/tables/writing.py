@@ -102,7 +102,6 @@ class _Writer:
     losses: list[Problem] = field(default_factory=list)
 
     def rows(self) -> list[Row]:
-        """Return a row for each turn."""
         if not self.suite.cases:
             message = "A suite without cases cannot be a table. Export it as YAML."
             self._lose(("cases",), message, "")
@@ -193,7 +192,6 @@ class _Writer:
         return lines, []
 
     def _cells(self, values: Mapping[str, Any], loc: Loc, owner: str) -> Row:
-        """Write what has a column of its own."""
         cells = {}
         for column in _PLAIN_COLUMNS:
             value: Any = values
