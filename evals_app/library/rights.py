@@ -58,8 +58,9 @@ class Rights:
             PermissionDenied: they may neither add nor change anything that files hold.
         """
         if not self.may_import():
-            message = f"The user {self.name} may not import: they have no permission to add or change anything."
-            raise PermissionDenied(message)
+            raise PermissionDenied(
+                f"The user {self.name} may not import: they have no permission to add or change anything."
+            )
 
     def require_kinds(self, kinds: Iterable[Kind]) -> None:
         """Refuse kinds that they may neither see nor add; called before anything is compared.
@@ -84,8 +85,7 @@ class Rights:
 
     def _refuse(self, verb: str, kind: Kind) -> None:
         permission = _PERMISSIONS[kind].format(verb)
-        message = f"The user {self.name} does not have the permission {permission}."
-        raise PermissionDenied(message)
+        raise PermissionDenied(f"The user {self.name} does not have the permission {permission}.")
 
 
 EVERYTHING = Rights()

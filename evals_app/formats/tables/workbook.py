@@ -97,19 +97,17 @@ def _parts(content: bytes) -> dict[str, bytes]:
                 while chunk := part.read(_CHUNK):
                     size, marks = size + len(chunk), marks + chunk.count(b"<")
                     if size > _MAX_UNPACKED or marks > _MAX_MARKS:
-                        message = (
+                        raise _TooMuchError(
                             f"Unpacked, the workbook has more than {_MAX_UNPACKED:,} bytes or "
                             f"{_MAX_MARKS:,} XML tags. Split it."
                         )
-                        raise _TooMuchError(message)
                     chunks.append(chunk)
             parts[info.filename] = xml = b"".join(chunks)
             if sum(1 for _ in _ROW.finditer(xml)) > _MOST_ROWS:
-                message = (
+                raise _TooMuchError(
                     f"A sheet has more than {_MOST_ROWS:,} rows, even if most look blank. Delete "
                     "the blank rows below the table, or copy the table into a new workbook."
                 )
-                raise _TooMuchError(message)
     return parts
 
 
@@ -146,14 +144,14 @@ def _cells(sheet: Any) -> Iterator[Sequence[Any]]:
     sheet.reset_dimensions()
     for n, row in enumerate(sheet.iter_rows(), 1):
         if len(row) > MAX_COLUMNS:
-            message = (
+            raise _TooMuchError(
                 f"Row {n} of the sheet {sheet.title} has cells after column {MAX_COLUMNS}. "
                 "Delete the columns to the right of the table."
             )
-            raise _TooMuchError(message)
         if n > _LAST_ROW:
-            message = f"The sheet {sheet.title} has more rows than any spreadsheet program writes."
-            raise _TooMuchError(message)
+            raise _TooMuchError(
+                f"The sheet {sheet.title} has more rows than any spreadsheet program writes."
+            )
         yield row
 
 
@@ -167,8 +165,9 @@ def _rows(sheet: Any) -> tuple[list[list[str]], dict[tuple[int, int], str]]:
         if not any(row):
             continue
         if r >= MAX_ROWS:
-            message = f"The sheet {sheet.title} has more than {MAX_ROWS:,} rows. Split it."
-            raise _TooMuchError(message)
+            raise _TooMuchError(
+                f"The sheet {sheet.title} has more than {MAX_ROWS:,} rows. Split it."
+            )
         while not row[-1]:
             row.pop()
         count += len(row)
@@ -199,8 +198,7 @@ def _fill(rows: list[list[str]], xml: bytes) -> Iterator[tuple[int, int]]:
         column, first, _, last = ((bound or 1) - 1 for bound in bounds)
         budget -= min(last, len(rows)) - first
         if budget < 0:
-            message = f"More than {_MAX_MERGED:,} cells are merged. Split the table."
-            raise _TooMuchError(message)
+            raise _TooMuchError(f"More than {_MAX_MERGED:,} cells are merged. Split the table.")
         text = rows[first][column] if first < len(rows) and column < len(rows[first]) else ""
         for r in range(first + 1, min(last + 1, len(rows))):
             if text and r in filled:
