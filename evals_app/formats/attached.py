@@ -119,7 +119,8 @@ class Attached:
         if content is None:
             if stored is not None:
                 return None
-            return f"There is no file {file.path} next to this one.{self._near(draft, file)}"
+            meant = near(_places(draft, file)[0], self.given)
+            return f"There is no file {file.path} next to this one.{meant}"
         if sum(map(len, self.contents.values())) + len(content) > MAX_BYTES:
             return f"The files of one import may have {MAX_BYTES:,} bytes together."
         sha256 = sha256_of(content)
@@ -140,9 +141,6 @@ class Attached:
             if (content := self.find(path)) is not None:
                 return content
         return None
-
-    def _near(self, draft: Draft, file: FileSpec) -> str:
-        return near(_places(draft, file)[0], self.given)
 
 
 def _places(draft: Draft, file: FileSpec) -> Sequence[str]:

@@ -132,16 +132,12 @@ def _wrong_type(expected: Sequence[str], value: Any, raw: str | None) -> str:
     wanted = f"{', '.join(expected[:-1])} or {expected[-1]}" if len(expected) > 1 else expected[0]
     message = f"Expected {wanted}, found {_kind(value)}"
     if "text" in expected and raw and isinstance(value, bool | int | float):
-        word = "reads an unquoted no, off, yes or on as true or false" if _is_word(raw) else ""
-        because = f" (YAML {word})" if word else ""
+        is_word = raw.lower() in {"no", "off", "yes", "on"}
+        because = " (YAML reads an unquoted no, off, yes or on as true or false)" if is_word else ""
         return f'{message}. Put it in quotes: "{raw}"{because}.'
     if isinstance(value, str) and expected[0].endswith("number") and _is_number(value):
-        fix = (
-            "remove the quotes"
-            if raw is None
-            else (f"YAML reads {raw} as text, so write {float(value):g}")
-        )
-        return f"{message}; {fix}."
+        rewrite = f"YAML reads {raw} as text, so write {float(value):g}"
+        return f"{message}; {'remove the quotes' if raw is None else rewrite}."
     if isinstance(value, str) and expected == ["true or false"]:
         return f"{message}. Write true or false without quotes."
     return f"{message}."
@@ -150,17 +146,10 @@ def _wrong_type(expected: Sequence[str], value: Any, raw: str | None) -> str:
 def _kind(value: Any) -> str:
     if value is None:
         return "nothing"
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, int | float):
-        return "a number"
-    if isinstance(value, str):
-        return "text"
-    return "a list" if isinstance(value, list) else "keys with values"
-
-
-def _is_word(raw: str) -> bool:
-    return raw.lower() in {"no", "off", "yes", "on"}
+    kinds = {bool: "true or false", int | float: "a number", str: "text", list: "a list"}
+    return next(
+        (noun for kind, noun in kinds.items() if isinstance(value, kind)), "keys with values"
+    )
 
 
 def _is_number(text: str) -> bool:
@@ -214,8 +203,9 @@ def _owner(model: type[BaseModel], loc: Loc, data: Any) -> type[BaseModel] | Non
     annotation = annotation_at(model, loc[:-1], data)
     value = value_at(data, loc[:-1])
     models = [m for m in _members(annotation) if isinstance(m, type) and issubclass(m, BaseModel)]
+    written = value.keys() if isinstance(value, dict) else set()
     # Of several the one that most of what was written belongs to.
-    for item in sorted(models, key=lambda model: -_shared_keys(model, value)):
+    for item in sorted(models, key=lambda model: -len(model.model_fields.keys() & written)):
         if item is AssertionSpec and loc[-1] not in COMMON_KEYS:
             grader = _grader_of(value)
             if grader and loc[-1] in getattr(grader, "not_yet", ()):
@@ -224,17 +214,9 @@ def _owner(model: type[BaseModel], loc: Loc, data: Any) -> type[BaseModel] | Non
     return None
 
 
-def _shared_keys(model: type[BaseModel], value: Any) -> int:
-    return len(model.model_fields.keys() & value.keys()) if isinstance(value, dict) else 0
-
-
 def _field(owner: type[BaseModel] | None, key: str | int) -> Any:
-    if owner is None:
-        return None
-    for name, field in owner.model_fields.items():
-        if key == (field.alias or name):
-            return field
-    return None
+    fields = owner.model_fields if owner else {}
+    return next((field for name, field in fields.items() if key == (field.alias or name)), None)
 
 
 def annotation_at(model: Any, loc: Loc, data: Any) -> Any:

@@ -39,7 +39,7 @@ from evals_app.formats.json_source import read_json
 from evals_app.formats.lobu import agent_of
 from evals_app.formats.naming import Holdings, check_names
 from evals_app.formats.native import read_native
-from evals_app.formats.problems import FormatError, Level, Problem
+from evals_app.formats.problems import FormatError, Problem, in_order
 from evals_app.formats.references import (
     DeclaredType,
     Known,
@@ -176,8 +176,16 @@ def read_files(
     problems = list(dict.fromkeys(problems))  # several suites may read one file
     if any(item.level == "error" for item in problems):
         raise FormatError(problems)
-    imported = _imported(drafts, [*types.values(), *opened.values()], problems)
-    return replace(imported, contents=attached.contents)
+    return Imported(
+        providers=list(_located(drafts, ProviderSpec)),
+        agents=list(_located(drafts, AgentSpec)),
+        suites=list(_located(drafts, SuiteSpec)),
+        fixtures=list(_located(drafts, FixtureSpec)),
+        entity_types=list(map(_located_type, [*types.values(), *opened.values()])),
+        warnings=in_order(problem for problem in problems if problem.level == "warning"),
+        losses=in_order(problem for problem in problems if problem.level == "loss"),
+        contents=attached.contents,
+    )
 
 
 def _classified(
@@ -193,9 +201,8 @@ def _classified(
     size = 0
     for file in files:
         if is_shown(file.path) or not is_readable(file.path):
-            message = (
-                instead_of(file.path)
-                or f"This is not an eval file. {EXPECTED}, outside of folders whose name ends in .files."
+            message = instead_of(file.path) or (
+                f"This is not an eval file. {EXPECTED}, outside of folders whose name ends in .files."
             )
             problems.append(Problem(file.path, 0, 0, "", "", message))
             continue
@@ -224,8 +231,12 @@ def _classified(
             continue
         by_content = "struere" if is_struere_suite(file.path, document.data) else "native"
         read.append(_File(document, kind, ours or by_content if kind == "suite" else "native"))
-    if is_foreign and read and all(file.dialect != dialect for file in read):
-        problems += [_not_of(dialect, file.document) for file in read]
+    if is_foreign and all(file.dialect != dialect for file in read):
+        message = (
+            f"This cannot be read as {dialect}: its name says that it is Touchstone's own file, or "
+            "one of another system. Rename it, or leave out --format."
+        )
+        problems += [file.document.problem((), message, value="") for file in read]
     return [_settled(file, read, ours) for file in read]
 
 
@@ -239,15 +250,6 @@ def _note_unread(
     elif name == "lobu.toml":
         agents = filter(None, (agent_of(file.path) for file in files))
         unread.setdefault("agent", []).extend(agents)
-
-
-def _not_of(dialect: str | None, document: Document) -> Problem:
-    """Refuse a file that belongs to another dialect by its name, although --format names this one."""
-    message = (
-        f"This cannot be read as {dialect}: its name says that it is Touchstone's own file, or one of"
-        " another system. Rename it, or leave out --format."
-    )
-    return document.problem((), message, value="")
 
 
 def _document(file: SourceFile | SourceData) -> Document:
@@ -334,25 +336,6 @@ def _drafts(files: Sequence[_File], around: Around) -> Iterator[Draft]:
 
 def _schemas(types: Mapping[str, DeclaredType]) -> dict[str, Mapping[str, Any]]:
     return {slug: item.spec.json_schema for slug, item in types.items()}
-
-
-def _imported(
-    drafts: Sequence[Draft], types: Sequence[DeclaredType], problems: Sequence[Problem]
-) -> Imported:
-    return Imported(
-        providers=list(_located(drafts, ProviderSpec)),
-        agents=list(_located(drafts, AgentSpec)),
-        suites=list(_located(drafts, SuiteSpec)),
-        fixtures=list(_located(drafts, FixtureSpec)),
-        entity_types=[_located_type(item) for item in types],
-        warnings=_sorted(problems, "warning"),
-        losses=_sorted(problems, "loss"),
-    )
-
-
-def _sorted(problems: Sequence[Problem], level: Level) -> list[Problem]:
-    chosen = (problem for problem in problems if problem.level == level)
-    return sorted(chosen, key=lambda problem: (problem.path, problem.line, problem.column))
 
 
 def _located(drafts: Sequence[Draft], model: type[S]) -> Iterator[Located[S]]:

@@ -75,7 +75,10 @@ def _problem(
             'This is not valid JSON. Write each row as {"key": "value"}, with nothing around it.'
         )
     else:
-        message = f"This is not valid JSON: {fault_of(error)}."
+        is_closed = error.doc.startswith(("}", "]"), error.pos)
+        has_extra = is_closed and error.doc[: error.pos].rstrip().endswith(",")
+        fault = "there is an extra comma" if has_extra else fault_of(error)
+        message = f"This is not valid JSON: {fault}."
         if broken[0] > begin[0]:
             message += f" The row begins on line {begin[0]}."
     return Problem(path, *broken, "", "", message)

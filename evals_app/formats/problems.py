@@ -75,10 +75,13 @@ class FormatError(Exception):
     """Files that cannot be read; `problems` holds everything that is wrong with all of them."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = sorted(
-            problems, key=lambda problem: (problem.path, problem.line, problem.column)
-        )
+        self.problems = in_order(problems)
         super().__init__("\n".join(map(str, self.problems)))
+
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Sort problems by their place."""
+    return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.column))
 
 
 def keys_text(loc: Loc) -> str:

@@ -12,9 +12,7 @@ FOREIGN_VARIABLE = (
 
 
 def with_plain_variables(
-    data: Any,
-    key: Literal["system_prompt", "judge_context"],
-    place: Place,
+    data: Any, key: Literal["system_prompt", "judge_context"], place: Place
 ) -> tuple[Any, list[Problem]]:
     """Return data whose prompt has no foreign variables, and a loss for each of them."""
     written = data.get(key) if isinstance(data, dict) else None
@@ -22,12 +20,6 @@ def with_plain_variables(
         return data, []
     text, names = without_foreign(written)
     losses = [
-        place(
-            (key,),
-            FOREIGN_VARIABLE.format(name=name),
-            value="",
-            level="loss",
-        )
-        for name in names
+        place((key,), FOREIGN_VARIABLE.format(name=name), value="", level="loss") for name in names
     ]
     return {**data, key: text}, losses

@@ -76,8 +76,7 @@ class Reading:
             return None  # reported where the part is read
         content = self.around.content(self.document, path)
         if content is None:
-            place = self.path(path)
-            self.say(loc, self.missing(place))
+            self.say(loc, self.missing(self.path(path)))
         return content
 
     def missing(self, path: str) -> str:

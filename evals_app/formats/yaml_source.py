@@ -110,9 +110,10 @@ class _Marks:
     def add(self, event: yaml.Event, *, is_plain: bool = False, alias: int | None = None) -> int:
         """Return the next number to a key or a value."""
         number = len(self._lines)
+        line, column = _mark(event)
+        self._lines.append(line)
+        self._columns.append(column)
         begin, end = event.start_mark, event.end_mark
-        self._lines.append(begin.line + 1 if begin else 1)
-        self._columns.append(begin.column + 1 if begin else 1)
         is_known = is_plain and begin and end
         self._begins.append(begin.index if is_known and begin else 1)
         self._ends.append(end.index if is_known and end else 0)
@@ -286,15 +287,11 @@ class _Builder:
         self._problem(event, message, value)
         raise _StopError
 
-    def _problem(self, event: yaml.Event, message: str, value: str = "") -> None:
-        line, column = _mark(event)
+    def _problem(self, at: yaml.Event | _Part, message: str, value: str = "") -> None:
+        place = self.marks.at(at.number) if isinstance(at, _Part) else _mark(at)
         loc = self._loc()
         written = shortened(value, loc) if value else ""
-        self.problems.append(Problem(self.path, line, column, keys_text(loc), written, message))
-
-    def _key_problem(self, key: _Part, message: str, value: str = "") -> None:
-        keys = keys_text(self._loc())
-        self.problems.append(Problem(self.path, *self.marks.at(key.number), keys, value, message))
+        self.problems.append(Problem(self.path, *place, keys_text(loc), written, message))
 
     def _loc(self) -> Loc:
         steps: list[str | int] = []
@@ -418,7 +415,7 @@ class _Builder:
             written = part.raw
         else:
             message, written = "A key is missing before this colon.", ""
-        self._key_problem(part, message, written)
+        self._problem(part, message, written)
         return _Part(part.number, part.raw or "")
 
     def _put(self, parent: _Part, key: _Part, value: _Part) -> None:
@@ -428,14 +425,12 @@ class _Builder:
                 parent.merged += sources
                 self.marks.merge(parent.number, key.number, value.number, value.data)
                 return
-            self._key_problem(key, "<< merges a mapping, or a list of mappings, into this one.")
+            self._problem(key, "<< merges a mapping, or a list of mappings, into this one.")
             return
         name = key.data
         if name in parent.data:
             first, _ = self.marks.at(parent.keys[name])
-            self._key_problem(
-                key, (f"The key {name!r} appears twice. The first one is on line {first}.")
-            )
+            self._problem(key, f"The key {name!r} appears twice. The first one is on line {first}.")
             return
         parent.data[name] = value.data
         parent.keys[name] = key.number

@@ -57,13 +57,7 @@ def _last_entry(row: Any) -> LogEntry | None:
     return entries.first()
 
 
-def note_changes(
-    changes: Sequence[Change],
-    *,
-    user: Any,
-    at: datetime,
-    note: str,
-) -> None:
+def note_changes(changes: Sequence[Change], *, user: Any, at: datetime, note: str) -> None:
     """Leave an entry in the history of each object that was added or changed.
 
     `note` is its text, in which `{path}` becomes the file. Without a user, the entry is by the

@@ -66,7 +66,11 @@ def _everything() -> _Chosen:
 
 
 def _some(slugs: Sequence[str]) -> _Chosen:
-    _check_slugs(slugs)
+    known = list(Suite.objects.order_by("slug").values_list("slug", flat=True))
+    if unknown := [slug for slug in slugs if slug not in known]:
+        raise LookupError(
+            " ".join(f"There is no suite {slug!r}.{near(slug, known)}" for slug in unknown)
+        )
     rows = Suite.objects.with_everything().order_by("slug").filter(slug__in=slugs)
     suites = [row.to_spec() for row in rows]
     agents = _agents_of(suites)
@@ -84,15 +88,6 @@ def _some(slugs: Sequence[str]) -> _Chosen:
 def _providers(**wanted: Any) -> list[ProviderSpec]:
     rows = Provider.objects.filter(**wanted).order_by("slug").prefetch_related("prices")
     return [row.to_spec() for row in rows]
-
-
-def _check_slugs(suites: Sequence[str]) -> None:
-    known = list(Suite.objects.order_by("slug").values_list("slug", flat=True))
-    unknown = [slug for slug in suites if slug not in known]
-    if unknown:
-        raise LookupError(
-            " ".join(f"There is no suite {slug!r}.{near(slug, known)}" for slug in unknown)
-        )
 
 
 def _agents_of(suites: Sequence[SuiteSpec]) -> list[AgentSpec]:

@@ -6,14 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evals_app.engine.template import written as with_backslashes
-from evals_app.formats.chats import (
-    IN_PROMPTS,
-    Chat,
-    content_text,
-    is_chat,
-    own_prompt,
-    read_chat,
-)
+from evals_app.formats.chats import IN_PROMPTS, Chat, content_text, is_chat, own_prompt, read_chat
 from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import Around, Places, distinct_names, slug_of
 from evals_app.formats.openai_evals.criteria import Asked, model_of, read_criteria

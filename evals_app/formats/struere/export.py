@@ -79,7 +79,7 @@ def write_suite(
         "judgePrompt": suite.judge_prompt,
         "judgeContext": suite.judge_context,
     }
-    return write_yaml({**_filled(data), "cases": cases}), lost.problems
+    return write_yaml({**_filled(data), "cases": cases}), [*lost.problems]
 
 
 def write_fixture(fixture: FixtureSpec) -> tuple[bytes, list[Problem]]:
@@ -93,22 +93,17 @@ def write_fixture(fixture: FixtureSpec) -> tuple[bytes, list[Problem]]:
             reason = f"A Struere fixture declares no entity types, so {item.slug!r} is left out."
             lost.add(("entity_types", n), reason)
     kept = {key: data[key] for key in FIXTURE_KEYS if key in data}
-    return write_yaml(kept), lost.problems
+    return write_yaml(kept), [*lost.problems]
 
 
 class _Losses:
     def __init__(self, path: str) -> None:
         self._path = path
-        self._found: dict[
-            Problem, None
-        ] = {}  # once: a default of the suite is reported for each turn
-
-    @property
-    def problems(self) -> list[Problem]:
-        return [*self._found]
+        # Once: a default of the suite is lost in each turn.
+        self.problems: dict[Problem, None] = {}
 
     def add(self, loc: Loc, reason: str) -> None:
-        self._found[Problem(self._path, 0, 0, keys_text(loc), "", reason, "loss")] = None
+        self.problems[Problem(self._path, 0, 0, keys_text(loc), "", reason, "loss")] = None
 
     def others(self, data: Iterable[str], known: Collection[str], loc: Loc) -> None:
         """Report the keys of something that Struere's shape of it does not have."""
@@ -129,7 +124,7 @@ def _check_suite(suite: SuiteSpec, fixtures: set[str], lost: _Losses) -> None:
         lost.add(("judge_model",), f"Struere has no judge of the site, so it asks {JUDGE}.")
     elif not isinstance(suite.judge_model, ModelSpec):
         lost.add(
-            ("judge_model",), (f"Struere's judge is never the agent's model, so it asks {JUDGE}.")
+            ("judge_model",), f"Struere's judge is never the agent's model, so it asks {JUDGE}."
         )
     elif suite.judge_model.model_dump(exclude_none=True).keys() > {"provider", "name"}:
         lost.add(("judge_model",), "Struere has no settings for a judge.")
@@ -150,11 +145,11 @@ def _case(suite: SuiteSpec, case: CaseSpec, loc: Loc, lost: _Losses) -> dict[str
     lost.others(case.model_dump(mode="json", exclude_defaults=True), _CASE_KEYS, loc)
     if case.channel is not None and case.channel not in CHANNELS:
         lost.add((*loc, "channel"), f"Struere knows the channels {', '.join(CHANNELS)}.")
-    final = [
-        written
+    checks = [
+        _final(assertion, (*loc, "final_assertions", a), lost)
         for a, assertion in enumerate(case.final_assertions)
-        if (written := _final(assertion, (*loc, "final_assertions", a), lost)) is not None
     ]
+    final = [check for check in checks if check is not None]
     data = _filled(
         {
             "name": case.name,
@@ -170,11 +165,10 @@ def _case(suite: SuiteSpec, case: CaseSpec, loc: Loc, lost: _Losses) -> dict[str
 
 def _turn(suite: SuiteSpec, turn: TurnSpec, loc: Loc, lost: _Losses) -> dict[str, Any]:
     lost.others(turn.model_dump(mode="json", exclude_defaults=True), _TURN_KEYS, loc)
-    written = [
-        each
-        for place, assertion in _assertions(suite, turn, loc)
-        if (each := _assertion(assertion, turn, place, lost)) is not None
+    checks = [
+        _assertion(check, turn, place, lost) for place, check in _assertions(suite, turn, loc)
     ]
+    written = [check for check in checks if check is not None]
     is_value = turn.expected in (item.get("value") for item in written)
     is_shown = any(item["type"] == "llm_judge" for item in written)  # to the judge
     if turn.expected is not None and (is_shown or not is_value):

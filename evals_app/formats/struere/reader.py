@@ -134,14 +134,14 @@ def _hidden(document: Document, place: Place, reported: Sequence[Problem]) -> It
 def _in_our_words(data: Mapping[str, Any]) -> dict[str, Any]:
     """Rename the keys of a suite that is not sound, and of its cases."""
     ours = {theirs: key for key, theirs in RENAMED.items()}
-    suite = {ours.get(key, key): value for key, value in data.items()}
+
+    def renamed(written: Any) -> Any:
+        is_mapping = isinstance(written, Mapping)
+        return {ours.get(k, k): v for k, v in written.items()} if is_mapping else written
+
+    suite: dict[str, Any] = renamed(data)
     if isinstance(cases := suite.get("cases"), list):
-        suite["cases"] = [
-            {ours.get(key, key): value for key, value in case.items()}
-            if isinstance(case, dict)
-            else case
-            for case in cases
-        ]
+        suite["cases"] = list(map(renamed, cases))
     return suite
 
 
@@ -178,10 +178,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
     # Without assertions a turn is unscored: these suites have no defaults that it could take.
     if turn.assertions is None:
         return {"user": turn.user}
-    return {
-        "user": turn.user,
-        "assertions": [_assertion(assertion) for assertion in turn.assertions],
-    }
+    return {"user": turn.user, "assertions": list(map(_assertion, turn.assertions))}
 
 
 def _assertion(assertion: Assertion, *, is_final: bool = False) -> dict[str, Any]:

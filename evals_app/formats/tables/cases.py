@@ -3,13 +3,7 @@
 from typing import Any
 
 from evals_app.formats.problems import Loc
-from evals_app.formats.tables.columns import (
-    NO_CHECK,
-    USUAL,
-    AnyColumn,
-    Column,
-    ComparedColumn,
-)
+from evals_app.formats.tables.columns import NO_CHECK, USUAL, AnyColumn, Column, ComparedColumn
 from evals_app.formats.tables.sheet import Owner, Sheet
 from evals_app.formats.tables.values import NAME
 

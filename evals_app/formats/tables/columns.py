@@ -126,24 +126,15 @@ AnyColumn = Column | CheckColumn | ComparedColumn
 
 # In the order in which exports write them; the checks of a turn are also read in this order.
 COLUMNS: tuple[AnyColumn, ...] = (
-    Column(
-        *("case", "case", ("name",), NAME),
-        words.NAME[1:],
-    ),
+    Column("case", "case", ("name",), NAME, words.NAME[1:]),
     Column("description", "case", ("description",), TEXT, ("notes", "note", "comment", "comments")),
     Column("tags", "case", ("tags",), TAGS, ("tag", "category", "label", "labels")),
     Column("channel", "case", ("channel",), NAME),
     Column("context params", "case", ("context_params",), DATA),
     Column("history", "case", ("history",), DATA),
-    Column(
-        *("user", "turn", ("user",), TEXT),
-        words.USER[1:],
-    ),
+    Column("user", "turn", ("user",), TEXT, words.USER[1:]),
     Column("files", "turn", ("files",), LINES, ("file",)),
-    Column(
-        *("expected", "turn", ("expected",), TEXT),
-        words.EXPECTED[1:],
-    ),
+    Column("expected", "turn", ("expected",), TEXT, words.EXPECTED[1:]),
     Column("context", "turn", ("context",), PASSAGES, ("facts",)),
     Column("retrieval context", "turn", ("retrieval_context",), PASSAGES),
     Column("config", "turn", ("config",), DATA),
@@ -207,11 +198,6 @@ def is_for_people(header: str) -> bool:
 def param_column(name: str) -> Column:
     """Return the column of a context parameter."""
     return Column(f"param:{name}", "case", ("context_params", name), SCALAR)
-
-
-def is_known(header: str) -> bool:
-    """Whether a header means a column."""
-    return column_of(header) is not None
 
 
 def near_header(header: str) -> str:

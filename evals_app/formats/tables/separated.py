@@ -11,7 +11,7 @@ from typing import Any
 
 from evals_app.formats.document import MAX_BYTES, Node, decoded
 from evals_app.formats.problems import FormatError, Problem, shown
-from evals_app.formats.tables.columns import is_known
+from evals_app.formats.tables.columns import column_of
 from evals_app.formats.tables.table import (
     MAX_CELLS,
     MAX_COLUMNS,
@@ -120,7 +120,7 @@ def _separator(text: str) -> str:
         most = 0
         with suppress(csv.Error):  # reported by the one who reads on
             for row in islice(_reader(text, separator), TITLES):
-                most = max(most, sum(map(is_known, row)))
+                most = max(most, sum(map(bool, map(column_of, row))))
         return most
 
     return max(_SEPARATORS, key=known)

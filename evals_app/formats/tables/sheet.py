@@ -17,7 +17,6 @@ from evals_app.formats.tables.columns import (
     ComparedColumn,
     column_of,
     is_for_people,
-    is_known,
     is_misspelt,
     near_header,
 )
@@ -65,7 +64,7 @@ class Sheet:
         known = {row: list(map(column_of, self.rows[row])) for row in filled}
         self.header = next(
             (row for row in filled if any(map(_is_user, known[row]))),
-            max(filled, key=lambda row: sum(map(is_known, self.rows[row])), default=0),
+            max(filled, key=lambda row: sum(map(bool, known[row])), default=0),
         )
         self.columns = {n: item for n, item in enumerate(known.get(self.header, ())) if item}
 

@@ -158,7 +158,7 @@ class _Writer:
                 text = param.kind.write(left.pop(param.path[-1]))
                 cells[param.header] = self._cell(text, (*loc, *param.path))
         cells |= self._cells({**case, **({"context_params": left} if left else {})}, loc, "case")
-        name = {header: cells[header] for header in ("case",)}
+        name = {"case": cells["case"]}
         rows = []
         for t, turn in enumerate(turns):
             own = self._turn(turn, (*loc, "turns", t))
