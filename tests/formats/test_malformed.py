@@ -1,4 +1,4 @@
-"""Anything anywhere in the files of other systems: it is read, or refused with its place."""
+"""Anything anywhere in files, ours and those of other systems: it is read, or refused with its place."""
 
 import json
 from typing import Any
@@ -8,15 +8,30 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals_app.formats import FormatError, Known, SourceData, SourceFile, fitting, read_files
+from evals_app.formats import (
+    DIALECTS,
+    FormatError,
+    Imported,
+    Known,
+    SourceData,
+    SourceFile,
+    fitting,
+    read_files,
+)
+from evals_app.formats.dialect import Dialect
+from evals_app.formats.yaml_source import read_yaml
 from tests.formats.agentura.projects import TALK
 from tests.formats.anywhere import changed
 from tests.formats.holodeck import projects as holodeck
 from tests.formats.openai_evals.saved import RIGHT, a_run, an_eval
 from tests.formats.openai_evals.test_criteria import asking, similarity
 from tests.formats.openai_evals.test_hosted import result
+from tests.library.written import EVERYTHING, PROJECT, PROVIDER
 
-KNOWN = Known(agents={"desk": "http", "my-agent": "model", "reader": "scripted"})
+KNOWN = Known(
+    agents={"desk": "http", "my-agent": "model", "reader": "scripted", "shop": "scripted"},
+    fixtures=frozenset({"orders"}),
+)
 
 AGENTURA: Any = {
     "version": 1,
@@ -199,11 +214,15 @@ HOLODECK = {
         ),
         pytest.param("openai-evals", "desk", {"samples.jsonl": OPENAI_SAMPLES}, id="samples"),
         pytest.param("table", "desk", {"x.jsonl": TABLE}, id="rows"),
+        *(
+            pytest.param(None, None, {file.path: read_yaml("", file.content).data}, id=file.path)
+            for file in (*EVERYTHING, PROVIDER, *PROJECT[1:])
+        ),
     ],
 )
 @given(data=st.data())
 def test_whatever_a_file_holds_is_read_or_refused_with_its_place(
-    dialect: str, agent: str | None, files: dict[str, Any], data: st.DataObject
+    dialect: str | None, agent: str | None, files: dict[str, Any], data: st.DataObject
 ) -> None:
     path = data.draw(st.sampled_from([name for name in files if not isinstance(files[name], str)]))
     files = {**files, path: data.draw(changed(files[path]))}
@@ -221,7 +240,7 @@ def test_whatever_a_file_holds_is_read_or_refused_with_its_place(
             find_paths=lambda pattern: fitting(pattern, contents),
             environment={**holodeck.ENVIRONMENT, **holodeck.FILLED},
         )
-        is_read = bool(imported.suites or imported.agents or imported.warnings)
+        is_read = imported != Imported()
         problems = [*imported.warnings, *imported.losses]
     except FormatError as error:
         is_read, problems = False, error.problems
@@ -230,6 +249,31 @@ def test_whatever_a_file_holds_is_read_or_refused_with_its_place(
     assert all(problem.message.strip() for problem in problems)
     assert {problem.path for problem in problems} <= files.keys()
     assert is_data or all(problem.line > 0 for problem in problems)
+
+
+@pytest.mark.parametrize("dialect", [pytest.param(d, id=n) for n, d in DIALECTS.items()])
+@given(data=st.data())
+def test_a_file_that_is_cut_or_spoilt_is_read_or_refused(
+    dialect: Dialect, data: st.DataObject
+) -> None:
+    path, text = data.draw(st.sampled_from(dialect.sample))
+    content = text.encode()
+    begin = data.draw(st.integers(0, len(content)))
+    end = data.draw(st.integers(begin, min(len(content), begin + 40)))
+    spoilt = data.draw(
+        st.sampled_from([b"", b"\t", b"\r", b": ", b'"', b"&a *a", b"- "]) | st.binary()
+    )
+    source = SourceFile(path, content[:begin] + spoilt + content[end:])
+    try:
+        imported = read_files([source], agent="desk", known=KNOWN)
+        problems = [*imported.warnings, *imported.losses]
+    except FormatError as error:
+        problems = error.problems
+        assert problems
+
+    lines = source.content.count(b"\n") + 1
+    assert all(problem.path == path and problem.line <= lines + 1 for problem in problems)
+    assert all(problem.message.strip() for problem in problems)
 
 
 def _content(path: str, value: Any) -> bytes:

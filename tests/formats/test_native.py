@@ -5,14 +5,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.permits import OUR_COMMAND
-from evals_app.engine.spec import ProviderSpec
-from evals_app.engine.suite import SuiteSpec
-from evals_app.formats.draft import Kind
+from evals_app.formats.draft import MODELS, Kind
 from evals_app.formats.native import file_name, read_native, write_native
 from evals_app.formats.yaml_source import read_yaml
-from fixtures_app.spec import FixtureSpec
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
 FULL_TEXT = TEXT.filter(bool)
@@ -233,37 +229,22 @@ def assert_round_trip(spec: BaseModel, kind: Kind) -> None:
     assert write_native(again) == written
 
 
-relaxed = settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
-
-
-@relaxed
-@given(SUITE)
-def test_a_suite_survives_export_and_import(data: dict[str, Any]) -> None:
-    assert_round_trip(SuiteSpec.model_validate(data), "suite")
-
-
-@relaxed
-@given(AGENT)
-def test_an_agent_survives_export_and_import(data: dict[str, Any]) -> None:
-    assert_round_trip(AgentSpec.model_validate(data), "agent")
-
-
-@relaxed
-@given(OUTSIDE)
-def test_an_agent_outside_survives_export_and_import(data: dict[str, Any]) -> None:
-    assert_round_trip(AgentSpec.model_validate({"agent": "A", "slug": "a"} | data), "agent")
-
-
-@relaxed
-@given(FIXTURE)
-def test_a_fixture_survives_export_and_import(data: dict[str, Any]) -> None:
-    assert_round_trip(FixtureSpec.model_validate(data), "fixture")
-
-
-@relaxed
-@given(PROVIDER)
-def test_a_provider_survives_export_and_import(data: dict[str, Any]) -> None:
-    assert_round_trip(ProviderSpec.model_validate(data), "provider")
+@pytest.mark.parametrize(
+    ("kind", "written"),
+    [
+        ("suite", SUITE),
+        ("agent", AGENT),
+        ("agent", OUTSIDE.map(lambda data: {"agent": "A", "slug": "a"} | data)),
+        ("fixture", FIXTURE),
+        ("provider", PROVIDER),
+    ],
+)
+@settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+@given(data=st.data())
+def test_whatever_a_file_says_survives_export_and_import(
+    kind: Kind, written: st.SearchStrategy[dict[str, Any]], data: st.DataObject
+) -> None:
+    assert_round_trip(MODELS[kind].model_validate(data.draw(written)), kind)
 
 
 SMALL_SUITE = """\
@@ -297,40 +278,36 @@ cases:
 """
 
 
-def test_export_keeps_a_tidy_file_byte_for_byte() -> None:
-    suite = reread(SMALL_SUITE.encode(), "suite")
-
-    assert write_native(suite).decode() == SMALL_SUITE
-
-
-def test_export_orders_keys_as_the_spec_does() -> None:
-    suite = reread(b"cases: []\nagent: b\nslug: a\nsuite: A\n", "suite")
-
-    assert write_native(suite).decode() == "suite: A\nslug: a\nagent: b\ncases: []\n"
+HEAD = "suite: A\nslug: a\nagent: b\n"
+MODEL = "model: anthropic/claude-haiku-5-5\n"
+NAMED = f"{HEAD}cases:\n  - name: row-0001\n    turns:\n      - user: hi\n"
+UNSCORED = f"{NAMED}      - user: x\n        assertions: []\n"
 
 
-def test_export_names_rows_that_had_no_name() -> None:
-    suite = reread(b"suite: A\nslug: a\nagent: b\ncases: [{turns: [{user: hi}]}]\n", "suite")
-
-    assert b"name: row-0001" in write_native(suite)
-
-
-def test_export_says_which_driver_an_agent_has() -> None:
-    agent = reread(b"agent: A\nslug: a\nmodel: anthropic/claude-haiku-5-5\n", "agent")
-
-    assert write_native(agent).decode() == (
-        "agent: A\nslug: a\ndriver: model\nmodel: anthropic/claude-haiku-5-5\n"
-    )
-
-
-def test_no_assertions_and_an_empty_list_stay_different() -> None:
-    content = (
-        b"suite: A\nslug: a\nagent: b\ncases:\n  - name: c\n    turns:\n"
-        b"      - user: x\n      - user: y\n        assertions: []\n"
-    )
-    suite = reread(content, "suite")
-
-    assert write_native(suite) == content
+@pytest.mark.parametrize(
+    ("kind", "content", "written"),
+    [
+        pytest.param("suite", SMALL_SUITE, SMALL_SUITE, id="a tidy file, byte for byte"),
+        pytest.param("suite", UNSCORED, UNSCORED, id="no checks, and an empty list of them"),
+        pytest.param(
+            "suite",
+            "cases: []\nagent: b\nslug: a\nsuite: A\n",
+            f"{HEAD}cases: []\n",
+            id="keys in the order of the spec",
+        ),
+        pytest.param(
+            "suite", f"{HEAD}cases: [{{turns: [{{user: hi}}]}}]\n", NAMED, id="names of rows"
+        ),
+        pytest.param(
+            "agent",
+            f"agent: A\nslug: a\n{MODEL}",
+            f"agent: A\nslug: a\ndriver: model\n{MODEL}",
+            id="the driver of an agent",
+        ),
+    ],
+)
+def test_export_writes_as_a_person_would(kind: Kind, content: str, written: str) -> None:
+    assert write_native(reread(content.encode(), kind)).decode() == written
 
 
 def test_variables_of_another_system_stay_text_and_are_lost() -> None:
@@ -429,10 +406,10 @@ CONTAINS = "    turns: [{user: hi, assertions: [{type: contains, value: refund}]
     ],
 )
 def test_what_is_hardly_meant_is_warned_of(case: str, line: int, word: str) -> None:
-    (found,) = warnings_of(suite_with(case))
+    (warning,) = warnings_of(suite_with(case))
 
-    assert found.startswith(f"{line}: ")
-    assert word in found
+    assert warning.startswith(f"{line}: ")
+    assert word in warning
 
 
 @pytest.mark.parametrize(
@@ -462,18 +439,13 @@ def judged_by(*scales: str) -> str:
         pytest.param(["pass_fail", "0-1"], 0, id="no such scale"),
         pytest.param(["pass_fail", "1-5"], 1, id="one"),
         pytest.param(["1-5", "1-5"], 1, id="two are said at once"),
+        pytest.param(['1-5, anchors: {"5": Warm}'], 0, id="someone explains them"),
     ],
 )
 def test_grades_that_no_one_explains_are_warned_of(scales: list[str], count: int) -> None:
-    found = warnings_of(judged_by(*scales))
+    warnings = warnings_of(judged_by(*scales))
 
-    assert [("anchors" in item, "pass_fail" in item) for item in found] == [(True, True)] * count
-
-
-def test_grades_that_someone_explains_are_not() -> None:
-    explained = judged_by("1-5").replace("1-5", '1-5, anchors: {"5": Warm}')
-
-    assert warnings_of(explained) == []
+    assert ["anchors" in warning for warning in warnings] == [True] * count
 
 
 def test_an_unquoted_word_in_data_is_warned_of() -> None:
@@ -493,20 +465,19 @@ def test_a_rule_with_a_broken_pattern_is_an_error() -> None:
     assert (problem.level, problem.line, problem.keys) == ("error", 5, "rules[0].when")
 
 
-def test_equal_case_names_are_reported_next_to_other_errors() -> None:
-    content = suite_with(CONTAINS) + "  - name: c\n    turns: []\n"
+@pytest.mark.parametrize(
+    ("second", "keys"),
+    [
+        pytest.param("    turns: []\n", ["cases[1].turns", "cases[1].name"], id="with others"),
+        pytest.param(CONTAINS, ["cases[1].name"], id="alone"),
+    ],
+)
+def test_equal_case_names_are_reported_once(second: str, keys: list[str]) -> None:
+    content = f"{suite_with(CONTAINS)}  - name: c\n{second}"
 
-    found = read_native(read_yaml("x.yaml", content.encode()), "suite").problems
+    problems = read_native(read_yaml("x.yaml", content.encode()), "suite").problems
 
-    assert [item.keys for item in found] == ["cases[1].turns", "cases[1].name"]
-
-
-def test_equal_case_names_are_reported_once() -> None:
-    content = suite_with(CONTAINS) + f"  - name: c\n{CONTAINS}"
-
-    found = read_native(read_yaml("x.yaml", content.encode()), "suite").problems
-
-    assert [item.keys for item in found] == ["cases[1].name"]
+    assert [problem.keys for problem in problems] == keys
 
 
 def test_a_number_as_json_writes_it_is_a_number_and_stays_one() -> None:

@@ -28,10 +28,7 @@ cases:
       value: '12'
 """,
 )
-SHOWN = [
-    SourceFile("photos/receipt.png", PNG),
-    SourceFile("list.csv", b"item,price\nbook,12\n"),
-]
+SHOWN = [SourceFile("photos/receipt.png", PNG), SourceFile("list.csv", b"item,price\nbook,12\n")]
 
 
 @pytest.mark.django_db

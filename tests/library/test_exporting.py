@@ -193,9 +193,7 @@ def test_a_struere_project_is_exported_with_all_that_it_loses() -> None:
 
     export = export_files(["refunds"], form="struere")
 
-    assert export.files.keys() == {
-        *("evals/refunds.eval.yaml", "fixtures/orders.fixture.yaml"),
-    }
+    assert export.files.keys() == {*("evals/refunds.eval.yaml", "fixtures/orders.fixture.yaml")}
     assert lost(export.losses) > {
         *("shop.agent.yaml", "strict.agent.yaml", "scripted.provider.yaml"),
         *("fixtures/orders.fixture.yaml: chunks", "evals/refunds.eval.yaml: trials"),

@@ -17,8 +17,8 @@ ROWS = (Agent, Assertion, Case, Entity, Fixture, Provider, Suite, Turn)
 
 def import_export(files: dict[str, bytes]) -> set[str]:
     """Import what was exported, though it has other paths; give what became of it."""
-    sources = [SourceFile(path, each) for path, each in files.items() if not is_shown(path)]
-    return {each.what for each in import_files(sources, find=files.get, replace=True).changes}
+    sources = [SourceFile(path, files[path]) for path in files if not is_shown(path)]
+    return {change.what for change in import_files(sources, find=files.get, replace=True).changes}
 
 
 def test_every_example_is_the_same_after_export_and_import_byte_for_byte() -> None:
@@ -37,17 +37,10 @@ def test_every_example_leaves_in_every_format_and_comes_back(form: Form) -> None
 
     export = export_files(form=form)
 
-    assert {each.level for each in export.losses} <= {"loss"}
-    import_export(dict(export.files))
+    assert {loss.level for loss in export.losses} <= {"loss"}
+    after = import_export(dict(export.files))
+    assert after == {"unchanged"} or form == "struere"  # tables lose nothing of a suite
     assert set(Suite.objects.values_list("slug", flat=True)) == suites
-
-
-@pytest.mark.parametrize("form", ["xlsx", "csv"])
-def test_suites_lose_nothing_in_tables(form: Form) -> None:
-    import_examples()
-    export = export_files(form=form)
-
-    assert import_export(dict(export.files)) == {"unchanged"}
 
 
 def test_a_refused_import_leaves_everything_as_it_was() -> None:
@@ -55,14 +48,10 @@ def test_a_refused_import_leaves_everything_as_it_was() -> None:
     files = dict(export_files().files)
     before = [list(model.objects.order_by("pk").values_list()) for model in ROWS]
     dice = random.Random(5)
-    refused = 0
-    for _ in range(10):
-        path = dice.choice(sorted(each for each in files if not is_shown(each)))
-        spoiled = files[path] + b"\n: ["
-        changed = {each: content.replace(b": ", b":  ") for each, content in files.items()}
+    for _ in range(3):
+        path = dice.choice(sorted(path for path in files if not is_shown(path)))
+        changed = {path: content.replace(b": ", b":  ") for path, content in files.items()}
         with pytest.raises(FormatError):
-            import_export(changed | {path: spoiled})
-        refused += 1
+            import_export(changed | {path: files[path] + b"\n: ["})
 
-    assert refused == 10
     assert [list(model.objects.order_by("pk").values_list()) for model in ROWS] == before

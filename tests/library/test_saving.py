@@ -185,8 +185,7 @@ CHANGES = [
     pytest.param(lambda s: s["cases"].pop(0), id="a case less"),
     pytest.param(lambda s: s["cases"][0].update(name="new"), id="a case renamed"),
     pytest.param(
-        lambda s: s["cases"].insert(0, {"name": "zero", "turns": [{"user": "0"}]}),
-        id="a case more",
+        lambda s: s["cases"].insert(0, {"name": "zero", "turns": [{"user": "0"}]}), id="a case more"
     ),
     pytest.param(lambda s: s["cases"][1].update(tags=["slow"]), id="a case's column"),
     pytest.param(lambda s: s["cases"][0]["context_params"].update(count=1.0), id="1 to 1.0"),
