@@ -310,19 +310,18 @@ def first_assertion(suite: SuiteSpec) -> AssertionSpec:
     return assertions[0]
 
 
-@pytest.mark.parametrize("kind", ["contains", "matches"])
-def test_text_is_compared_without_regard_to_case(kind: str) -> None:
-    grader: Any = first_assertion(
-        suite_of(HEAD + turn_with(f"- {{type: {kind}, value: x}}\n"))
-    ).grader
-
-    assert grader.case_sensitive is False
-
-
-def test_a_judge_answers_from_1_to_5() -> None:
-    grader: Any = first_assertion(suite_of(HEAD + turn_with(ASSERTIONS[0]))).grader
-
-    assert grader.scale == "1-5"
+@pytest.mark.parametrize(
+    ("check", "option", "value"),
+    [
+        (ASSERTIONS[0], "scale", "1-5"),
+        (ASSERTIONS[1], "case_sensitive", False),
+        (ASSERTIONS[2], "case_sensitive", False),
+    ],
+)
+def test_options_that_struere_does_not_have_are_what_it_does(
+    check: str, option: str, value: Any
+) -> None:
+    assert getattr(first_assertion(suite_of(HEAD + turn_with(check))).grader, option) == value
 
 
 def test_a_turn_without_assertions_is_unscored() -> None:
@@ -332,136 +331,71 @@ def test_a_turn_without_assertions_is_unscored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "line", "keys", "message"),
+    ("check", "line", "key", "message"),
     [
+        pytest.param("type: regex\n  value: x", 9, ".type", "`type: matches`", id="regex"),
         pytest.param(
-            HEAD + turn_with("- type: regex\n  value: x\n"),
-            9,
-            "cases[0].turns[0].assertions[0].type",
-            "`type: matches`",
-            id="regex",
+            "type: tool_called\n  tool: a.b", 10, ".tool", "`value:`", id="tool for value"
         ),
+        pytest.param("type: contains\n  criteria: x", 9, "", "`value`", id="criteria for value"),
+        pytest.param("type: llm_judge\n  value: x", 9, "", "`criteria`", id="value for criteria"),
+        pytest.param("type: llm_judge\n  criteria: x\n  value: x", 9, "", "`value`", id="both"),
+        pytest.param("type: matches\n  value: '(?=x)'", 10, ".value", "Lookahead", id="pattern"),
+        pytest.param("type: contains\n  value: ''", 10, ".value", "empty", id="empty value"),
+        pytest.param("value: x", 9, ".type", "`type`", id="check without a type"),
         pytest.param(
-            HEAD + turn_with("- type: tool_called\n  tool: entity.get\n"),
-            10,
-            "cases[0].turns[0].assertions[0].tool",
-            "`value:`",
-            id="tool for value",
-        ),
-        pytest.param(
-            HEAD + final_with("- type: tool_not_called\n  tool: entity.get\n"),
-            10,
-            "cases[0].finalAssertions[0].tool",
-            "`value:`",
-            id="tool for value at the end",
-        ),
-        pytest.param(
-            HEAD + "cases:\n  - name: c\n    turns:\n      - role: user\n        content: hi\n",
-            7,
-            "cases[0].turns[0]",
-            "`user: ...`",
-            id="role and content",
-        ),
-        pytest.param(
-            HEAD
-            + "cases:\n  - name: c\n    turns:\n      - role: assistant\n        content: hi\n",
-            7,
-            "cases[0].turns[0]",
-            "replies",
-            id="reply of the agent",
-        ),
-        pytest.param(
-            HEAD + turn_with("- type: contains\n  criteria: x\n"),
-            9,
-            "cases[0].turns[0].assertions[0]",
-            "`value`",
-            id="criteria for value",
-        ),
-        pytest.param(
-            HEAD + turn_with("- type: llm_judge\n  value: x\n"),
-            9,
-            "cases[0].turns[0].assertions[0]",
-            "`criteria`",
-            id="value for criteria",
-        ),
-        pytest.param(
-            HEAD + turn_with("- type: llm_judge\n  criteria: x\n  value: x\n"),
-            9,
-            "cases[0].turns[0].assertions[0]",
-            "`value`",
-            id="both",
-        ),
-        pytest.param(
-            HEAD + turn_with("- type: matches\n  value: '(?=x)'\n"),
-            10,
-            "cases[0].turns[0].assertions[0].value",
-            "Lookahead",
-            id="pattern that cannot be used",
-        ),
-        pytest.param(
-            HEAD + final_with("- type: contains\n  value: ''\n"),
-            10,
-            "cases[0].finalAssertions[0].value",
-            "empty",
-            id="empty value",
-        ),
-        pytest.param(
-            HEAD + REFUND_CASES + "judge_model: x\n",
-            26,
-            "judge_model",
-            "'judgeModel'",
-            id="snake_case",
-        ),
-        pytest.param(
-            HEAD + turn_with("- value: x\n"),
-            9,
-            "cases[0].turns[0].assertions[0].type",
-            "`type`",
-            id="check without a type",
-        ),
-        pytest.param(
-            HEAD + turn_with("- type: contains\n  value: refund\n  weight: 089\n"),
-            11,
-            "cases[0].turns[0].assertions[0].weight",
-            "089",
-            id="number that YAML takes for text",
-        ),
-        pytest.param(
-            HEAD.replace("support", "zzz") + REFUND_CASES,
-            3,
-            "agent",
-            "zzz.agent.yaml",
-            id="agent that nobody made",
-        ),
-        pytest.param("- a\n", 1, "", "found", id="list"),
-        pytest.param("hello\n", 1, "", "found text", id="text"),
-        pytest.param(
-            HEAD + REFUND_CASES + "judgeModel: mistral/large\n",
-            26,
-            "judgeModel",
-            "'mistral'",
-            id="judge of an unknown provider",
-        ),
-        pytest.param(
-            HEAD + REFUND_CASES + "judgeContext: '{{threadContext.chanel}}'\n",
-            26,
-            "judgeContext",
-            "Unknown variable",
-            id="variable",
-        ),
-        pytest.param(
-            HEAD.replace("support", "suport") + REFUND_CASES, 3, "agent", "'support'", id="agent"
-        ),
-        pytest.param(
-            HEAD.replace("minimal", "Not A Slug") + REFUND_CASES, 2, "slug", "slug", id="slug"
+            "type: contains\n  value: refund\n  weight: 089", 11, ".weight", "089", id="octal text"
         ),
     ],
 )
-def test_known_errors_are_explained_once(content: str, line: int, keys: str, message: str) -> None:
-    (found,) = problems_of(content)
+def test_an_error_in_a_check_is_explained_once(
+    check: str, line: int, key: str, message: str
+) -> None:
+    for write, keys in (
+        (turn_with, "cases[0].turns[0].assertions[0]"),
+        (final_with, "cases[0].finalAssertions[0]"),
+    ):
+        (problem,) = problems_of(HEAD + write(f"- {check}\n"))
 
-    assert (found.line, found.keys, found.level) == (line, keys, "error")
-    assert message in found.message
+        assert (problem.line, problem.keys, problem.level) == (line, keys + key, "error")
+        assert message in problem.message
+
+
+def case_with(lines: str) -> str:
+    return f"{HEAD}cases:\n  - name: c\n    {lines}\n"
+
+
+AS_MESSAGE = "turns:\n      - role: {}\n        content: hi"
+WHOLE = HEAD + REFUND_CASES
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "keys", "message"),
+    [
+        (case_with(AS_MESSAGE.format("user")), 7, "cases[0].turns[0]", "`user: ...`"),
+        (case_with(AS_MESSAGE.format("assistant")), 7, "cases[0].turns[0]", "replies"),
+        (f"{WHOLE}judge_model: x\n", 26, "judge_model", "'judgeModel'"),
+        (f"{WHOLE}judgeModel: mistral/large\n", 26, "judgeModel", "'mistral'"),
+        (
+            f"{WHOLE}judgeContext: '{{{{threadContext.chanel}}}}'\n",
+            26,
+            "judgeContext",
+            "Unknown variable",
+        ),
+        (WHOLE.replace("support", "zzz"), 3, "agent", "zzz.agent.yaml"),
+        (WHOLE.replace("support", "suport"), 3, "agent", "'support'"),
+        (WHOLE.replace("minimal", "Not A Slug"), 2, "slug", "slug"),
+        ("- a\n", 1, "", "found"),
+        ("hello\n", 1, "", "found text"),
+    ],
+)
+def test_an_error_in_a_file_is_explained_once(
+    content: str, line: int, keys: str, message: str
+) -> None:
+    (problem,) = problems_of(content)
+
+    assert (problem.line, problem.keys, problem.level) == (line, keys, "error")
+    assert message in problem.message
 
 
 def test_a_fixture_without_entities_is_explained() -> None:
@@ -492,64 +426,26 @@ def test_errors_of_several_kinds_are_reported_together() -> None:
     assert [item.line for item in found] == [7, 11, 12]
 
 
+SOUND = "turns:\n      - {user: hi, assertions: [{type: contains, value: refund}]}"
+
+
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
-        pytest.param(
-            HEAD + turn_with("- type: matches\n  value: 'order #\\\\d+'\n"),
-            10,
-            "two backslashes",
-            id="pattern that can never match",
-        ),
-        pytest.param(
-            HEAD + "cases:\n  - name: c\n    channel: telegram\n    turns:\n      - user: hi\n"
-            "        assertions: [{type: contains, value: refund}]\n",
-            6,
-            "dashboard",
-            id="channel",
-        ),
-        pytest.param(
-            HEAD + turn_with("- type: contains\n  value: '42'\n"),
-            10,
-            "whole_words",
-            id="a bare number",
-        ),
-        pytest.param(
-            HEAD + "cases:\n  - name: c\n    turns:\n      - user: hi\n",
-            5,
-            "checks nothing",
-            id="nothing asserted",
-        ),
-        pytest.param(
-            HEAD
-            + "cases:\n  - name: c\n    contextParams: {country: no}\n    turns:\n      - user: hi\n"
-            "        assertions: [{type: contains, value: refund}]\n",
-            6,
-            "YAML",
-            id="unquoted no",
-        ),
-        pytest.param(
-            HEAD
-            + "cases:\n  - name: c\n    contextParams: {phone: +569123}\n    turns:\n      - user: hi\n"
-            "        assertions: [{type: contains, value: refund}]\n",
-            6,
-            "+569123",
-            id="unquoted phone number",
-        ),
-        pytest.param(
-            HEAD
-            + turn_with("- type: contains\n  value: refund\n").replace("hi", "refund order #123"),
-            7,
-            '"refund',
-            id="text that looks like a comment",
-        ),
+        (HEAD + turn_with("- type: matches\n  value: 'order #\\\\d+'\n"), 10, "two backslashes"),
+        (HEAD + turn_with("- type: contains\n  value: '42'\n"), 10, "whole_words"),
+        (case_with(f"channel: telegram\n    {SOUND}"), 6, "dashboard"),
+        (case_with("turns:\n      - user: hi"), 5, "checks nothing"),
+        (case_with(f"contextParams: {{country: no}}\n    {SOUND}"), 6, "YAML"),
+        (case_with(f"contextParams: {{phone: +569123}}\n    {SOUND}"), 6, "+569123"),
+        (HEAD + turn_with(ASSERTIONS[1]).replace("hi", "refund order #123"), 7, '"refund'),
     ],
 )
 def test_what_is_hardly_meant_is_warned_of_once(content: str, line: int, message: str) -> None:
-    (found,) = read(content).warnings
+    (warning,) = read(content).warnings
 
-    assert (found.line, found.level) == (line, "warning")
-    assert message in found.message
+    assert (warning.line, warning.level) == (line, "warning")
+    assert message in warning.message
 
 
 @pytest.mark.parametrize(
