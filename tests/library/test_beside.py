@@ -6,7 +6,7 @@ from evals_app.engine.files import sha256_of
 from evals_app.formats import SourceFile
 from evals_app.library import export_files, import_files
 from evals_app.library.beside import Beside
-from evals_app.models import Agent, Attachment, Suite
+from evals_app.models import Attachment, Suite
 from tests.library.written import AGENT
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
@@ -122,28 +122,3 @@ def test_patterns_lead_to_the_same_files(folder: Path, pattern: str, paths: list
     beside = Beside.of([folder / "x.suite.yaml"], root=folder.parent)
 
     assert beside.find_paths(pattern) == paths
-
-
-ECHO = b"agent: Echo\nslug: echo\ndriver: scripted\nrules: [{reply: Hello}]\n"
-
-
-@pytest.mark.django_db
-def test_a_shown_file_that_looks_like_an_agent_stays_a_shown_file() -> None:
-    """Export and import again change nothing, and create no agent."""
-    suite = (
-        "suite: Looks\nslug: looks\nagent: echo\nassertions: [{type: contains, value: a}]\n"
-        "cases: [{name: One, turns: [{user: Look, files: [x.agent.yaml]}]}]\n"
-    )
-    files = [
-        SourceFile("echo.agent.yaml", ECHO),
-        SourceFile("looks.suite.yaml", suite.encode()),
-        SourceFile("x.agent.yaml", ECHO.replace(b"echo", b"made-up")),
-    ]
-    import_files(files)
-
-    exported = export_files().files
-    again = import_files([SourceFile(name, content) for name, content in exported.items()])
-
-    assert "looks.files/x.agent.yaml" in exported
-    assert {each.what for each in again.changes} == {"unchanged"}
-    assert not Agent.objects.filter(slug="made-up").exists()

@@ -36,21 +36,14 @@ def test_who_may_write_nothing_is_refused_before_anything_is_read(
 def test_an_import_takes_the_rights_of_what_it_changes(
     missing: str, prepared: list[SourceFile]
 ) -> None:
+    files = EVERYTHING
     if prepared:
         import_files(EVERYTHING)
         changed = SourceFile(SUITE.path, SUITE.content.replace(b"trials: 2", b"trials: 4"))
         files = [*EVERYTHING[:-1], changed]
-    else:
-        files = EVERYTHING
-    every = {
-        f"{app}_app.{verb}_{kind}"
-        for app, kinds in {
-            "evals": ("suite", "agent"),
-            "fixtures": ("fixture", "entitytype"),
-        }.items()
-        for kind in kinds
-        for verb in ("add", "change", "view")
-    }
+    kinds = ("evals_app.{}_suite", "evals_app.{}_agent")
+    kinds += ("fixtures_app.{}_fixture", "fixtures_app.{}_entitytype")
+    every = {kind.format(verb) for kind in kinds for verb in ("add", "change", "view")}
 
     with pytest.raises(PermissionDenied, match=missing):
         import_files(files, rights=who_may(*every - {missing}))
@@ -111,59 +104,31 @@ def test_stored_data_is_in_no_message_to_who_may_not_see_it() -> None:
     assert not any(word in str(blind.value) for word in ("12.5", "order-1", "orders"))
 
 
+SUITE_OF = "suite: A\nslug: a\ncases: []\nagent: "
+FIXTURE_OF = "name: A\nslug: a\nchunks: []\nentities: [{ref: r, data: {}, type: "
+
+
 @pytest.mark.parametrize(
-    ("file", "secret"),
+    ("path", "text", "secret"),
     [
+        pytest.param("a.suite.yaml", f"{SUITE_OF}shup", "shop", id="agent"),
+        pytest.param("a.suite.yaml", f"{SUITE_OF}x\nfixtures: ordres", "orders", id="fixture"),
         pytest.param(
-            written("a.suite.yaml", "suite: A\nslug: a\nagent: shup\ncases: []\n"),
-            "shop",
-            id="agent",
+            "a.suite.yaml", f"{SUITE_OF}x\njudge_model: scripted/shup", "shop", id="judge"
         ),
-        pytest.param(
-            written("a.suite.yaml", "suite: A\nslug: a\nagent: x\nfixtures: ordres\ncases: []\n"),
-            "orders",
-            id="fixture",
-        ),
-        pytest.param(
-            written(
-                "a.suite.yaml",
-                "suite: A\nslug: a\nagent: x\njudge_model: scripted/shup\ncases: []\n",
-            ),
-            "shop",
-            id="judge",
-        ),
-        pytest.param(
-            written(
-                "a.suite.yaml", "suite: A\nslug: a\nagent: x\njudge_model: proxi/m\ncases: []\n"
-            ),
-            "proxy",
-            id="provider",
-        ),
-        pytest.param(
-            written(
-                "a.fixture.yaml",
-                "name: A\nslug: a\nchunks: []\nentities: [{ref: r, type: ordr, data: {}}]\n",
-            ),
-            "'order'",
-            id="entity type",
-        ),
-        pytest.param(
-            written(
-                "a.fixture.yaml",
-                "name: A\nslug: a\nchunks: []\nentities: [{ref: r, type: order, data: {}}]\n",
-            ),
-            "total",
-            id="schema",
-        ),
+        pytest.param("a.suite.yaml", f"{SUITE_OF}x\njudge_model: proxi/m", "proxy", id="provider"),
+        pytest.param("a.fixture.yaml", f"{FIXTURE_OF}ordr}}]", "'order'", id="entity type"),
+        pytest.param("a.fixture.yaml", f"{FIXTURE_OF}order}}]", "total", id="schema"),
     ],
 )
-def test_no_message_suggests_what_somebody_may_not_see(file: SourceFile, secret: str) -> None:
+def test_no_message_suggests_what_somebody_may_not_see(path: str, text: str, secret: str) -> None:
     import_files([*EVERYTHING, PROVIDER])
+    files = [SourceFile(path, text.encode())]
 
     with pytest.raises(FormatError) as seeing:
-        import_files([file], dry_run=True)
+        import_files(files, dry_run=True)
     with pytest.raises(FormatError) as blind:
-        import_files([file], rights=who_may(*ADDS_SUITES, "fixtures_app.add_fixture"), dry_run=True)
+        import_files(files, rights=who_may(*ADDS_SUITES, "fixtures_app.add_fixture"), dry_run=True)
 
     assert secret in str(seeing.value)
     assert secret not in str(blind.value)

@@ -9,7 +9,7 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE
 from evals_app.engine.spec import ProviderSpec
 from evals_app.engine.suite import SuiteSpec
-from evals_app.formats import Known, read_files
+from evals_app.formats import Known, SourceFile, read_files
 from evals_app.library import import_files, save_agent, save_provider, save_suite
 from evals_app.library.comparing import same
 from evals_app.library.saving import save_prices
@@ -64,12 +64,11 @@ def test_every_key_of_a_suite_comes_back_from_its_rows() -> None:
     assert same(whole("refunds").to_spec(), spec)
 
 
-@pytest.mark.parametrize("slug", ["shop", "strict", "clerk"])
-def test_every_key_of_an_agent_comes_back_from_its_row(slug: str) -> None:
+def test_every_key_of_an_agent_comes_back_from_its_row() -> None:
     import_files(EVERYTHING)
 
-    specs = {each.spec.slug: each.spec for each in read_files(EVERYTHING).agents}
-    assert Agent.objects.get(slug=slug).to_spec() == specs[slug]
+    for agent in read_files(EVERYTHING).agents:
+        assert Agent.objects.get(slug=agent.spec.slug).to_spec() == agent.spec
 
 
 @pytest.mark.parametrize(
@@ -114,28 +113,29 @@ def test_an_agent_that_was_permitted_once_can_still_be_read_and_exported() -> No
     assert Agent.objects.get(slug="a").to_spec().url == "http://10.0.0.1/"
 
 
-def test_every_key_of_a_provider_comes_back_from_its_rows() -> None:
-    spec = read_files([PROVIDER]).providers[0].spec
+OURS = b"""\
+provider: Ours
+slug: ours
+kind: openai
+base_url: https://models.example/v1
+api_key_env: PROVIDER_OURS
+max_tokens_parameter: max_tokens
+"""
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(PROVIDER, id="with prices"),
+        pytest.param(SourceFile("ours.provider.yaml", OURS), id="a server of one's own"),
+    ],
+)
+def test_every_key_of_a_provider_comes_back_from_its_rows(file: SourceFile) -> None:
+    spec = read_files([file]).providers[0].spec
 
     assert save_provider(spec) == "created"
     assert save_provider(spec) == "unchanged"
-    assert Provider.objects.get(slug="proxy").to_spec() == spec
-    assert len(spec.prices) == 3
-
-
-def test_a_server_of_ones_own_comes_back_from_its_row() -> None:
-    spec = ProviderSpec(
-        provider="Ours",
-        slug="ours",
-        kind="openai",
-        base_url="https://models.example/v1",
-        api_key_env="PROVIDER_OURS",
-        max_tokens_parameter="max_tokens",
-    )
-
-    assert save_provider(spec) == "created"
-    assert save_provider(spec) == "unchanged"
-    assert Provider.objects.get(slug="ours").to_spec() == spec
+    assert Provider.objects.get(slug=spec.slug).to_spec() == spec
 
 
 def test_prices_are_replaced_and_those_that_stay_keep_their_rows() -> None:
@@ -269,16 +269,18 @@ def test_rows_that_no_longer_validate_are_replaced() -> None:
     assert same(whole().to_spec(), make_spec())
 
 
-def test_a_suite_for_an_agent_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="agent 'nobody'"):
-        save_suite(make_spec(lambda s: s.update(agent="nobody")))
-
-    assert not Suite.objects.exists()
-
-
-def test_a_suite_with_a_fixture_that_does_not_exist_leaves_nothing_behind() -> None:
-    with pytest.raises(ValueError, match="fixture 'orders'"):
-        save_suite(make_spec(lambda s: s.update(fixtures=["orders"])))
+@pytest.mark.parametrize(
+    ("changes", "missing"),
+    [
+        pytest.param({"agent": "nobody"}, "agent 'nobody'", id="agent"),
+        pytest.param({"fixtures": ["orders"]}, "fixture 'orders'", id="fixture"),
+    ],
+)
+def test_a_suite_of_what_does_not_exist_is_refused_and_leaves_nothing_behind(
+    changes: dict[str, Any], missing: str
+) -> None:
+    with pytest.raises(ValueError, match=missing):
+        save_suite(make_spec(lambda suite: suite.update(changes)))
 
     assert not Suite.objects.exists()
 
