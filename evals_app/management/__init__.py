@@ -1,3 +1,12 @@
-"""Commands, and what they share. `USAGE` is the exit code of wrong usage or configuration."""
+"""Commands, and what they share."""
+
+from django.core.management.base import CommandError
 
 USAGE = 2
+
+
+class UsageError(CommandError):
+    """Wrong usage or configuration: the exit code is 2."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, returncode=USAGE)

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.management.base import CommandError
-
-from evals_app.management import USAGE
+from evals_app.management import UsageError
 from evals_app.models import Agent, Suite
 from evals_app.runs.select import Part, nothing_chosen
 from fixtures_app.ground.words import near
@@ -31,7 +29,7 @@ def choose(options: dict[str, Any]) -> Choice:
     part = Part(cases=options["case"], names=options["case_exact"], tags=options["tag"])
     chosen = [suite for suite in suites if part.has_case_of(suite)]
     if not chosen:
-        raise CommandError(nothing_chosen(suites, part), returncode=USAGE)
+        raise UsageError(nothing_chosen(suites, part))
     return Choice(
         suites=chosen,
         skipped=[suite for suite in suites if suite not in chosen],
@@ -53,7 +51,7 @@ def _agent(slug: str) -> Agent | None:
         return None
     agent = Agent.objects.filter(slug=slug).first()
     if agent is None:
-        raise CommandError(_unknown("agent", slug, _slugs(Agent)), returncode=USAGE)
+        raise UsageError(_unknown("agent", slug, _slugs(Agent)))
     return agent
 
 
@@ -62,7 +60,7 @@ def _named(slugs: list[str]) -> list[Suite]:
     if missing := [slug for slug in slugs if slug not in rows]:
         known = _slugs(Suite)
         hints = [_unknown("suite", slug, known) for slug in missing]
-        raise CommandError(" ".join(hints), returncode=USAGE)
+        raise UsageError(" ".join(hints))
     return [rows[slug] for slug in dict.fromkeys(slugs)]
 
 
@@ -77,7 +75,7 @@ def _current(agent: Agent | None) -> list[Suite]:
             f"No suite tests agent {agent.slug!r}. To run others with it, name them: "
             f"run_evals SUITE --agent {agent.slug}"
         )
-    raise CommandError(message, returncode=USAGE)
+    raise UsageError(message)
 
 
 def _suites() -> Any:

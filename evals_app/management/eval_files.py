@@ -4,8 +4,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from django.core.management.base import CommandError
-
 from evals_app.formats import (
     EXPECTED,
     MAX_BYTES,
@@ -14,7 +12,7 @@ from evals_app.formats import (
     eval_files,
     is_shown,
 )
-from evals_app.management import USAGE
+from evals_app.management import UsageError
 
 # Readers refuse more than this; one more byte is read so that they notice.
 MOST_BYTES = MAX_BYTES + 1
@@ -57,7 +55,7 @@ def read_paths(paths: Sequence[str]) -> list[SourceFile]:
     if not files and not problems:
         problems.append(f"There is no eval file in {', '.join(paths)}. {EXPECTED}.")
     if problems:
-        raise CommandError("\n".join(problems), returncode=USAGE)
+        raise UsageError("\n".join(problems))
     return files
 
 

@@ -14,8 +14,7 @@ def whole(*, most: int, least: int = 1) -> Callable[[str], int]:
         # Python itself refuses to read a number of thousands of digits.
         is_number = text.isascii() and text.isdigit() and len(text) <= len(str(most))
         if not is_number or not least <= int(text) <= most:
-            message = f"{text!r} is not a whole number from {least} to {most:,}"
-            raise ArgumentTypeError(message)
+            raise ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most:,}")
         return int(text)
 
     return read
@@ -37,6 +36,5 @@ def duration(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value <= MOST_SECONDS:
-        message = f"{text!r} is not a number of seconds from 0 to {MOST_SECONDS:,}"
-        raise ArgumentTypeError(message)
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to {MOST_SECONDS:,}")
     return value

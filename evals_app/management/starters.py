@@ -4,14 +4,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
 from pydantic import TypeAdapter, ValidationError
 
 from evals_app.engine.spec import Slug
 from evals_app.formats.draft import Kind
 from evals_app.formats.foreign import slug_of
 from evals_app.formats.yaml_text import write_yaml
-from evals_app.management import USAGE
+from evals_app.management import UsageError
 from fixtures_app.ground.spec_errors import message_of
 
 _SLUG: TypeAdapter[str] = TypeAdapter(Slug)
@@ -155,9 +154,7 @@ def check_slug(slug: str) -> None:
             reason = "It has 1 to 100 characters."
         near = slug_of(slug, instead="")
         hint = f" Did you mean {near!r}?" if near else ""
-        raise CommandError(
-            f"{slug!r} is not a valid slug. {reason}{hint}", returncode=USAGE
-        ) from error
+        raise UsageError(f"{slug!r} is not a valid slug. {reason}{hint}") from error
 
 
 def write_starter(text: str, *, slug: str, kind: Kind, folder: Path) -> str:
@@ -176,8 +173,7 @@ def write_starter(text: str, *, slug: str, kind: Kind, folder: Path) -> str:
         # Of a folder too: a file is in its place.
         taken = os.path.relpath(error.filename)
         message = f"{taken} exists already; choose another slug or another --dir."
-        raise CommandError(message, returncode=USAGE) from error
+        raise UsageError(message) from error
     except OSError as error:
-        message = f"{shown} cannot be written: {error.strerror}."
-        raise CommandError(message, returncode=USAGE) from error
+        raise UsageError(f"{shown} cannot be written: {error.strerror}.") from error
     return shown

@@ -54,8 +54,7 @@ def read_dataset(
     except FormatError as error:
         return None, error.problems
     if not document.data:
-        message = "This dataset has no rows, so there is nothing to ask."
-        return None, [document.problem((), message)]
+        return None, [document.problem((), "This dataset has no rows, so there is nothing to ask.")]
     if len(document.data) > MAX_ROWS:
         message = (
             f"A dataset has at most {MAX_ROWS:,} rows. Split it into several datasets, each with "

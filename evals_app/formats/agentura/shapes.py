@@ -14,18 +14,16 @@ _OPERATORS = set("();<>|&")
 def _share(share: float) -> float:
     if not 0 <= share <= 1:
         percent = " Write 80 percent as 0.8." if share > 1 else ""
-        msg = f"A threshold is a number from 0 to 1.{percent}"
-        raise ValueError(msg)
+        raise ValueError(f"A threshold is a number from 0 to 1.{percent}")
     return share
 
 
 def _path(path: str) -> str:
     if not path.isprintable():
-        msg = (
+        raise ValueError(
             "Inside double quotes YAML reads a backslash and the letter after it as one "
             "character. Write / instead, or remove the quotes."
         )
-        raise ValueError(msg)
     return path
 
 
@@ -41,25 +39,22 @@ def _line(command: str) -> str:
     try:
         operators = [word for word in lexer if word and set(word) <= _OPERATORS]
     except ValueError:
-        msg = "A quote is never closed."
-        raise ValueError(msg) from None
+        raise ValueError("A quote is never closed.") from None
     if operators:
-        msg = (
+        raise ValueError(
             f"Programs are started without a shell, so {operators[0]} has no effect. Put the "
             "line into a script and name the script."
         )
-        raise ValueError(msg)
     return command
 
 
 def _module(module: str) -> str:
     if ":" not in module:
-        msg = (
+        raise ValueError(
             "JavaScript modules cannot run here. Write module.path:name of a Python function "
             "that the operator permits, describe the agent as http or cli, or choose an agent "
             "with --agent."
         )
-        raise ValueError(msg)
     return module
 
 
@@ -152,11 +147,9 @@ class Performance(Entry):
     @model_validator(mode="after")
     def _measures_something(self) -> Self:
         if self.max_p95_ms is not None and self.latency_threshold_ms is not None:
-            msg = "latency_threshold_ms is the old name of max_p95_ms. Remove it."
-            raise ValueError(msg)
+            raise ValueError("latency_threshold_ms is the old name of max_p95_ms. Remove it.")
         if self.max_ms is None and self.max_cost_per_call_usd is None:
-            msg = "A performance suite needs max_p95_ms or max_cost_per_call_usd."
-            raise ValueError(msg)
+            raise ValueError("A performance suite needs max_p95_ms or max_cost_per_call_usd.")
         return self
 
 

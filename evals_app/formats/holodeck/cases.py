@@ -133,8 +133,7 @@ class CaseReader:
             elif file.path is None:
                 self.source.say(here, "A file needs its `path`, from the folder of agent.yaml.")
             elif (path := posixpath.normpath(file.path)) in paths:
-                message = "This turn already shows this file. Left out."
-                self.source.say(here, message, level="loss")
+                self.source.say(here, "This turn already shows this file. Left out.", level="loss")
             else:
                 paths[path] = {"path": file.path}
         return list(paths.values())

@@ -43,8 +43,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 def _message(written: str) -> str:
     if not written.strip():
-        msg = "There are only spaces here. Write the user's message."
-        raise ValueError(msg)
+        raise ValueError("There are only spaces here. Write the user's message.")
     return written
 
 

@@ -130,8 +130,7 @@ def _checks(spot: Spot, written: Assertion, setting: Setting) -> list[Json]:
     kind = str(written.type).removeprefix(_NOT)
     if kind not in CHECKS and kind not in LOST and not kind.startswith("promptfoo:"):
         hint = near(kind, TYPES)
-        msg = f"Unknown assertion {kind!r}.{hint} Known: {', '.join(TYPES)}."
-        raise WrongError(msg)
+        raise WrongError(f"Unknown assertion {kind!r}.{hint} Known: {', '.join(TYPES)}.")
     if kind not in CHECKS:
         raise LostError(LOST.get(kind, JUDGE))
     if written.context_transform is not None:
@@ -196,8 +195,7 @@ def _place(written: Assertion, setting: Setting) -> str | None:
         return None
     match = _PLACE.fullmatch(changes[0]) if isinstance(changes[0], str) else None
     if match is None or len(changes) > 1:
-        msg = "It checks a reply that code has transformed, and code does not run here."
-        raise LostError(msg)
+        raise LostError("It checks a reply that code has transformed, and code does not run here.")
     return match[1].removeprefix(".")
 
 

@@ -118,8 +118,7 @@ class Asserted:
             raise LostError(msg)
         value = self.value[0] if isinstance(self.value, list) and self.value else self.value
         if value is None or isinstance(value, dict | list):
-            msg = f"{self.kind} needs a text as its `value`."
-            raise WrongError(msg)
+            raise WrongError(f"{self.kind} needs a text as its `value`.")
         return text_of(value)
 
     def texts(self) -> list[str]:
@@ -133,15 +132,13 @@ class Asserted:
         else:
             texts = list(filter(None, map(_field, _FIELD.finditer(self.text()))))
         if not all(texts) or not texts:
-            msg = f"{self.kind} needs a list of texts as its `value`."
-            raise WrongError(msg)
+            raise WrongError(f"{self.kind} needs a list of texts as its `value`.")
         return texts
 
     def json_text(self) -> str:
         """Return the value as a text, whatever it is."""
         if self.value is None:
-            msg = f"{self.kind} needs a `value`."
-            raise WrongError(msg)
+            raise WrongError(f"{self.kind} needs a `value`.")
         return text_of(self.value)
 
     def mapping(self) -> Json:
@@ -151,8 +148,7 @@ class Asserted:
             WrongError: it is something else.
         """
         if not isinstance(self.value, dict):
-            msg = f"{self.kind} needs keys with values as its `value`."
-            raise WrongError(msg)
+            raise WrongError(f"{self.kind} needs keys with values as its `value`.")
         return self.value
 
     def needed_threshold(self) -> float:
@@ -185,8 +181,7 @@ def _as_it_is(says: Says) -> Says:
 
     def checked(a: Asserted) -> list[Json]:
         if a.inverse:
-            msg = f"{a.kind} cannot be negated here."
-            raise LostError(msg)
+            raise LostError(f"{a.kind} cannot be negated here.")
         return says(a)
 
     return checked
@@ -220,11 +215,10 @@ def _texts(a: Asserted, *texts: str, begin: str = "", end: str = "", **options: 
     """
     pattern = f"{begin}{'|'.join(map(re.escape, texts))}{end}"
     if len(pattern) > MAX_PATTERN_CHARS:
-        msg = (
+        raise LostError(
             f"It becomes a pattern of {len(pattern):,} characters, and up to "
             f"{MAX_PATTERN_CHARS:,} are allowed. Shorten it, or write several checks."
         )
-        raise LostError(msg)
     return _pattern(a, pattern, **options)
 
 
@@ -270,8 +264,7 @@ def _contains_any(a: Asserted) -> list[Json]:
 def _equals(a: Asserted) -> list[Json]:
     if isinstance(a.value, dict | list):
         if a.inverse:
-            msg = "Equality of JSON cannot be negated here."
-            raise LostError(msg)
+            raise LostError("Equality of JSON cannot be negated here.")
         if a.place:
             return [{"type": "json_path", "path": a.place, "value": a.value}]
         return [{"type": "json_schema", "schema": {"const": a.value}}]
@@ -293,11 +286,10 @@ def _javascript(a: Asserted) -> list[Json]:
     try:
         checks = checks_of(text_of(a.value), a.values, inverse=a.inverse)
     except NotSayableError:
-        msg = (
+        raise LostError(
             f"{CODE} Only conditions such as output.includes('x'), output.length < 200 and "
             "JSON.parse(output).state === 'sent', also with ! && ||, are read."
-        )
-        raise LostError(msg) from None
+        ) from None
     for check in checks:
         if "matches" in check["type"]:
             _require_usable(check["value"])
@@ -325,13 +317,11 @@ def _contains_json(a: Asserted) -> list[Json]:
         try:
             schema = json.loads(schema)
         except ValueError:
-            msg = f"{a.kind} takes a JSON Schema as its `value`, or none."
-            raise WrongError(msg) from None
+            raise WrongError(f"{a.kind} takes a JSON Schema as its `value`, or none.") from None
     if schema in (None, "", True):
         return [{"type": "json_valid"}]
     if not isinstance(schema, dict):
-        msg = f"{a.kind} takes a JSON Schema as its `value`, or none."
-        raise WrongError(msg)
+        raise WrongError(f"{a.kind} takes a JSON Schema as its `value`, or none.")
     try:
         JsonSchema.model_validate({"schema": schema})
     except ValidationError as error:
@@ -379,8 +369,7 @@ def _judged(criteria: str, opposite: str) -> Says:
 def _g_eval(a: Asserted) -> list[Json]:
     criteria = a.value if isinstance(a.value, list) else [a.json_text()]
     if not criteria:
-        msg = "g-eval needs criteria as its `value`."
-        raise WrongError(msg)
+        raise WrongError("g-eval needs criteria as its `value`.")
     threshold = 0.7 if a.threshold is None else a.threshold
     shown = ["input", "actual_output"]
     return [
@@ -404,11 +393,10 @@ def _rag(kind: str, usual: float) -> Says:
         if kind == "contextual_recall":
             expected = a.turn.setdefault("expected", a.text())
             if expected != a.text():
-                msg = (
+                raise LostError(
                     "A turn has one expected text, and another assertion of this test needs a "
                     "different one."
                 )
-                raise LostError(msg)
         return [{"type": kind, "threshold": usual if a.threshold is None else a.threshold}]
 
     return _as_it_is(_of_whole_judged(says))
@@ -422,17 +410,15 @@ def _tool(written: Any) -> Json:
     name = text_of(written)
     inner = name.strip("*")
     if not inner or any(sign in inner for sign in "*?"):
-        msg = "Write the name of a tool, or a part of it (*part*)."
-        raise LostError(msg)
+        raise LostError("Write the name of a tool, or a part of it (*part*).")
     if inner == name:
         return {"value": name}
     if name == f"*{inner}*":
         return {"value": inner, "name_match": "contains"}
-    msg = (
+    raise LostError(
         "A pattern cannot be tied to the beginning or end of a tool's name. Write the name, or "
         "*part*."
     )
-    raise LostError(msg)
 
 
 def _tool_used(a: Asserted) -> list[Json]:
@@ -443,8 +429,7 @@ def _tool_used(a: Asserted) -> list[Json]:
     least, most = a.value.get("min", 1), a.value.get("max")
     if a.inverse or most == 0:
         if a.inverse and (least != 1 or most is not None):
-            msg = "A number of calls cannot be negated here."
-            raise LostError(msg)
+            raise LostError("A number of calls cannot be negated here.")
         return [{"type": "tool_not_called", **tool}]
     counts = {"min_count": least} | ({} if most is None else {"max_count": most})
     return [{"type": "tool_called", **tool, **counts}]
@@ -466,15 +451,13 @@ def _tool_sequence(a: Asserted) -> list[Json]:
     says = {"steps": a.value} if isinstance(a.value, list) else a.mapping()
     steps = says.get("steps")
     if not isinstance(steps, list) or not steps:
-        msg = f"{a.kind} needs `steps`, a list of tools."
-        raise WrongError(msg)
+        raise WrongError(f"{a.kind} needs `steps`, a list of tools.")
     names = [
         step.get("name", step.get("pattern", "")) if isinstance(step, dict) else step
         for step in steps
     ]
     if any("name_match" in _tool(name) for name in names):
-        msg = "A sequence needs the full names of tools."
-        raise LostError(msg)
+        raise LostError("A sequence needs the full names of tools.")
     exact = {"exact": True} if says.get("mode") == "exact" else {}
     return [
         {"type": "tool_calls", "tools": [text_of(item) for item in names], "ordered": True, **exact}
@@ -483,11 +466,10 @@ def _tool_sequence(a: Asserted) -> list[Json]:
 
 def _tool_f1(a: Asserted) -> list[Json]:
     if a.threshold is not None and a.threshold < 1:
-        msg = (
+        raise LostError(
             "A tool is either called or not. Check each tool, and let the score of the suite "
             "decide."
         )
-        raise LostError(msg)
     return [{"type": "tool_calls", "tools": a.texts(), "exact": True}]
 
 

@@ -160,10 +160,9 @@ class Evaluation:
         """Return the slug of the agent for a prompt, and draft it unless it is here."""
         if target.agent is not None:
             if system:
-                message = (
+                prompt.spot.lose(
                     f"The agent {target.agent} has its own system prompt. This one is left out."
                 )
-                prompt.spot.lose(message)
             return target.agent
         own = prompt.slug if system and len(self._prompts) > 1 else ""
         slug = _slug(self._base, target.slug, own)

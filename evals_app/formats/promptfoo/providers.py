@@ -175,10 +175,9 @@ def _tools(spot: Spot, provider: Provider) -> list[Json]:
         here = spot.at("config", key)
         if key in ("tools", "functions"):
             tools += [tool for definition in _definitions(here) if (tool := _tool(definition))]
-            message = (
+            here.lose(
                 f"Calls of these tools are recorded and fail: {_NO_ANSWER} Add answers, as rules."
             )
-            here.lose(message)
         elif key not in _SETTINGS:
             here.lose(_lost_setting(key))
     return tools

@@ -5,11 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.management import USAGE
+from evals_app.management import UsageError
 from evals_app.models import ApiToken
 from fixtures_app.ground.words import near
 
@@ -45,7 +45,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         name = options["name"].strip()
         if not 0 < len(name) <= 200:  # noqa: PLR2004 - the column's
-            raise CommandError("A token's name has 1 to 200 characters.", returncode=USAGE)
+            raise UsageError("A token's name has 1 to 200 characters.")
         users = get_user_model()._default_manager.filter(is_active=True)  # noqa: SLF001 - Django's name
         user = users.filter(username=options["user"]).first()
         if user is None:
@@ -53,7 +53,7 @@ class Command(BaseCommand):
             message = f"There is no active user {options['user']!r}.{near(options['user'], known)}"
             if not known:
                 message += " Create one: manage.py createsuperuser"
-            raise CommandError(message, returncode=USAGE)
+            raise UsageError(message)
         expires_at = None
         if options["days"] is not None:
             expires_at = timezone.now() + timedelta(days=options["days"])
@@ -76,6 +76,5 @@ class Command(BaseCommand):
 def days(text: str) -> int:
     """Read a number of days."""
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= MOST_DAYS:
-        msg = f"{text!r} is not a number of days from 1 to {MOST_DAYS}"
-        raise ArgumentTypeError(msg)
+        raise ArgumentTypeError(f"{text!r} is not a number of days from 1 to {MOST_DAYS}")
     return int(text)

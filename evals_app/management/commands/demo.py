@@ -70,8 +70,7 @@ class Command(BaseCommand):
                     console.print(f"\nTouchstone is on {site}/ - Ctrl-C stops it.", style="bold")
                     look_after(cluster, stop=stop, is_over=lambda: not web.is_alive)
                     if not stop:
-                        message = "The web server ended; see the log."
-                        raise CommandError(message, returncode=1)
+                        raise CommandError("The web server ended; see the log.", returncode=1)
         return surprises
 
     def _prepare(self, console: Console) -> list[Suite]:

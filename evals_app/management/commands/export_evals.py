@@ -6,12 +6,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from pydantic import ValidationError
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.library import FORMS, export_files
-from evals_app.management import USAGE
+from evals_app.management import UsageError
 from evals_app.management.problems import tell
 
 
@@ -40,11 +40,11 @@ class Command(BaseCommand):
         try:
             export = export_files(options["suites"], form=options["form"])
         except LookupError as error:
-            raise CommandError(str(error), returncode=USAGE) from error
+            raise UsageError(str(error)) from error
         except ValidationError as error:
             places = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
             message = f"A row no longer validates ({error.title}). " + "; ".join(places)
-            raise CommandError(message, returncode=USAGE) from error
+            raise UsageError(message) from error
         folder: Path = options["dir"]
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -56,8 +56,7 @@ class Command(BaseCommand):
         except OSError as error:
             # The second name is the one that was asked for, where a file takes another's place.
             path = error.filename2 or error.filename or folder
-            message = f"{path} cannot be written: {error.strerror}."
-            raise CommandError(message, returncode=USAGE) from error
+            raise UsageError(f"{path} cannot be written: {error.strerror}.") from error
         tell(self, [*export.warnings, *export.losses])
 
 

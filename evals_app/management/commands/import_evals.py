@@ -22,7 +22,7 @@ from evals_app.library import (
     Rights,
     import_files,
 )
-from evals_app.management import USAGE
+from evals_app.management import UsageError
 from evals_app.management.eval_files import Lookout, read_paths
 from evals_app.management.problems import tell
 from fixtures_app.ground.words import near
@@ -91,8 +91,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["prune"] and not any(map(os.path.isdir, options["paths"])):
-            message = "--prune archives what vanished from a folder, so it needs one."
-            raise CommandError(message, returncode=USAGE)
+            raise UsageError("--prune archives what vanished from a folder, so it needs one.")
         options["rights"] = Rights(user=_user(options["user"]))
         if not options["watch"]:
             report = self._import(options)
@@ -148,8 +147,7 @@ class Command(BaseCommand):
             # What is lost is settled when the errors are gone.
             tell(self, [problem for problem in error.problems if problem.level != "loss"])
             count = sum(problem.level == "error" for problem in error.problems)
-            message = f"{_counted(count, 'error')}; nothing was imported."
-            raise CommandError(message, returncode=USAGE) from error
+            raise UsageError(f"{_counted(count, 'error')}; nothing was imported.") from error
 
     def _tell(
         self, report: ImportReport, options: dict[str, Any], *, lists_unchanged: bool = True
@@ -175,11 +173,10 @@ class Command(BaseCommand):
 
 
 def _refused(error: EditedError) -> CommandError:
-    message = (
+    return UsageError(
         f"{error}\nNothing was imported. See what would be lost with --dry-run; keep it with "
         "export_evals, or replace it with --replace."
     )
-    return CommandError(message, returncode=USAGE)
 
 
 def _user(name: str | None) -> Any:
@@ -194,8 +191,7 @@ def _user(name: str | None) -> Any:
     user = users.filter(username=name).first()
     if user is None:
         known = users.order_by("username").values_list("username", flat=True)[:1000]
-        message = f"There is no user {name!r}.{near(name, known)}"
-        raise CommandError(message, returncode=USAGE)
+        raise UsageError(f"There is no user {name!r}.{near(name, known)}")
     return user
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from datetime import UTC
 from typing import Any, TypeAlias
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.db.models import Count
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.management import USAGE
+from evals_app.management import UsageError
 from evals_app.models import Agent, Case, Suite
 from evals_app.reports.run_json import SCHEMA_VERSION
 from evals_app.reports.similarity import STAND_IN, similarity_json
@@ -113,6 +113,5 @@ def _verdict(standing: Standing) -> str:
 def _checked(agent: str) -> str:
     slugs = list(Agent.objects.values_list("slug", flat=True)) if agent else []
     if agent and agent not in slugs:
-        message = f"There is no agent {agent!r}.{near(agent, slugs)}"
-        raise CommandError(message, returncode=USAGE)
+        raise UsageError(f"There is no agent {agent!r}.{near(agent, slugs)}")
     return agent

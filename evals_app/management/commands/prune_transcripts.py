@@ -4,11 +4,11 @@ from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.db import connection
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.management import USAGE
+from evals_app.management import UsageError
 from evals_app.models import Run
 from evals_app.runs.retention import KEEP_LAST, Pruned, count_prunable, due_runs, prune_run
 from evals_app.runs.workers import somebody_works
@@ -53,8 +53,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         older_than = options["older_than"] or settings.EVALS_KEEP_TRANSCRIPTS_DAYS
         if not older_than:
-            message = "Give the age: --older-than DAYS, or set EVALS_KEEP_TRANSCRIPTS_DAYS."
-            raise CommandError(message, returncode=USAGE)
+            raise UsageError("Give the age: --older-than DAYS, or set EVALS_KEEP_TRANSCRIPTS_DAYS.")
         if options["vacuum"]:
             refuse_vacuum(is_dry=options["dry_run"])
         act = count_prunable if options["dry_run"] else prune_run
@@ -84,13 +83,12 @@ def refuse_vacuum(*, is_dry: bool) -> None:
         CommandError: dry run, not SQLite, or a worker is alive.
     """
     if is_dry:
-        raise CommandError("--vacuum changes the file; leave out --dry-run.", returncode=USAGE)
+        raise UsageError("--vacuum changes the file; leave out --dry-run.")
     if connection.vendor != "sqlite":
-        message = "--vacuum is for SQLite; PostgreSQL's autovacuum makes room by itself."
-        raise CommandError(message, returncode=USAGE)
+        raise UsageError("--vacuum is for SQLite; PostgreSQL's autovacuum makes room by itself.")
     if somebody_works():
         message = "A worker is alive, and --vacuum would make it wait too long: stop it first."
-        raise CommandError(message, returncode=USAGE)
+        raise UsageError(message)
 
 
 def vacuum() -> None:
@@ -112,14 +110,12 @@ def _counts(pruned: Pruned) -> str:
 def days(text: str) -> int:
     """Read a number of days from 1 on."""
     if not number(text):
-        message = f"{text!r} is not a number of days from 1 to {MOST}"
-        raise ArgumentTypeError(message)
+        raise ArgumentTypeError(f"{text!r} is not a number of days from 1 to {MOST}")
     return int(text)
 
 
 def number(text: str) -> int:
     """Read a whole number, 0 included."""
     if not text.isascii() or not text.isdigit() or int(text[:9]) > MOST:
-        message = f"{text!r} is not a whole number from 0 to {MOST}"
-        raise ArgumentTypeError(message)
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 0 to {MOST}")
     return int(text)

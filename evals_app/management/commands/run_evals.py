@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from rich.console import Console
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.documents import run_document, runs_document
 from evals_app.engine.forecast import Forecast
-from evals_app.management import USAGE
+from evals_app.management import UsageError
 from evals_app.management.choosing import Choice, choose
 from evals_app.management.console import console_on, print_result, print_total, run_link, watch
 from evals_app.management.crew import Crew
@@ -139,7 +139,7 @@ class Command(BaseCommand):
             try:
                 runs = self._watch(options, console)
             except CannotWorkError as error:
-                raise CommandError(str(error), returncode=USAGE) from error
+                raise UsageError(str(error)) from error
             self._write(partial(_document, runs), options)
             for run in runs:
                 print_result(run, console=console, site=options["site"])
@@ -194,7 +194,7 @@ class Command(BaseCommand):
                     file.write("\n")
             except OSError as error:
                 message = f"{options['output']} cannot be written: {error.strerror}."
-                raise CommandError(message, returncode=USAGE) from error
+                raise UsageError(message) from error
         if options["ci"]:
             for piece in written(document()):
                 self.stdout.write(piece, ending="")
@@ -226,22 +226,18 @@ def usd(text: str) -> Decimal:
     except InvalidOperation:
         value = Decimal(0)
     if not value.is_finite() or not 0 < value <= MOST_USD or value != round(value, PLACES):
-        message = f"{text!r} is not an amount above 0 in USD, for example 2.50"
-        raise ArgumentTypeError(message)
+        raise ArgumentTypeError(f"{text!r} is not an amount above 0 in USD, for example 2.50")
     return value
 
 
 def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
     """Refuse options that would be passed over in silence, and a file that cannot be written."""
     if options["output"] and not options["output"].absolute().parent.is_dir():
-        message = f"--output: there is no folder {options['output'].parent}."
-        raise CommandError(message, returncode=USAGE)
+        raise UsageError(f"--output: there is no folder {options['output'].parent}.")
     if options["output"] and options["output"].is_dir():
-        message = f"--output: {options['output']} is a folder; name a file."
-        raise CommandError(message, returncode=USAGE)
+        raise UsageError(f"--output: {options['output']} is a folder; name a file.")
     if options["frozen"] and not options["failed_of"]:
-        message = "--frozen needs --failed-of RUN."
-        raise CommandError(message, returncode=USAGE)
+        raise UsageError("--frozen needs --failed-of RUN.")
     for option in ("attach", "resume", "cancel", "failed_of"):
         if not options[option]:
             continue
@@ -249,11 +245,10 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
         given += ["suites"] if options["suites"] else []
         given += ["--max-cost"] if options["max_cost"] and option in {"attach", "cancel"} else []
         if given:
-            message = (
+            raise UsageError(
                 f"--{option.replace('_', '-')} works on an existing run and cannot be combined with"
                 f" {', '.join(given)}."
             )
-            raise CommandError(message, returncode=USAGE)
 
 
 def _forecasts(
@@ -263,7 +258,7 @@ def _forecasts(
     try:
         forecasts = [(suite, forecast(suite, **choice.how)) for suite in choice.suites]
     except CannotStartError as exc:
-        raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
+        raise UsageError("\n".join(exc.problems)) from exc
     for suite, each in forecasts:
         _say(each, suite.name if len(forecasts) > 1 else "", options, console)
     return forecasts
@@ -287,14 +282,14 @@ def _start(choice: Choice, timeout_s: float | None) -> list[Run]:
     try:
         return start_runs(choice.suites, **choice.how, timeout_s=timeout_s)
     except CannotStartError as exc:
-        raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
+        raise UsageError("\n".join(exc.problems)) from exc
 
 
 def _runs(numbers: list[int]) -> list[Run]:
     found = Run.objects.in_bulk(numbers)
     missing = [str(number) for number in numbers if number not in found]
     if missing:
-        raise CommandError(f"There is no run {' and no run '.join(missing)}.", returncode=USAGE)
+        raise UsageError(f"There is no run {' and no run '.join(missing)}.")
     return list(found.values())
 
 
@@ -303,7 +298,7 @@ def _resumed(number: int, max_cost_usd: Decimal | None) -> Run:
     try:
         resume_run(run, max_cost_usd=max_cost_usd)
     except CannotStartError as exc:
-        raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
+        raise UsageError("\n".join(exc.problems)) from exc
     return run
 
 
@@ -317,7 +312,7 @@ def _failed_of(options: dict[str, Any]) -> Run:
             max_cost_usd=options["max_cost"],
         )
     except CannotStartError as exc:
-        raise CommandError("\n".join(exc.problems), returncode=USAGE) from exc
+        raise UsageError("\n".join(exc.problems)) from exc
 
 
 def _cancel(numbers: list[int], console: Console) -> None:

@@ -37,5 +37,4 @@ class Command(BaseCommand):
             self.stdout.flush()
             look_after(cluster, stop=stop, is_over=lambda: not web.is_alive)
             if not stop:
-                message = "The web server ended; see the log."
-                raise CommandError(message, returncode=1)
+                raise CommandError("The web server ended; see the log.", returncode=1)

@@ -42,8 +42,7 @@ class Command(BaseCommand):
 
     def _check(self) -> None:
         if not somebody_works_here():
-            message = "No worker is alive on this machine."
-            raise CommandError(message, returncode=1)
+            raise CommandError("No worker is alive on this machine.", returncode=1)
         self.stdout.write("A worker is alive.")
 
     def _work(self, *, grace_s: float) -> None:
