@@ -24,7 +24,7 @@ def choose(options: dict[str, Any]) -> Choice:
     Raises:
         CommandError: a name is unknown, or nothing at all matches.
     """
-    agent = _agent(options["agent"])
+    agent = named_agent(options["agent"])
     suites = _named(options["suites"]) if options["suites"] else _current(agent)
     part = Part(cases=options["case"], names=options["case_exact"], tags=options["tag"])
     chosen = [suite for suite in suites if part.has_case_of(suite)]
@@ -46,21 +46,22 @@ def choose(options: dict[str, Any]) -> Choice:
     )
 
 
-def _agent(slug: str) -> Agent | None:
-    if not slug:
-        return None
+def named_agent(slug: str) -> Agent | None:
+    """Return the agent that an option names; None: the option was not given.
+
+    Raises:
+        CommandError: there is no such agent.
+    """
     agent = Agent.objects.filter(slug=slug).first()
-    if agent is None:
-        raise UsageError(_unknown("agent", slug, _slugs(Agent)))
+    if slug and agent is None:
+        raise UsageError(_unknown("agent", slug, Agent))
     return agent
 
 
 def _named(slugs: list[str]) -> list[Suite]:
     rows = {suite.slug: suite for suite in _suites().filter(slug__in=slugs)}
     if missing := [slug for slug in slugs if slug not in rows]:
-        known = _slugs(Suite)
-        hints = [_unknown("suite", slug, known) for slug in missing]
-        raise UsageError(" ".join(hints))
+        raise UsageError(" ".join(_unknown("suite", slug, Suite) for slug in missing))
     return [rows[slug] for slug in dict.fromkeys(slugs)]
 
 
@@ -82,12 +83,9 @@ def _suites() -> Any:
     return Suite.objects.select_related("agent").order_by("slug")
 
 
-def _slugs(model: type[Agent] | type[Suite]) -> list[str]:
-    return list(model.objects.order_by("slug").values_list("slug", flat=True))
-
-
-def _unknown(what: str, slug: str, known: list[str]) -> str:
+def _unknown(what: str, slug: str, model: type[Agent | Suite]) -> str:
     """Name what does not exist, with the nearest slug: a similar one, else one that contains it."""
+    known = list(model.objects.order_by("slug").values_list("slug", flat=True))
     hint = near(slug, known)
     if not hint and (longer := [name for name in known if slug in name]):
         hint = near(longer[0], longer)

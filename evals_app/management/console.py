@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -48,6 +49,7 @@ def watch(
         console=console,
         auto_refresh=False,
     )
+    numbers = [run.pk for run in runs]
     bars = {run.pk: progress.add_task(run.suite_name, total=run.total, state="") for run in runs}
     done_before = {run.pk: run.done for run in runs}  # of runs that we come to late
     began_at, shown_at = time.monotonic(), 0.0
@@ -56,9 +58,12 @@ def watch(
             now = time.monotonic()
             if now - shown_at >= REFRESH_S or stop():
                 shown_at = now
-                current = _reload(runs)
-                _stop_what_is_late(current)
+                by_number = Run.objects.in_bulk(numbers)
+                current = [by_number[number] for number in numbers]
                 for run in current:
+                    # Workers look at deadlines too, but seldom.
+                    if run.is_open and not run.stop_reason and run.deadline_at:
+                        run.pass_deadline()
                     rate = rate_of(run.done - done_before[run.pk], now - began_at)
                     state = ", ".join(filter(None, [counts_of(run), rate, cost_of(run)]))
                     progress.update(bars[run.pk], completed=run.done, state=state)
@@ -70,18 +75,6 @@ def watch(
             time.sleep(TICK_S / 2)
 
 
-def _stop_what_is_late(runs: Sequence[Run]) -> None:
-    # Workers look at deadlines too, but seldom.
-    for run in runs:
-        if run.is_open and not run.stop_reason and run.deadline_at:
-            run.pass_deadline()
-
-
-def _reload(runs: Sequence[Run]) -> list[Run]:
-    found = Run.objects.in_bulk([run.pk for run in runs])
-    return [found[run.pk] for run in runs]
-
-
 def counts_of(run: Run) -> str:
     """Return how many passed, failed and so on, leaving out what did not happen."""
     counts = {
@@ -91,8 +84,7 @@ def counts_of(run: Run) -> str:
         "cancelled": run.cancelled,
         "not run": run.not_run if not run.is_open else 0,
     }
-    counted = [f"{count} {word}" for word, count in counts.items() if count or word == "passed"]
-    return ", ".join(counted)
+    return ", ".join(f"{n} {word}" for word, n in counts.items() if n or word == "passed")
 
 
 def rate_of(count: int, seconds: float) -> str:
@@ -117,50 +109,44 @@ def cost_of(run: Run) -> str:
 
 def print_result(run: Run, *, console: Console, site: str) -> None:
     """Print a run's verdict, and its failures with reason and link."""
+    write = partial(console.print, highlight=False, soft_wrap=True)
     colour = COLOURS.get(run.verdict, "yellow")
     score = "" if run.score is None else f", score {score_text(run.score, scale=run.score_scale)}"
     cost = f", {cost_of(run)}" if cost_of(run) else ""
     scripted = " (scripted)" if run.is_scripted else ""
-    console.print(
+    write(
         f"[bold {colour}]{run.get_verdict_display() or run.get_status_display()}[/] "
-        f"{_plain(run.suite_name)}{scripted}: {counts_of(run)}{score}{cost}",
-        highlight=False,
-        soft_wrap=True,
+        f"{_plain(run.suite_name)}{scripted}: {counts_of(run)}{score}{cost}"
     )
-    for note in filter(
-        None, [run.covers and f"Not the whole suite: {run.covers}.", run.stand_in_note]
-    ):
-        console.print(f"  {_plain(note)}", highlight=False, soft_wrap=True)
+    if run.covers:
+        write(f"  Not the whole suite: {_plain(run.covers)}.")
+    if run.stand_in_note:
+        write(f"  {_plain(run.stand_in_note)}")
     is_cut_short = run.cancelled + run.not_run > 0
     if is_cut_short and run.stop_reason == Run.StopReason.BUDGET and run.max_cost_usd is not None:
-        text = _how_to_go_on(run, run.max_cost_usd, site=site)
-        console.print(text, highlight=False, soft_wrap=True)
+        write(
+            f"  It stopped before it would cost more than {usd_text(run.max_cost_usd)}. To go on, "
+            f"raise the limit on its page, {run_link(run, site=site)}, or here:\n    manage.py "
+            f"run_evals --resume {run.pk} --max-cost {(2 * run.max_cost_usd).normalize():f}"
+        )
     if is_cut_short and run.stop_reason == Run.StopReason.DEADLINE:
-        text = f"  It ran out of time (--timeout). To go on: manage.py run_evals --resume {run.pk}"
-        console.print(text, highlight=False, soft_wrap=True)
+        how = f"manage.py run_evals --resume {run.pk}"
+        write(f"  It ran out of time (--timeout). To go on: {how}")
     for note in run.summary.get("notes", []):
-        console.print(f"  {note}", highlight=False, soft_wrap=True)
+        write(f"  {note}")
     for gate in run.summary.get("gates", []):
         if not gate["passed"]:
             actual = "unknown" if gate["actual"] is None else f"{gate['actual']:g}"
             reason = f". {gate['reason']}" if gate.get("reason") else ""
-            console.print(
-                f"  gate {gate['name']}: limit {gate['limit']:g}, was {actual}{reason}",
-                highlight=False,
-                soft_wrap=True,
-            )
+            write(f"  gate {gate['name']}: limit {gate['limit']:g}, was {actual}{reason}")
     wrong = run.executions.exclude(verdict="passed").exclude(verdict="").order_by("position")
     for row in wrong[:SHOWN_FAILURES].values_list("pk", "case", "trial", "verdict", "reason"):
         pk, case, trial, verdict, reason = row
         nth = f" (trial {trial})" if trial > 1 else ""
-        console.print(
-            f"  {verdict}: {_plain(case)}{nth}: {_plain(reason)}", highlight=False, soft_wrap=True
-        )
-        console.print(
-            f"    {site}/admin/evals_app/execution/{pk}/change/", highlight=False, soft_wrap=True
-        )
+        write(f"  {verdict}: {_plain(case)}{nth}: {_plain(reason)}")
+        write(f"    {site}/admin/evals_app/execution/{pk}/change/")
     if (more := wrong.count() - SHOWN_FAILURES) > 0:
-        console.print(f"  ... and {more} more: {run_link(run, site=site)}", highlight=False)
+        write(f"  ... and {more} more: {run_link(run, site=site)}")
 
 
 def print_total(runs: Sequence[Run], *, console: Console) -> None:
@@ -188,14 +174,6 @@ def _together(runs: Sequence[Run]) -> Run:
         for name in ("agent_cost_usd", "judge_cost_usd")
     }
     return Run(status=Run.Status.FINISHED, **sums, **costs)
-
-
-def _how_to_go_on(run: Run, limit: Decimal, *, site: str) -> str:
-    return (
-        f"  It stopped before it would cost more than {usd_text(limit)}. To go on, raise the limit on"
-        f" its page, {run_link(run, site=site)}, or here:\n"
-        f"    manage.py run_evals --resume {run.pk} --max-cost {(2 * limit).normalize():f}"
-    )
 
 
 def run_link(run: Run, *, site: str) -> str:

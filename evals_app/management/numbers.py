@@ -5,19 +5,23 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 
 MOST_SECONDS = 10_000_000  # four months
+MOST_DAYS = 36_500
 
 
-def whole(*, most: int, least: int = 1) -> Callable[[str], int]:
+def whole(*, most: int, least: int = 1, what: str = "whole number") -> Callable[[str], int]:
     """Return what reads a whole number between two bounds."""
 
     def read(text: str) -> int:
         # Python itself refuses to read a number of thousands of digits.
         is_number = text.isascii() and text.isdigit() and len(text) <= len(str(most))
         if not is_number or not least <= int(text) <= most:
-            raise ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most:,}")
+            raise ArgumentTypeError(f"{text!r} is not a {what} from {least} to {most:,}")
         return int(text)
 
     return read
+
+
+days = whole(most=MOST_DAYS, what="number of days")
 
 
 def seconds(text: str) -> float:

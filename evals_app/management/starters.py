@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from django.core.management.base import BaseCommand
 from pydantic import TypeAdapter, ValidationError
 
 from evals_app.engine.spec import Slug
@@ -11,7 +12,9 @@ from evals_app.formats.draft import Kind
 from evals_app.formats.foreign import slug_of
 from evals_app.formats.yaml_text import write_yaml
 from evals_app.management import UsageError
+from evals_app.models import Suite
 from fixtures_app.ground.spec_errors import message_of
+from fixtures_app.models import Fixture
 
 _SLUG: TypeAdapter[str] = TypeAdapter(Slug)
 
@@ -121,12 +124,23 @@ chunks:
 
 
 def suite_starter(slug: str, *, agent: str) -> str:
-    """Write a suite with two cases that any assistant should pass."""
+    """Return a suite with two cases that any assistant should pass.
+
+    Raises:
+        CommandError: one of the slugs is not valid.
+    """
+    _check_slug(slug)
+    _check_slug(agent)
     return _SUITE.format(head=_head(suite=_title(slug), slug=slug, agent=agent))
 
 
 def fixture_starter(slug: str) -> str:
-    """Write a fixture with two entities that belong together, and a text."""
+    """Return a fixture with two entities that belong together, and a text.
+
+    Raises:
+        CommandError: the slug is not valid.
+    """
+    _check_slug(slug)
     return _FIXTURE.format(head=_head(name=_title(slug), slug=slug))
 
 
@@ -139,30 +153,27 @@ def _head(**keys: Any) -> str:
     return write_yaml(keys).decode().rstrip()
 
 
-def check_slug(slug: str) -> None:
-    """Refuse text that is not a valid slug.
-
-    Raises:
-        CommandError: with a slug that is near, if there is one.
-    """
+def _check_slug(slug: str) -> None:
     try:
         _SLUG.validate_python(slug)
     except ValidationError as error:
-        found = error.errors()[0]
-        reason = message_of(found)
-        if found["type"] != "value_error":
-            reason = "It has 1 to 100 characters."
+        problem = error.errors()[0]
+        is_of_ours = problem["type"] == "value_error"
+        reason = message_of(problem) if is_of_ours else "It has 1 to 100 characters."
         near = slug_of(slug, instead="")
         hint = f" Did you mean {near!r}?" if near else ""
         raise UsageError(f"{slug!r} is not a valid slug. {reason}{hint}") from error
 
 
-def write_starter(text: str, *, slug: str, kind: Kind, folder: Path) -> str:
-    """Write a new file, and give its path.
+def write_starter(
+    command: BaseCommand, text: str, *, model: type[Suite | Fixture], slug: str, folder: Path
+) -> None:
+    """Write a new file, and say so.
 
     Raises:
         CommandError: the file exists already, or cannot be written.
     """
+    kind = model.__name__.lower()
     path = folder / f"{slug}.{kind}.yaml"
     shown = os.path.relpath(path)
     try:
@@ -176,4 +187,7 @@ def write_starter(text: str, *, slug: str, kind: Kind, folder: Path) -> str:
         raise UsageError(message) from error
     except OSError as error:
         raise UsageError(f"{shown} cannot be written: {error.strerror}.") from error
-    return shown
+    if model.objects.filter(slug=slug).exists():
+        message = f"A {kind} {slug!r} exists already; importing this file would replace it."
+        command.stderr.write(f"warning: {message}", command.style.WARNING)
+    command.stdout.write(f"{shown} is written. Edit it, then: manage.py import_evals {shown}")

@@ -87,7 +87,7 @@ def test_the_age_may_come_from_the_settings(settings: Any) -> None:
     [
         pytest.param([], "--older-than DAYS", id="no age"),
         pytest.param(["--older-than", "0"], "not a number of days", id="0 days"),
-        pytest.param(["--older-than", "9" * 30], "not a whole number", id="many days"),
+        pytest.param(["--older-than", "9" * 30], "not a number of days", id="many days"),
         pytest.param(["--older-than", "1", "--keep-last", "-1"], "not a whole number", id="last"),
         pytest.param(["--older-than", "1", "--dry-run", "--vacuum"], "leave out", id="dry vacuum"),
     ],

@@ -1,6 +1,6 @@
 """Create a token for the REST API."""
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
@@ -10,10 +10,9 @@ from django.utils import timezone
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management import UsageError
+from evals_app.management.numbers import days
 from evals_app.models import ApiToken
 from fixtures_app.ground.words import near
-
-MOST_DAYS = 36_500
 
 
 class Command(BaseCommand):
@@ -40,7 +39,9 @@ class Command(BaseCommand):
             action="store_true",
             help="Refuse to replace what exists without the header If-Match.",
         )
-        parser.add_argument("--days", type=days, help="It expires after this many; else never.")
+        parser.add_argument(
+            "--days", type=days, help="Days until it expires. Default: it never expires."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         name = options["name"].strip()
@@ -54,9 +55,8 @@ class Command(BaseCommand):
             if not known:
                 message += " Create one: manage.py createsuperuser"
             raise UsageError(message)
-        expires_at = None
-        if options["days"] is not None:
-            expires_at = timezone.now() + timedelta(days=options["days"])
+        days_left = options["days"]
+        expires_at = timezone.now() + timedelta(days=days_left) if days_left else None
         token, text = ApiToken.issue(
             name=name,
             user=user,
@@ -71,10 +71,3 @@ class Command(BaseCommand):
             "It is shown only now."
         )
         self.stdout.write(text)
-
-
-def days(text: str) -> int:
-    """Read a number of days."""
-    if not text.isascii() or not text.isdigit() or not 0 < int(text[:9]) <= MOST_DAYS:
-        raise ArgumentTypeError(f"{text!r} is not a number of days from 1 to {MOST_DAYS}")
-    return int(text)

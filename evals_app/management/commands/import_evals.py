@@ -5,6 +5,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +31,12 @@ from fixtures_app.ground.words import near
 PAUSE_S = 0.5
 SHOWN_DIFFERENCES = 20
 
-_DONE = {
-    "created": "Created",
-    "updated": "Updated",
-    "archived": "Archived",
-    "unchanged": "Unchanged",
-}
-_WOULD = {
-    "created": "Would create",
-    "updated": "Would update",
-    "archived": "Would archive",
-    "unchanged": "Unchanged",
+# How changes are headed, after an import and in a dry run.
+_HEADINGS = {
+    "created": ("Created", "Would create"),
+    "updated": ("Updated", "Would update"),
+    "archived": ("Archived", "Would archive"),
+    "unchanged": ("Unchanged", "Unchanged"),
 }
 
 
@@ -61,33 +57,20 @@ class Command(BaseCommand):
         self._pause = pause
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("paths", nargs="+", metavar="PATH", help="Files and folders.")
-        parser.add_argument(
-            "--format", choices=DIALECTS, dest="dialect", help="Otherwise it is found out."
-        )
-        parser.add_argument(
-            "--agent", metavar="SLUG", help="The agent to test, for files of other systems."
-        )
-        parser.add_argument("--dry-run", action="store_true", help="Only show what would change.")
-        parser.add_argument(
+        add, flag = parser.add_argument, partial(parser.add_argument, action="store_true")
+        add("paths", nargs="+", metavar="PATH", help="Files and folders.")
+        known = "The format of the files. Default: detected for each file."
+        add("--format", choices=DIALECTS, dest="dialect", help=known)
+        add("--agent", metavar="SLUG", help="The agent to test, for files of other systems.")
+        flag("--dry-run", help="Only show what would change.")
+        flag(
             "--replace",
-            action="store_true",
             help="Replace even what someone edited on the site since its last import, and suites "
             "that came from another file.",
         )
-        parser.add_argument(
-            "--user", metavar="NAME", help="In whose name the history of the objects notes it."
-        )
-        parser.add_argument(
-            "--prune",
-            action="store_true",
-            help="Archive suites that came from these folders and are not in them any more.",
-        )
-        parser.add_argument(
-            "--watch",
-            action="store_true",
-            help="Stay, and import again whenever a file changes; Ctrl-C ends it.",
-        )
+        add("--user", metavar="NAME", help="The user shown in the history of what is imported.")
+        flag("--prune", help="Archive suites whose files are no longer in these folders.")
+        flag("--watch", help="Import again whenever a file changes, until Ctrl-C.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["prune"] and not any(map(os.path.isdir, options["paths"])):
@@ -147,18 +130,20 @@ class Command(BaseCommand):
             # What is lost is settled when the errors are gone.
             tell(self, [problem for problem in error.problems if problem.level != "loss"])
             count = sum(problem.level == "error" for problem in error.problems)
-            raise UsageError(f"{_counted(count, 'error')}; nothing was imported.") from error
+            errors = "1 error" if count == 1 else f"{count} errors"
+            raise UsageError(f"{errors}; nothing was imported.") from error
 
     def _tell(
         self, report: ImportReport, options: dict[str, Any], *, lists_unchanged: bool = True
     ) -> None:
         tell(self, [*report.warnings, *report.losses])
         width = max((len(change.kind) for change in report.changes), default=0)
-        for what, title in (_WOULD if options["dry_run"] else _DONE).items():
+        for what, headings in _HEADINGS.items():
             changes = [change for change in report.changes if change.what == what]
             if not changes:
                 continue
-            self.stdout.write(f"{title} ({len(changes)})", self.style.MIGRATE_HEADING)
+            heading = f"{headings[options['dry_run']]} ({len(changes)})"
+            self.stdout.write(heading, self.style.MIGRATE_HEADING)
             for change in changes if what != "unchanged" or lists_unchanged else ():
                 replaced = f"  ({change.replaced})" if change.replaced else ""
                 self.stdout.write(f"  {change.kind:<{width}}  {change.slug}{replaced}")
@@ -193,10 +178,6 @@ def _user(name: str | None) -> Any:
         known = users.order_by("username").values_list("username", flat=True)[:1000]
         raise UsageError(f"There is no user {name!r}.{near(name, known)}")
     return user
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _folders(paths: list[str]) -> list[str]:

@@ -10,12 +10,11 @@ from django.core.management.base import BaseCommand
 from django.db.models import Count
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.management import UsageError
-from evals_app.models import Agent, Case, Suite
+from evals_app.management.choosing import named_agent
+from evals_app.models import Case, Suite
 from evals_app.reports.run_json import SCHEMA_VERSION
 from evals_app.reports.similarity import STAND_IN, similarity_json
 from evals_app.runs.standing import Standing, standings, with_last_runs
-from fixtures_app.ground.words import near
 
 Listed: TypeAlias = tuple[Any, Standing]  # a suite, annotated
 
@@ -36,13 +35,14 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="JSON on stdout.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = listed_suites(agent=_checked(options["agent"]), tag=options["tag"])
+        agent = named_agent(options["agent"])
+        suites = listed_suites(agent=agent.slug if agent else "", tag=options["tag"])
         if options["json"]:
-            rows = [_row(suite, standing) for suite, standing in found]
+            rows = [_row(suite, standing) for suite, standing in suites]
             document = {"schema_version": SCHEMA_VERSION, "suites": rows}
             self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False))
-        elif found:
-            self.stdout.write("\n".join(_lines(found)))
+        elif suites:
+            self.stdout.write("\n".join(_lines(suites)))
         else:
             self.stderr.write("No suite fits.")
 
@@ -51,17 +51,13 @@ def listed_suites(*, agent: str = "", tag: str = "") -> list[Listed]:
     """Return what is listed; suites are chosen by tag as `run_evals` chooses cases."""
     current = Suite.objects.current().select_related("agent").order_by("slug")
     suites = with_last_runs(current.annotate(case_count=Count("cases")))
-    found: list[Any] = list(suites.filter(agent__slug=agent) if agent else suites)
+    chosen: list[Any] = list(suites.filter(agent__slug=agent) if agent else suites)
     if tag:
-        tagged = _with_tagged_cases(tag)
-        found = [suite for suite in found if tag in suite.tags or suite.pk in tagged]
-    return list(zip(found, standings(found), strict=True))
-
-
-def _with_tagged_cases(tag: str) -> set[int]:
-    # Not every database finds an entry of a list.
-    rows = Case.objects.exclude(tags=[]).values_list("suite_id", "tags")
-    return {suite for suite, tags in rows.iterator() if tag in tags}
+        # Not every database finds an entry of a list.
+        cases = Case.objects.exclude(tags=[]).values_list("suite_id", "tags").iterator()
+        tagged = {suite for suite, tags in cases if tag in tags}
+        chosen = [suite for suite in chosen if tag in suite.tags or suite.pk in tagged]
+    return list(zip(chosen, standings(chosen), strict=True))
 
 
 def _row(suite: Any, standing: Standing) -> dict[str, Any]:
@@ -87,10 +83,10 @@ def _run(run: Any) -> dict[str, Any]:
     }
 
 
-def _lines(found: list[Listed]) -> Iterator[str]:
+def _lines(suites: list[Listed]) -> Iterator[str]:
     """Write a table as wide as it needs to be, so that other programs can read it too."""
     cells = [("Suite", "Agent", "Cases", "Tags", "Last run", "Ended", "Later")]
-    for suite, standing in found:
+    for suite, standing in suites:
         row = _row(suite, standing)
         what = (row["slug"], row["agent"], str(row["cases"]), ", ".join(row["tags"]))
         ended = row["last_run"]["finished_at"] if row["last_run"] else ""
@@ -108,10 +104,3 @@ def _verdict(standing: Standing) -> str:
         return "not as a whole" if standing.has_parts_only else "not run yet"
     stand_in = f" ({STAND_IN.lower()})" if run.is_similarity_stand_in else ""
     return f"{run.verdict}{stand_in}"
-
-
-def _checked(agent: str) -> str:
-    slugs = list(Agent.objects.values_list("slug", flat=True)) if agent else []
-    if agent and agent not in slugs:
-        raise UsageError(f"There is no agent {agent!r}.{near(agent, slugs)}")
-    return agent

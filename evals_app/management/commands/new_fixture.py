@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.management.starters import check_slug, fixture_starter, write_starter
+from evals_app.management.starters import fixture_starter, write_starter
 from fixtures_app.models import Fixture
 
 
@@ -26,11 +26,5 @@ class Command(BaseCommand):
         parser.add_argument("--dir", type=Path, default=Path(), help="Folder to write to.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        slug = options["slug"]
-        check_slug(slug)
-        text = fixture_starter(slug)
-        path = write_starter(text, slug=slug, kind="fixture", folder=options["dir"])
-        if Fixture.objects.filter(slug=slug).exists():
-            message = f"A fixture {slug!r} exists already; importing this file would replace it."
-            self.stderr.write(f"warning: {message}", self.style.WARNING)
-        self.stdout.write(f"{path} is written. Edit it, then: manage.py import_evals {path}")
+        text = fixture_starter(options["slug"])
+        write_starter(self, text, model=Fixture, slug=options["slug"], folder=options["dir"])

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from evals_app.checks import FOR_COMMANDS
-from evals_app.management.starters import check_slug, suite_starter, write_starter
+from evals_app.management.starters import suite_starter, write_starter
 from evals_app.models import Agent, Suite
 from fixtures_app.ground.words import near
 
@@ -34,17 +34,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         slug = options["slug"]
         agents = list(Agent.objects.values_list("slug", flat=True))
-        only = agents[0] if len(agents) == 1 else _SOME_AGENT
-        agent = options["agent"] or only
-        check_slug(slug)
-        check_slug(agent)
+        agent = options["agent"] or (agents[0] if len(agents) == 1 else _SOME_AGENT)
         text = suite_starter(slug, agent=agent)
-        path = write_starter(text, slug=slug, kind="suite", folder=options["dir"])
+        write_starter(self, text, model=Suite, slug=slug, folder=options["dir"])
         if agent not in agents:
-            self._warn(f"There is no agent {agent!r} yet.{near(agent, agents)}")
-        if Suite.objects.filter(slug=slug).exists():
-            self._warn(f"A suite {slug!r} exists already; importing this file would replace it.")
-        self.stdout.write(f"{path} is written. Edit it, then: manage.py import_evals {path}")
-
-    def _warn(self, message: str) -> None:
-        self.stderr.write(f"warning: {message}", self.style.WARNING)
+            message = f"There is no agent {agent!r} yet.{near(agent, agents)}"
+            self.stderr.write(f"warning: {message}", self.style.WARNING)

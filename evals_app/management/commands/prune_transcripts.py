@@ -1,6 +1,6 @@
 """Remove the transcripts of old runs."""
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
@@ -9,11 +9,9 @@ from django.db import connection
 
 from evals_app.checks import FOR_COMMANDS
 from evals_app.management import UsageError
-from evals_app.models import Run
+from evals_app.management.numbers import MOST_DAYS, days, whole
 from evals_app.runs.retention import KEEP_LAST, Pruned, count_prunable, due_runs, prune_run
 from evals_app.runs.workers import somebody_works
-
-MOST = 36_500
 
 
 class Command(BaseCommand):
@@ -36,7 +34,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--keep-last",
-            type=number,
+            type=whole(least=0, most=MOST_DAYS),
             default=KEEP_LAST,
             metavar="N",
             help=f"Keep the last N runs of each suite, however old (default {KEEP_LAST}).",
@@ -66,7 +64,8 @@ class Command(BaseCommand):
                 self.stdout.write(f"{run} was pinned or resumed meanwhile: left alone.")
                 continue
             count, total = count + 1, total + pruned
-            self.stdout.write(f"{_named(run)} {would} {_counts(pruned)}.")
+            ended = f"{run.finished_at:%Y-%m-%d}"
+            self.stdout.write(f"{run}, ended {ended}, {would} {_counts(pruned)}.")
         runs = f"{count:,} {'run' if count == 1 else 'runs'}"
         if count:
             self.stdout.write(f"In all {runs} {would} {_counts(total)}. Results stay.")
@@ -98,24 +97,6 @@ def vacuum() -> None:
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # only now the file itself is shorter
 
 
-def _named(run: Run) -> str:
-    return f"{run}, ended {run.finished_at:%Y-%m-%d},"
-
-
 def _counts(pruned: Pruned) -> str:
     judged = f", {pruned.judged:,} prompts of judges" if pruned.judged else ""
     return f"{pruned.transcripts:,} transcripts{judged}"
-
-
-def days(text: str) -> int:
-    """Read a number of days from 1 on."""
-    if not number(text):
-        raise ArgumentTypeError(f"{text!r} is not a number of days from 1 to {MOST}")
-    return int(text)
-
-
-def number(text: str) -> int:
-    """Read a whole number, 0 included."""
-    if not text.isascii() or not text.isdigit() or int(text[:9]) > MOST:
-        raise ArgumentTypeError(f"{text!r} is not a whole number from 0 to {MOST}")
-    return int(text)

@@ -29,26 +29,19 @@ from evals_app.runs.cancel import cancel_run
 from evals_app.runs.cluster import CannotWorkError, Interrupted
 from evals_app.runs.forecast import forecast, forecast_started
 from evals_app.runs.freeze import CannotStartError
-from evals_app.runs.rerun import rerun
+from evals_app.runs.rerun import Version, rerun
 from evals_app.runs.resume import resume_run
 from evals_app.runs.start import start_runs
 
 FAILED, INCONCLUSIVE, INTERRUPTED = 1, 3, 130
 MOST_USD = 1_000_000
-run_number = whole(most=2**63 - 1)  # what a database can look for
+MOST_RUNS = 2**63 - 1  # what a database can look for
 
 # Options that only apply to a new run.
-_OF_A_START = [
-    "case",
-    "case_exact",
-    "tag",
-    "agent",
-    "model",
-    "trials",
-    "concurrency",
-    "timeout",
-    "forecast",
-]
+_OF_A_START = (
+    *("case", "case_exact", "tag", "agent", "model"),
+    *("trials", "concurrency", "timeout", "forecast"),
+)
 
 
 class Command(BaseCommand):
@@ -62,68 +55,42 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "suites",
-            nargs="*",
-            metavar="SUITE",
-            help="Slugs. Default: all suites, or those of --agent.",
-        )
-        cases = parser.add_mutually_exclusive_group()
-        cases.add_argument(
-            "--case", action="append", default=[], metavar="TEXT", help="Part of a case's name."
-        )
-        cases.add_argument(
-            "--case-exact", action="append", default=[], metavar="NAME", help="A case's whole name."
-        )
-        parser.add_argument("--tag", action="append", default=[], help="A tag of case or suite.")
-        parser.add_argument("--agent", default="", help="Slug of the agent to test instead.")
-        parser.add_argument("--model", default="", help="provider/model to use instead.")
-        parser.add_argument("--trials", type=whole(most=100), help="How often to run each case.")
-        parser.add_argument("--concurrency", type=whole(most=1000), help="Parallel conversations.")
-        parser.add_argument("--timeout", type=seconds, help="Stop runs after this many seconds.")
-        parser.add_argument(
-            "--max-cost", type=usd, metavar="USD", help="Stop each run before it would cost more."
-        )
-        parser.add_argument(
-            "--forecast", action="store_true", help="Print a forecast and start nothing."
-        )
-        started = parser.add_mutually_exclusive_group()
-        started.add_argument(
-            "--attach",
-            type=run_number,
-            nargs="+",
-            metavar="RUN",
-            help="Watch runs that are running.",
-        )
-        started.add_argument(
-            "--failed-of",
-            type=run_number,
-            metavar="RUN",
-            help="Run the failed cases of a run again in a new run, as they are now.",
-        )
-        started.add_argument(
-            "--resume", type=run_number, metavar="RUN", help="Resume a stopped run."
-        )
-        started.add_argument(
-            "--cancel",
-            type=run_number,
-            nargs="+",
-            metavar="RUN",
-            help="Cancel runs and exit.",
-        )
-        parser.add_argument(
-            "--frozen",
-            action="store_true",
-            help="With --failed-of: with cases, checks, agent and fixtures as they were in that run.",
-        )
-        parser.add_argument("--ci", action="store_true", help="No colour, JSON on stdout.")
-        parser.add_argument("--output", type=Path, metavar="FILE", help="Write the JSON to a file.")
-        parser.add_argument("--no-progress", action="store_true", help="No progress bar.")
-        parser.add_argument(
-            "--site", default="http://127.0.0.1:8000", help="Address used in printed links."
-        )
+        add, flag = parser.add_argument, partial(parser.add_argument, action="store_true")
+        names = "Slugs. Default: all suites, or those of --agent."
+        add("suites", nargs="*", metavar="SUITE", help=names)
+        group = parser.add_mutually_exclusive_group()
+        cases = partial(group.add_argument, action="append", default=[])
+        cases("--case", metavar="TEXT", help="Part of a case's name.")
+        cases("--case-exact", metavar="NAME", help="A case's whole name.")
+        add("--tag", action="append", default=[], help="A tag of case or suite.")
+        add("--agent", default="", help="Slug of the agent to test instead.")
+        add("--model", default="", help="provider/model to use instead.")
+        add("--trials", type=whole(most=100), help="How often to run each case.")
+        add("--concurrency", type=whole(most=1000), help="Parallel conversations.")
+        add("--timeout", type=seconds, help="Stop runs after this many seconds.")
+        add("--max-cost", type=usd, metavar="USD", help="Stop each run before it would cost more.")
+        flag("--forecast", help="Print a forecast and start nothing.")
+        group = parser.add_mutually_exclusive_group()
+        started = partial(group.add_argument, type=whole(most=MOST_RUNS), metavar="RUN")
+        started("--attach", nargs="+", help="Watch runs that are running.")
+        started("--failed-of", help="Run its failed cases again in a new run, as they are now.")
+        started("--resume", help="Resume a stopped run.")
+        started("--cancel", nargs="+", help="Cancel runs and exit.")
+        flag("--frozen", help="With --failed-of: cases, checks, agent and fixtures as in that run.")
+        flag("--ci", help="No colour, JSON on stdout.")
+        add("--output", type=Path, metavar="FILE", help="Write the JSON to a file.")
+        flag("--no-progress", help="No progress bar.")
+        add("--site", default="http://127.0.0.1:8000", help="Address used in printed links.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self._handle(options)
+        except CannotStartError as error:
+            raise UsageError("\n".join(error.problems)) from error
+        except CannotWorkError as error:
+            raise UsageError(str(error)) from error
+
+    def _handle(self, options: dict[str, Any]) -> None:
         is_ci = options["ci"]
         # With --ci stdout carries JSON alone; what people read goes to stderr.
         console = console_on(
@@ -133,13 +100,13 @@ class Command(BaseCommand):
         if options["cancel"]:
             _cancel(options["cancel"], console)
         elif options["forecast"]:
-            forecasts = _forecasts(self._choose(options), options, console)
+            choice = self._choose(options)
+            forecasts = {suite: forecast(suite, **choice.how) for suite in choice.suites}
+            named = [(suite.name, expected) for suite, expected in forecasts.items()]
+            _print_forecasts(named, options, console)
             self._write(partial(_forecast_document, forecasts), options)
         else:
-            try:
-                runs = self._watch(options, console)
-            except CannotWorkError as error:
-                raise UsageError(str(error)) from error
+            runs = self._watch(options, console)
             self._write(partial(_document, runs), options)
             for run in runs:
                 print_result(run, console=console, site=options["site"])
@@ -154,13 +121,12 @@ class Command(BaseCommand):
             if options["attach"]:
                 runs = _runs(options["attach"])
             elif options["resume"]:
-                runs = [_resumed(options["resume"], options["max_cost"])]
-            elif options["failed_of"]:
-                runs = [_failed_of(options)]
-                _foretell(runs, options, console)
+                runs = _runs([options["resume"]])
+                resume_run(runs[0], max_cost_usd=options["max_cost"])
             else:
-                runs = _start(self._choose(options), options["timeout"])
-                _foretell(runs, options, console)
+                runs = self._start(options)
+                named = [(run.suite_name, forecast_started(run)) for run in runs]
+                _print_forecasts(named, options, console)
             crew = Crew(stack, runs)
             if any(run.is_open for run in runs):
                 crew.ensure()
@@ -174,6 +140,14 @@ class Command(BaseCommand):
             if stop:
                 self._interrupted(runs, stop, options["site"], has_own_workers=crew.is_own)
         return runs
+
+    def _start(self, options: dict[str, Any]) -> list[Run]:
+        if not options["failed_of"]:
+            choice = self._choose(options)
+            return start_runs(choice.suites, **choice.how, timeout_s=options["timeout"])
+        (run,) = _runs([options["failed_of"]])
+        version: Version = "frozen" if options["frozen"] else "current"
+        return [rerun(run, only="failed", version=version, max_cost_usd=options["max_cost"])]
 
     def _choose(self, options: dict[str, Any]) -> Choice:
         """Return what to run, and name the suites that have nothing of it."""
@@ -251,68 +225,21 @@ def _refuse_what_does_not_fit(options: dict[str, Any]) -> None:
             )
 
 
-def _forecasts(
-    choice: Choice, options: dict[str, Any], console: Console
-) -> list[tuple[Suite, Forecast]]:
-    """Return what each suite would take."""
-    try:
-        forecasts = [(suite, forecast(suite, **choice.how)) for suite in choice.suites]
-    except CannotStartError as exc:
-        raise UsageError("\n".join(exc.problems)) from exc
-    for suite, each in forecasts:
-        _say(each, suite.name if len(forecasts) > 1 else "", options, console)
-    return forecasts
-
-
-def _foretell(runs: list[Run], options: dict[str, Any], console: Console) -> None:
-    """Return what runs will take that have just been started."""
-    for run in runs:
-        found = forecast_started(run)
-        _say(found, run.suite_name if len(runs) > 1 else "", options, console)
-
-
-def _say(found: Forecast, name: str, options: dict[str, Any], console: Console) -> None:
-    text = in_words(found, max_cost_usd=options["max_cost"])
-    console.print(
-        f"{name}: {text}" if name else text, markup=False, highlight=False, soft_wrap=True
-    )
-
-
-def _start(choice: Choice, timeout_s: float | None) -> list[Run]:
-    try:
-        return start_runs(choice.suites, **choice.how, timeout_s=timeout_s)
-    except CannotStartError as exc:
-        raise UsageError("\n".join(exc.problems)) from exc
+def _print_forecasts(
+    named: list[tuple[str, Forecast]], options: dict[str, Any], console: Console
+) -> None:
+    """Print what runs will probably take, of several with the name of their suite."""
+    for name, expected in named:
+        text = in_words(expected, max_cost_usd=options["max_cost"])
+        line = f"{name}: {text}" if len(named) > 1 else text
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _runs(numbers: list[int]) -> list[Run]:
-    found = Run.objects.in_bulk(numbers)
-    missing = [str(number) for number in numbers if number not in found]
-    if missing:
+    runs = Run.objects.in_bulk(numbers)
+    if missing := [str(number) for number in numbers if number not in runs]:
         raise UsageError(f"There is no run {' and no run '.join(missing)}.")
-    return list(found.values())
-
-
-def _resumed(number: int, max_cost_usd: Decimal | None) -> Run:
-    (run,) = _runs([number])
-    try:
-        resume_run(run, max_cost_usd=max_cost_usd)
-    except CannotStartError as exc:
-        raise UsageError("\n".join(exc.problems)) from exc
-    return run
-
-
-def _failed_of(options: dict[str, Any]) -> Run:
-    (run,) = _runs([options["failed_of"]])
-    try:
-        return rerun(
-            run,
-            only="failed",
-            version="frozen" if options["frozen"] else "current",
-            max_cost_usd=options["max_cost"],
-        )
-    except CannotStartError as exc:
-        raise UsageError("\n".join(exc.problems)) from exc
+    return list(runs.values())
 
 
 def _cancel(numbers: list[int], console: Console) -> None:
@@ -331,8 +258,10 @@ def _document(runs: list[Run]) -> dict[str, Any]:
     return run_document(runs[0]) if len(runs) == 1 else runs_document(runs)
 
 
-def _forecast_document(found: list[tuple[Suite, Forecast]]) -> dict[str, Any]:
-    rows = [{"suite": suite.slug} | forecast_json(each) for suite, each in found]
+def _forecast_document(forecasts: dict[Suite, Forecast]) -> dict[str, Any]:
+    rows = [
+        {"suite": suite.slug} | forecast_json(expected) for suite, expected in forecasts.items()
+    ]
     whole = {"forecast": rows[0]} if len(rows) == 1 else {"forecasts": rows}
     return {"schema_version": SCHEMA_VERSION} | whole
 
