@@ -6,7 +6,7 @@ from pydantic import Field
 
 from evals_app.engine.forecast import Forecast
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.reports.answers import Answer, Json, Tokens, in_json
+from evals_app.reports.answers import Answer, Json, TokenCount, Tokens, in_json
 
 _EXACT = 100  # above it two digits are enough
 _LONGEST_IN_SMALLER_UNIT = 90  # seconds, then minutes
@@ -71,27 +71,24 @@ class ForecastAnswer(Answer):
 def forecast_json(forecast: Forecast) -> Json:
     """Return a forecast as REST answers it."""
     low_usd, high_usd = forecast.cost_usd or (None, None)
-    low_ms, high_ms = (
-        (round(s * 1000) for s in forecast.duration_s) if forecast.duration_s else (None, None)
-    )
+    milliseconds = [round(seconds * 1000) for seconds in forecast.duration_s or ()]
+    low_ms, high_ms = milliseconds or (None, None)
     return ForecastAnswer.of_object(
         forecast,
         calls={"agent": forecast.agent_calls, "judge": forecast.judge_calls},
-        tokens={
-            "agent": {
-                "prompt": forecast.agent_prompt_tokens,
-                "response": forecast.agent_response_tokens,
-            },
-            "judge": {
-                "prompt": forecast.judge_prompt_tokens,
-                "response": forecast.judge_response_tokens,
-            },
-        },
+        tokens=_tokens(forecast),
         cost_usd={"low": in_json(low_usd), "high": in_json(high_usd)},
         unpriced=list(forecast.unpriced),
         duration_ms={"low": low_ms, "high": high_ms},
         basis=basis(forecast),
     )
+
+
+def _tokens(forecast: Forecast) -> dict[str, dict[str, int]]:
+    return {
+        side: {kind: getattr(forecast, f"{side}_{kind}_tokens") for kind in TokenCount.KEYS}
+        for side in Tokens.KEYS
+    }
 
 
 def _likely(forecast: Forecast) -> str:
@@ -106,12 +103,7 @@ def _likely(forecast: Forecast) -> str:
             "No chat model is called" if forecast.embedder else "No model is called, so it is free"
         )
         return f"{free}; takes {time} ({basis(forecast)})."
-    tokens = (
-        forecast.agent_prompt_tokens
-        + forecast.agent_response_tokens
-        + forecast.judge_prompt_tokens
-        + forecast.judge_response_tokens
-    )
+    tokens = sum(count for side in _tokens(forecast).values() for count in side.values())
     text = f"About {_rounded(calls)} model call{'' if calls == 1 else 's'}"
     if forecast.agent_calls and forecast.judge_calls:
         text += f", {_rounded(forecast.judge_calls)} of them by the judge"

@@ -34,17 +34,5 @@ def flags_shown(details: Mapping[str, Any]) -> list[str]:
     if not isinstance(stored, list):
         return []
     flags = [flag for flag in stored if isinstance(flag, str) and flag != UNCALIBRATED]
-    return flags if is_compared_with_people(flags) else [*flags, UNCALIBRATED]
-
-
-def is_compared_with_people(flags: Iterable[str]) -> bool:
-    """Return whether the agreement of this judge with people is known; a script needs none.
-
-    Nothing measures it yet, so it is unknown for every model.
-    """
-    return "scripted" in flags
-
-
-def with_flags_shown(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the details of a grade with its flags as they are today."""
-    return {**details, "flags": flags_shown(details)} if "flags" in details else dict(details)
+    # Nothing measures the agreement of models with people yet; a script needs none.
+    return flags if "scripted" in flags else [*flags, UNCALIBRATED]

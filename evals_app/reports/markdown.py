@@ -4,7 +4,8 @@ Text of agents and people is escaped: it can neither break a table nor become ma
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from evals_app.engine.llm.pricing import usd_text
@@ -122,24 +123,20 @@ def _totals(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _gates(gates: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
-    if not gates:
-        return []
+    writers: dict[str, Callable[[float | None], str]] = {
+        "min_score": partial(score_text, scale=scale),
+        "min_pass_rate": percent,
+        "max_p95_ms": duration,
+    }
     rows = []
     for gate in gates:
-
-        def shown(value: float | None, name: str = gate["name"]) -> str:
-            if name == "min_score":
-                return score_text(value, scale=scale)
-            if name.endswith("_usd"):
-                return usd_text(value)
-            return percent(value) if name == "min_pass_rate" else duration(value)
-
+        write = writers.get(gate["name"], usd_text)
         word = {True: "✅ passed", False: "❌ missed", None: "❔ unknown"}[gate["passed"]]
-        sentence = _GATES[gate["name"]].format(shown(gate["limit"]))
+        sentence = _GATES[gate["name"]].format(write(gate["limit"]))
         if gate.get("reason"):
             word = f"{word}. {escaped(gate['reason'])}"
-        rows.append((sentence, shown(gate["actual"]), word))
-    return ["## Gates", _table(("Gate", "Actual", ""), rows)]
+        rows.append((sentence, write(gate["actual"]), word))
+    return _section("Gates", ("Gate", "Actual", ""), rows)
 
 
 def _went_wrong(executions: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -147,22 +144,16 @@ def _went_wrong(executions: Sequence[Mapping[str, Any]]) -> list[str]:
     for execution in executions:
         if execution["cause"]:
             by_cause.setdefault(execution["cause"], []).append(execution)
-    if not by_cause:
-        return []
-    parts = ["## Failures and errors"]
+    parts = ["## Failures and errors"] if by_cause else []
     # Failures first: they concern the agent.
     for cause, rows in sorted(by_cause.items(), key=lambda item: item[1][0]["state"] == "errored"):
         lines = [f"- {_link(row)}: {_reason(row['reason'] or '')}" for row in rows]
-        parts += [
-            f"### {_WORDS[rows[0]['state']]}, cause {cause} ({len(rows):,})",
-            "\n".join(lines),
-        ]
+        heading = f"### {_WORDS[rows[0]['state']]}, cause {cause} ({len(rows):,})"
+        parts += [heading, "\n".join(lines)]
     return parts
 
 
 def _cases(cases: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
-    if not cases:
-        return []
     rows = [
         (
             escaped(case["name"]),
@@ -172,12 +163,10 @@ def _cases(cases: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
         )
         for case in cases
     ]
-    return ["## Cases", _table(("Case", "Verdict", "Pass rate", "Score"), rows)]
+    return _section("Cases", ("Case", "Verdict", "Pass rate", "Score"), rows)
 
 
 def _executions(executions: Sequence[Mapping[str, Any]], *, scale: str) -> list[str]:
-    if not executions:
-        return []
     rows = [
         (
             _link(row),
@@ -189,10 +178,8 @@ def _executions(executions: Sequence[Mapping[str, Any]], *, scale: str) -> list[
         )
         for row in executions
     ]
-    return [
-        "## Executions",
-        _table(("Case", "Trial", "Verdict", "Score", "Agent's time", "Cost"), rows),
-    ]
+    head = ("Case", "Trial", "Verdict", "Score", "Agent's time", "Cost")
+    return _section("Executions", head, rows)
 
 
 def _state(execution: Mapping[str, Any], *, is_over: bool) -> str:
@@ -211,6 +198,10 @@ def _link(execution: Mapping[str, Any]) -> str:
 
 def _reason(text: str) -> str:
     return escaped(text if len(text) <= MOST_REASON else f"{text[:MOST_REASON]}…")
+
+
+def _section(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"## {title}", _table(head, rows)] if rows else []
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

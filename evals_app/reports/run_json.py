@@ -7,9 +7,10 @@ unknown is null, never 0. `answers` has the keys.
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from evals_app.engine.limits import LIMITS
+from evals_app.engine.scoring import RunVerdict
 from evals_app.reports.answers import (
     Budget,
     CaseResult,
@@ -25,12 +26,13 @@ from evals_app.reports.answers import (
     RunDetails,
     RunRow,
     TokenCount,
+    Tokens,
     ToolCall,
     Turn,
     in_json,
 )
 from evals_app.reports.coverage import COVERAGE_COLUMNS, coverage
-from evals_app.reports.judges import with_flags_shown
+from evals_app.reports.judges import flags_shown
 from evals_app.reports.similarity import SIMILARITY_COLUMNS, similarity_json
 
 SCHEMA_VERSION = 1
@@ -100,18 +102,16 @@ def total_json(runs: Sequence[Row]) -> Json:
         "verdict": verdict_of_all([run["verdict"] for run in runs]),
         "verdicts": {
             verdict: sum(run["verdict"] == verdict for run in runs)
-            for verdict in ("passed", "failed", "inconclusive")
+            for verdict in get_args(RunVerdict)
         },
         "counts": {name: sum(run[name] for run in runs) for name in Counts.KEYS},
         "tokens": {
-            who: {
-                kind: _sum(run["tokens"][who][kind] for run in answers) for kind in TokenCount.KEYS
+            side: {
+                kind: _sum(run["tokens"][side][kind] for run in answers) for kind in TokenCount.KEYS
             }
-            for who in ("agent", "judge")
+            for side in Tokens.KEYS
         },
-        **_costs(
-            _sum(run["agent_cost_usd"] for run in runs), _sum(run["judge_cost_usd"] for run in runs)
-        ),
+        **_costs(*(_sum(run[f"{side}_cost_usd"] for run in runs) for side in Tokens.KEYS)),
     }
 
 
@@ -149,7 +149,7 @@ def written(value: Any, *, indent: str = "") -> Iterator[str]:
         yield f"{before}\n{inner}{name}"
         yield from written(item, indent=inner)
         before = ","
-    yield opening + closing if before == opening else f"\n{indent}{closing}"
+    yield f"\n{indent}{closing}" if before == "," else opening + closing
 
 
 def _is_large(value: Row) -> bool:
@@ -187,21 +187,16 @@ def run_details_json(run: Row, cases: Iterable[Json]) -> Json:
 def _of_run(run: Row) -> Json:
     """Return what is no column of the same name."""
     return {
+        **{key: run[key] or None for key in ("model", "judge", "verdict", "stop_reason")},
         "suite": run["suite_slug"],
         "agent": run["agent_slug"],
-        "model": run["model"] or None,
-        "judge": run["judge"] or None,
         "covers": coverage(run) or None,
         "similarity": similarity_json(run),
-        "verdict": run["verdict"] or None,
-        "stop_reason": run["stop_reason"] or None,
         "counts": Counts.of(run),
         "progress": Progress.of(run, done=run["total"] - run["not_run"]),
-        "tokens": {"agent": _tokens(run, "agent_"), "judge": _tokens(run, "judge_")},
-        **_costs(run["agent_cost_usd"], run["judge_cost_usd"]),
         "budget": Budget.of(run),
-        "duration_ms": _duration_ms(run),
         "rerun_of": run["rerun_of_id"],
+        **_effort(run),
     }
 
 
@@ -231,37 +226,33 @@ def execution_json(execution: Row, *, grades: Sequence[Row], trial: Row | None) 
 def _of_execution(execution: Row) -> Json:
     """Return what is no column of the same name."""
     return {
+        **{key: execution[key] or None for key in ("verdict", "cause", "reason", "summary")},
         "run": execution["run_id"],
-        "verdict": execution["verdict"] or None,
-        "cause": execution["cause"] or None,
-        "reason": execution["reason"] or None,
-        "summary": execution["summary"] or None,
-        "duration_ms": _duration_ms(execution),
-        "tokens": {"agent": _tokens(execution, "agent_"), "judge": _tokens(execution, "judge_")},
-        **_costs(execution["agent_cost_usd"], execution["judge_cost_usd"]),
+        **_effort(execution),
     }
 
 
 def _limits(execution: Row, grades: Sequence[Row]) -> Json:
     """Return each limit with the measured value, whether or not it is set."""
-    graded = {grade["type"]: grade for grade in grades if grade["family"] == "limit"}
-    return {
-        limit.key: {
-            "limit": graded[limit.key]["details"].get("limit") if limit.key in graded else None,
-            "actual": in_json(execution[limit.column]),
-            "passed": graded[limit.key]["passed"] if limit.key in graded else None,
-        }
+    limits: Json = {
+        limit.key: {"limit": None, "actual": in_json(execution[limit.column]), "passed": None}
         for limit in LIMITS
     }
+    for grade in grades:
+        if grade["family"] == "limit" and grade["type"] in limits:
+            limit = grade["details"].get("limit")
+            limits[grade["type"]] |= {"limit": limit, "passed": grade["passed"]}
+    return limits
 
 
 def _grade(grade: Row) -> Json:
+    details: Json = grade["details"]
     return Grade.of(
         grade,
         name=grade["label"],
         cause=grade["cause"] or None,
         evidence=[{"speaker": ""} | quote for quote in grade["evidence"]],
-        details=with_flags_shown(grade["details"]),
+        details=details | ({"flags": flags_shown(details)} if "flags" in details else {}),
     )
 
 
@@ -302,8 +293,17 @@ def _turn(number: int, turn: Row) -> Json:
     )
 
 
-def _tokens(row: Row, prefix: str) -> Json:
-    return {kind: row[f"{prefix}{kind}_tokens"] for kind in TokenCount.KEYS}
+def _effort(row: Row) -> Json:
+    """Return tokens, costs and duration of a run or an execution."""
+    start, end = row["started_at"], row["finished_at"]
+    return {
+        "tokens": {
+            side: {kind: row[f"{side}_{kind}_tokens"] for kind in TokenCount.KEYS}
+            for side in Tokens.KEYS
+        },
+        **_costs(row["agent_cost_usd"], row["judge_cost_usd"]),
+        "duration_ms": round((end - start).total_seconds() * 1000, 3) if start and end else None,
+    }
 
 
 def _costs(agent: Decimal | None, judge: Decimal | None) -> Json:
@@ -313,10 +313,3 @@ def _costs(agent: Decimal | None, judge: Decimal | None) -> Json:
         "cost_usd": in_json(total),
         "cost_parts_usd": {"agent": in_json(agent), "judge": in_json(judge)},
     }
-
-
-def _duration_ms(row: Row) -> float | None:
-    if row["started_at"] is None or row["finished_at"] is None:
-        return None
-    seconds: float = (row["finished_at"] - row["started_at"]).total_seconds()
-    return round(seconds * 1000, 3)

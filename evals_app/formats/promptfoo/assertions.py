@@ -204,16 +204,17 @@ def _common(check: Json, spot: Spot, written: Assertion, setting: Setting, weigh
     common: Json = {}
     if written.metric and "name" not in check:
         name = Template(written.metric).literal(setting.values)[:_NAME_CHARS]
-        common |= _given("name", name or None)
+        common |= given("name", name or None)
     if not math.isclose(weight, 1):
         common["weight"] = round(weight, 6)
     grader = setting.grader if written.provider is None else spot.at("provider")
     if grader is not None and check["type"] in BY_JUDGE:
-        common |= _given("model", judge_of(grader))
+        common |= given("model", judge_of(grader))
     if grader is not None and check["type"] == "semantic_similarity":
-        common |= _given("embedding_model", embedder_of(grader))
+        common |= given("embedding_model", embedder_of(grader))
     return {**check, **common}
 
 
-def _given(key: str, value: Any) -> Json:
+def given(key: str, value: Any) -> Json:
+    """Return a key with its value; nothing if it is None."""
     return {} if value is None else {key: value}

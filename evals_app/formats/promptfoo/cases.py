@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from math import prod
 from typing import Any
 
 from evals_app.engine.files import is_shown_as_it_is, media_type
@@ -117,7 +118,8 @@ def is_meant(wanted: Sequence[str], labels: Sequence[str]) -> bool:
 
 def read_cases(config: Spot) -> list[Case]:
     """Read all tests of a configuration, in its order; those that are not sound are reported."""
-    default = _default(config.at("defaultTest"))
+    spot = config.at("defaultTest")
+    default = list(_layers(spot)) or [Layer(spot, Test())]
     tests = [[*default, layer] for layer in _layers(config.at("tests"))]
     for spot in _entries(config.at("scenarios")):
         scenario = spot.part(Scenario)
@@ -127,11 +129,6 @@ def read_cases(config: Spot) -> list[Case]:
             [*default, row, *([test] if test else [])] for row in rows for test in own or [None]
         ]
     return [case for layers in tests for case in _cases(layers)]
-
-
-def _default(spot: Spot) -> list[Layer]:
-    layers = list(_layers(spot))
-    return layers or [Layer(spot, Test())]
 
 
 def _layers(spot: Spot) -> Iterator[Layer]:
@@ -177,12 +174,13 @@ class _Variables:
     files: list[str] = field(default_factory=list)
 
     def load(self, spot: Spot) -> None:
-        if is_file(spot.value) or (isinstance(spot.value, str) and is_data(spot.value)):
-            for file in spot.loaded(spot.value):
+        written = spot.value
+        if isinstance(written, str) and (is_file(written) or is_data(written)):
+            for file in spot.loaded(written):
                 self.load(file)
-        elif isinstance(spot.value, dict):
-            self.values |= {str(key): self._value(spot.at(key)) for key in spot.value}
-        elif spot.value is not None:
+        elif isinstance(written, dict):
+            self.values |= {str(key): self._value(spot.at(key)) for key in written}
+        elif written is not None:
             spot.say(
                 "Expected variables: keys with values, or file:// and the path of a file with them."
             )
@@ -219,29 +217,20 @@ def _cases(layers: Sequence[Layer]) -> Iterator[Case]:
     for layer in layers:
         loaded.load(layer.spot.at("vars"))
     case = Case(layers, "", {}, list(dict.fromkeys(loaded.files)))
-    several = (
-        {}
-        if any(item.says.options.disable_var_expansion for item in layers)
-        else {
-            name: value
-            for name, value in loaded.values.items()
-            if isinstance(value, list) and value and isinstance(value[0], str)
-        }
-    )
-    combinations = list(product(*several.values())) if _count(several) <= _MOST_COMBINATIONS else []
-    if not combinations:
+    several = {
+        name: value
+        for name, value in loaded.values.items()
+        if isinstance(value, list) and value and isinstance(value[0], str)
+    }
+    if any(layer.says.options.disable_var_expansion for layer in layers):
+        several = {}
+    if prod(map(len, several.values())) > _MOST_COMBINATIONS:
         case.spot.say(f"These variables have more than {_MOST_COMBINATIONS:,} combinations.")
-    for combination in combinations:
+        return
+    for combination in product(*several.values()):
         chosen = dict(zip(several, combination, strict=True))
         values = composed({**loaded.values, **chosen})
         yield replace(case, values=values, name=_name(layers[-1].says.description, values, chosen))
-
-
-def _count(several: Mapping[str, Sequence[Any]]) -> int:
-    count = 1
-    for item in several.values():
-        count *= len(item)
-    return count
 
 
 def _name(description: str | None, values: Mapping[str, Any], chosen: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -37,53 +38,36 @@ _TRACE = "Checks read replies and tool calls, not spans. Check the calls: tool_c
 _COMPARED = "Replies are not compared with each other. Grade each by criteria or a rubric."
 _FITTING = "A call whose arguments do not fit the schema of its tool fails: tool_called with succeeded: true."
 LOST = {
-    "agent-rubric": JUDGE,
+    **dict.fromkeys(("agent-rubric", "classifier", "is-refusal", "moderation", "pi"), JUDGE),
+    **dict.fromkeys(("research-rubric", "video-rubric"), JUDGE),
+    **dict.fromkeys(("character-count", "word-count", "is-html", "is-sql", "is-xml"), _PATTERN),
+    **dict.fromkeys(("contains-html", "contains-sql", "contains-xml"), _PATTERN),
+    **dict.fromkeys(("is-valid-function-call", "is-valid-openai-function-call"), _FITTING),
+    "is-valid-openai-tools-call": _FITTING,
+    **dict.fromkeys(("trace-error-spans", "trace-span-count", "trace-span-duration"), _TRACE),
+    **dict.fromkeys(("max-score", "select-best"), _COMPARED),
+    **dict.fromkeys(("python", "ruby"), CODE),
+    **dict.fromkeys(("citation-faithfulness", "noise-sensitivity"), "Use faithfulness instead."),
+    **dict.fromkeys(
+        ("perplexity", "perplexity-score"), "Checks read the reply, not the model's confidence."
+    ),
+    **dict.fromkeys(
+        ("similar:dot", "similar:euclidean"), "Use similar, which measures the cosine."
+    ),
     "bertscore": "Use semantic_similarity instead.",
-    "character-count": _PATTERN,
-    "citation-faithfulness": "Use faithfulness instead.",
-    "classifier": JUDGE,
-    "contains-html": _PATTERN,
-    "contains-sql": _PATTERN,
-    "contains-xml": _PATTERN,
     "conversation-relevance": "Use answer_relevancy on each turn instead.",
     "finish-reason": "A truncated reply fails its other checks.",
     "gleu": "Use bleu or rouge instead, whose scores differ.",
     "guardrails": "Check the reply itself.",
     "human": "Review the executions. A person's verdict is kept in addition to the checks.",
-    "is-html": _PATTERN,
-    "is-refusal": JUDGE,
-    "is-sql": _PATTERN,
-    "is-valid-function-call": _FITTING,
-    "is-valid-openai-function-call": _FITTING,
-    "is-valid-openai-tools-call": _FITTING,
-    "is-xml": _PATTERN,
     "levenshtein": "Use fuzzy_match or token_f1 instead, which compare words.",
-    "max-score": _COMPARED,
-    "moderation": JUDGE,
-    "noise-sensitivity": "Use faithfulness instead.",
-    "perplexity": "Checks read the reply, not the model's confidence.",
-    "perplexity-score": "Checks read the reply, not the model's confidence.",
-    "pi": JUDGE,
-    "python": CODE,
-    "research-rubric": JUDGE,
     "rouge-s": "Use rouge with variant rouge2.",
-    "ruby": CODE,
-    "search-rubric": (
-        "A judge does not search. Give it the facts: context of the turn, or judge_context."
-    ),
-    "select-best": _COMPARED,
-    "similar:dot": "Use similar, which measures the cosine.",
-    "similar:euclidean": "Use similar, which measures the cosine.",
+    "search-rubric": "A judge does not search. Give it the facts: context of the turn, or "
+    "judge_context.",
     "skill-used": "Check the tool calls: tool_called.",
-    "trace-error-spans": _TRACE,
-    "trace-span-count": _TRACE,
-    "trace-span-duration": _TRACE,
-    "trajectory:step-count": (
-        "Set the limit max_tool_calls of the case, or min_count of tool_called."
-    ),
-    "video-rubric": JUDGE,
+    "trajectory:step-count": "Set the limit max_tool_calls of the case, or min_count of "
+    "tool_called.",
     "webhook": "Servers are not asked for verdicts. Write the check as a Python function: code.",
-    "word-count": _PATTERN,
 }
 
 
@@ -106,6 +90,11 @@ class Asserted:
     place: str | None
     values: Vars
     turn: Json
+
+    @property
+    def letters(self) -> Json:
+        """Say whether upper and lower case matter."""
+        return {"case_sensitive": not self.kind.startswith("i")}
 
     def text(self) -> str:
         """Return the value as one text.
@@ -176,35 +165,24 @@ def _field(match: re.Match[str]) -> str:
 Says = Callable[[Asserted], list[Json]]
 
 
-def _as_it_is(says: Says) -> Says:
-    """Refuse the opposite of an assertion that has none here."""
+_WHOLE = "This check reads the whole reply. Use json_path to check {place} instead."
+_WHOLE_JUDGED = "A judge reads the whole reply. Name {place} in the criteria: llm_judge."
+
+
+def _kind(says: Says, *, negates: bool = False, whole: str = "") -> Says:
+    """Refuse the opposite of an assertion that has none here, and a part of a JSON reply.
+
+    `whole` is why only the whole reply is read; without it, a part can be.
+    """
 
     def checked(a: Asserted) -> list[Json]:
-        if a.inverse:
+        if a.inverse and not negates:
             raise LostError(f"{a.kind} cannot be negated here.")
+        if a.place and whole:
+            raise LostError(whole.format(place=a.place))
         return says(a)
 
     return checked
-
-
-def _of_whole(
-    says: Says,
-    refusal: str = "This check reads the whole reply. Use json_path to check {place} instead.",
-) -> Says:
-    """Refuse to look at a part of a JSON reply where a check reads all of it."""
-
-    def checked(a: Asserted) -> list[Json]:
-        if a.place:
-            raise LostError(refusal.format(place=a.place))
-        return says(a)
-
-    return checked
-
-
-def _of_whole_judged(says: Says) -> Says:
-    return _of_whole(
-        says, "A judge reads the whole reply. Name {place} in the criteria: llm_judge."
-    )
 
 
 def _texts(a: Asserted, *texts: str, begin: str = "", end: str = "", **options: bool) -> list[Json]:
@@ -248,17 +226,8 @@ def _require_usable(pattern: str) -> None:
 
 def _contains(a: Asserted) -> list[Json]:
     kind = "not_contains" if a.inverse else "contains"
-    return [{"type": kind, "value": a.text(), "case_sensitive": not a.kind.startswith("i")}]
-
-
-def _contains_all(a: Asserted) -> list[Json]:
-    sensitive = not a.kind.startswith("i")
-    return [{"type": "contains", "value": text, "case_sensitive": sensitive} for text in a.texts()]
-
-
-def _contains_any(a: Asserted) -> list[Json]:
-    sensitive = not a.kind.startswith("i")
-    return _texts(a, *a.texts(), case_sensitive=sensitive)
+    texts = a.texts() if a.kind.endswith("-all") else [a.text()]
+    return [{"type": kind, "value": text, **a.letters} for text in texts]
 
 
 def _equals(a: Asserted) -> list[Json]:
@@ -269,17 +238,11 @@ def _equals(a: Asserted) -> list[Json]:
             return [{"type": "json_path", "path": a.place, "value": a.value}]
         return [{"type": "json_schema", "schema": {"const": a.value}}]
     text = a.json_text()
-    if a.inverse or not text:
-        return _of_whole(lambda a: _texts(a, text, begin=r"\A", end=r"\z"))(a)
-    return [{"type": "exact_match", "value": text, **a.part()}]
-
-
-def _starts_with(a: Asserted) -> list[Json]:
-    return _texts(a, a.text(), begin=r"\A")
-
-
-def _ends_with(a: Asserted) -> list[Json]:
-    return _texts(a, a.text(), end=r"\z")
+    if text and not a.inverse:
+        return [{"type": "exact_match", "value": text, **a.part()}]
+    if a.place:
+        raise LostError(_WHOLE.format(place=a.place))
+    return _texts(a, text, begin=r"\A", end=r"\z")
 
 
 def _javascript(a: Asserted) -> list[Json]:
@@ -296,16 +259,12 @@ def _javascript(a: Asserted) -> list[Json]:
     return checks
 
 
-def _regex(a: Asserted) -> list[Json]:
-    return _pattern(a, a.text())
-
-
-def _overlap(kind: str, usual: float, options: Json) -> Says:
+def _overlap(kind: str, usual: float, **options: str) -> Says:
     def says(a: Asserted) -> list[Json]:
         threshold = usual if a.threshold is None else a.threshold
         return [{"type": kind, "value": a.text(), **options, **a.part(), "threshold": threshold}]
 
-    return _as_it_is(says)
+    return _kind(says)
 
 
 # JSON.
@@ -334,17 +293,6 @@ def _is_json(a: Asserted) -> list[Json]:
     return [*_contains_json(a), alone]
 
 
-# Time and cost.
-
-
-def _latency(a: Asserted) -> list[Json]:
-    return [{"type": "latency", "max_ms": math.floor(a.needed_threshold())}]
-
-
-def _cost(a: Asserted) -> list[Json]:
-    return [{"type": "cost", "max_usd": a.needed_threshold()}]
-
-
 # Judged.
 
 
@@ -363,24 +311,19 @@ def _judged(criteria: str, opposite: str) -> Says:
             return [{"type": "llm_judge", "criteria": asked, "scale": "pass_fail"}]
         return [{"type": "llm_judge", "criteria": asked, "scale": "0-1", "threshold": a.threshold}]
 
-    return _of_whole_judged(says)
+    return _kind(says, negates=True, whole=_WHOLE_JUDGED)
 
 
 def _g_eval(a: Asserted) -> list[Json]:
     criteria = a.value if isinstance(a.value, list) else [a.json_text()]
     if not criteria:
         raise WrongError("g-eval needs criteria as its `value`.")
-    threshold = 0.7 if a.threshold is None else a.threshold
-    shown = ["input", "actual_output"]
-    return [
-        {
-            "type": "geval",
-            "criteria": text_of(criterion),
-            "evaluation_params": shown,
-            "threshold": threshold,
-        }
-        for criterion in criteria
-    ]
+    check = {
+        "type": "geval",
+        "evaluation_params": ["input", "actual_output"],
+        "threshold": 0.7 if a.threshold is None else a.threshold,
+    }
+    return [{**check, "criteria": text_of(criterion)} for criterion in criteria]
 
 
 def _rag(kind: str, usual: float) -> Says:
@@ -399,7 +342,7 @@ def _rag(kind: str, usual: float) -> Says:
                 )
         return [{"type": kind, "threshold": usual if a.threshold is None else a.threshold}]
 
-    return _as_it_is(_of_whole_judged(says))
+    return _kind(says, whole=_WHOLE_JUDGED)
 
 
 # Tool calls.
@@ -473,59 +416,56 @@ def _tool_f1(a: Asserted) -> list[Json]:
     return [{"type": "tool_calls", "tools": a.texts(), "exact": True}]
 
 
-_MEETS = "{}"
-_RUBRIC = _judged(_MEETS, "The reply does not meet this: {}")
+_RUBRIC = _judged("{}", "The reply does not meet this: {}")
 _FACTS = _judged("Nothing in the reply contradicts this; it may say less, or more: {}", "")
+_text = partial(_kind, negates=True, whole=_WHOLE)
+_contained = _text(_contains)
+_any_contained = _text(lambda a: _texts(a, *a.texts(), **a.letters))
 CHECKS: dict[str, Says] = {
     "answer-relevance": _rag("answer_relevancy", 0.7),
-    "bleu": _overlap("bleu", 0.5, {}),
-    "contains": _of_whole(_contains),
-    "contains-all": _as_it_is(_of_whole(_contains_all)),
-    "contains-any": _of_whole(_contains_any),
-    "contains-json": _as_it_is(_of_whole(_contains_json)),
+    "bleu": _overlap("bleu", 0.5),
+    "contains": _contained,
+    "contains-all": _kind(_contains, whole=_WHOLE),
+    "contains-any": _any_contained,
+    "contains-json": _kind(_contains_json, whole=_WHOLE),
     "context-faithfulness": _rag("faithfulness", 0.5),
     "context-recall": _rag("contextual_recall", 0.5),
     "context-relevance": _rag("contextual_relevancy", 0.5),
-    "cost": _as_it_is(_cost),
-    "ends-with": _of_whole(_ends_with),
+    "cost": _kind(lambda a: [{"type": "cost", "max_usd": a.needed_threshold()}]),
+    "ends-with": _text(lambda a: _texts(a, a.text(), end=r"\z")),
     "equals": _equals,
     "factuality": _FACTS,
-    "g-eval": _as_it_is(_of_whole_judged(_g_eval)),
-    "icontains": _of_whole(_contains),
-    "icontains-all": _as_it_is(_of_whole(_contains_all)),
-    "icontains-any": _of_whole(_contains_any),
-    "is-json": _as_it_is(_of_whole(_is_json)),
-    "javascript": _of_whole(_javascript),
-    "latency": _as_it_is(_latency),
+    "g-eval": _kind(_g_eval, whole=_WHOLE_JUDGED),
+    "icontains": _contained,
+    "icontains-all": _kind(_contains, whole=_WHOLE),
+    "icontains-any": _any_contained,
+    "is-json": _kind(_is_json, whole=_WHOLE),
+    "javascript": _text(_javascript),
+    "latency": _kind(lambda a: [{"type": "latency", "max_ms": math.floor(a.needed_threshold())}]),
     "llm-rubric": _RUBRIC,
-    "meteor": _overlap("meteor", 0.5, {}),
+    "meteor": _overlap("meteor", 0.5),
     "model-graded-closedqa": _RUBRIC,
     "model-graded-factuality": _FACTS,
-    "regex": _of_whole(_regex),
-    "rouge-l": _overlap("rouge", 0.75, {"variant": "rougeL"}),
-    "rouge-n": _overlap("rouge", 0.75, {"variant": "rouge1"}),
-    "similar": _overlap("semantic_similarity", 0.75, {}),
-    "similar:cosine": _overlap("semantic_similarity", 0.75, {}),
-    "starts-with": _of_whole(_starts_with),
-    "tool-call-f1": _as_it_is(_tool_f1),
+    "regex": _text(lambda a: _pattern(a, a.text())),
+    "rouge-l": _overlap("rouge", 0.75, variant="rougeL"),
+    "rouge-n": _overlap("rouge", 0.75, variant="rouge1"),
+    "similar": _overlap("semantic_similarity", 0.75),
+    "similar:cosine": _overlap("semantic_similarity", 0.75),
+    "starts-with": _text(lambda a: _texts(a, a.text(), begin=r"\A")),
+    "tool-call-f1": _kind(_tool_f1),
     "trajectory:goal-success": _judged(
         "With its replies and tool calls the agent achieved this: {}",
         "The agent did not achieve this: {}",
     ),
     "trajectory:tool-args-match": _tool_args,
-    "trajectory:tool-sequence": _as_it_is(_tool_sequence),
+    "trajectory:tool-sequence": _kind(_tool_sequence),
     "trajectory:tool-used": _tool_used,
 }
 # What does not read the text of the reply, so that no transformation matters.
-NOT_TEXT = {
-    "latency",
-    "cost",
-    "tool-call-f1",
-    *(words for words in CHECKS if words.startswith("traj")),
-}
+NOT_TEXT = {"latency", "cost", "tool-call-f1", *(kind for kind in CHECKS if kind[:4] == "traj")}
 # Their judge can be chosen.
-BY_JUDGE = {"llm_judge", "geval", "faithfulness", "answer_relevancy"} | {
-    "contextual_recall",
-    "contextual_relevancy",
+BY_JUDGE = {
+    *("llm_judge", "geval", "faithfulness", "answer_relevancy"),
+    *("contextual_recall", "contextual_relevancy"),
 }
-TYPES = (*CHECKS, *LOST)
+TYPES = (*CHECKS, *sorted(LOST))

@@ -8,7 +8,7 @@ from typing import Any
 from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import GENERIC, Places, distinct_names, slug_of
 from evals_app.formats.problems import Loc, Problem
-from evals_app.formats.promptfoo.assertions import Setting, read_checks
+from evals_app.formats.promptfoo.assertions import Setting, given, read_checks
 from evals_app.formats.promptfoo.cases import Case, is_meant, read_cases
 from evals_app.formats.promptfoo.prompts import Prompt, Question, read_prompts
 from evals_app.formats.promptfoo.providers import Target, read_targets
@@ -192,8 +192,8 @@ class Evaluation:
             "agent": suite.agent,
             "description": self._config.description or "",
             "tags": [f"{key}={value}" for key, value in self._config.tags.items()],
-            **_given("trials", self._options.repeat),
-            **_given("concurrency", self._options.max_concurrency),
+            **given("trials", self._options.repeat),
+            **given("concurrency", self._options.max_concurrency),
             "cases": [
                 {"name": name, **case}
                 for name, case in zip(distinct_names(names), cases, strict=True)
@@ -216,7 +216,7 @@ class Evaluation:
             "turns": [
                 self._turn(suite, turn, (*here, "turns", t), places) for t, turn in enumerate(turns)
             ],
-            **_given("turn_timeout_s", timeout_ms and timeout_ms / 1000),
+            **given("turn_timeout_s", timeout_ms and timeout_ms / 1000),
         }
 
     def _turn(
@@ -287,7 +287,3 @@ def _system_prompt(questions: Sequence[Question]) -> str:
     if len(texts) == 1 and "{{" not in (text := texts.pop()):
         return text
     return questions[0].template if questions else ""
-
-
-def _given(key: str, value: float | None) -> Json:
-    return {} if value is None else {key: value}

@@ -5,7 +5,7 @@ import io
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
@@ -190,9 +190,9 @@ def _read_csv(path: str, content: bytes) -> Document:
     text = io.StringIO(decoded(path, content), newline="")
     reader = csv.DictReader(text, restkey=_TOO_MANY, restval="")
     rows, nodes = [], []
+    counts = Counter(name.strip() for name in reader.fieldnames or () if name)
     problems = [
-        Problem(path, 1, 1, "", name, _SAME_NAME)
-        for name in _twice(filter(None, reader.fieldnames or ()))
+        Problem(path, 1, 1, "", name, _SAME_NAME) for name, count in counts.items() if count > 1
     ]
     for row in reader:
         if any(row.pop(_TOO_MANY, ())):
@@ -202,11 +202,6 @@ def _read_csv(path: str, content: bytes) -> Document:
     if problems:
         raise FormatError(problems)
     return Document(path, rows, Node(1, 1, items=nodes))
-
-
-def _twice(names: Iterable[str]) -> list[str]:
-    counts = Counter(map(str.strip, names))
-    return [name for name, count in counts.items() if count > 1]
 
 
 def _as_promptfoo(document: Document) -> Document:
