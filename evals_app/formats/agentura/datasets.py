@@ -22,9 +22,9 @@ class Exchange:
 
     user: str
     expected: str | None
-    is_scored: bool
     user_loc: Loc
     expected_loc: Loc
+    is_scored: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ def read_dataset(
         )
         return None, [document.problem((0,), message)]
     rows = Reading(document, around)
-    found = [_conversation(rows, (n,)) for n in range(len(document.data))]
-    conversations = [item for item in found if item is not None]
+    read = (_conversation(rows, (n,)) for n in range(len(document.data)))
+    conversations = list(filter(None, read))
     return Dataset(document, conversations, rows.is_sound), list(_losses_once(rows.problems))
 
 
@@ -143,18 +143,9 @@ def _conversation(rows: Reading, loc: Loc) -> Conversation | None:
         exchanges = _exchanges(rows, row, loc)
         return None if exchanges is None else Conversation(row, exchanges, loc)
     if row.eval_turns:
-        message = (
-            "`eval_turns` selects turns of a `conversation`, and this row is a single turn. Left "
-            "out."
-        )
+        message = "`eval_turns` selects turns of a `conversation`. This row has one turn. Left out."
         rows.say((*loc, "eval_turns"), message, at_key=True, level="loss")
-    whole = Exchange(
-        row.input,
-        row.expected,
-        is_scored=True,
-        user_loc=(*loc, "input"),
-        expected_loc=(*loc, "expected"),
-    )
+    whole = Exchange(row.input, row.expected, (*loc, "input"), (*loc, "expected"))
     return Conversation(row, [whole], loc)
 
 
@@ -186,9 +177,9 @@ def _exchanges(rows: Reading, row: Row, loc: Loc) -> list[Exchange] | None:
         Exchange(
             user.content,
             assistant.expected,
-            is_scored=2 * k + 2 in scored,
             user_loc=(*here, 2 * k, "content"),
             expected_loc=(*here, 2 * k + 1, "expected"),
+            is_scored=2 * k + 2 in scored,
         )
         for k, (user, assistant) in enumerate(pairs)
         if user is not None and assistant is not None
@@ -200,10 +191,10 @@ def _has_roles(rows: Reading, here: Loc, count: int) -> bool:
     """Whether the user and the assistant take turns; the first message that is amiss is reported."""
     for at in range(count):
         role = "assistant" if at % 2 else "user"
-        found = rows.document.value((*here, at, "role"))
-        if found != role:
+        written = rows.document.value((*here, at, "role"))
+        if written != role:
             message = f"Messages alternate and the user begins, so this one needs the role {role}."
-            if found in ("system", "developer"):
+            if written in ("system", "developer"):
                 message = f"{message} The agent's own instructions belong to the agent."
             rows.say((*here, at, "role"), message)
             return False

@@ -51,16 +51,6 @@ def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
         yield from _Project(Reading(document, around, cut_texts(document))).drafts()
 
 
-def _has_gap(entries: Any) -> bool:
-    """Whether something that every entry needs is missing."""
-    if not isinstance(entries, list):
-        return True
-    return any(
-        isinstance(entry, dict) and not entry.keys() >= {"name", "type", "dataset"}
-        for entry in entries
-    )
-
-
 @dataclass(slots=True)
 class _Project:
     """A file while its suites are made."""
@@ -97,8 +87,13 @@ class _Project:
 
     def _say_what_is_not_indented(self) -> None:
         written = self.document.data if isinstance(self.document.data, dict) else {}
+        entries = written.get("evals")
+        has_gap = not isinstance(entries, list) or any(
+            isinstance(entry, dict) and not entry.keys() >= {"name", "type", "dataset"}
+            for entry in entries
+        )
         lacking = {
-            **dict.fromkeys(ENTRY_KEYS if _has_gap(written.get("evals")) else (), "an entry"),
+            **dict.fromkeys(ENTRY_KEYS if has_gap else (), "an entry"),
             **dict.fromkeys(AGENT_KEYS if written.get("agent", ...) is None else (), "the agent"),
         }
         for key in written.keys() & lacking.keys():
@@ -116,7 +111,7 @@ class _Project:
         if around.agent is not None:
             if has_agent:
                 message = (
-                    f"The suites test {around.agent}because of --agent, so this one is left out."
+                    f"The suites test {around.agent} because of --agent, so this one is left out."
                 )
                 self.reading.say(("agent",), message, at_key=True, level="loss")
         elif has_agent:
@@ -180,20 +175,23 @@ class _Project:
         rubric = self.reading.text((*loc, "rubric")) if kind == "llm_judge" else ""
         dataset = self._dataset(loc, kind)
         places = Places(self.document, loc)
-        for ours, theirs in (
-            (("suite",), "name"),
-            (("slug",), "name"),
-            (("assertions", 0, "criteria"), "rubric"),
-        ):
-            places.note(ours, self.document, (*loc, theirs))
+        places.note(("suite",), self.document, (*loc, "name"))
+        places.note(("slug",), self.document, (*loc, "name"))
+        places.note(("assertions", 0, "criteria"), self.document, (*loc, "rubric"))
         slug = suite_slug(self.agent, name, instead=instead) if isinstance(name, str) else None
         if entry is None:
             known = {} if slug is None else {"slug": slug}
             return Draft("suite", "agentura", self.document, known, None, place=places)
-        if isinstance(entry, Judged):
-            self._report_votes(entry, loc)
+        if isinstance(entry, Judged) and entry.runs != entry.votes:
+            message = (
+                "A judge is asked 1, 3 or 5 times here, and the median score counts, so it is "
+                f"asked {entry.votes} times."
+            )
+            self.reading.say((*loc, "runs"), message, level="loss")
+        project = self.reading.around.folder(self.document)
         data = {
-            "suite": self._title(entry.name),
+            # Known by the project from suites of others.
+            "suite": f"{project} - {entry.name}" if project else entry.name,
             "slug": slug,
             "agent": self.agent,
             # Where something is missing the rest is looked at all the same.
@@ -202,20 +200,6 @@ class _Project:
         }
         draft = drafted("suite", "agentura", self.document, data, place=places)
         return draft.without_spec() if dataset is None or rubric is None else draft
-
-    def _title(self, name: str) -> str:
-        """Name a suite so that it can be known from those of other projects."""
-        project = self.reading.around.folder(self.document)
-        return f"{project} - {name}" if project else name
-
-    def _report_votes(self, entry: Judged, loc: Loc) -> None:
-        """Report a number of votes that is not the one that was asked for."""
-        if entry.runs != entry.votes:
-            message = (
-                "A judge is asked 1, 3 or 5 times here, and the median score counts, so it is "
-                f"asked {entry.votes} times."
-            )
-            self.reading.say((*loc, "runs"), message, level="loss")
 
     def _unsound_agent(self) -> Draft:
         return Draft("agent", "agentura", self.document, {"slug": self.agent}, None)
@@ -236,9 +220,9 @@ class _Project:
         dataset = self.datasets[path]
         if dataset is None:
             return None
-        found = list(row_problems(dataset, kind))
-        self.reading.problems += found
-        has_errors = any(item.level == "error" for item in found)
+        problems = list(row_problems(dataset, kind))
+        self.reading.problems += problems
+        has_errors = any(problem.level == "error" for problem in problems)
         return dataset if dataset.is_sound and not has_errors else None
 
     def _cases(self, entry: Entry, dataset: Dataset, places: Places) -> list[dict[str, Any]]:
@@ -301,9 +285,7 @@ def _note(places: Places, case: Loc, document: Document, written: Conversation) 
         turn = (*case, "turns", t)
         places.note((*turn, "user"), document, exchange.user_loc)
         places.note((*turn, "expected"), document, exchange.expected_loc)
-        if written.row.expected_tool is None:
-            continue
-        call = (*turn, "assertions", 0)
-        places.note((*call, "tool"), document, (*written.loc, "expected_tool"))
-        places.note((*call, "args"), document, (*written.loc, "expected_args"))
-        places.note((*call, "expected_output"), document, (*written.loc, "expected_output"))
+        if written.row.expected_tool is not None:
+            for ours in ("tool", "args", "expected_output"):
+                theirs = f"expected_{ours.removeprefix('expected_')}"
+                places.note((*turn, "assertions", 0, ours), document, (*written.loc, theirs))

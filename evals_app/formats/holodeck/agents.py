@@ -85,7 +85,7 @@ def _replaced(source: Source, agent: str) -> Tested:
     has_own = False
     for key in _OF_AGENTS:
         if source.value((key,)) is not None:
-            message = f"The suite tests {agent}because of --agent, so this is left out."
+            message = f"The suite tests {agent} because of --agent, so this is left out."
             source.say((key,), message, at_key=True, level="loss")
             has_own = True
     return Tested(agent, is_replaced=has_own)
@@ -98,9 +98,7 @@ def _described(source: Source, file: AgentFile | None, models: Models) -> Tested
         if getattr(file, key) is None:
             message = f"The key `{key}` is missing: an agent has a name, a model and instructions."
             source.say((key,), message)
-    prompt = None
-    if file.instructions is not None:
-        prompt = _prompt(source, file.instructions)
+    prompt = None if file.instructions is None else _prompt(source, file.instructions)
     if file.name is None or file.model is None or prompt is None:
         return _unsound(source)
     document, slug = source.document, source.slug(file.name)
@@ -136,20 +134,16 @@ def _prompt(source: Source, written: str | Instructions) -> _Prompt | None:
     here: Loc = ("instructions",)
     if isinstance(written, str):
         return _Prompt(written, source.document, here)
-    if written.inline is not None and written.file is None:
-        return _Prompt(written.inline, source.document, (*here, "inline"))
-    if written.file is None or written.inline is not None:
+    if (written.inline is None) == (written.file is None):
         source.say(here, "Write the instructions under `inline`, or name a `file` with them.")
         return None
-    return _without_heading(source, (*here, "file"))
-
-
-def _without_heading(source: Source, loc: Loc) -> _Prompt | None:
-    whole = source.text(loc)
+    if written.inline is not None:
+        return _Prompt(written.inline, source.document, (*here, "inline"))
+    whole = source.text((*here, "file"))
     if whole is None:
         return None
     text = _HEADING.sub("", whole)
-    document = Document(source.path(source.value(loc)), text, Node(1, 1))
+    document = Document(source.path(written.file or ""), text, Node(1, 1))
     if text != whole:
         message = "The heading between dashes is not part of the prompt. Left out."
         source.problems.append(document.problem((), message, value="", level="loss"))

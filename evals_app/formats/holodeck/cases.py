@@ -59,19 +59,15 @@ class CaseReader:
         if case is None:
             return []
         if case.turns is not None:
-            self._keep_apart(case, loc)
+            for key in (key for key in _OF_ONE_TURN if getattr(case, key) is not None):
+                message = f"A case with `turns` has no `{key}` of its own. Move it into a turn."
+                self.source.say((*loc, key), message, at_key=True)
         elif case.input is None:
             message = "A case needs `input`, the user's message, or `turns`, a list of them."
             self.source.say(loc, message)
         else:
             turns.append(self._turn(case, loc, (*ours, "turns", 0), shared))
         return turns
-
-    def _keep_apart(self, case: Case, loc: Loc) -> None:
-        for key in _OF_ONE_TURN:
-            if getattr(case, key) is not None:
-                message = f"A case with `turns` has no `{key}` of its own. Move it into a turn."
-                self.source.say((*loc, key), message, at_key=True)
 
     def _checks(self, loc: Loc) -> list[Check] | None:
         """Read the metrics of a case or a turn; None if it has none of its own."""
@@ -107,18 +103,17 @@ class CaseReader:
         self, checks: Sequence[Check], turn: Turn | Case, loc: Loc, others: Sequence[Check]
     ) -> list[Check]:
         """Return the checks that can work on a turn, and name the others."""
-        able = [
-            check for check in checks if turn.ground_truth is not None or not check.needs_expected
-        ]
+        if turn.ground_truth is not None:
+            return [*checks]
+        able = [check for check in checks if not check.needs_expected]
         alone = "" if able or others else " This turn has no other check."
-        for check in checks:
-            if check not in able:
-                own = check.loc[: len(loc)] == loc
-                message = (
-                    f"This turn has no ground_truth, which {check.title} needs, so the check is left"
-                    f" out of it.{alone}"
-                )
-                self.source.say(check.loc if own else loc, message, level="loss")
+        for check in (check for check in checks if check.needs_expected):
+            is_own = check.loc[: len(loc)] == loc
+            message = (
+                f"This turn has no ground_truth, which {check.title} needs, so the check is left"
+                f" out of it.{alone}"
+            )
+            self.source.say(check.loc if is_own else loc, message, level="loss")
         return able
 
     def _files(self, files: Sequence[File], loc: Loc) -> list[dict[str, Any]]:

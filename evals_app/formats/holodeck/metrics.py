@@ -13,23 +13,20 @@ from evals_app.formats.holodeck.source import Source
 from evals_app.formats.problems import Loc
 from fixtures_app.ground.words import near
 
-# Our type of each metric that compares, and which of the options it reads.
-_COMPARING: Mapping[str, tuple[str, frozenset[str]]] = {
-    "equality": (
-        "exact_match",
-        frozenset({"case_insensitive", "strip_whitespace", "strip_punctuation", "response_path"}),
-    ),
+# Our type of each metric that compares, and the options that it reads besides `response_path`.
+_COMPARING: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "equality": ("exact_match", ("case_insensitive", "strip_whitespace", "strip_punctuation")),
     "numeric": (
         "numeric",
-        frozenset(
-            {"absolute_tolerance", "relative_tolerance", "accept_percent", "response_path"}
-            | {"accept_thousands_separators"}
+        (
+            *("absolute_tolerance", "relative_tolerance"),
+            *("accept_percent", "accept_thousands_separators"),
         ),
     ),
-    "f1_score": ("token_f1", frozenset({"response_path"})),
-    "bleu": ("bleu", frozenset({"response_path"})),
-    "rouge": ("rouge", frozenset({"response_path"})),
-    "meteor": ("meteor", frozenset({"response_path"})),
+    "f1_score": ("token_f1", ()),
+    "bleu": ("bleu", ()),
+    "rouge": ("rouge", ()),
+    "meteor": ("meteor", ()),
 }
 _MOST_GRADE = 5  # of HoloDeck's old judges
 # HoloDeck's thresholds are for grades from 0 to 10, divided by 10.
@@ -141,7 +138,9 @@ def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | No
     if _type_of(name) not in (None, kind):
         source.say((*loc, key), f"This is not a {kind} metric.{_instead(name)}")
         return None
-    if shape is Standard and isinstance(name, str) and _is_unknown(name):
+    # One of HoloDeck's that we lack, not a misspelt one.
+    is_unknown = isinstance(name, str) and not near(name, (*_COMPARING, *_REPLACED))
+    if shape is Standard and is_unknown and _type_of(name) is None:
         message = (
             f"There is no metric {name} here, so it is left out. Describe what it measures as "
             "the criteria of a geval metric."
@@ -149,12 +148,6 @@ def _shape(source: Source, loc: Loc) -> type[Standard | GEval | Rag | Code] | No
         source.say((*loc, key), message, level="loss")
         return None
     return shape
-
-
-def _is_unknown(name: str) -> bool:
-    """Whether a standard metric is one of HoloDeck's that we lack, and not a misspelt one."""
-    known = (*_COMPARING, *_REPLACED)
-    return _type_of(name) is None and not near(name, known)
 
 
 def _threshold(source: Source, loc: Loc, metric: Standard | GEval | Rag | Code) -> dict[str, float]:
@@ -199,9 +192,10 @@ def _instead(name: Any) -> str:
 def _standard(
     source: Source, loc: Loc, metric: Standard, common: dict[str, Any], models: Models
 ) -> Check:
-    kind, read = _COMPARING.get(metric.metric, ("", frozenset()))
-    options = Standard.model_fields.keys() - _COMMON
-    given = {key for key in options if getattr(metric, key) is not None}
+    kind, options = _COMPARING.get(metric.metric, ("", ()))
+    read = {*options, "response_path"} if kind else set()
+    own = Standard.model_fields.keys() - _COMMON
+    given = {key for key in own if getattr(metric, key) is not None}
     for key in sorted(given - read):
         message = f"`{key}` has no effect for {metric.metric}. Left out."
         source.say((*loc, key), message, level="loss", at_key=True)
@@ -225,17 +219,14 @@ def _geval(source: Source, loc: Loc, metric: GEval) -> dict[str, Any]:
     data: dict[str, Any] = {"type": "geval", "name": metric.name, "criteria": metric.criteria}
     if metric.evaluation_steps:
         data["evaluation_steps"] = metric.evaluation_steps
-    if metric.evaluation_params is not None:
-        data["evaluation_params"] = [
-            param for param in metric.evaluation_params if param != "context"
-        ]
-        if "context" in metric.evaluation_params:
+    if (params := metric.evaluation_params) is not None:
+        data["evaluation_params"] = [param for param in params if param != "context"]
+        if "context" in params:
             message = (
                 "Test cases of HoloDeck have no context, so the judge gets none. Left out. Add "
                 "context to the turns here to show it."
             )
-            where = metric.evaluation_params.index("context")
-            source.say((*loc, "evaluation_params", where), message, level="loss")
+            source.say((*loc, "evaluation_params", params.index("context")), message, level="loss")
     return data | ({"strict_mode": True} if metric.strict_mode else {"scale": _SCALE})
 
 

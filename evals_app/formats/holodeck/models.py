@@ -40,7 +40,10 @@ class Models:
             )
             source.say((*loc, "auth_provider"), message, level="loss")
         kind = KINDS[llm.provider]
-        base_url = None if llm.endpoint is None else _base_url(llm.provider, llm.endpoint)
+        base_url = llm.endpoint or ""
+        host, path = _host_and_path(base_url)
+        if base_url and not path.strip("/"):
+            base_url = base_url.rstrip("/") + _PATHS.get(llm.provider, "")
         variable = _variable(source, (*loc, API_KEY), llm.api_key)
         own = {}
         if base_url and base_url.rstrip("/") != kind.base_url:
@@ -49,7 +52,7 @@ class Models:
             own["api_key_env"] = variable
         if not own:
             return llm.provider
-        where = _host_and_path(llm.endpoint or "") if "base_url" in own else ("", "")
+        where = (host, path) if "base_url" in own else ("", "")
         slug = slug_of(" ".join((llm.provider, *where, own.get("api_key_env", ""))))
         title = f"{kind.label} ({where[0] or variable})"
         self._add(source, loc, {"provider": title, "slug": slug, "kind": llm.provider, **own})
@@ -64,11 +67,6 @@ class Models:
             if ours in data:
                 places.note((ours,), source.document, (*loc, theirs))
         self.drafts.append(drafted("provider", "holodeck", source.document, data, place=places))
-
-
-def _base_url(provider: str, endpoint: str) -> str:
-    _, path = _host_and_path(endpoint)
-    return endpoint if path.strip("/") else endpoint.rstrip("/") + _PATHS.get(provider, "")
 
 
 def _host_and_path(url: str) -> tuple[str, str]:

@@ -41,16 +41,14 @@ def read(documents: Sequence[Document], around: Around) -> Iterator[Draft]:
 
 def _without_what_follows(draft: Draft, unfilled: Mapping[tuple[str, str], Problem]) -> Draft:
     """Return a draft in which nothing else is wrong where a variable has no value."""
-    problems = tuple(
+    problems = (
         problem
         for problem in draft.problems
         if problem.level != "error"
         or unfilled.get((problem.path, problem.keys), problem) == problem
     )
-    references = tuple(
-        reference for reference in draft.references if not has_variable(reference.name)
-    )
-    return replace(draft, problems=problems, references=references)
+    sound = (reference for reference in draft.references if not has_variable(reference.name))
+    return replace(draft, problems=tuple(problems), references=tuple(sound))
 
 
 def _read_file(
@@ -131,17 +129,14 @@ def _how_to_run(
     """Return the settings of the suite, and set those of its cases."""
     if file.execution is None:
         return {}
-    here: Loc = ("execution",)
     if (timeout := _within(source, "llm_timeout", file.execution.llm_timeout)) is not None:
         for c, case in enumerate(cases):
             case["turn_timeout_s"] = timeout
-            where = ("cases", c, "turn_timeout_s")
-            places.note(where, source.document, (*here, "llm_timeout"))
+            written_at = ("execution", "llm_timeout")
+            places.note(("cases", c, "turn_timeout_s"), source.document, written_at)
     at_once = _within(source, "parallel_test_cases", file.execution.parallel_test_cases)
-    if at_once is None:
-        return {}
-    places.note(("concurrency",), source.document, (*here, "parallel_test_cases"))
-    return {"concurrency": at_once}
+    places.note(("concurrency",), source.document, ("execution", "parallel_test_cases"))
+    return {} if at_once is None else {"concurrency": at_once}
 
 
 def _within(source: Source, key: str, written: float | None) -> float | None:
@@ -176,17 +171,12 @@ def _cases(source: Source, places: Places, models: Models) -> list[dict[str, Any
     except FormatError as error:
         source.problems += error.problems
         return []
-    other, loc = _case_file(document, source.around)
-    cases = CaseReader(other, places, models).read(loc)
+    # A list of cases, or a mapping that has it.
+    is_list = isinstance(document.data, list)
+    other = Source.of(document, list[Case] if is_list else CaseFile, source.around)
+    if not is_list:
+        other.part(CaseFile, ())
+    cases = CaseReader(other, places, models).read(() if is_list else ("test_cases",))
     source.problems += other.problems
     source.unfilled |= other.unfilled
     return cases
-
-
-def _case_file(document: Document, around: Around) -> tuple[Source, Loc]:
-    """Begin to read a file of cases: a list of them, or a mapping that has it."""
-    if isinstance(document.data, list):
-        return Source.of(document, list[Case], around), ()
-    other = Source.of(document, CaseFile, around)
-    other.part(CaseFile, ())
-    return other, ("test_cases",)

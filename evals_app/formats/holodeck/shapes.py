@@ -72,6 +72,8 @@ class Llm(Foreign):
 
 
 _JUDGED_BY_US = "How judges are asked, repeated and timed out is fixed here. Left out."
+_Compared = Literal["equality", "numeric", "f1_score", "bleu", "rouge", "meteor"]
+_OnceJudged = Literal["groundedness", "relevance", "coherence", "fluency", "safety"]
 
 
 class _Metric(Foreign):
@@ -92,22 +94,7 @@ class Standard(_Metric):
     }
 
     type: Literal["standard"] = "standard"
-    metric: Annotated[
-        Literal[
-            "equality",
-            "numeric",
-            "f1_score",
-            "bleu",
-            "rouge",
-            "meteor",
-            "groundedness",
-            "relevance",
-            "coherence",
-            "fluency",
-            "safety",
-        ],
-        Field(description="What is measured."),
-    ]
+    metric: Annotated[Literal[_Compared, _OnceJudged], Field(description="What is measured.")]
     model: Llm | None = None
     case_insensitive: bool | None = None
     strip_whitespace: bool | None = None
@@ -245,18 +232,17 @@ class Instructions(Foreign):
     file: Text | None = None
 
 
+_READ_ONCE = "Files are read once, at import, and stored. Left out."
+_OF_COMMAND = "Use the options of the command to choose what it prints. Left out."
+
+
 class Execution(Foreign):
     """How tests are run."""
 
     lost = {
-        **dict.fromkeys(
-            ("file_timeout", "download_timeout", "cache_enabled", "cache_dir"),
-            "Files are read once, at import, and stored. Left out.",
-        ),
-        **dict.fromkeys(
-            ("verbose", "quiet"),
-            "Use the options of the command to choose what it prints. Left out.",
-        ),
+        **dict.fromkeys(("file_timeout", "download_timeout"), _READ_ONCE),
+        **dict.fromkeys(("cache_enabled", "cache_dir"), _READ_ONCE),
+        **dict.fromkeys(("verbose", "quiet"), _OF_COMMAND),
     }
 
     llm_timeout: Number | None = None

@@ -137,7 +137,7 @@ def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
     loc: Loc = ("agents", slug)
     document, around = reading.document, reading.around
     if around.agent is not None:
-        message = f"The suites test {around.agent}because of --agent, so this one is left out."
+        message = f"The suites test {around.agent} because of --agent, so this one is left out."
         reading.say(loc, message, at_key=True, level="loss")
         return
     if slug in around.agents:
@@ -154,12 +154,10 @@ def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
     position = next((n for n in named if agent.providers[n].id in around.providers), None)
     if position is None:
         missing = ", ".join(agent.providers[n].id for n in named)
-        reason = (
-            f"There is no provider {missing} here"
-            if named
-            else "No `model` is named in its providers"
-        )
-        advice = f"add a provider with the slug {missing}" if named else "name one"
+        reason, advice = "No `model` is named in its providers", "name one"
+        if named:
+            reason = f"There is no provider {missing} here"
+            advice = f"add a provider with the slug {missing}"
         message = (
             f"{reason}, so no agent is made from this. Either {advice}, write {slug}.agent.yaml, "
             "or choose another agent when you import (--agent)."
@@ -167,34 +165,36 @@ def _agent(reading: Reading, slug: str, home: str) -> Iterator[Draft]:
         # Shown with errors, too: an eval of it finds no agent.
         reading.say(loc, message, at_key=True, level="warning")
         return
+    for n in range(len(agent.providers)):
+        if n != position:
+            message = "An agent has one model here, without a substitute. Left out."
+            reading.say((*loc, "providers", n), message, level="loss")
+    yield _drafted(reading, slug, home, agent, position)
+
+
+def _drafted(reading: Reading, slug: str, home: str, agent: _Agent, position: int) -> Draft:
+    document, loc = reading.document, ("agents", slug)
     places = Places(document, loc)
     here = (*loc, "providers", position)
     places.note(("model",), document, (*here, "model"))
     places.note(("model", "provider"), document, (*here, "id"))
     places.note(("agent",), document, (*loc, "name"))
     places.note(("system_prompt",), document, (*loc, "dir"))
-    for n in range(len(agent.providers)):
-        if n != position:
-            message = "An agent has one model here, without a substitute. Left out."
-            reading.say((*loc, "providers", n), message, level="loss")
+    provider = agent.providers[position]
+    name = provider.model or ""
+    if provider.id != _ROUTER:
+        name = name.removeprefix(f"{provider.id}/")
     data = {
         "agent": agent.name or slug,
         "slug": slug,
         "description": agent.description,
         "driver": "model",
-        "model": _model(agent.providers[position]),
+        "model": {"provider": provider.id, "name": name},
         "system_prompt": _prompt(reading, home),
     }
     data, lost = with_plain_variables(data, "system_prompt", places)
     reading.problems += lost
-    yield drafted("agent", "lobu", document, data, place=places)
-
-
-def _model(provider: _Provider) -> dict[str, str]:
-    name = provider.model or ""
-    if provider.id != _ROUTER:
-        name = name.removeprefix(f"{provider.id}/")
-    return {"provider": provider.id, "name": name}
+    return drafted("agent", "lobu", document, data, place=places)
 
 
 def _prompt(reading: Reading, home: str) -> str:

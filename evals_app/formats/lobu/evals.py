@@ -121,17 +121,21 @@ def _suite(reading: Reading, agent: str, *, home: str = "") -> Draft:
     owner, document = home or agent, reading.document
     # Where something is wrong the rest is looked at all the same.
     written = reading.part(_Eval, ()) or _Eval(name="unnamed", turns=[{}])
-    places = _places(document)
+    places = Places(document)
+    places.note(("suite",), document, ("name",))
+    places.note(("slug",), document, ("name",))
+    places.note(("cases", 0), document, ())
+    places.note(("cases", 0, "turn_timeout_s"), document, ("timeout",))
     rows = document.value(("turns",))
-    turns = [
-        _turn(reading, ("turns", n), places)
-        for n in range(len(rows) if isinstance(rows, list) else 0)
-    ]
+    count = len(rows) if isinstance(rows, list) else 0
+    turns = [_turn(reading, ("turns", n), places) for n in range(count)]
     has_rubric = isinstance(document.value(("rubric",)), str)
     rubric = reading.text(("rubric",)) if has_rubric else ""
     name = document.value(("name",))
     stem = slug_of(PurePosixPath(document.path).stem, instead="eval")
     slug = suite_slug(owner, name if isinstance(name, str) else stem, instead=stem)
+    timeout, turns = written.timeout, turns or [_UNREAD]
+    case = {"name": written.name, "turn_timeout_s": timeout, "turns": turns}
     data = {
         # Many agents have an eval of the same name.
         "suite": f"{owner} - {written.name}",
@@ -145,13 +149,7 @@ def _suite(reading: Reading, agent: str, *, home: str = "") -> Draft:
         "pass_threshold": written.scoring.pass_threshold,
         "rubric": rubric or "",
         "rubric_weight": _RUBRIC_WEIGHT,
-        "cases": [
-            {
-                "name": written.name,
-                "turn_timeout_s": written.timeout,
-                "turns": turns or [_UNREAD],
-            }
-        ],
+        "cases": [case],
     }
     draft = drafted("suite", "lobu", document, data, place=places)
     return draft if reading.is_sound else draft.without_spec()
@@ -183,13 +181,3 @@ def _check(written: _Assertion) -> dict[str, Any]:
         case _:
             check = {"type": "llm_judge", "criteria": written.value, "scale": "pass_fail"}
     return {**check, "weight": written.weight}
-
-
-def _places(document: Document) -> Places:
-    """Note which keys of the file became which of a suite."""
-    places = Places(document)
-    for ours, theirs in (("suite", "name"), ("slug", "name")):
-        places.note((ours,), document, (theirs,))
-    places.note(("cases", 0), document, ())
-    places.note(("cases", 0, "turn_timeout_s"), document, ("timeout",))
-    return places
