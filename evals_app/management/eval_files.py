@@ -35,11 +35,11 @@ def read_paths(paths: Sequence[str]) -> list[SourceFile]:
     if not all(paths):
         # Python takes it for the current folder; in a shell it is a variable that is not set.
         problems.append("One of the paths is empty; write . for the current folder.")
-    found: dict[Path, Path] = {}
+    once: dict[Path, Path] = {}
     for file in _files(paths):
-        found.setdefault(file.resolve(), file)
+        once.setdefault(file.resolve(), file)
     files = []
-    for file in found.values():
+    for file in once.values():
         shown = os.path.relpath(file)
         if not _is_text(shown):
             readable = os.fsencode(shown).decode(errors="backslashreplace")
@@ -68,17 +68,15 @@ def _is_text(path: str) -> bool:
 
 
 def _files(paths: Sequence[str]) -> Iterator[Path]:
+    """Return files, and the eval files of folders in a stable order; without any, the tables."""
     for path in map(Path, paths):
-        yield from _eval_files(path) if path.is_dir() else [path]
-
-
-def _eval_files(folder: Path) -> Iterator[Path]:
-    """Choose the eval files of a folder, in a stable order; if there are none, its tables."""
-    # Some are known by the folders above them, which may lie above this one.
-    home = folder.resolve()
-    inside = {(home / path).as_posix(): path for path in _visible(folder)}
-    for found in eval_files(inside):
-        yield folder / inside[found]
+        if path.is_dir():
+            # Some are known by the folders above them, which may lie above this one.
+            home = path.resolve()
+            inside = {(home / file).as_posix(): file for file in _visible(path)}
+            yield from (path / inside[file] for file in eval_files(inside))
+        else:
+            yield path
 
 
 def _visible(folder: Path) -> Iterator[Path]:
@@ -129,7 +127,7 @@ class Lookout:
 
 def _stamp(path: Path) -> Stamp:
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino

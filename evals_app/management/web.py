@@ -8,9 +8,10 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.management.base import CommandError
 
 from evals_app.management import UsageError
-from evals_app.runs.cluster import parent_death_signal
+from evals_app.runs.cluster import Interrupted, LocalCluster, look_after, parent_death_signal
 
 
 def ensure_free(bind: str) -> None:
@@ -67,6 +68,12 @@ class WebServer:
             self._process.kill()
             self._process.wait()
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
+    def serve(self, cluster: LocalCluster, *, stop: Interrupted) -> None:
+        """Look after the workers until asked to stop.
+
+        Raises:
+            CommandError: the server ended by itself.
+        """
+        look_after(cluster, stop=stop, is_over=lambda: self._process.poll() is not None)
+        if not stop:
+            raise CommandError("The web server ended; see the log.", returncode=1)

@@ -13,26 +13,16 @@ def coverage(run: Mapping[str, Any]) -> str:
     """Return in words what a run covered; empty for a whole run."""
     if run["is_whole"]:
         return ""
-    return ", ".join([*_kind(run), *_cases(run), *_instead(run)]) or "not the whole suite"
-
-
-def _kind(run: Mapping[str, Any]) -> list[str]:
+    parts = []
     if run["rerun_of_id"] is not None:
-        return [f"re-run of run {run['rerun_of_id']}"]
-    return ["trial run"] if run["is_tryout"] else []
-
-
-def _cases(run: Mapping[str, Any]) -> list[str]:
+        parts.append(f"re-run of run {run['rerun_of_id']}")
+    elif run["is_tryout"]:
+        parts.append("trial run")
     covered, in_suite = run["case_count"], run["suite_case_count"]
-    if covered is None or in_suite is None or covered >= in_suite:
-        return []
-    return [f"{covered:,} of {in_suite:,} cases"]
-
-
-def _instead(run: Mapping[str, Any]) -> list[str]:
-    replaced = []
+    if covered is not None and in_suite is not None and covered < in_suite:
+        parts.append(f"{covered:,} of {in_suite:,} cases")
     if run["suite_agent_slug"] not in {"", run["agent_slug"]}:
-        replaced.append(f"with agent {run['agent_slug']} instead of {run['suite_agent_slug']}")
+        parts.append(f"with agent {run['agent_slug']} instead of {run['suite_agent_slug']}")
     if run["replaced_model"]:
-        replaced.append(f"with model {run['model']} instead of {run['replaced_model']}")
-    return replaced
+        parts.append(f"with model {run['model']} instead of {run['replaced_model']}")
+    return ", ".join(parts) or "not the whole suite"

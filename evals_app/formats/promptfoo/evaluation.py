@@ -7,7 +7,7 @@ from typing import Any
 
 from evals_app.formats.draft import Draft, drafted
 from evals_app.formats.foreign import GENERIC, Places, distinct_names, slug_of
-from evals_app.formats.problems import Loc, Problem
+from evals_app.formats.problems import Loc
 from evals_app.formats.promptfoo.assertions import Setting, given, read_checks
 from evals_app.formats.promptfoo.cases import Case, is_meant, read_cases
 from evals_app.formats.promptfoo.prompts import Prompt, Question, read_prompts
@@ -84,14 +84,11 @@ class Evaluation:
         problems = self._root.project.base.problems
         named: set[str] = set()
         for n, problem in enumerate(problems):
-            if self._is_about_tests(problem) and problem.message not in named:
+            is_asked = problem.keys.startswith(_ASKED) or problem.path != self._root.document.path
+            if problem.level == "loss" and is_asked and problem.message not in named:
                 named.add(problem.message)
                 problems[n] = replace(problem, level="error")
         spot.say(message)
-
-    def _is_about_tests(self, problem: Problem) -> bool:
-        is_asked = problem.keys.startswith(_ASKED) or problem.path != self._root.document.path
-        return problem.level == "loss" and is_asked
 
     def _tell_unasked(self, suites: Sequence[_Suite]) -> None:
         """Report names in filters that do not exist, and tests that no suite has."""
@@ -237,7 +234,7 @@ class Evaluation:
             templates=self._config.assertion_templates,
             by_score=suite.threshold is not None,
         )
-        checks = [found for spot in case.assertions for found in read_checks(spot, setting)]
+        checks = [check for spot in case.assertions for check in read_checks(spot, setting)]
         for k, (_, spot) in enumerate(checks):
             places.note((*there, "assertions", k), spot.document, spot.loc)
         turn["assertions"] = [check for check, _ in checks]

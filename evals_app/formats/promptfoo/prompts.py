@@ -155,17 +155,13 @@ def _read(entry: Spot, number: int) -> Iterator[Prompt]:
     if not isinstance(written, str) or not written.strip():
         entry.say("Expected a prompt: a text, or file:// and the path of a file.")
         return
-    if _is_program(written.strip()):
-        yield from _of_program(entry, label or f"Prompt {number}", (label,) if label else ())
+    name, labels = label or f"Prompt {number}", (label,) if label else ()
+    if _NOT_TEXT.fullmatch(written.strip().removeprefix(FILE)):
+        yield from _of_program(entry, name, labels)
     elif is_file(written) or _PATH.fullmatch(written.strip()):
         yield from _of_files(entry, written.strip(), label)
     else:
-        yield _prompt(entry, label or f"Prompt {number}", written, (label,) if label else ())
-
-
-def _is_program(written: str) -> bool:
-    path = written.removeprefix(FILE)
-    return _NOT_TEXT.fullmatch(written if path == written else path) is not None
+        yield _prompt(entry, name, written, labels)
 
 
 def _of_program(entry: Spot, name: str, labels: tuple[str, ...]) -> Iterator[Prompt]:

@@ -178,17 +178,14 @@ def _tools(spot: Spot, provider: Provider) -> list[Json]:
             here.lose(
                 f"Calls of these tools are recorded and fail: {_NO_ANSWER} Add answers, as rules."
             )
+        elif "key" in key.lower():
+            here.lose(
+                "Keys are never stored here. Set the provider's environment variable for the "
+                "workers."
+            )
         elif key not in _SETTINGS:
-            here.lose(_lost_setting(key))
+            here.lose("This setting is not sent to the model here.")
     return tools
-
-
-def _lost_setting(key: str) -> str:
-    if "key" in key.lower():
-        return (
-            "Keys are never stored here. Set the provider's environment variable for the workers."
-        )
-    return "This setting is not sent to the model here."
 
 
 def _definitions(spot: Spot) -> Iterator[Spot]:

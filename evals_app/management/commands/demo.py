@@ -5,6 +5,7 @@ import os
 import secrets
 import sys
 from argparse import ArgumentParser
+from collections import Counter
 from contextlib import nullcontext
 from typing import Any
 
@@ -22,7 +23,7 @@ from evals_app.library.examples import import_examples
 from evals_app.management.console import console_on, print_result, run_link, watch
 from evals_app.management.web import WebServer, ensure_free
 from evals_app.models import Run, Suite
-from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
+from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster
 from evals_app.runs.freeze import CannotStartError
 from evals_app.runs.start import start_run
 
@@ -68,9 +69,7 @@ class Command(BaseCommand):
                 surprises = self._report(runs, console, site)
                 if web is not None and not stop:
                     console.print(f"\nTouchstone is on {site}/ - Ctrl-C stops it.", style="bold")
-                    look_after(cluster, stop=stop, is_over=lambda: not web.is_alive)
-                    if not stop:
-                        raise CommandError("The web server ended; see the log.", returncode=1)
+                    web.serve(cluster, stop=stop)
         return surprises
 
     def _prepare(self, console: Console) -> list[Suite]:
@@ -88,11 +87,10 @@ class Command(BaseCommand):
             report = import_examples(dry_run=True)
             console.print(f"{error} All examples are left unchanged.", highlight=False)
         else:
-            changed = [each for each in report.changes if each.what != "unchanged"]
+            changed = [change for change in report.changes if change.what != "unchanged"]
             console.print(f"Examples: {len(changed)} of {len(report.changes)} objects written.")
-        slugs = [each.slug for each in report.changes if each.kind == "suite"]
-        found = Suite.objects.select_related("agent").filter(slug__in=slugs)
-        return list(found.order_by("slug"))
+        slugs = [change.slug for change in report.changes if change.kind == "suite"]
+        return list(Suite.objects.select_related("agent").filter(slug__in=slugs).order_by("slug"))
 
     def _report(self, runs: list[Run], console: Console, site: str) -> list[str]:
         """Print what happened; give the executions that did not end as their tags declare."""
@@ -103,11 +101,9 @@ class Command(BaseCommand):
             declared = _declared(run)
             wrong = _surprises(run, declared)
             surprises += wrong
-            seen = (run.passed, run.failed, run.errored)
-            counts = [
-                f"{count} of {sum(each is verdict for each in declared.values())}"
-                for verdict, count in zip(Verdict, seen, strict=True)
-            ]
+            ends = Counter(declared.values())
+            seen = zip((run.passed, run.failed, run.errored), Verdict, strict=True)
+            counts = [f"{count} of {ends[verdict]}" for count, verdict in seen]
             table.add_row(run.suite_name, *counts, "no" if wrong else "yes")
             print_result(run, console=console, site=site)
         console.print("\n[bold]Results compared with what the examples declare[/]")

@@ -107,7 +107,9 @@ class Command(BaseCommand):
             self._write(partial(_forecast_document, forecasts), options)
         else:
             runs = self._watch(options, console)
-            self._write(partial(_document, runs), options)
+            one = len(runs) == 1
+            document = partial(run_document, runs[0]) if one else partial(runs_document, runs)
+            self._write(document, options)
             for run in runs:
                 print_result(run, console=console, site=options["site"])
             if len(runs) > 1:
@@ -252,10 +254,6 @@ def _cancel(numbers: list[int], console: Console) -> None:
         elif did or run.is_open:
             text = f"Run {run.pk} is cancelled."
         console.print(text, markup=False, highlight=False)
-
-
-def _document(runs: list[Run]) -> dict[str, Any]:
-    return run_document(runs[0]) if len(runs) == 1 else runs_document(runs)
 
 
 def _forecast_document(forecasts: dict[Suite, Forecast]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from evals_app.management.numbers import duration
 from evals_app.management.web import WebServer, ensure_free
-from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster, look_after
+from evals_app.runs.cluster import CannotWorkError, Interrupted, LocalCluster
 
 
 class Command(BaseCommand):
@@ -20,21 +20,17 @@ class Command(BaseCommand):
         parser.add_argument("--grace", type=duration, default=20.0, help="See `worker`.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        bind = options["bind"]
+        ensure_free(bind)
         try:
-            self._serve(options["bind"], grace_s=options["grace"])
+            # The cluster is forked first: it must not inherit the server's sockets and threads.
+            with (
+                Interrupted().listening() as stop,
+                LocalCluster(grace_s=options["grace"]) as cluster,
+                WebServer(bind) as web,
+            ):
+                self.stdout.write(f"Touchstone is on http://{bind}/ - Ctrl-C stops it.")
+                self.stdout.flush()
+                web.serve(cluster, stop=stop)
         except CannotWorkError as error:
             raise CommandError(str(error), returncode=1) from error
-
-    def _serve(self, bind: str, *, grace_s: float) -> None:
-        ensure_free(bind)
-        # The cluster is forked first: it must not inherit the server's sockets and threads.
-        with (
-            Interrupted().listening() as stop,
-            LocalCluster(grace_s=grace_s) as cluster,
-            WebServer(bind) as web,
-        ):
-            self.stdout.write(f"Touchstone is on http://{bind}/ - Ctrl-C stops it.")
-            self.stdout.flush()
-            look_after(cluster, stop=stop, is_over=lambda: not web.is_alive)
-            if not stop:
-                raise CommandError("The web server ended; see the log.", returncode=1)

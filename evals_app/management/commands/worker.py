@@ -32,18 +32,15 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["check"]:
-            self._check()
-            return
-        try:
-            self._work(grace_s=options["grace"])
-        except CannotWorkError as error:
-            raise CommandError(str(error), returncode=1) from error
-
-    def _check(self) -> None:
-        if not somebody_works_here():
+        if not options["check"]:
+            try:
+                self._work(grace_s=options["grace"])
+            except CannotWorkError as error:
+                raise CommandError(str(error), returncode=1) from error
+        elif somebody_works_here():
+            self.stdout.write("A worker is alive.")
+        else:
             raise CommandError("No worker is alive on this machine.", returncode=1)
-        self.stdout.write("A worker is alive.")
 
     def _work(self, *, grace_s: float) -> None:
         with Interrupted().listening() as stop, LocalCluster(grace_s=grace_s) as cluster:
