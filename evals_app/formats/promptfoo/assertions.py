@@ -184,11 +184,7 @@ def _filled(value: Any, values: Vars, here: Spot) -> Any:
 
 
 def _place(written: Assertion, setting: Setting) -> str | None:
-    """Return the part of a JSON reply that is looked at; None: all of the reply.
-
-    Raises:
-        LostError: code changes the reply.
-    """
+    """Return the part of a JSON reply that is looked at (None: all of it), if no code changes it."""
     changes = [written.transform] if written.transform is not None else []
     changes += [setting.transform.value] if setting.transform is not None else []
     if not changes:

@@ -34,8 +34,10 @@ CODE = (
 )
 JUDGE = "Ask a judge instead: llm_judge with criteria."
 _PATTERN = "Write the relevant part as a pattern instead: matches."
+_CONFIDENCE = "Checks read the reply, not the model's confidence."
 _TRACE = "Checks read replies and tool calls, not spans. Check the calls: tool_called, tool_calls."
 _COMPARED = "Replies are not compared with each other. Grade each by criteria or a rubric."
+_COSINE = "Use similar, which measures the cosine."
 _FITTING = "A call whose arguments do not fit the schema of its tool fails: tool_called with succeeded: true."
 LOST = {
     **dict.fromkeys(("agent-rubric", "classifier", "is-refusal", "moderation", "pi"), JUDGE),
@@ -48,12 +50,8 @@ LOST = {
     **dict.fromkeys(("max-score", "select-best"), _COMPARED),
     **dict.fromkeys(("python", "ruby"), CODE),
     **dict.fromkeys(("citation-faithfulness", "noise-sensitivity"), "Use faithfulness instead."),
-    **dict.fromkeys(
-        ("perplexity", "perplexity-score"), "Checks read the reply, not the model's confidence."
-    ),
-    **dict.fromkeys(
-        ("similar:dot", "similar:euclidean"), "Use similar, which measures the cosine."
-    ),
+    **dict.fromkeys(("perplexity", "perplexity-score"), _CONFIDENCE),
+    **dict.fromkeys(("similar:dot", "similar:euclidean"), _COSINE),
     "bertscore": "Use semantic_similarity instead.",
     "conversation-relevance": "Use answer_relevancy on each turn instead.",
     "finish-reason": "A truncated reply fails its other checks.",
@@ -186,11 +184,7 @@ def _kind(says: Says, *, negates: bool = False, whole: str = "") -> Says:
 
 
 def _texts(a: Asserted, *texts: str, begin: str = "", end: str = "", **options: bool) -> list[Json]:
-    """Look for texts where there is no check of their own for it.
-
-    Raises:
-        LostError: they are too long for a pattern.
-    """
+    """Look for texts where there is no check of their own for it, if they fit into a pattern."""
     pattern = f"{begin}{'|'.join(map(re.escape, texts))}{end}"
     if len(pattern) > MAX_PATTERN_CHARS:
         raise LostError(
@@ -207,11 +201,7 @@ def _pattern(a: Asserted, pattern: str, *, case_sensitive: bool = True) -> list[
 
 
 def _require_usable(pattern: str) -> None:
-    """Lose a pattern that is one elsewhere and not here; one that is none is a error.
-
-    Raises:
-        LostError: RE2 cannot read what other libraries can.
-    """
+    """Lose a pattern that other libraries can read and RE2 cannot; what is none is an error."""
     problem = pattern_problem(pattern)
     if problem is None:
         return

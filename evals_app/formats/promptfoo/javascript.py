@@ -53,6 +53,7 @@ _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\s\S]))")
 _SIGNS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 _MOST_CHARS, _MOST_DEPTH = 2_000, 50
 _PIECE = 1_000  # the most that one repeat of a pattern counts
+_BOUNDS = {">=": "minimum", "<=": "maximum"}
 _OPPOSITE = {
     "===": "!==",
     "!==": "===",
@@ -70,16 +71,16 @@ class NotSayableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A text that the reply has, or must not have, as a pattern."""
+class _Pattern:
+    """A pattern of what the reply has, or must not have."""
 
-    pattern: str
+    text: str
     case_sensitive: bool
     negated: bool
 
     def check(self) -> Json:
         kind = "not_matches" if self.negated else "matches"
-        return {"type": kind, "value": self.pattern, "case_sensitive": self.case_sensitive}
+        return {"type": kind, "value": self.text, "case_sensitive": self.case_sensitive}
 
 
 def checks_of(code: str, values: Mapping[str, Any], *, inverse: bool) -> list[Json]:
@@ -124,14 +125,13 @@ class _Reader:
 
     def _any_of(self, parts: Sequence[str]) -> Json:
         """Say that one of several texts is there, which one pattern can say."""
-        found = [self._pattern(_without_brackets(part.strip()), negated=False) for part in parts]
-        if any(item is None or item.negated for item in found):
+        read = (self._said(_without_brackets(part.strip()), negated=False) for part in parts)
+        patterns = [pattern for pattern in read if pattern and not pattern.negated]
+        cases = {pattern.case_sensitive for pattern in patterns}
+        if len(patterns) < len(parts) or len(cases) > 1:
             raise NotSayableError
-        patterns = [item for item in found if item is not None]
-        if len({pattern.case_sensitive for pattern in patterns}) > 1:
-            raise NotSayableError
-        joined = "|".join(pattern.pattern for pattern in patterns)
-        return _Found(joined, patterns[0].case_sensitive, negated=False).check()
+        joined = "|".join(pattern.text for pattern in patterns)
+        return _Pattern(joined, cases.pop(), negated=False).check()
 
     def _atom(self, condition: str, *, negated: bool) -> Json:
         if match := _AT.fullmatch(condition):
@@ -145,12 +145,12 @@ class _Reader:
             is_not = negated is (match["sign"][0] == "=")
             if not match["changes"] and not is_not:
                 return {"type": "exact_match", "value": self._text(match)[0]}
-        pattern = self._pattern(condition, negated=negated)
+        pattern = self._said(condition, negated=negated)
         if pattern is None:
             raise NotSayableError
         return pattern.check()
 
-    def _pattern(self, condition: str, *, negated: bool) -> _Found | None:
+    def _said(self, condition: str, *, negated: bool) -> _Pattern | None:
         """Say a condition about the text of the reply as a pattern."""
         if match := _FINDS.fullmatch(condition):
             text, is_exact = self._text(match)
@@ -158,12 +158,12 @@ class _Reader:
             end = r"\z" if match["how"] == "endsWith" else ""
             if ".trim()" in match["changes"]:
                 begin, end = begin and r"\A\s*", end and r"\s*\z"
-            return _Found(f"{begin}{re.escape(text)}{end}", is_exact, negated)
+            return _Pattern(f"{begin}{re.escape(text)}{end}", is_exact, negated)
         if match := _IS.fullmatch(condition):
             text, is_exact = self._text(match)
             space = r"\s*" if ".trim()" in match["changes"] else ""
             is_not = negated is (match["sign"][0] == "=")
-            return _Found(rf"\A{space}{re.escape(text)}{space}\z", is_exact, is_not)
+            return _Pattern(rf"\A{space}{re.escape(text)}{space}\z", is_exact, is_not)
         if match := _LENGTH.fullmatch(condition):
             characters = partial(_characters, is_trimmed=".trim()" in match["changes"])
             return _counted(match, characters, negated=negated)
@@ -192,13 +192,9 @@ class _Reader:
                 raise NotSayableError
             return {"type": "json_path", "path": place, "value": value}
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if sign in (">=", "<=") and is_number and not negated:
-            return {
-                "type": "json_path",
-                "path": place,
-                "minimum" if sign == ">=" else "maximum": value,
-            }
-        raise NotSayableError
+        if sign not in (">=", "<=") or not is_number or negated:
+            raise NotSayableError
+        return {"type": "json_path", "path": place, _BOUNDS[sign]: value}
 
     def _text(self, match: re.Match[str]) -> tuple[str, bool]:
         """Return a text, and whether upper and lower case matter."""
@@ -228,7 +224,7 @@ class _Reader:
 
 def _counted(
     match: re.Match[str], pattern: Callable[[int, int | None], str], *, negated: bool
-) -> _Found:
+) -> _Pattern:
     """Say that there are so many of something, at least or at most."""
     count, sign = int(match["count"]), match["sign"]
     bounds: dict[str, tuple[int, int | None]] = {
@@ -240,7 +236,7 @@ def _counted(
     least, most = bounds.get(sign, (count, count))
     if most is not None and most < 0:
         raise NotSayableError
-    return _Found(pattern(least, most), case_sensitive=True, negated=negated is (sign[0] != "!"))
+    return _Pattern(pattern(least, most), case_sensitive=True, negated=negated is (sign[0] != "!"))
 
 
 def _characters(least: int, most: int | None, *, is_trimmed: bool) -> str:
@@ -279,12 +275,12 @@ def _pieces(count: int) -> Iterator[int]:
         yield rest
 
 
-def _regex(pattern: str, flags: str, *, negated: bool) -> _Found:
+def _regex(pattern: str, flags: str, *, negated: bool) -> _Pattern:
     inline = "".join(flag for flag in "ms" if flag in flags)
     if set(flags) - set("gimsu"):
         raise NotSayableError
     plain = pattern.replace(r"\/", "/")
-    return _Found(f"(?{inline}){plain}" if inline else plain, "i" not in flags, negated)
+    return _Pattern(f"(?{inline}){plain}" if inline else plain, "i" not in flags, negated)
 
 
 def _unquoted(written: str) -> str:

@@ -173,11 +173,6 @@ def is_data(path: str) -> bool:
 
 
 def _read(path: str, content: bytes) -> Document:
-    """Read a file of data.
-
-    Raises:
-        FormatError: it cannot be read.
-    """
     if path.endswith(".csv"):
         return _read_csv(path, content)
     if path.endswith(".jsonl"):

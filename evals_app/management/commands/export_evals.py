@@ -31,7 +31,6 @@ class Command(BaseCommand):
         parser.add_argument(
             "--dir", type=Path, required=True, help="Folder to write to; made if it is missing."
         )
-
         parser.add_argument(
             "--format", choices=FORMS, default="native", dest="form", help="native by default."
         )
