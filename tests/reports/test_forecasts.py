@@ -135,9 +135,9 @@ def test_it_says_where_it_comes_from(changes: dict[str, Any], said: str) -> None
 
 
 def test_as_json_nothing_is_rounded_and_unknown_is_null() -> None:
-    found = forecast_json(make_forecast(cost_usd=None, unpriced=("x/a",)))
+    answer = forecast_json(make_forecast(cost_usd=None, unpriced=("x/a",)))
 
-    assert found == {
+    assert answer == {
         "conversations": 24,
         "calls": {"agent": 48, "judge": 24},
         "tokens": {

@@ -116,12 +116,12 @@ def make_grade(**changes: Any) -> dict[str, Any]:
 
 
 def test_a_run_says_what_it_is_and_null_where_it_does_not_know() -> None:
-    found = run_json(make_run())
+    answer = run_json(make_run())
 
-    assert (found["id"], found["suite"], found["agent"], found["model"]) == (
+    assert (answer["id"], answer["suite"], answer["agent"], answer["model"]) == (
         *(7, "refunds", "shop", None),
     )
-    assert found["counts"] == {
+    assert answer["counts"] == {
         "total": 3,
         "passed": 1,
         "failed": 1,
@@ -129,15 +129,15 @@ def test_a_run_says_what_it_is_and_null_where_it_does_not_know() -> None:
         "cancelled": 0,
         "not_run": 1,
     }
-    assert found["progress"] == {"done": 2, "total": 3}
-    assert found["tokens"] == {
+    assert answer["progress"] == {"done": 2, "total": 3}
+    assert answer["tokens"] == {
         "agent": {"prompt": 10, "response": None},
         "judge": {"prompt": 0, "response": 2},
     }
-    assert found["duration_ms"] == 1500.0
-    assert found["cost_usd"] == 0.0123
-    assert found["cost_parts_usd"] == {"agent": 0.012, "judge": 0.0003}
-    assert found["budget"] == {
+    assert answer["duration_ms"] == 1500.0
+    assert answer["cost_usd"] == 0.0123
+    assert answer["cost_parts_usd"] == {"agent": 0.012, "judge": 0.0003}
+    assert answer["budget"] == {
         "max_cost_usd": None,
         "spent_usd": 0.02,
         "reserved_usd": 0.0,
@@ -147,10 +147,10 @@ def test_a_run_says_what_it_is_and_null_where_it_does_not_know() -> None:
 
 @pytest.mark.parametrize("side", ["agent", "judge"])
 def test_a_cost_is_unknown_if_one_side_of_it_is(side: str) -> None:
-    found = run_json(make_run(**{f"{side}_cost_usd": None}))
+    answer = run_json(make_run(**{f"{side}_cost_usd": None}))
 
-    assert found["cost_usd"] is None
-    assert [who for who, usd in found["cost_parts_usd"].items() if usd is None] == [side]
+    assert answer["cost_usd"] is None
+    assert [who for who, usd in answer["cost_parts_usd"].items() if usd is None] == [side]
 
 
 @pytest.mark.parametrize(
@@ -181,10 +181,10 @@ def test_a_run_says_how_it_compared_texts() -> None:
 
 
 def test_an_execution_tells_tokens_of_agent_and_judge_apart() -> None:
-    found = execution_row_json(make_execution(judge_prompt_tokens=7, time_ms=12.5))
+    answer = execution_row_json(make_execution(judge_prompt_tokens=7, time_ms=12.5))
 
-    assert found["tokens"]["judge"] == {"prompt": 7, "response": None}
-    assert found["time_ms"] == 12.5
+    assert answer["tokens"]["judge"] == {"prompt": 7, "response": None}
+    assert answer["time_ms"] == 12.5
 
 
 def test_cases_and_gates_come_with_the_summary() -> None:
@@ -211,13 +211,13 @@ def test_cases_and_gates_come_with_the_summary() -> None:
 
 
 def test_an_open_execution_has_neither_verdict_nor_summary() -> None:
-    found = execution_row_json(
+    answer = execution_row_json(
         make_execution(
             status="queued", verdict="", cause="", reason="", summary={}, finished_at=None
         )
     )
 
-    assert [found[key] for key in ("verdict", "cause", "reason", "summary", "duration_ms")] == [
+    assert [answer[key] for key in ("verdict", "cause", "reason", "summary", "duration_ms")] == [
         None
     ] * 5
 
@@ -239,9 +239,9 @@ def test_limits_tell_what_was_measured_whether_or_not_they_are_set() -> None:
 
 
 def test_grades_go_by_their_labels() -> None:
-    (found,) = execution_json(make_execution(), grades=[make_grade()], trial=None)["grades"]
+    (grade,) = execution_json(make_execution(), grades=[make_grade()], trial=None)["grades"]
 
-    assert {key: found[key] for key in ("type", "name", "turn", "passed", "reason")} == {
+    assert {key: grade[key] for key in ("type", "name", "turn", "passed", "reason")} == {
         "type": "contains",
         "name": "Reply contains “way”",
         "turn": 1,
@@ -283,15 +283,15 @@ def test_messages_and_calls_tell_their_turn_and_each_other() -> None:
         "warnings": ["Careful."],
     }
 
-    found = execution_json(make_execution(), grades=[], trial=trial)
+    answer = execution_json(make_execution(), grades=[], trial=trial)
 
-    assert found["messages"] == [
+    assert answer["messages"] == [
         {"role": "assistant", "content": "Welcome", "turn": None},
         {"role": "user", "content": "Hello", "turn": 1},
         {"role": "assistant", "content": "", "turn": 1},
         {"role": "assistant", "content": "Bye", "turn": 1},
     ]
-    assert found["tool_calls"] == [
+    assert answer["tool_calls"] == [
         {
             "turn": 1,
             "message": 2,
@@ -302,18 +302,18 @@ def test_messages_and_calls_tell_their_turn_and_each_other() -> None:
             "duration_ms": 1.0,
         }
     ]
-    assert found["turns"][0]["notes"] == ["Note."]
-    assert found["turns"][0]["cost_usd"] == 0.0005
-    assert (found["world_changes"], found["warnings"]) == ({"created": []}, ["Careful."])
+    assert answer["turns"][0]["notes"] == ["Note."]
+    assert answer["turns"][0]["cost_usd"] == 0.0005
+    assert (answer["world_changes"], answer["warnings"]) == ({"created": []}, ["Careful."])
 
 
 def test_transcripts_of_an_older_version_tell_no_cost() -> None:
     turn = dict.fromkeys(["user", "error", "model", "latency_ms", "waited_ms", "first_token_ms"])
     lists: dict[str, Any] = {"messages": [], "attempts": [], "notes": []}
 
-    found = execution_json(make_execution(), grades=[], trial={"turns": [turn | lists]})
+    answer = execution_json(make_execution(), grades=[], trial={"turns": [turn | lists]})
 
-    assert found["turns"][0]["cost_usd"] is None
+    assert answer["turns"][0]["cost_usd"] is None
 
 
 def test_a_document_holds_run_and_executions_and_several_share_one_version() -> None:
@@ -405,15 +405,15 @@ def test_whether_a_judge_is_compared_with_people_is_said_as_it_is_today(
 ) -> None:
     grade = make_grade(details={"flags": stored, "raw": 4})
 
-    (found,) = execution_json(make_execution(), grades=[grade], trial=None)["grades"]
+    (answered,) = execution_json(make_execution(), grades=[grade], trial=None)["grades"]
 
-    assert found["details"] == {"flags": shown, "raw": 4}
+    assert answered["details"] == {"flags": shown, "raw": 4}
 
 
 def test_evidence_tells_whose_words_it_is() -> None:
     quote = {"quote": "way", "turn": 1, "bears_on": "", "is_verified": True}
     grade = make_grade(evidence=[quote, quote | {"speaker": "user"}])
 
-    (found,) = execution_json(make_execution(), grades=[grade], trial=None)["grades"]
+    (answered,) = execution_json(make_execution(), grades=[grade], trial=None)["grades"]
 
-    assert [each["speaker"] for each in found["evidence"]] == ["", "user"]
+    assert [quote["speaker"] for quote in answered["evidence"]] == ["", "user"]

@@ -98,9 +98,9 @@ def read(
 
 
 def suite(config: str, beside: dict[str, str] | None = None) -> SuiteSpec:
-    found = read(config, beside)
-    assert (found.warnings, found.losses) == ([], [])
-    return found.suites[0].spec
+    imported = read(config, beside)
+    assert (imported.warnings, imported.losses) == ([], [])
+    return imported.suites[0].spec
 
 
 def written(config: str, beside: dict[str, str] | None = None) -> dict[str, Any]:

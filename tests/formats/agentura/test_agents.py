@@ -7,8 +7,8 @@ from tests.formats.agentura.projects import ACCURACY, AGENT, QUALITY, problems, 
 
 
 def agent(section: str) -> AgentSpec:
-    found = read(f"evals:\n{ACCURACY}agent: {section}\n", folder="p/help desk/", agent=None)
-    return found.agents[0].spec
+    imported = read(f"evals:\n{ACCURACY}agent: {section}\n", folder="p/help desk/", agent=None)
+    return imported.agents[0].spec
 
 
 def test_an_agent_behind_an_address_is_named_after_the_folder() -> None:
@@ -20,25 +20,25 @@ def test_an_agent_behind_an_address_is_named_after_the_folder() -> None:
 """
 
     with permitting(variables=("AGENT_TOKEN",)):
-        found = read(f"evals:\n{ACCURACY}agent: {section}", folder="p/help desk/", agent=None)
+        imported = read(f"evals:\n{ACCURACY}agent: {section}", folder="p/help desk/", agent=None)
 
-    assert found.agents[0].spec.model_dump(mode="json", exclude_defaults=True) == {
+    assert imported.agents[0].spec.model_dump(mode="json", exclude_defaults=True) == {
         "agent": "help-desk",
         "slug": "help-desk",
         "driver": "http",
         "url": "https://agent.example.org/api/agent",
         "headers": {"X-Tenant": "nine", "Authorization": {"env": "AGENT_TOKEN"}},
     }
-    spec = found.suites[0].spec
+    spec = imported.suites[0].spec
     assert (spec.agent, spec.slug) == ("help-desk", "help-desk-accuracy")
     assert {case.turn_timeout_s for case in spec.cases} == {30.0}
 
 
 def test_a_program_is_called_without_a_shell() -> None:
     with permitting(commands=("node",)):
-        found = agent("{type: cli, command: node 'my agent.js' --json}")
+        spec = agent("{type: cli, command: node 'my agent.js' --json}")
 
-    assert (found.driver, found.command) == ("command", ["node", "my agent.js", "--json"])
+    assert (spec.driver, spec.command) == ("command", ["node", "my agent.js", "--json"])
 
 
 @pytest.mark.parametrize(
@@ -56,24 +56,24 @@ def test_a_program_that_counts_on_its_folder_is_reported_where_it_starts(
     config = f"evals:\n{ACCURACY}agent: {{type: cli, command: {command}}}\n"
 
     with permitting(commands=("node",)):
-        found = read(config, {"agent.js": "answer()"}, agent=None)
+        imported = read(config, {"agent.js": "answer()"}, agent=None)
 
-    assert [(warning.line, warning.keys) for warning in found.warnings] == (
+    assert [(warning.line, warning.keys) for warning in imported.warnings] == (
         [(7, "agent.command")] if warned else []
     )
-    assert all(str(warned) in warning.message for warning in found.warnings)
+    assert all(str(warned) in warning.message for warning in imported.warnings)
 
 
 def test_a_function_is_one_of_python() -> None:
-    found = agent('{type: sdk, module: "evals_app.engine.examples.agents:analyst"}')
+    spec = agent('{type: sdk, module: "evals_app.engine.examples.agents:analyst"}')
 
-    assert (found.driver, found.callable) == ("python", "evals_app.engine.examples.agents:analyst")
+    assert (spec.driver, spec.callable) == ("python", "evals_app.engine.examples.agents:analyst")
 
 
 def test_without_a_folder_the_agent_is_called_like_the_file() -> None:
-    found = read(f"evals:\n{ACCURACY}{AGENT}", agent=None)
+    imported = read(f"evals:\n{ACCURACY}{AGENT}", agent=None)
 
-    assert [item.spec.slug for item in found.agents] == ["agentura"]
+    assert [item.spec.slug for item in imported.agents] == ["agentura"]
 
 
 @pytest.mark.parametrize(
@@ -133,53 +133,53 @@ def test_what_is_wrong_with_an_agent_is_reported_at_its_key(
     section: str, line: int, keys: str, message: str
 ) -> None:
     entry = "evals: [{name: a, type: golden_dataset, dataset: evals/accuracy.jsonl}]\n"
-    found = problems(f"version: 1\n{entry}agent: {section}\n", agent=None)
+    errors = problems(f"version: 1\n{entry}agent: {section}\n", agent=None)
 
-    assert (found[-1].line, found[-1].keys) == (line, keys)
-    assert message in found[-1].message
+    assert (errors[-1].line, errors[-1].keys) == (line, keys)
+    assert message in errors[-1].message
 
 
 def test_a_key_in_a_header_is_refused_and_never_repeated() -> None:
     section = "{type: http, endpoint: 'https://a.example', headers: {Authorization: Bearer abc123}}"
 
-    (found,) = problems(f"evals:\n{ACCURACY}agent: {section}\n", agent=None)
+    (problem,) = problems(f"evals:\n{ACCURACY}agent: {section}\n", agent=None)
 
-    assert found.keys == "agent.headers.Authorization"
-    assert "{env: NAME}" in found.message
-    assert "abc123" not in str(found)
+    assert problem.keys == "agent.headers.Authorization"
+    assert "{env: NAME}" in problem.message
+    assert "abc123" not in str(problem)
 
 
 def test_the_agent_that_was_named_is_tested_instead_of_the_one_described() -> None:
     config = f"evals:\n{ACCURACY}agent: {{type: sdk, module: ./agent.ts}}\n"
 
-    found = read(config)
+    imported = read(config)
 
-    assert found.agents == []
-    assert found.suites[0].spec.agent == "support"
-    assert [(loss.line, loss.keys) for loss in found.losses] == [(7, "agent")]
+    assert imported.agents == []
+    assert imported.suites[0].spec.agent == "support"
+    assert [(loss.line, loss.keys) for loss in imported.losses] == [(7, "agent")]
 
 
 def test_a_native_agent_with_the_name_of_the_folder_is_tested() -> None:
     native = "agent: Desk\nslug: help-desk\ndriver: scripted\nrules: [{reply: hi}]\n"
 
-    found = read(
+    imported = read(
         ACCURACY, folder="p/help-desk/", agent=None, natives={"p/help-desk/x.agent.yaml": native}
     )
 
-    assert [item.spec.slug for item in found.agents] == ["help-desk"]
-    assert found.suites[0].spec.agent == "help-desk"
+    assert [item.spec.slug for item in imported.agents] == ["help-desk"]
+    assert imported.suites[0].spec.agent == "help-desk"
 
 
 @pytest.mark.parametrize("config", [ACCURACY, f"evals:\n{ACCURACY}"], ids=["list", "no agent"])
 def test_a_file_that_names_no_agent_needs_one(config: str) -> None:
-    (found,) = problems(config, agent=None)
+    (problem,) = problems(config, agent=None)
 
-    assert (found.path, found.line) == ("agentura.yaml", 1)
-    assert all(item in found.message for item in ("`agent`", "--agent", "agentura"))
+    assert (problem.path, problem.line) == ("agentura.yaml", 1)
+    assert all(item in problem.message for item in ("`agent`", "--agent", "agentura"))
 
 
 def test_an_agent_that_does_not_exist_is_reported_once_for_each_suite() -> None:
-    found = problems(ACCURACY + QUALITY, agent="suport")
+    errors = problems(ACCURACY + QUALITY, agent="suport")
 
-    assert [item.line for item in found] == [1, 6]
-    assert all("'support'" in item.message for item in found)
+    assert [item.line for item in errors] == [1, 6]
+    assert all("'support'" in item.message for item in errors)

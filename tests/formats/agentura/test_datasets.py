@@ -30,9 +30,9 @@ def test_tool_use_has_a_check_for_each_row() -> None:
 """
     }
 
-    found = written(TOOL_ROUTING, beside)
+    data = written(TOOL_ROUTING, beside)
 
-    assert [case["turns"][0]["assertions"] for case in found["cases"]] == [
+    assert [case["turns"][0]["assertions"] for case in data["cases"]] == [
         [
             {
                 "type": "tool_use",
@@ -52,8 +52,8 @@ def test_tool_use_has_a_check_for_each_row() -> None:
         ],
         [{"type": "tool_use", "tool": "ask", "threshold": 0.9}],
     ]
-    assert found["gates"] == {"min_score": 0.9}
-    assert "assertions" not in found
+    assert data["gates"] == {"min_score": 0.9}
+    assert "assertions" not in data
 
 
 STORAGE = {
@@ -83,23 +83,23 @@ def test_turns_of_a_conversation_are_scored_where_eval_turns_says(
 ) -> None:
     row = DATASETS["evals/conversation.jsonl"].replace(',\n"eval_turns": [2, 4]', eval_turns)
 
-    found = written(CONVERSATION, {"evals/conversation.jsonl": row})
+    data = written(CONVERSATION, {"evals/conversation.jsonl": row})
 
-    assert found["cases"] == [{"name": "row-0001", "turns": turns}]
+    assert data["cases"] == [{"name": "row-0001", "turns": turns}]
 
 
 def test_conversations_and_questions_are_in_one_dataset() -> None:
     rows = DATASETS["evals/accuracy.jsonl"] + DATASETS["evals/conversation.jsonl"]
 
-    found = suite(CONVERSATION, {"evals/conversation.jsonl": rows})
+    spec = suite(CONVERSATION, {"evals/conversation.jsonl": rows})
 
-    assert [len(case.turns) for case in found.cases] == [1, 1, 2]
+    assert [len(case.turns) for case in spec.cases] == [1, 1, 2]
 
 
 def test_a_judge_scores_conversations_without_more_ado() -> None:
-    found = suite(QUALITY, {"evals/quality.jsonl": DATASETS["evals/conversation.jsonl"]})
+    spec = suite(QUALITY, {"evals/quality.jsonl": DATASETS["evals/conversation.jsonl"]})
 
-    assert [turn.assertions for turn in found.cases[0].turns] == [None, None]
+    assert [turn.assertions for turn in spec.cases[0].turns] == [None, None]
 
 
 def test_rows_are_known_by_their_id_and_bring_facts_for_the_judge() -> None:
@@ -125,9 +125,9 @@ def test_a_dataset_of_too_many_rows_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(datasets, "MAX_ROWS", 2)
     rows = '{"input": "what is 2+2", "expected": "4"}\n' * 3
 
-    found = problems(ACCURACY, {"evals/accuracy.jsonl": rows})
+    errors = problems(ACCURACY, {"evals/accuracy.jsonl": rows})
 
-    assert ["at most 2 rows" in item for item in map(str, found)] == [True]
+    assert ["at most 2 rows" in item for item in map(str, errors)] == [True]
 
 
 def test_a_missing_dataset_is_looked_for_among_the_files_of_the_import() -> None:
@@ -275,24 +275,24 @@ def test_what_is_wrong_with_a_row_is_reported_at_its_line(
     file = f"evals/{path}.jsonl"
     sound = '{"input": "x", "expected": "y", "expected_tool": "t"}\n'
 
-    (found,) = problems(config, {file: sound + json.dumps(row)})
+    (problem,) = problems(config, {file: sound + json.dumps(row)})
 
-    assert (found.path, found.line, found.keys) == (file, 2, keys)
-    assert message in found.message
+    assert (problem.path, problem.line, problem.keys) == (file, 2, keys)
+    assert message in problem.message
 
 
 def test_an_empty_text_that_is_expected_exactly_is_warned_about() -> None:
     config = "- {name: a, type: golden_dataset, dataset: evals/accuracy.jsonl}\n"
 
-    found = read(config, {"evals/accuracy.jsonl": '{"input": "x", "expected": ""}\n'})
+    imported = read(config, {"evals/accuracy.jsonl": '{"input": "x", "expected": ""}\n'})
 
-    assert [warning.keys for warning in found.warnings] == ["[0].expected"]
+    assert [warning.keys for warning in imported.warnings] == ["[0].expected"]
 
 
 def test_a_dataset_that_is_no_json_is_reported_once_however_many_use_it() -> None:
-    (found,) = problems(ACCURACY + SPEED, {"evals/accuracy.jsonl": '{"input": "x"\n'})
+    (problem,) = problems(ACCURACY + SPEED, {"evals/accuracy.jsonl": '{"input": "x"\n'})
 
-    assert (found.path, found.line) == ("evals/accuracy.jsonl", 2)
+    assert (problem.path, problem.line) == ("evals/accuracy.jsonl", 2)
 
 
 @pytest.mark.parametrize(
@@ -314,11 +314,11 @@ def test_what_is_no_json_is_reported_in_plain_words(
 ) -> None:
     sound = '{"input": "x", "expected": "y"}\n'
 
-    (found,) = problems(ACCURACY, {"evals/accuracy.jsonl": f"{sound}{row}\n{sound}"})
+    (problem,) = problems(ACCURACY, {"evals/accuracy.jsonl": f"{sound}{row}\n{sound}"})
 
-    assert found.line == line
-    assert column in (None, found.column)
-    assert message in found.message
+    assert problem.line == line
+    assert column in (None, problem.column)
+    assert message in problem.message
 
 
 @pytest.mark.parametrize(
@@ -343,9 +343,9 @@ def test_what_is_no_json_is_reported_in_plain_words(
 def test_what_a_type_does_not_look_at_is_reported_once(
     config: str, path: str, row: str, keys: str
 ) -> None:
-    found = read(config, {path: row * 3})
+    imported = read(config, {path: row * 3})
 
-    assert [(loss.path, loss.keys) for loss in found.losses] == [(path, keys)]
+    assert [(loss.path, loss.keys) for loss in imported.losses] == [(path, keys)]
 
 
 def test_an_error_in_one_row_hides_none_in_another_and_none_in_the_suite() -> None:
@@ -355,9 +355,9 @@ def test_an_error_in_one_row_hides_none_in_another_and_none_in_the_suite() -> No
         "evals/accuracy.jsonl": '{"input": "x"}\n{"input": 3, "expected": "y"}\n{"input": "z"}\n',
     }
 
-    found = problems(config, beside)
+    errors = problems(config, beside)
 
-    assert [(item.line, item.keys) for item in found] == [
+    assert [(item.line, item.keys) for item in errors] == [
         (6, "[0].judge_model"),
         (1, "[0]"),
         (2, "[1].input"),
@@ -369,17 +369,17 @@ def test_an_error_in_one_row_hides_none_in_another_and_none_in_the_suite() -> No
 def test_an_error_in_a_dataset_is_reported_once_however_many_use_it() -> None:
     config = ACCURACY + ACCURACY.replace("accuracy\n", "again\n", 1)
 
-    (found,) = problems(config, {"evals/accuracy.jsonl": '{"input": "x"}\n'})
+    (problem,) = problems(config, {"evals/accuracy.jsonl": '{"input": "x"}\n'})
 
-    assert (found.line, found.keys) == (1, "[0]")
+    assert (problem.line, problem.keys) == (1, "[0]")
 
 
 def test_a_list_of_rows_is_refused_with_how_rows_are_written() -> None:
     rows = '[\n{"input": "x", "expected": "y"},\n{"input": "x", "expected": "y"}\n]\n'
 
-    (found,) = problems(ACCURACY, {"evals/accuracy.jsonl": rows})
+    (problem,) = problems(ACCURACY, {"evals/accuracy.jsonl": rows})
 
-    assert "line" in found.message
+    assert "line" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -396,17 +396,17 @@ def test_a_list_of_rows_is_refused_with_how_rows_are_written() -> None:
 def test_what_no_database_stores_is_refused_at_its_line(value: str, message: str) -> None:
     row = f'{{"input": "x", "expected_tool": "t", "expected_args": {{"a": {value}}}}}\n'
 
-    (found,) = problems(TOOL_ROUTING, {"evals/tools.jsonl": f"\n{row}"})
+    (problem,) = problems(TOOL_ROUTING, {"evals/tools.jsonl": f"\n{row}"})
 
-    assert found.line == 2
-    assert message in found.message
+    assert problem.line == 2
+    assert message in problem.message
 
 
 def test_a_file_that_is_something_else_is_given_up_after_some_lines() -> None:
-    found = problems(ACCURACY, {"evals/accuracy.jsonl": "no JSON\n" * 10_000})
+    errors = problems(ACCURACY, {"evals/accuracy.jsonl": "no JSON\n" * 10_000})
 
-    assert len(found) == 21
-    assert "was read" in found[-1].message
+    assert len(errors) == 21
+    assert "was read" in errors[-1].message
 
 
 def test_many_rows_of_one_id_are_reported_apart_without_delay() -> None:
@@ -418,10 +418,10 @@ def test_many_rows_of_one_id_are_reported_apart_without_delay() -> None:
 
 
 def test_a_dataset_outside_of_the_folder_is_refused_with_the_reason() -> None:
-    (found,) = problems(ACCURACY.replace("./evals", "../evals"))
+    (problem,) = problems(ACCURACY.replace("./evals", "../evals"))
 
-    assert found.keys == "[0].dataset"
-    assert "folder" in found.message
+    assert problem.keys == "[0].dataset"
+    assert "folder" in problem.message
 
 
 def test_what_an_assistant_said_before_needs_no_expectation() -> None:
@@ -432,53 +432,53 @@ def test_what_an_assistant_said_before_needs_no_expectation() -> None:
         {"role": "assistant", "expected": "Yes"},
     ]
 
-    found = read(CONVERSATION, {"evals/conversation.jsonl": json.dumps({"conversation": talk})})
+    imported = read(CONVERSATION, {"evals/conversation.jsonl": json.dumps({"conversation": talk})})
 
-    (case,) = found.suites[0].spec.cases
+    (case,) = imported.suites[0].spec.cases
     assert [(turn.expected, turn.assertions) for turn in case.turns] == [(None, []), ("Yes", None)]
-    assert [loss.keys for loss in found.losses] == ["[0].conversation[1].content"]
+    assert [loss.keys for loss in imported.losses] == ["[0].conversation[1].content"]
 
 
 def test_a_conversation_has_no_expectation_of_its_own() -> None:
     row = {"conversation": TALK, "expected": "Hi"}
 
-    (found,) = problems(CONVERSATION, {"evals/conversation.jsonl": json.dumps(row)})
+    (problem,) = problems(CONVERSATION, {"evals/conversation.jsonl": json.dumps(row)})
 
-    assert found.keys == "[0].expected"
+    assert problem.keys == "[0].expected"
 
 
 def test_turns_chosen_where_there_is_one_are_a_loss() -> None:
     row = {"input": "x", "expected": "y", "eval_turns": [2]}
 
-    found = read(ACCURACY, {"evals/accuracy.jsonl": json.dumps(row)})
+    imported = read(ACCURACY, {"evals/accuracy.jsonl": json.dumps(row)})
 
-    assert [loss.keys for loss in found.losses] == ["[0].eval_turns"]
+    assert [loss.keys for loss in imported.losses] == ["[0].eval_turns"]
 
 
 def test_what_rows_bring_along_is_reported_once() -> None:
     rows = '{"input": "x", "mood": 1}\n{"input": "y", "mood": 2, "expectd": "z"}\n'
 
-    found = read(QUALITY, {"evals/quality.jsonl": rows})
+    imported = read(QUALITY, {"evals/quality.jsonl": rows})
 
-    assert [(loss.path, loss.line, loss.keys) for loss in found.losses] == [
+    assert [(loss.path, loss.line, loss.keys) for loss in imported.losses] == [
         ("evals/quality.jsonl", 1, "[0].mood"),
         ("evals/quality.jsonl", 2, "[1].expectd"),
     ]
-    assert "'expected'" in found.losses[1].message
+    assert "'expected'" in imported.losses[1].message
 
 
 def test_what_an_assistant_is_reported_to_have_answered_is_left_out() -> None:
     talk = {"conversation": [TALK[0], TALK[1] | {"content": "Hi there"}]}
 
-    found = read(CONVERSATION, {"evals/conversation.jsonl": json.dumps(talk)})
+    imported = read(CONVERSATION, {"evals/conversation.jsonl": json.dumps(talk)})
 
-    assert [loss.keys for loss in found.losses] == ["[0].conversation[1].content"]
-    assert found.suites[0].spec.cases[0].turns[0].expected == "Hi"
+    assert [loss.keys for loss in imported.losses] == ["[0].conversation[1].content"]
+    assert imported.suites[0].spec.cases[0].turns[0].expected == "Hi"
 
 
 def test_an_argument_that_is_a_matcher_here_is_pointed_out() -> None:
     row = {"input": "x", "expected_tool": "t", "expected_args": {"q": {"contains": "a"}, "n": 1}}
 
-    found = read(TOOL_ROUTING, {"evals/tools.jsonl": json.dumps(row)})
+    imported = read(TOOL_ROUTING, {"evals/tools.jsonl": json.dumps(row)})
 
-    assert [warning.keys for warning in found.warnings] == ["[0].expected_args.q"]
+    assert [warning.keys for warning in imported.warnings] == ["[0].expected_args.q"]

@@ -57,58 +57,58 @@ def test_every_scorer_becomes_the_check_of_its_name(scorer: str, check: dict[str
 
 
 def test_without_scorer_and_threshold_replies_are_exact_and_eight_in_ten_must_be_right() -> None:
-    found = suite("- {name: a, type: golden_dataset, dataset: evals/accuracy.jsonl}")
+    spec = suite("- {name: a, type: golden_dataset, dataset: evals/accuracy.jsonl}")
 
-    assert [assertion.type for assertion in found.assertions] == ["exact_match"]
-    assert (found.pass_threshold, found.gates.min_score) == (0.8, 0.8)
+    assert [assertion.type for assertion in spec.assertions] == ["exact_match"]
+    assert (spec.pass_threshold, spec.gates.min_score) == (0.8, 0.8)
 
 
 def test_a_rubric_is_what_a_judge_scores_by_from_0_to_1() -> None:
-    found = written(QUALITY)
+    data = written(QUALITY)
 
-    assert found["assertions"] == [
+    assert data["assertions"] == [
         {"type": "llm_judge", "criteria": RUBRIC, "scale": "0-1", "threshold": 0.7}
     ]
-    assert (found["pass_threshold"], found["gates"]) == (0.7, {"min_score": 0.7})
-    assert "judge_model" not in found
+    assert (data["pass_threshold"], data["gates"]) == (0.7, {"min_score": 0.7})
+    assert "judge_model" not in data
 
 
 def test_a_judge_may_be_named_and_asked_more_than_once() -> None:
-    found = suite(QUALITY + "  judge_model: claude-3-5-haiku-20241022\n  runs: 3\n")
+    spec = suite(QUALITY + "  judge_model: claude-3-5-haiku-20241022\n  runs: 3\n")
 
-    assert str(found.judge_model) == "anthropic/claude-3-5-haiku-20241022"
-    assert getattr(found.assertions[0].grader, "votes", None) == 3
+    assert str(spec.judge_model) == "anthropic/claude-3-5-haiku-20241022"
+    assert getattr(spec.assertions[0].grader, "votes", None) == 3
 
 
 def test_performance_checks_every_question_and_the_whole_run() -> None:
-    found = written(SPEED)
+    data = written(SPEED)
 
-    assert found["assertions"] == [
+    assert data["assertions"] == [
         {"type": "latency", "max_ms": 3000},
         {"type": "cost", "max_usd": 0.01},
     ]
-    assert found["gates"] == {"min_score": 0.8, "max_p95_ms": 3000, "max_cost_per_call_usd": 0.01}
-    assert (found["pass_rule"], found["run_rule"]) == ("score", "gates")
+    assert data["gates"] == {"min_score": 0.8, "max_p95_ms": 3000, "max_cost_per_call_usd": 0.01}
+    assert (data["pass_rule"], data["run_rule"]) == ("score", "gates")
 
 
 def test_performance_without_a_threshold_has_the_gates_of_time_and_cost_alone() -> None:
     config = SPEED.replace("  threshold: 0.8\n", "").replace("max_p95_ms", "latency_threshold_ms")
 
-    found = suite(config)
+    spec = suite(config)
 
-    assert found.model_dump(exclude_none=True)["gates"] == {
+    assert spec.model_dump(exclude_none=True)["gates"] == {
         "max_p95_ms": 3000,
         "max_cost_per_call_usd": 0.01,
     }
-    assert not found.passes_by_score  # nobody wrote a score, so none is needed
+    assert not spec.passes_by_score  # nobody wrote a score, so none is needed
 
 
 def test_entries_may_share_a_dataset_and_each_becomes_a_suite() -> None:
     config = "version: 1\nevals:\n" + ACCURACY + SPEED + QUALITY + TOOL_ROUTING + CONVERSATION
 
-    found = read(config).suites
+    suites = read(config).suites
 
-    assert [(item.spec.slug, item.line) for item in found] == [
+    assert [(item.spec.slug, item.line) for item in suites] == [
         ("support-accuracy", 3),
         ("support-speed", 8),
         ("support-quality", 14),
@@ -138,9 +138,9 @@ def test_slugs_are_the_same_wherever_the_import_began(root: str, path: str) -> N
     source = SourceFile(path, f"evals:\n{ACCURACY}{AGENT}".encode())
     dataset = DATASETS["evals/accuracy.jsonl"].encode()
 
-    found = read_files([source], find=lambda _: dataset, root=root)
+    imported = read_files([source], find=lambda _: dataset, root=root)
 
-    assert [item.spec.slug for item in found.suites] == ["help-desk-accuracy"]
+    assert [item.spec.slug for item in imported.suites] == ["help-desk-accuracy"]
 
 
 def test_long_names_give_a_slug_that_is_not_too_long() -> None:
@@ -149,9 +149,9 @@ def test_long_names_give_a_slug_that_is_not_too_long() -> None:
     )
     dataset = DATASETS["evals/accuracy.jsonl"].encode()
 
-    found = read_files([source], known=Known(agents={"f" * 60: ""}), find=lambda _: dataset)
+    imported = read_files([source], known=Known(agents={"f" * 60: ""}), find=lambda _: dataset)
 
-    assert found.suites[0].spec.slug == f"{'f' * 60}-{'n' * 39}"
+    assert imported.suites[0].spec.slug == f"{'f' * 60}-{'n' * 39}"
 
 
 @pytest.mark.parametrize(
@@ -223,10 +223,10 @@ def test_long_names_give_a_slug_that_is_not_too_long() -> None:
     ],
 )
 def test_an_error_is_reported_at_its_key(config: str, line: int, keys: str, message: str) -> None:
-    (found,) = problems(config)
+    (problem,) = problems(config)
 
-    assert (found.path, found.line, found.keys) == ("agentura.yaml", line, keys)
-    assert message in found.message
+    assert (problem.path, problem.line, problem.keys) == ("agentura.yaml", line, keys)
+    assert message in problem.message
 
 
 @pytest.mark.parametrize(
@@ -248,9 +248,9 @@ def test_a_misspelt_key_that_is_needed_is_an_error(config: str, keys: str, meant
     ids=["dataset", "rubric"],
 )
 def test_an_empty_file_is_an_error(path: str, keys: str) -> None:
-    (found,) = problems(ACCURACY + QUALITY, {path: "\n"})
+    (problem,) = problems(ACCURACY + QUALITY, {path: "\n"})
 
-    assert found.keys == keys
+    assert problem.keys == keys
 
 
 def test_all_errors_of_all_files_come_in_one_go() -> None:
@@ -260,9 +260,9 @@ def test_all_errors_of_all_files_come_in_one_go() -> None:
     )
     beside = {"evals/accuracy.jsonl": '{"inputt": "x"}\n', "evals/quality-rubric.md": " "}
 
-    found = problems(config, beside, agent=None)
+    errors = problems(config, beside, agent=None)
 
-    assert [(item.path, item.line, item.keys) for item in found] == [
+    assert [(item.path, item.line, item.keys) for item in errors] == [
         ("agentura.yaml", 5, "evals[0].scorer"),
         ("agentura.yaml", 10, "evals[1].rubric"),
         ("agentura.yaml", 11, "evals[1].threshold"),
@@ -282,16 +282,16 @@ consensus: {{}}
 drift: {{}}
 """
 
-    found = read(config)
+    imported = read(config)
 
-    assert [(loss.line, loss.keys) for loss in found.losses] == [
+    assert [(loss.line, loss.keys) for loss in imported.losses] == [
         (8, "evals[0].confidence_policy"),
         (9, "ci"),
         (10, "contracts"),
         (11, "consensus"),
         (12, "drift"),
     ]
-    assert all("eft out" in loss.message for loss in found.losses)
+    assert all("eft out" in loss.message for loss in imported.losses)
 
 
 def test_what_agentura_overlooks_is_left_out_and_named() -> None:
@@ -307,26 +307,26 @@ evals:
     treshold: 0.5
 """
 
-    found = read(config)
+    imported = read(config)
 
-    assert found.suites[0].spec.pass_threshold == 0.7
-    assert [loss.keys for loss in found.losses] == ["defaults", "owner", "evals[0].treshold"]
-    assert "'threshold'" in found.losses[2].message
+    assert imported.suites[0].spec.pass_threshold == 0.7
+    assert [loss.keys for loss in imported.losses] == ["defaults", "owner", "evals[0].treshold"]
+    assert "'threshold'" in imported.losses[2].message
 
 
 def test_an_entry_of_a_type_that_is_not_here_is_left_out_alone() -> None:
-    found = read(f"- {{type: consensus, name: vote, models: [a, b]}}\n{ACCURACY}")
+    imported = read(f"- {{type: consensus, name: vote, models: [a, b]}}\n{ACCURACY}")
 
-    assert [item.spec.slug for item in found.suites] == ["support-accuracy"]
-    assert [loss.keys for loss in found.losses] == ["[0].type"]
+    assert [item.spec.slug for item in imported.suites] == ["support-accuracy"]
+    assert [loss.keys for loss in imported.losses] == ["[0].type"]
 
 
 @pytest.mark.parametrize(("runs", "votes"), [(2, 3), (4, 5), (10, 5)])
 def test_a_judge_is_asked_an_odd_number_of_times_and_it_is_reported(runs: int, votes: int) -> None:
-    found = read(f"{QUALITY}  runs: {runs}\n")
+    imported = read(f"{QUALITY}  runs: {runs}\n")
 
-    assert getattr(found.suites[0].spec.assertions[0].grader, "votes") == votes  # noqa: B009
-    assert [loss.keys for loss in found.losses] == ["[0].runs"]
+    assert getattr(imported.suites[0].spec.assertions[0].grader, "votes") == votes  # noqa: B009
+    assert [loss.keys for loss in imported.losses] == ["[0].runs"]
 
 
 def test_suites_are_named_after_their_project() -> None:

@@ -228,8 +228,8 @@ def problems(text: str, **options: Any) -> list[Problem]:
 
 
 def suite(text: str, **options: Any) -> SuiteSpec:
-    (found,) = read(text, **options).suites
-    return found.spec
+    (imported_suite,) = read(text, **options).suites
+    return imported_suite.spec
 
 
 def written(spec: SuiteSpec | AgentSpec | ProviderSpec) -> Any:

@@ -47,13 +47,13 @@ instructions: {inline: Be kind.}
 evaluations: {model: {provider: scripted, name: reader}, metrics: [{type: rag, metric_type: faithfulness}]}
 """
 
-    found = read(text, agent=None)
+    imported = read(text, agent=None)
 
-    (trial,) = found.suites
+    (trial,) = imported.suites
     assert (trial.spec.slug, trial.spec.agent) == ("trial", "reader")
     assert str(trial.spec.judge_model) == "scripted/reader"
-    assert found.agents == []
-    assert [loss.keys for loss in found.losses] == ["instructions"]
+    assert imported.agents == []
+    assert [loss.keys for loss in imported.losses] == ["instructions"]
 
 
 def test_instructions_in_a_file_that_is_no_text_are_refused_there() -> None:

@@ -24,23 +24,23 @@ test_cases_file: data/convfinqa_subset.yaml
     ],
 )
 def test_cases_may_are_in_a_file_of_their_own(cases: str) -> None:
-    found = read(
+    imported = read(
         CASES_ELSEWHERE,
         beside={"data/convfinqa_subset.yaml": cases},
         environment={"GREETING": "Hello"},
     )
 
-    (case,) = found.suites[0].spec.cases
+    (case,) = imported.suites[0].spec.cases
     assert (case.name, case.turns[0].user, case.turns[0].expected) == ("a", "Hello", "1")
 
 
 def test_notes_next_to_the_cases_are_left_out_and_reported() -> None:
     cases = "made_by: convert.py\ntest_cases: [{input: a, ground_truth: '1'}]\n"
 
-    found = read(CASES_ELSEWHERE, beside={"data/convfinqa_subset.yaml": cases})
+    imported = read(CASES_ELSEWHERE, beside={"data/convfinqa_subset.yaml": cases})
 
-    assert len(found.suites[0].spec.cases) == 1
-    assert [(loss.keys, loss.line) for loss in found.losses] == [("made_by", 1)]
+    assert len(imported.suites[0].spec.cases) == 1
+    assert [(loss.keys, loss.line) for loss in imported.losses] == [("made_by", 1)]
 
 
 EXACTLY = "evaluations: {metrics: [{type: standard, metric: equality}]}\n"
@@ -48,9 +48,9 @@ EXACTLY = "evaluations: {metrics: [{type: standard, metric: equality}]}\n"
 
 @pytest.mark.parametrize("cases", ["test_cases: []\n", "test_cases_file: cases.yaml\n"])
 def test_a_suite_without_a_case_is_warned_about(cases: str) -> None:
-    found = read(f"{EXACTLY}{cases}", beside={"cases.yaml": "[]"})
+    imported = read(f"{EXACTLY}{cases}", beside={"cases.yaml": "[]"})
 
-    assert [warning.keys for warning in found.warnings] == [cases.partition(":")[0]]
+    assert [warning.keys for warning in imported.warnings] == [cases.partition(":")[0]]
 
 
 def test_an_error_in_cases_that_two_agents_share_is_reported_once() -> None:
@@ -75,27 +75,27 @@ def test_agents_in_folders_of_their_own_share_a_file_above_them() -> None:
     ]
     beside = {"cases.yaml": b"- {name: a, input: Hello, ground_truth: Hi}\n"}
 
-    found = read_files(sources, known=KNOWN, agent="desk", find=beside.get)
+    imported = read_files(sources, known=KNOWN, agent="desk", find=beside.get)
 
-    assert {suite.spec.slug: len(suite.spec.cases) for suite in found.suites} == {
+    assert {suite.spec.slug: len(suite.spec.cases) for suite in imported.suites} == {
         "one": 1,
         "two": 1,
     }
 
 
 def test_a_file_above_that_is_not_imported_along_is_reported_how_to_be() -> None:
-    (found,) = problems(f"{EXACTLY}test_cases_file: ../cases.yaml\n")
+    (problem,) = problems(f"{EXACTLY}test_cases_file: ../cases.yaml\n")
 
-    assert (found.line, found.keys) == (2, "test_cases_file")
-    assert "Import" in found.message
+    assert (problem.line, problem.keys) == (2, "test_cases_file")
+    assert "Import" in problem.message
 
 
 def test_errors_in_a_file_of_cases_are_shown_there() -> None:
     cases = "- input: a\n- input: 5\n- input: a\n  expected_tools: [{name: t, args: {a: {regex: '('}}}]\n"
 
-    found = problems(CASES_ELSEWHERE, beside={"data/convfinqa_subset.yaml": cases})
+    errors = problems(CASES_ELSEWHERE, beside={"data/convfinqa_subset.yaml": cases})
 
-    assert [(item.path, item.line, item.keys) for item in found] == [
+    assert [(item.path, item.line, item.keys) for item in errors] == [
         ("project/data/convfinqa_subset.yaml", 2, "[1].input"),
         ("project/data/convfinqa_subset.yaml", 4, "[2].expected_tools[0].args.a"),
     ]
@@ -110,10 +110,10 @@ def test_errors_in_a_file_of_cases_are_shown_there() -> None:
     ],
 )
 def test_a_file_that_holds_no_cases_is_refused(cases: str, line: int, message: str) -> None:
-    found = problems(CASES_ELSEWHERE, beside={"data/convfinqa_subset.yaml": cases})
+    errors = problems(CASES_ELSEWHERE, beside={"data/convfinqa_subset.yaml": cases})
 
-    assert found[0].path == "project/data/convfinqa_subset.yaml"
-    assert any(item.line == line and message in item.message for item in found)
+    assert errors[0].path == "project/data/convfinqa_subset.yaml"
+    assert any(item.line == line and message in item.message for item in errors)
 
 
 def test_a_file_of_cases_that_is_not_there_is_named_with_the_nearest() -> None:
@@ -125,10 +125,10 @@ def test_a_file_of_cases_that_is_not_there_is_named_with_the_nearest() -> None:
     with pytest.raises(FormatError) as caught:
         read_files(files, known=KNOWN, agent="desk")
 
-    found = next(problem for problem in caught.value.problems if problem.path == "agent.yaml")
-    assert (found.line, found.keys) == (7, "test_cases_file")
-    assert "data/convfinqa_subset.yaml" in found.message
-    assert "'data/convfinqa_subsets.yaml'" in found.message
+    result = next(problem for problem in caught.value.problems if problem.path == "agent.yaml")
+    assert (result.line, result.keys) == (7, "test_cases_file")
+    assert "data/convfinqa_subset.yaml" in result.message
+    assert "'data/convfinqa_subsets.yaml'" in result.message
 
 
 def test_a_file_of_cases_among_those_of_the_import_is_no_eval_file_of_its_own() -> None:
@@ -137,12 +137,12 @@ def test_a_file_of_cases_among_those_of_the_import_is_no_eval_file_of_its_own() 
         SourceFile("data/convfinqa_subset.yaml", b"- {input: a, ground_truth: '1'}\n"),
     ]
 
-    found = read_files(files, known=KNOWN, agent="desk")
+    imported = read_files(files, known=KNOWN, agent="desk")
 
-    assert [len(suite.spec.cases) for suite in found.suites] == [1]
+    assert [len(suite.spec.cases) for suite in imported.suites] == [1]
 
 
 def test_cases_here_and_in_a_file_are_refused() -> None:
-    (found,) = problems(CASES_ELSEWHERE + "test_cases: [{input: a}]\n")
+    (problem,) = problems(CASES_ELSEWHERE + "test_cases: [{input: a}]\n")
 
-    assert (found.line, found.keys) == (7, "test_cases_file")
+    assert (problem.line, problem.keys) == (7, "test_cases_file")

@@ -118,17 +118,17 @@ expected_tools:
 def test_a_literal_that_is_a_matcher_here_is_warned_about() -> None:
     keys = "expected_tools: [{name: t, args: {a: {contains: x}, b: {other: x}, c: {}}}]\n"
 
-    found = read(with_turn(keys))
+    imported = read(with_turn(keys))
 
-    said = [warning for warning in found.warnings if "compares" in warning.message]
+    said = [warning for warning in imported.warnings if "compares" in warning.message]
     assert [item.keys for item in said] == ["test_cases[0].expected_tools[0].args.a"]
 
 
 def test_an_empty_list_of_tools_asserts_nothing_and_says_so() -> None:
-    found = read(with_turn("expected_tools: []\n"))
+    imported = read(with_turn("expected_tools: []\n"))
 
-    assert any("checks nothing" in warning.message for warning in found.warnings)
-    assert found.suites[0].spec.cases[0].turns[0].assertions is None
+    assert any("checks nothing" in warning.message for warning in imported.warnings)
+    assert imported.suites[0].spec.cases[0].turns[0].assertions is None
 
 
 def test_retrieved_texts_come_along() -> None:
@@ -152,12 +152,12 @@ files:
 """
     )
 
-    found = read(text, beside={"data/figures.csv": "a,b\n1,2\n", "notes.txt": "Mind the gap."})
+    imported = read(text, beside={"data/figures.csv": "a,b\n1,2\n", "notes.txt": "Mind the gap."})
 
-    files = found.suites[0].spec.cases[0].turns[0].files
+    files = imported.suites[0].spec.cases[0].turns[0].files
     assert [file.path for file in files] == ["data/figures.csv", "notes.txt"]
-    assert set(found.contents) == {file.sha256 for file in files}
-    assert [loss.keys.rpartition(".")[2] for loss in found.losses] == [
+    assert set(imported.contents) == {file.sha256 for file in files}
+    assert [loss.keys.rpartition(".")[2] for loss in imported.losses] == [
         *("description", "cache", "pages", "sheet", "range")
     ]
 
@@ -174,31 +174,31 @@ files:
     ],
 )
 def test_a_file_that_cannot_be_shown_is_refused(file: str, key: str, message: str) -> None:
-    (found,) = problems(with_turn(f"files:\n  - {file}\n"))
+    (problem,) = problems(with_turn(f"files:\n  - {file}\n"))
 
-    assert (found.line, found.keys) == (4, f"test_cases[0].files[0]{key}")
-    assert message in found.message
+    assert (problem.line, problem.keys) == (4, f"test_cases[0].files[0]{key}")
+    assert message in problem.message
 
 
 def test_a_file_that_is_named_twice_is_shown_once() -> None:
     text = with_turn("files: [{path: a.txt}, {path: ./a.txt}, {path: b.txt}]\n")
 
-    found = read(text, beside={"a.txt": "a", "b.txt": "b"})
+    imported = read(text, beside={"a.txt": "a", "b.txt": "b"})
 
-    assert [file.path for file in found.suites[0].spec.cases[0].turns[0].files] == [
+    assert [file.path for file in imported.suites[0].spec.cases[0].turns[0].files] == [
         "a.txt",
         "b.txt",
     ]
-    assert [loss.keys for loss in found.losses] == ["test_cases[0].files[1]"]
+    assert [loss.keys for loss in imported.losses] == ["test_cases[0].files[1]"]
 
 
 def test_a_turn_shows_ten_files_at_most() -> None:
     files = "".join(f"  - {{path: {n}.txt}}\n" for n in range(11))
 
-    (found,) = problems(with_turn(f"files:\n{files}"))
+    (problem,) = problems(with_turn(f"files:\n{files}"))
 
-    assert (found.line, found.keys) == (4, "test_cases[0].files")
-    assert "11" in found.message
+    assert (problem.line, problem.keys) == (4, "test_cases[0].files")
+    assert "11" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_a_turn_shows_ten_files_at_most() -> None:
     ],
 )
 def test_a_case_that_cannot_be_read_is_refused(case: str, key: str, message: str) -> None:
-    found = problems(f"test_cases:\n  - {case}\n")
+    errors = problems(f"test_cases:\n  - {case}\n")
 
-    assert [(item.line, item.keys) for item in found] == [(2, f"test_cases[0]{key}")]
-    assert message in found[0].message
+    assert [(item.line, item.keys) for item in errors] == [(2, f"test_cases[0]{key}")]
+    assert message in errors[0].message

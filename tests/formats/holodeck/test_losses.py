@@ -97,10 +97,10 @@ def test_what_has_no_place_here_is_lost_with_a_reason() -> None:
 def test_a_setting_that_does_nothing_is_lost_with_a_reason(
     metric: str, key: str, message: str
 ) -> None:
-    (found,) = read(with_metrics(metric)).losses
+    (loss,) = read(with_metrics(metric)).losses
 
-    assert found.keys == f"evaluations.metrics[0].{key}"
-    assert message in found.message
+    assert loss.keys == f"evaluations.metrics[0].{key}"
+    assert message in loss.message
 
 
 @pytest.mark.parametrize(
@@ -115,18 +115,18 @@ def test_a_setting_that_does_nothing_is_lost_with_a_reason(
     ],
 )
 def test_settings_of_the_agent_without_a_place_are_lost(line: str, key: str) -> None:
-    found = read(f"{line}\ntest_cases: [{{input: hi, ground_truth: x}}]\n")
+    imported = read(f"{line}\ntest_cases: [{{input: hi, ground_truth: x}}]\n")
 
-    assert [loss.keys for loss in found.losses] == [key]
+    assert [loss.keys for loss in imported.losses] == [key]
 
 
 @pytest.mark.parametrize("kind", ["hosted", "skill", "hierarchical_document"])
 def test_tools_of_the_agent_are_lost(kind: str) -> None:
     agent = agent_file("{provider: openai, name: m}")
 
-    found = read(f"{agent}tools: [{{name: w, type: {kind}}}]\n", agent=None)
+    imported = read(f"{agent}tools: [{{name: w, type: {kind}}}]\n", agent=None)
 
-    assert [loss.keys for loss in found.losses] == ["tools[0]"]
+    assert [loss.keys for loss in imported.losses] == ["tools[0]"]
 
 
 def test_the_optimizer_is_lost() -> None:

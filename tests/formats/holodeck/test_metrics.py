@@ -137,10 +137,10 @@ CRITERIA = (
     ],
 )
 def test_a_metric_is_an_assertion_of_the_suite(metric: str, assertion: Any) -> None:
-    found = read(with_metrics(metric))
+    imported = read(with_metrics(metric))
 
-    assert written(found.suites[0].spec)["assertions"] == [assertion]
-    assert found.losses == []
+    assert written(imported.suites[0].spec)["assertions"] == [assertion]
+    assert imported.losses == []
 
 
 def test_a_grader_file_of_holodeck_is_named_as_it_is(
@@ -167,10 +167,10 @@ def suite_with(assertion: Any) -> SuiteSpec:
 
 
 def test_a_grader_that_the_operator_does_not_permit_is_refused_where_it_is_named() -> None:
-    (found,) = problems(with_metrics(CODE))
+    (problem,) = problems(with_metrics(CODE))
 
-    assert (found.line, found.keys) == (4, "evaluations.metrics[0].grader")
-    assert "graders.exact_tool_call" in found.message
+    assert (problem.line, problem.keys) == (4, "evaluations.metrics[0].grader")
+    assert "graders.exact_tool_call" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -191,11 +191,11 @@ def test_a_grader_that_the_operator_does_not_permit_is_refused_where_it_is_named
 def test_a_deprecated_metric_becomes_its_successor_with_a_warning(
     metric: str, becomes: Mapping[str, Any], successor: str
 ) -> None:
-    found = read(with_metrics(metric))
+    imported = read(with_metrics(metric))
 
-    (assertion,) = written(found.suites[0].spec)["assertions"]
+    (assertion,) = written(imported.suites[0].spec)["assertions"]
     assert becomes.items() <= assertion.items()
-    said = [warning for warning in found.warnings if warning.keys.endswith(".metric")]
+    said = [warning for warning in imported.warnings if warning.keys.endswith(".metric")]
     assert [item.keys for item in said] == ["evaluations.metrics[0].metric"]
     assert "is deprecated" in said[0].message
     assert successor in said[0].message
@@ -215,10 +215,10 @@ def test_a_deprecated_metric_becomes_its_successor_with_a_warning(
 def test_a_threshold_of_the_old_scale_is_read_as_a_share_and_reported(
     metric: str, threshold: float
 ) -> None:
-    found = read(with_metrics(metric))
+    imported = read(with_metrics(metric))
 
-    assert found.suites[0].spec.assertions[0].threshold == threshold
-    assert "evaluations.metrics[0].threshold" in [warning.keys for warning in found.warnings]
+    assert imported.suites[0].spec.assertions[0].threshold == threshold
+    assert "evaluations.metrics[0].threshold" in [warning.keys for warning in imported.warnings]
 
 
 @pytest.mark.parametrize(
@@ -234,17 +234,17 @@ def test_the_old_judges_grade_as_finely_as_those_of_holodeck() -> None:
     metrics = "- {type: geval, name: n, criteria: c, threshold: 0.8}\n- {metric: fluency}\n"
     strict = "- {type: geval, name: s, criteria: c, strict_mode: true}\n"
 
-    found = written(suite(with_metrics(metrics + strict)))["assertions"]
+    data = written(suite(with_metrics(metrics + strict)))["assertions"]
 
-    assert [item.get("scale") for item in found] == ["0-10", "0-10", None]
+    assert [item.get("scale") for item in data] == ["0-10", "0-10", None]
 
 
 @pytest.mark.parametrize("metric", ["f1_score", "bleu", "rouge", "meteor"])
 def test_similarity_is_measured_in_the_part_that_is_named(metric: str) -> None:
-    found = read(with_metrics(f"- {{metric: {metric}, response_path: answer}}\n"))
+    imported = read(with_metrics(f"- {{metric: {metric}, response_path: answer}}\n"))
 
-    assert written(found.suites[0].spec)["assertions"][0]["response_path"] == "answer"
-    assert found.losses == []
+    assert written(imported.suites[0].spec)["assertions"][0]["response_path"] == "answer"
+    assert imported.losses == []
 
 
 def test_an_old_metric_that_has_no_equal_is_lost_and_the_others_are_read() -> None:
@@ -252,10 +252,10 @@ def test_an_old_metric_that_has_no_equal_is_lost_and_the_others_are_read() -> No
         "- {metric: retrieval, threshold: 3}\n- {metric: equality}\n- {type: custom, name: x}\n"
     )
 
-    found = read(with_metrics(metrics))
+    imported = read(with_metrics(metrics))
 
-    assert [assertion.type for assertion in found.suites[0].spec.assertions] == ["exact_match"]
-    assert [loss.keys for loss in found.losses] == [
+    assert [assertion.type for assertion in imported.suites[0].spec.assertions] == ["exact_match"]
+    assert [loss.keys for loss in imported.losses] == [
         "evaluations.metrics[0].metric",
         "evaluations.metrics[2].type",
     ]
@@ -274,16 +274,16 @@ def test_a_deprecated_metric_that_no_rag_metric_replaces_brings_criteria() -> No
 def test_a_metric_of_its_own_without_a_truth_is_left_out_of_the_turn_and_named() -> None:
     text = with_turn("evaluations: [{metric: numeric}, {metric: equality, enabled: false}]\n")
 
-    found = read(text)
+    imported = read(text)
 
-    assert found.suites[0].spec.cases[0].turns[0].assertions == []
-    assert [loss.keys for loss in found.losses] == [
+    assert imported.suites[0].spec.cases[0].turns[0].assertions == []
+    assert [loss.keys for loss in imported.losses] == [
         "test_cases[0].evaluations[0]",
         "test_cases[0].evaluations[1]",
     ]
-    assert "ground_truth" in found.losses[0].message
-    assert "no other check" in found.losses[0].message
-    assert any("'row-0001'" in warning.message for warning in found.warnings)
+    assert "ground_truth" in imported.losses[0].message
+    assert "no other check" in imported.losses[0].message
+    assert any("'row-0001'" in warning.message for warning in imported.warnings)
 
 
 def test_a_metric_of_the_case_is_left_out_of_turns_without_a_truth() -> None:
@@ -298,22 +298,22 @@ test_cases:
       - {input: b}
 """
 
-    found = read(text)
+    imported = read(text)
 
     kinds = [
         [assertion.type for assertion in turn.assertions or []]
-        for turn in found.suites[0].spec.cases[0].turns
+        for turn in imported.suites[0].spec.cases[0].turns
     ]
     assert kinds == [["numeric", "geval", "faithfulness"], ["faithfulness"]]
-    assert [loss.keys for loss in found.losses] == ["test_cases[0].turns[1]"] * 2
-    assert not any("Nothing else" in loss.message for loss in found.losses)
+    assert [loss.keys for loss in imported.losses] == ["test_cases[0].turns[1]"] * 2
+    assert not any("Nothing else" in loss.message for loss in imported.losses)
 
 
 def test_a_metric_of_the_suite_passes_over_turns_without_a_truth() -> None:
-    found = read("evaluations: {metrics: [{metric: numeric}]}\ntest_cases: [{input: hi}]\n")
+    imported = read("evaluations: {metrics: [{metric: numeric}]}\ntest_cases: [{input: hi}]\n")
 
-    assert found.losses == []
-    assert found.suites[0].spec.cases[0].turns[0].assertions is None
+    assert imported.losses == []
+    assert imported.suites[0].spec.cases[0].turns[0].assertions is None
 
 
 @pytest.mark.parametrize(
@@ -384,8 +384,8 @@ def test_a_metric_of_the_suite_passes_over_turns_without_a_truth() -> None:
     ],
 )
 def test_a_metric_that_cannot_be_read_is_refused(metric: str, key: str, message: str) -> None:
-    found = problems(with_metrics(metric))
+    errors = problems(with_metrics(metric))
 
-    assert f"evaluations.metrics[0]{key}" in [item.keys for item in found]
-    assert any(message in item.message for item in found)
-    assert all(item.line == 3 for item in found)
+    assert f"evaluations.metrics[0]{key}" in [item.keys for item in errors]
+    assert any(message in item.message for item in errors)
+    assert all(item.line == 3 for item in errors)

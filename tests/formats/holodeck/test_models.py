@@ -18,14 +18,14 @@ from tests.formats.holodeck.projects import (
 
 
 def test_the_judge_is_named_at_three_levels() -> None:
-    found = written(suite(THREE_LEVELS))
+    data = written(suite(THREE_LEVELS))
 
-    assert found["judge_model"] == {
+    assert data["judge_model"] == {
         "provider": "ollama",
         "name": "llama3.2:latest",
         "temperature": 0,
     }
-    assert found["assertions"] == [
+    assert data["assertions"] == [
         {"type": "faithfulness", "threshold": 0.9, "model": "openai/gpt-4"},
         {
             "type": "geval",
@@ -35,7 +35,7 @@ def test_the_judge_is_named_at_three_levels() -> None:
             "threshold": 0.75,
         },
     ]
-    assert found["cases"] == []
+    assert data["cases"] == []
     assert written(suite(QUICK_START))["judge_model"] == "agent"
 
 
@@ -105,16 +105,16 @@ def test_an_endpoint_and_a_key_become_a_provider_that_names_the_variable() -> No
 def test_only_an_address_or_a_key_of_its_own_makes_a_provider(
     model: str, name: str, provider: Any
 ) -> None:
-    found = read(agent_file(model))
+    imported = read(agent_file(model))
 
-    assert str(found.agents[0].spec.model) == name
-    assert [written(item.spec) for item in found.providers] == ([provider] if provider else [])
+    assert str(imported.agents[0].spec.model) == name
+    assert [written(item.spec) for item in imported.providers] == ([provider] if provider else [])
 
 
 def test_models_on_an_ollama_server_of_ones_own_cost_nothing() -> None:
-    found = read(agent_file("{provider: ollama, name: m, endpoint: 'https://gpu.example.org'}"))
+    imported = read(agent_file("{provider: ollama, name: m, endpoint: 'https://gpu.example.org'}"))
 
-    (provider,) = found.providers
+    (provider,) = imported.providers
     assert Prices.of(provider.spec).cost_usd("m", Usage(1000, 10, cache_read=5)) == 0
 
 
@@ -125,17 +125,19 @@ def test_an_address_that_several_files_name_is_one_provider() -> None:
         SourceFile("b/agent.yaml", text.replace("name: a", "name: b").encode()),
     ]
 
-    found = read_files(files)
+    imported = read_files(files)
 
-    assert [provider.spec.slug for provider in found.providers] == ["openai-proxy-example-org-v2"]
-    assert [agent.spec.slug for agent in found.agents] == ["a", "b"]
+    assert [provider.spec.slug for provider in imported.providers] == [
+        "openai-proxy-example-org-v2"
+    ]
+    assert [agent.spec.slug for agent in imported.agents] == ["a", "b"]
 
 
 def test_a_key_in_a_file_is_refused_and_not_repeated() -> None:
     text = agent_file("{provider: openai, name: m, api_key: sk-0123456789}")
 
-    (found,) = problems(text)
+    (problem,) = problems(text)
 
-    assert found.keys == "model.api_key"
-    assert "environment variable" in found.message
-    assert "0123" not in str(found)
+    assert problem.keys == "model.api_key"
+    assert "environment variable" in problem.message
+    assert "0123" not in str(problem)

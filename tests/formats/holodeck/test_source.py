@@ -23,8 +23,8 @@ from tests.formats.holodeck.projects import (
 )
 
 
-def places(found: list[Problem]) -> list[tuple[int, str]]:
-    return [(item.line, item.keys) for item in found]
+def places(problems_here: list[Problem]) -> list[tuple[int, str]]:
+    return [(item.line, item.keys) for item in problems_here]
 
 
 def test_the_quick_start_becomes_a_suite_of_the_agent_that_the_person_names() -> None:
@@ -49,21 +49,21 @@ def test_the_quick_start_becomes_a_suite_of_the_agent_that_the_person_names() ->
 
 
 def test_the_quick_start_loses_nothing() -> None:
-    found = read(QUICK_START)
+    imported = read(QUICK_START)
 
-    assert (found.warnings, found.losses) == ([], [])
+    assert (imported.warnings, imported.losses) == ([], [])
 
 
 def test_a_name_without_latin_letters_gives_the_slug_of_the_folder() -> None:
-    found = read("name: 日本\nmodel: {provider: openai, name: m}\ninstructions: Help.\n")
+    imported = read("name: 日本\nmodel: {provider: openai, name: m}\ninstructions: Help.\n")
 
-    assert [agent.spec.slug for agent in found.agents] == ["project"]
+    assert [agent.spec.slug for agent in imported.agents] == ["project"]
 
 
 def test_the_suite_of_such_a_file_is_about_that_agent() -> None:
-    found = written(whole().suites[0].spec)
+    data = written(whole().suites[0].spec)
 
-    assert found == {
+    assert data == {
         "suite": "Support agent",
         "slug": "support-agent",
         "agent": "support-agent",
@@ -93,11 +93,11 @@ def test_the_suite_of_such_a_file_is_about_that_agent() -> None:
     }
 
 
-def specs_of(found: Imported) -> list[Any]:
+def specs_of(imported: Imported) -> list[Any]:
     return [
-        *(provider.spec for provider in found.providers),
-        *(agent.spec for agent in found.agents),
-        *(item.spec for item in found.suites),
+        *(provider.spec for provider in imported.providers),
+        *(agent.spec for agent in imported.agents),
+        *(item.spec for item in imported.suites),
     ]
 
 
@@ -110,39 +110,39 @@ def test_what_is_imported_exports_and_imports_without_a_change() -> None:
 
 
 def test_an_agent_without_metrics_and_cases_makes_no_suite() -> None:
-    found = read(agent_file("{provider: openai, name: m}"))
+    imported = read(agent_file("{provider: openai, name: m}"))
 
-    assert ([agent.spec.slug for agent in found.agents], found.suites) == (["a"], [])
+    assert ([agent.spec.slug for agent in imported.agents], imported.suites) == (["a"], [])
 
 
 def test_the_agent_that_the_person_names_takes_the_place_of_the_files_own() -> None:
     agent = agent_file("{provider: openai, name: m}", instructions="{file: 'gone-${NOBODY}.md'}")
 
-    found = read(f"{agent}test_cases: [{{input: hi}}]\n", agent="desk")
+    imported = read(f"{agent}test_cases: [{{input: hi}}]\n", agent="desk")
 
-    (trial,) = found.suites
+    (trial,) = imported.suites
     # The agent's own model judged in HoloDeck, and goes on to do so.
     assert (trial.spec.slug, trial.spec.agent) == ("a", "desk")
     assert str(trial.spec.judge_model) == "openai/m"
-    assert found.agents == []
-    assert [loss.keys for loss in found.losses] == ["model", "instructions"]
+    assert imported.agents == []
+    assert [loss.keys for loss in imported.losses] == ["model", "instructions"]
 
 
 def test_a_variable_that_no_one_fills_stays_text_and_is_lost() -> None:
-    found = read(agent_file("{provider: openai, name: m}", instructions="'Hi {{user}}'"))
+    imported = read(agent_file("{provider: openai, name: m}", instructions="'Hi {{user}}'"))
 
-    assert found.agents[0].spec.system_prompt == r"Hi \{{user}}"
-    assert [loss.keys for loss in found.losses] == ["instructions"]
+    assert imported.agents[0].spec.system_prompt == r"Hi \{{user}}"
+    assert [loss.keys for loss in imported.losses] == ["instructions"]
 
 
 def test_limits_above_ours_are_the_most_that_is_possible() -> None:
     text = "execution: {llm_timeout: 3600, parallel_test_cases: 5000}\ntest_cases: [{input: hi}]\n"
 
-    found = read(text)
+    imported = read(text)
 
-    spec = found.suites[0].spec
+    spec = imported.suites[0].spec
     assert (spec.cases[0].turn_timeout_s, spec.concurrency) == (1500, 1000)
-    assert [loss.keys for loss in found.losses] == [
+    assert [loss.keys for loss in imported.losses] == [
         "execution.llm_timeout",
         "execution.parallel_test_cases",
     ]
@@ -169,17 +169,17 @@ def test_limits_above_ours_are_the_most_that_is_possible() -> None:
     ],
 )
 def test_a_file_that_names_no_agent_is_reported_how(text: str, line: int, message: str) -> None:
-    found = problems(text, agent=None)
+    errors = problems(text, agent=None)
 
-    assert found[0].line == line
-    assert message in found[0].message
+    assert errors[0].line == line
+    assert message in errors[0].message
 
 
 def test_an_agent_that_does_not_exist_is_refused() -> None:
-    (found,) = problems(QUICK_START, agent="dsk")
+    (problem,) = problems(QUICK_START, agent="dsk")
 
-    assert "'dsk'" in found.message
-    assert "'desk'" in found.message
+    assert "'dsk'" in problem.message
+    assert "'desk'" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -224,11 +224,11 @@ def test_an_agent_that_does_not_exist_is_refused() -> None:
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(text: str, key: str, message: str) -> None:
-    found = problems(text)
+    errors = problems(text)
 
-    assert key in [item.keys for item in found]
-    assert any(message in item.message for item in found)
-    assert all(item.line > 0 for item in found)
+    assert key in [item.keys for item in errors]
+    assert any(message in item.message for item in errors)
+    assert all(item.line > 0 for item in errors)
 
 
 def test_the_errors_of_all_parts_are_reported_in_one_go() -> None:
@@ -247,9 +247,9 @@ test_cases:
       - {input: b, expected_tools: [{name: t, args: {a: {regex: "("}}}]}
 """
 
-    found = problems(text, agent=None)
+    errors = problems(text, agent=None)
 
-    assert places(found) == [
+    assert places(errors) == [
         (2, "model"),
         (2, "model.provider"),
         (2, "model.nam"),
@@ -285,15 +285,15 @@ def test_two_files_of_one_name_are_refused() -> None:
     with pytest.raises(FormatError) as caught:
         read_files(files)
 
-    (found,) = caught.value.problems
-    assert (found.path, found.keys) == ("b/agent.yaml", "name")
-    assert "a/agent.yaml:1" in found.message
+    (item,) = caught.value.problems
+    assert (item.path, item.keys) == ("b/agent.yaml", "name")
+    assert "a/agent.yaml:1" in item.message
 
 
 def test_unquoted_words_are_warned_about_where_anything_is_allowed() -> None:
     text = with_turn("turn_config: {ok: yes}\nexpected_tools: [{name: t, args: {a: no}}]\n")
 
-    found = read(f"observability: {{enabled: yes}}\n{text}")
+    imported = read(f"observability: {{enabled: yes}}\n{text}")
 
-    said = [warning.keys for warning in found.warnings if "YAML" in warning.message]
+    said = [warning.keys for warning in imported.warnings if "YAML" in warning.message]
     assert said == ["test_cases[0].turn_config.ok", "test_cases[0].expected_tools[0].args.a"]

@@ -26,28 +26,28 @@ from tests.formats.holodeck.projects import (
 def test_variables_are_filled_in_from_the_environment(value: str, number: float) -> None:
     text = with_metrics(f"- metric: bleu\n  threshold: {value}\n")
 
-    found = suite(text, environment={"LEAST": "0.8", "EIGHT": "8"})
+    spec = suite(text, environment={"LEAST": "0.8", "EIGHT": "8"})
 
-    assert found.assertions[0].threshold == number
+    assert spec.assertions[0].threshold == number
 
 
 def test_a_number_from_the_environment_is_text_where_quotes_are() -> None:
     figure = {"FIGURE": "60.94"}
 
     (case,) = suite(with_turn('ground_truth: "${FIGURE}"\n'), environment=figure).cases
-    (found,) = problems(with_turn("ground_truth: ${FIGURE}\n"), environment=figure)
+    (problem,) = problems(with_turn("ground_truth: ${FIGURE}\n"), environment=figure)
 
     assert case.turns[0].expected == "60.94"
-    assert '"${FIGURE}"' in found.message
+    assert '"${FIGURE}"' in problem.message
 
 
 def test_an_unset_variable_is_named_with_its_place_and_the_nearest() -> None:
-    (found,) = problems(
+    (problem,) = problems(
         with_metrics("- metric: bleu\n  threshold: ${LAEST}\n"), environment={"LEAST": "0.8"}
     )
 
-    assert (found.line, found.keys) == (4, "evaluations.metrics[0].threshold")
-    assert "'LEAST'" in found.message
+    assert (problem.line, problem.keys) == (4, "evaluations.metrics[0].threshold")
+    assert "'LEAST'" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -68,16 +68,16 @@ def test_an_unset_variable_is_named_with_its_place_and_the_nearest() -> None:
     ],
 )
 def test_an_unset_variable_is_the_only_error_of_its_place(text: str) -> None:
-    (found,) = problems(text)
+    (problem,) = problems(text)
 
-    assert "NOBODY" in found.message
+    assert "NOBODY" in problem.message
 
 
 def test_without_an_environment_it_is_reported_who_has_one() -> None:
-    (found,) = problems(with_turn('ground_truth: "${ANSWER}"\n'), environment={})
+    (problem,) = problems(with_turn('ground_truth: "${ANSWER}"\n'), environment={})
 
-    assert found.keys == "test_cases[0].ground_truth"
-    assert "import_evals" in found.message
+    assert problem.keys == "test_cases[0].ground_truth"
+    assert "import_evals" in problem.message
 
 
 def test_what_is_lost_needs_no_variables() -> None:
@@ -91,63 +91,63 @@ def test_a_key_is_never_filled_in() -> None:
     secret = "sk-0123456789"
     text = agent_file('{provider: openai, name: m, api_key: "${TEAM_KEY}"}')
 
-    found = read(text, environment={"TEAM_KEY": secret})
+    imported = read(text, environment={"TEAM_KEY": secret})
 
-    assert found.providers[0].spec.api_key_env == "TEAM_KEY"
-    assert secret not in repr(found)
+    assert imported.providers[0].spec.api_key_env == "TEAM_KEY"
+    assert secret not in repr(imported)
 
 
 def test_a_variable_that_holds_a_secret_by_its_name_is_filled_in_nowhere() -> None:
-    found = problems(
+    errors = problems(
         with_turn('turn_config: {account: "${BANK_API_KEY}"}'),
         environment={"BANK_API_KEY": "sk-12345"},
     )
 
-    assert [item.keys for item in found] == ["test_cases[0].turn_config.account"]
-    assert "BANK_API_KEY" in found[0].message
-    assert "sk-12345" not in str(found)
+    assert [item.keys for item in errors] == ["test_cases[0].turn_config.account"]
+    assert "BANK_API_KEY" in errors[0].message
+    assert "sk-12345" not in str(errors)
 
 
 def test_a_variable_in_a_key_is_refused() -> None:
-    (found,) = problems(with_turn('turn_config: {"${HOME}": 1}'))
+    (problem,) = problems(with_turn('turn_config: {"${HOME}": 1}'))
 
-    assert found.keys == 'test_cases[0].turn_config["${HOME}"]'
+    assert problem.keys == 'test_cases[0].turn_config["${HOME}"]'
 
 
 @pytest.mark.parametrize("almost", ["${HOME:-x}", "${ HOME }", "${}", "${1}"])
 def test_what_looks_like_a_variable_stays_and_is_warned_about(almost: str) -> None:
-    found = read(with_turn(f'turn_config: {{a: "{almost}"}}'))
+    imported = read(with_turn(f'turn_config: {{a: "{almost}"}}'))
 
-    assert found.suites[0].spec.cases[0].turns[0].config == {"a": almost}
-    said = [warning.keys for warning in found.warnings if "Only ${NAME}" in warning.message]
+    assert imported.suites[0].spec.cases[0].turns[0].config == {"a": almost}
+    said = [warning.keys for warning in imported.warnings if "Only ${NAME}" in warning.message]
     assert said == ["test_cases[0].turn_config.a"]
 
 
 def test_what_is_wrong_with_what_looks_like_a_variable_is_an_error_too() -> None:
-    (found,) = problems('evaluations: {model: "${MODEL:-x}"}\ntest_cases: [{input: hi}]\n')
+    (problem,) = problems('evaluations: {model: "${MODEL:-x}"}\ntest_cases: [{input: hi}]\n')
 
-    assert found.keys == "evaluations.model"
+    assert problem.keys == "evaluations.model"
 
 
 def test_a_variable_in_a_value_of_a_variable_stays_as_it_is() -> None:
-    found = read(with_turn('turn_config: {a: "${A}"}'), environment={"A": "${B}", "B": "x"})
+    imported = read(with_turn('turn_config: {a: "${A}"}'), environment={"A": "${B}", "B": "x"})
 
-    assert found.suites[0].spec.cases[0].turns[0].config == {"a": "${B}"}
+    assert imported.suites[0].spec.cases[0].turns[0].config == {"a": "${B}"}
 
 
 def test_no_variable_is_filled_in_where_a_secret_may_stand() -> None:
-    (found,) = problems(
+    (problem,) = problems(
         with_turn('turn_config: {token: "${TEAM_KEY}"}\n'), environment={"TEAM_KEY": "sk-0123"}
     )
 
-    assert found.keys == "test_cases[0].turn_config.token"
-    assert "secrets" in found.message
+    assert problem.keys == "test_cases[0].turn_config.token"
+    assert "secrets" in problem.message
 
 
 def test_what_the_environment_holds_is_in_no_message() -> None:
     secret = "hunter2-hunter2"
     text = with_metrics("- {metric: bleu, threshold: '${VALUE}'}\n")
 
-    found = problems(text, environment={"VALUE": secret})
+    errors = problems(text, environment={"VALUE": secret})
 
-    assert not any(secret in str(item) for item in found)
+    assert not any(secret in str(item) for item in errors)

@@ -51,10 +51,10 @@ org = "support"
 def test_an_agent_is_made_of_its_model_and_what_its_folder_tells_it() -> None:
     beside = {"p/agents/helpers/SOUL.md": "Be kind.\n", "p/agents/helpers/IDENTITY.md": "You help."}
 
-    found = read({"p/lobu.toml": TOML}, beside=beside)
+    imported = read({"p/lobu.toml": TOML}, beside=beside)
 
     assert [
-        agent.spec.model_dump(mode="json", exclude_defaults=True) for agent in found.agents
+        agent.spec.model_dump(mode="json", exclude_defaults=True) for agent in imported.agents
     ] == [
         {
             "agent": "Support",
@@ -65,7 +65,7 @@ def test_an_agent_is_made_of_its_model_and_what_its_folder_tells_it() -> None:
         },
         {"agent": "Night shift", "slug": "night", "model": "anthropic/claude-haiku-5-5"},
     ]
-    assert [agent.line for agent in found.agents] == [1, 31]
+    assert [agent.line for agent in imported.agents] == [1, 31]
 
 
 def test_what_cannot_run_here_is_a_loss_and_no_key_is_repeated() -> None:
@@ -110,33 +110,33 @@ def test_the_line_of_a_table_is_known_however_it_is_written(table: str, line: in
 def test_an_agent_that_exists_stays_as_it_is() -> None:
     known = Known(agents={"support": "scripted", "night": "model"})
 
-    found = read({"p/lobu.toml": TOML, "p/agents/helpers/evals/ping.yaml": PING}, known=known)
+    imported = read({"p/lobu.toml": TOML, "p/agents/helpers/evals/ping.yaml": PING}, known=known)
 
-    assert found.agents == []
-    assert found.suites[0].spec.agent == "support"
-    assert [loss.keys for loss in found.losses] == ["agents.support", "agents.night", "memory"]
+    assert imported.agents == []
+    assert imported.suites[0].spec.agent == "support"
+    assert [loss.keys for loss in imported.losses] == ["agents.support", "agents.night", "memory"]
 
 
 def test_a_native_agent_of_the_same_slug_describes_it() -> None:
     native = "agent: Night\nslug: night\ndriver: scripted\nrules: [{reply: hi}]\n"
 
-    found = read({"p/lobu.toml": TOML, "p/agents/night/night.agent.yaml": native})
+    imported = read({"p/lobu.toml": TOML, "p/agents/night/night.agent.yaml": native})
 
-    assert {agent.spec.slug: agent.spec.driver for agent in found.agents} == {
+    assert {agent.spec.slug: agent.spec.driver for agent in imported.agents} == {
         "night": "scripted",
         "support": "model",
     }
-    assert "agents.night" in [loss.keys for loss in found.losses]
+    assert "agents.night" in [loss.keys for loss in imported.losses]
 
 
 def test_an_agent_without_a_model_is_not_made() -> None:
     toml = '[agents.my-agent]\nname = "my-agent"\n[[agents.my-agent.providers]]\nid = "gemini"\n'
 
-    found = problems({"lobu.toml": toml, f"{EVALS}ping.yaml": PING}, known=Known())
+    errors = problems({"lobu.toml": toml, f"{EVALS}ping.yaml": PING}, known=Known())
     warned = read({"lobu.toml": toml}, known=Known()).warnings
 
-    assert [(item.path, item.line) for item in found] == [(f"{EVALS}ping.yaml", 2)]
-    assert "'my-agent'" in found[0].message
+    assert [(item.path, item.line) for item in errors] == [(f"{EVALS}ping.yaml", 2)]
+    assert "'my-agent'" in errors[0].message
     assert [(item.line, item.keys) for item in warned] == [(1, "agents.my-agent")]
     assert "my-agent.agent.yaml" in warned[0].message
 
@@ -149,9 +149,9 @@ def test_an_agent_without_a_model_is_not_made() -> None:
     ],
 )  # fmt: skip
 def test_of_an_agent_that_exists_what_it_can_do_is_lost(more: str, lost: list[str]) -> None:
-    found = read({"lobu.toml": f"[agents.my-agent]\n{more}\n"})
+    imported = read({"lobu.toml": f"[agents.my-agent]\n{more}\n"})
 
-    assert [loss.keys for loss in found.losses] == lost
+    assert [loss.keys for loss in imported.losses] == lost
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ def test_the_agent_of_an_eval_is_reported_by_its_folder_then_by_a_person(
 ) -> None:
     known = Known(agents={"support": "model", "night": "model", "other": "model"})
 
-    found = read({"p/lobu.toml": TOML, path: PING}, agent=named, known=known)
+    imported = read({"p/lobu.toml": TOML, path: PING}, agent=named, known=known)
 
-    assert found.suites[0].spec.agent == agent
-    assert found.suites[0].spec.slug == f"{agent}-ping"
+    assert imported.suites[0].spec.agent == agent
+    assert imported.suites[0].spec.slug == f"{agent}-ping"
 
 
 @pytest.mark.parametrize(
@@ -189,17 +189,17 @@ def test_the_agent_is_reported_by_the_folder_wherever_the_import_begins(
 ) -> None:
     source = SourceFile(path, PING.encode())
 
-    found = read_files([source], known=KNOWN, root=root)
+    imported = read_files([source], known=KNOWN, root=root)
 
-    assert found.suites[0].spec.agent == "my-agent"
+    assert imported.suites[0].spec.agent == "my-agent"
 
 
 def test_an_eval_without_an_agent_needs_one() -> None:
-    (found,) = problems({"ping.yaml": PING})
+    (problem,) = problems({"ping.yaml": PING})
 
-    assert (found.path, found.line) == ("ping.yaml", 2)
-    assert "agents/<id>/evals/" in found.message
-    assert "--agent" in found.message
+    assert (problem.path, problem.line) == ("ping.yaml", 2)
+    assert "agents/<id>/evals/" in problem.message
+    assert "--agent" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -222,30 +222,32 @@ def test_an_eval_without_an_agent_needs_one() -> None:
 def test_an_error_in_lobu_toml_is_reported_at_its_line(
     toml: str, line: int, keys: str, message: str
 ) -> None:
-    (found,) = problems({"lobu.toml": toml})
+    (problem,) = problems({"lobu.toml": toml})
 
-    assert (found.path, found.line, found.keys) == ("lobu.toml", line, keys)
-    assert message in found.message
+    assert (problem.path, problem.line, problem.keys) == ("lobu.toml", line, keys)
+    assert message in problem.message
 
 
 def test_variables_that_only_lobu_fills_in_stay_text_and_are_lost() -> None:
-    found = read({"p/lobu.toml": TOML}, beside={"p/agents/night/USER.md": "Hello {{nobody}}"})
+    imported = read({"p/lobu.toml": TOML}, beside={"p/agents/night/USER.md": "Hello {{nobody}}"})
 
-    (night,) = [agent.spec for agent in found.agents if agent.spec.slug == "night"]
+    (night,) = [agent.spec for agent in imported.agents if agent.spec.slug == "night"]
     assert night.system_prompt.endswith(r"\{{nobody}}")
-    assert [loss.keys for loss in found.losses if "nobody" in loss.message] == ["agents.night.dir"]
+    assert [loss.keys for loss in imported.losses if "nobody" in loss.message] == [
+        "agents.night.dir"
+    ]
 
 
 def test_a_person_may_name_another_agent_than_that_of_the_folder() -> None:
     known = Known(agents={"support": "model", "desk": "http"})
     path = "p/agents/night/evals/ping.yaml"
 
-    found = read({"p/lobu.toml": TOML, path: PING}, agent="desk", known=known)
+    imported = read({"p/lobu.toml": TOML, path: PING}, agent="desk", known=known)
 
-    (ping,) = [suite.spec for suite in found.suites]
+    (ping,) = [suite.spec for suite in imported.suites]
     # Known by the folder all the same: another agent may have a ping, too.
-    assert (ping.agent, ping.slug, found.agents) == ("desk", "night-ping", [])
-    assert {loss.path for loss in found.losses} == {path, "p/lobu.toml"}
+    assert (ping.agent, ping.slug, imported.agents) == ("desk", "night-ping", [])
+    assert {loss.path for loss in imported.losses} == {path, "p/lobu.toml"}
 
 
 MODELS = """\
@@ -259,10 +261,10 @@ model = "z-ai/glm"
 def test_a_provider_that_is_not_here_is_passed_over_for_one_that_is() -> None:
     more = '[[agents.x.providers]]\nid = "openrouter"\nmodel = "z-ai/glm"\n'
 
-    found = read({"lobu.toml": MODELS + more})
+    imported = read({"lobu.toml": MODELS + more})
 
-    assert str(found.agents[0].spec.model) == "openrouter/z-ai/glm"
-    assert [loss.keys for loss in found.losses] == ["agents.x.providers[0]"]
+    assert str(imported.agents[0].spec.model) == "openrouter/z-ai/glm"
+    assert [loss.keys for loss in imported.losses] == ["agents.x.providers[0]"]
 
 
 def test_an_agent_whose_provider_is_not_here_is_not_made() -> None:
@@ -277,18 +279,18 @@ def test_an_agent_whose_provider_is_not_here_is_not_made() -> None:
 
 
 def test_an_agent_whose_id_is_no_slug_is_refused_once_with_one_that_is() -> None:
-    found = problems({"agents/MyAgent/evals/x.yaml": PING})
+    errors = problems({"agents/MyAgent/evals/x.yaml": PING})
 
-    assert [item.keys for item in found] == [""]
-    assert "lobu.toml" in found[0].message
+    assert [item.keys for item in errors] == [""]
+    assert "lobu.toml" in errors[0].message
 
 
 def test_an_agent_with_a_long_id_or_an_underscore_keeps_it() -> None:
     slug = f"my_{'a' * 70}"
 
-    found = read({f"agents/{slug}/evals/x.yaml": PING}, known=Known(agents={slug: "model"}))
+    imported = read({f"agents/{slug}/evals/x.yaml": PING}, known=Known(agents={slug: "model"}))
 
-    assert found.suites[0].spec.agent == slug
+    assert imported.suites[0].spec.agent == slug
 
 
 @pytest.mark.parametrize(
@@ -300,10 +302,10 @@ def test_an_agent_with_a_long_id_or_an_underscore_keeps_it() -> None:
     ],
 )
 def test_what_no_database_stores_is_refused_in_lobu_toml(line: str, message: str) -> None:
-    found = problems({"lobu.toml": f"[agents.my-agent]\n{line}\n", f"{EVALS}x.yaml": PING})
+    errors = problems({"lobu.toml": f"[agents.my-agent]\n{line}\n", f"{EVALS}x.yaml": PING})
 
-    assert [item.path for item in found] == ["lobu.toml"]
-    assert message in found[0].message
+    assert [item.path for item in errors] == ["lobu.toml"]
+    assert message in errors[0].message
 
 
 def test_evals_of_an_agent_with_a_folder_elsewhere_have_to_be_named() -> None:
@@ -320,6 +322,6 @@ def test_evals_of_an_agent_with_a_folder_elsewhere_have_to_be_named() -> None:
 
 
 def test_nobody_misses_the_agents_of_a_lobu_toml_that_cannot_be_read() -> None:
-    found = problems({"lobu.toml": "[agents.x\n", f"{EVALS}x.yaml": PING}, known=Known())
+    errors = problems({"lobu.toml": "[agents.x\n", f"{EVALS}x.yaml": PING}, known=Known())
 
-    assert [item.path for item in found] == ["lobu.toml"]
+    assert [item.path for item in errors] == ["lobu.toml"]

@@ -71,9 +71,9 @@ ASSERTIONS = [
 
 
 def suite(text: str) -> SuiteSpec:
-    found = read({f"{EVALS}x.yaml": text})
-    assert (found.warnings, found.losses) == ([], [])
-    return found.suites[0].spec
+    imported = read({f"{EVALS}x.yaml": text})
+    assert (imported.warnings, imported.losses) == ([], [])
+    return imported.suites[0].spec
 
 
 def one_turn(assertions: str) -> str:
@@ -115,12 +115,12 @@ def test_the_smallest_eval_has_the_defaults_of_lobu_written_out() -> None:
 
 
 def test_an_eval_with_everything_keeps_weights_and_gives_the_rubric_half() -> None:
-    found = suite(FOLLOWS)
+    spec = suite(FOLLOWS)
 
-    assert (found.rubric, found.rubric_weight) == (RUBRIC, 0.5)
-    assert (found.trials, found.tags, found.pass_threshold) == (3, ["behavioral"], 0.8)
-    assert found.cases[0].turn_timeout_s == 60
-    turn = found.cases[0].turns[0].model_dump(mode="json", exclude_defaults=True)
+    assert (spec.rubric, spec.rubric_weight) == (RUBRIC, 0.5)
+    assert (spec.trials, spec.tags, spec.pass_threshold) == (3, ["behavioral"], 0.8)
+    assert spec.cases[0].turn_timeout_s == 60
+    turn = spec.cases[0].turns[0].model_dump(mode="json", exclude_defaults=True)
     assert turn["assertions"] == [
         {"type": "matches", "value": r"^[\s\S]*[-•].*[-•].*[-•]", "weight": 0.5},
         {
@@ -178,18 +178,20 @@ def test_every_assertion_becomes_a_check(assertion: str, check: dict[str, Any]) 
 
 
 def test_the_slug_of_a_name_without_latin_letters_is_that_of_its_file() -> None:
-    found = read({f"{EVALS}Greet me.yaml": PING.replace("name: ping", "name: 挨拶")})
+    imported = read({f"{EVALS}Greet me.yaml": PING.replace("name: ping", "name: 挨拶")})
 
-    spec = found.suites[0].spec
+    spec = imported.suites[0].spec
     assert (spec.suite, spec.slug) == ("my-agent - 挨拶", "my-agent-greet-me")
 
 
 def test_evals_of_two_agents_may_have_one_name() -> None:
     known = Known(agents={"a": "model", "b": "model"})
 
-    found = read({"agents/a/evals/ping.yaml": PING, "agents/b/evals/ping.yaml": PING}, known=known)
+    imported = read(
+        {"agents/a/evals/ping.yaml": PING, "agents/b/evals/ping.yaml": PING}, known=known
+    )
 
-    assert [item.spec.slug for item in found.suites] == ["a-ping", "b-ping"]
+    assert [item.spec.slug for item in imported.suites] == ["a-ping", "b-ping"]
 
 
 @pytest.mark.parametrize(
@@ -264,10 +266,10 @@ def test_evals_of_two_agents_may_have_one_name() -> None:
     ],
 )
 def test_an_error_is_reported_at_its_line(text: str, line: int, keys: str, message: str) -> None:
-    found = problems({f"{EVALS}x.yaml": text})
+    errors = problems({f"{EVALS}x.yaml": text})
 
-    assert [(item.line, item.keys) for item in found] == [(line, keys)]
-    assert message in found[0].message
+    assert [(item.line, item.keys) for item in errors] == [(line, keys)]
+    assert message in errors[0].message
 
 
 def test_all_errors_of_all_files_come_in_one_go() -> None:
@@ -283,9 +285,9 @@ turns:
       - {type: contains, valu: x}
 """
 
-    found = problems({f"{EVALS}a.yaml": broken, "b/ping.yaml": PING, "lobu.toml": "agents = 1"})
+    errors = problems({f"{EVALS}a.yaml": broken, "b/ping.yaml": PING, "lobu.toml": "agents = 1"})
 
-    assert [(item.path, item.line, item.keys) for item in found] == [
+    assert [(item.path, item.line, item.keys) for item in errors] == [
         (f"{EVALS}a.yaml", 2, "trials"),
         (f"{EVALS}a.yaml", 3, "rubric"),
         (f"{EVALS}a.yaml", 5, "turns[0]"),
@@ -306,9 +308,9 @@ def test_an_empty_rubric_is_an_error() -> None:
 
 
 def test_an_eval_that_checks_nothing_is_warned_of() -> None:
-    found = read({f"{EVALS}x.yaml": "name: x\nturns: [{content: Hello}]\n"})
+    imported = read({f"{EVALS}x.yaml": "name: x\nturns: [{content: Hello}]\n"})
 
-    assert ["checks nothing" in warning.message for warning in found.warnings] == [True]
+    assert ["checks nothing" in warning.message for warning in imported.warnings] == [True]
 
 
 def test_options_that_mean_nothing_are_losses() -> None:
@@ -318,9 +320,9 @@ def test_options_that_mean_nothing_are_losses() -> None:
         "- {type: contains, value: x, options: {fuzzy: true}}\n"
     )
 
-    found = read({f"{EVALS}x.yaml": one_turn(rows)})
+    imported = read({f"{EVALS}x.yaml": one_turn(rows)})
 
-    assert [(loss.line, loss.keys) for loss in found.losses] == [
+    assert [(loss.line, loss.keys) for loss in imported.losses] == [
         (5, "turns[0].assert[0].options"),
         (6, "turns[0].assert[1].options"),
         (7, "turns[0].assert[2].options.fuzzy"),
@@ -330,9 +332,9 @@ def test_options_that_mean_nothing_are_losses() -> None:
 def test_a_conversation_that_may_take_too_long_is_warned_of() -> None:
     turns = "\n".join(["  - {content: x, assert: [{type: contains, value: refund}]}"] * 13)
 
-    found = read({f"{EVALS}x.yaml": f"name: x\nturns:\n{turns}\n"})
+    imported = read({f"{EVALS}x.yaml": f"name: x\nturns:\n{turns}\n"})
 
-    assert ["1560" in warning.message for warning in found.warnings] == [True]
+    assert ["1560" in warning.message for warning in imported.warnings] == [True]
 
 
 def test_an_error_in_one_place_hides_none_in_another() -> None:
@@ -349,9 +351,9 @@ turns:
     assert: [{type: regex, value: "["}]
 """
 
-    found = problems({f"{EVALS}x.yaml": text})
+    errors = problems({f"{EVALS}x.yaml": text})
 
-    assert [(item.line, item.keys) for item in found] == [
+    assert [(item.line, item.keys) for item in errors] == [
         (2, "trials"),
         (3, "timeout"),
         (7, "turns[0].assert[0].type"),
@@ -363,8 +365,8 @@ turns:
 
 def test_a_missing_rubric_is_not_looked_for_among_eval_files() -> None:
     other = PING.replace("name: ping", "name: pong")
-    (found,) = problems(
+    (problem,) = problems(
         {f"{EVALS}ping.yaml": PING + "rubric: ping.md\n", f"{EVALS}pong.yaml": other}
     )
 
-    assert found.message == f"There is no file {EVALS}ping.md."
+    assert problem.message == f"There is no file {EVALS}ping.md."

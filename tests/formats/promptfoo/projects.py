@@ -53,8 +53,8 @@ def dumped(spec: Any) -> Any:
 
 
 def suite(config: str, files: dict[str, str | bytes] | None = None, **options: Any) -> Any:
-    (found,) = read(config, files, **options).suites
-    return dumped(found.spec)
+    (imported_suite,) = read(config, files, **options).suites
+    return dumped(imported_suite.spec)
 
 
 def turns(config: str, files: dict[str, str | bytes] | None = None) -> list[Any]:
@@ -70,8 +70,8 @@ def problems(
     return [problem for problem in caught.value.problems if problem.level == "error"]
 
 
-def told(found: list[Problem]) -> list[tuple[int, str]]:
-    return [(item.line, item.keys) for item in found]
+def places(problems: list[Problem]) -> list[tuple[int, str]]:
+    return [(item.line, item.keys) for item in problems]
 
 
 # A configuration to which tests or assertions are added.
@@ -94,9 +94,9 @@ def checks(assertion: str, files: dict[str, str | bytes] | None = None, **variab
 
 def lost(assertion: str, **variables: Any) -> str:
     """Return what is reported about an assertion that is left out."""
-    found = read(with_assertion(assertion, **variables))
-    assert found.suites[0].spec.cases[0].turns[0].assertions == []
-    first, second = found.losses
+    imported = read(with_assertion(assertion, **variables))
+    assert imported.suites[0].spec.cases[0].turns[0].assertions == []
+    first, second = imported.losses
     assert (second.line, second.keys) == (6, "tests[0].assert[0]")
     assert (first.keys, "checks nothing" in first.message) == ("tests[0]", True)
     return second.message

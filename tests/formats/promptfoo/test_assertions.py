@@ -16,7 +16,7 @@ JUDGED = {"type": "llm_judge"}
 
 
 @pytest.mark.parametrize(
-    ("assertion", "found"),
+    ("assertion", "expected"),
     [
         ("{type: equals, value: Paris}", [{"type": "exact_match", "value": "Paris"}]),
         ("{type: equals, value: 4}", [{"type": "exact_match", "value": "4"}]),
@@ -214,8 +214,8 @@ JUDGED = {"type": "llm_judge"}
         ),
     ],
 )
-def test_an_assertion_is_reported_in_our_words(assertion: str, found: list[Any]) -> None:
-    assert checks(assertion) == found
+def test_an_assertion_is_reported_in_our_words(assertion: str, expected: list[Any]) -> None:
+    assert checks(assertion) == expected
 
 
 def test_the_whole_reply_must_be_json_where_it_is_reported() -> None:
@@ -254,23 +254,23 @@ def test_context_is_what_the_reply_is_to_rest_on() -> None:
 
 
 def test_a_set_shares_its_weight_among_its_assertions() -> None:
-    found = checks(
+    result = checks(
         "{type: assert-set, weight: 4, assert: [{type: cost, threshold: 1}, {type: latency, threshold: 9, weight: 3}]}"
     )
 
-    assert [(item["type"], item.get("weight", 1)) for item in found] == [
+    assert [(item["type"], item.get("weight", 1)) for item in result] == [
         ("cost", 1),
         ("latency", 3),
     ]
 
 
 def test_of_a_set_with_a_threshold_all_must_pass_which_is_reported() -> None:
-    found = read(
+    imported = read(
         with_assertion("{type: assert-set, threshold: 0.5, assert: [{type: cost, threshold: 1}]}")
     )
 
-    assert [loss.keys for loss in found.losses] == ["tests[0].assert[0].threshold"]
-    assert len(found.suites[0].spec.cases[0].turns[0].assertions or []) == 1
+    assert [loss.keys for loss in imported.losses] == ["tests[0].assert[0].threshold"]
+    assert len(imported.suites[0].spec.cases[0].turns[0].assertions or []) == 1
 
 
 def test_templates_of_assertions_are_followed() -> None:
@@ -314,9 +314,9 @@ def test_a_grader_may_name_the_model_of_embeddings() -> None:
 
 
 def test_a_grader_that_is_nothing_here_is_lost() -> None:
-    found = read(with_assertion("{type: llm-rubric, value: x, provider: file://judge.py}"))
+    imported = read(with_assertion("{type: llm-rubric, value: x, provider: file://judge.py}"))
 
-    assert [loss.keys for loss in found.losses] == ["tests[0].assert[0].provider"]
+    assert [loss.keys for loss in imported.losses] == ["tests[0].assert[0].provider"]
 
 
 @pytest.mark.parametrize(
@@ -380,21 +380,21 @@ def test_texts_that_are_too_long_for_a_pattern_are_lost(kind: str) -> None:
 
 
 def test_a_variable_of_an_assertion_that_a_test_does_not_set_is_warned_of() -> None:
-    found = read(with_assertion("{type: llm-rubric, value: 'Says {{what}} to {{who}}'}"))
+    imported = read(with_assertion("{type: llm-rubric, value: 'Says {{what}} to {{who}}'}"))
 
-    assert [(warning.line, warning.keys) for warning in found.warnings] == [
+    assert [(warning.line, warning.keys) for warning in imported.warnings] == [
         (6, "tests[0].assert[0].value")
     ]
-    assert "{{who}}" in found.warnings[0].message
+    assert "{{who}}" in imported.warnings[0].message
 
 
 def test_what_is_next_to_a_reference_is_lost() -> None:
     config = with_assertion("{$ref: '#/assertionTemplates/t', weight: 3}")
     template = "assertionTemplates: {t: {type: icontains, value: x}}\n"
 
-    (found,) = read(config + template).losses
+    (loss,) = read(config + template).losses
 
-    assert (found.keys, "$ref" in found.message) == ("tests[0].assert[0].weight", True)
+    assert (loss.keys, "$ref" in loss.message) == ("tests[0].assert[0].weight", True)
 
 
 def test_a_reference_to_nothing_is_reported_once() -> None:
@@ -419,11 +419,11 @@ def test_a_reply_that_code_changes_is_not_checked_as_if_it_were_not() -> None:
 """
     )
 
-    found = read(config)
+    imported = read(config)
 
-    assert [loss.keys for loss in found.losses] == ["tests[0].assert[0]"]
+    assert [loss.keys for loss in imported.losses] == ["tests[0].assert[0]"]
     assert [
-        assertion.type for assertion in found.suites[0].spec.cases[0].turns[0].assertions or []
+        assertion.type for assertion in imported.suites[0].spec.cases[0].turns[0].assertions or []
     ] == ["latency"]
 
 

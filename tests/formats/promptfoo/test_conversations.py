@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.formats.promptfoo.projects import dumped, problems, read, told
+from tests.formats.promptfoo.projects import dumped, places, problems, read
 
 LOOP = """\
 prompts:
@@ -28,15 +28,15 @@ tests:
 
 
 def test_tests_of_one_conversation_are_the_turns_of_a_case() -> None:
-    found = read(LOOP + TESTS)
+    imported = read(LOOP + TESTS)
 
-    first, second = dumped(found.suites[0].spec)["cases"]
+    first, second = dumped(imported.suites[0].spec)["cases"]
     assert [turn["user"] for turn in first["turns"]] == ["Who are you?", "Since when?"]
     assert [turn["assertions"][0]["value"] for turn in first["turns"]] == ["I am", "19"]
     assert [turn["user"] for turn in second["turns"]] == ["Where?"]
     assert second["tags"] == ["kind=place"]
-    assert found.agents[0].spec.system_prompt == "Be kind."
-    assert found.losses == []
+    assert imported.agents[0].spec.system_prompt == "Be kind."
+    assert imported.losses == []
 
 
 def test_without_an_id_all_tests_are_one_conversation_but_for_those_that_have_no_part_in_it() -> (
@@ -64,10 +64,10 @@ tests:
   - {vars: {question: Two}, threshold: 0.9}
 """
 
-    found = read(LOOP + tests)
+    imported = read(LOOP + tests)
 
-    assert [suite.spec.pass_threshold for suite in found.suites] == [0.5]
-    assert [loss.keys for loss in found.losses] == ["tests[1]"]
+    assert [suite.spec.pass_threshold for suite in imported.suites] == [0.5]
+    assert [loss.keys for loss in imported.losses] == ["tests[1]"]
 
 
 PROGRAM = "prompts: ['file://{}', 'Say {{{{question}}}}']\nproviders: [openai:gpt-5]\ntests:\n"
@@ -87,18 +87,18 @@ def test_a_prompt_that_a_program_writes_asks_ones_own_agent_the_variables(
 ) -> None:
     config = f"{PROGRAM.format(program)}  - vars: {json.dumps(variables)}\n"
 
-    found = read(config, agent="desk")
+    imported = read(config, agent="desk")
     without = read(config)
 
-    (first, *_) = [dumped(suite.spec) for suite in found.suites]
+    (first, *_) = [dumped(suite.spec) for suite in imported.suites]
     assert first["cases"][0]["turns"][0]["user"] == asked
     assert len(without.suites) == 1
     assert "--agent" in without.losses[0].message
 
 
 def test_what_was_lost_of_a_refused_configuration_has_its_own_place() -> None:
-    found = problems(
+    errors = problems(
         "prompts: [file://a.py, '{% x %}']\nproviders: [openai:gpt-5]\ntests: [{vars: {a: b}}]\n"
     )
 
-    assert told(found) == [(1, "prompts"), (1, "prompts[0]"), (1, "prompts[1]")]
+    assert places(errors) == [(1, "prompts"), (1, "prompts[0]"), (1, "prompts[1]")]

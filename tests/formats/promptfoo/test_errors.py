@@ -2,9 +2,9 @@ import pytest
 
 from tests.formats.promptfoo.projects import (
     CONFIG,
+    places,
     problems,
     read,
-    told,
     with_assertion,
     with_tests,
 )
@@ -35,10 +35,10 @@ from tests.formats.promptfoo.projects import (
 def test_a_wrong_assertion_is_reported_with_its_place(
     assertion: str, keys: str, words: str
 ) -> None:
-    found = problems(with_assertion(assertion))
+    errors = problems(with_assertion(assertion))
 
-    assert (found[0].path, found[0].line, found[0].keys) == (CONFIG, 6, keys)
-    assert words in found[0].message
+    assert (errors[0].path, errors[0].line, errors[0].keys) == (CONFIG, 6, keys)
+    assert words in errors[0].message
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_a_wrong_assertion_is_reported_with_its_place(
 def test_an_error_is_reported_with_its_place(
     config: str, place: tuple[int, str], words: str
 ) -> None:
-    found = problems(config)
+    errors = problems(config)
 
-    assert place in told(found)
-    assert any(words in item.message for item in found)
+    assert place in places(errors)
+    assert any(words in item.message for item in errors)
 
 
 def test_all_errors_are_reported_at_once_and_once() -> None:
@@ -78,7 +78,7 @@ def test_all_errors_are_reported_at_once_and_once() -> None:
         "prompts: ['A {{what}}', 'B {{what}}', 3]\nproviders: [echo, openai:gpt-5]\n",
     )
 
-    assert told(problems(config)) == [
+    assert places(problems(config)) == [
         (1, "prompts[2]"),
         (4, "tests[0].assert[0]"),
         (5, "tests[1].vars"),
@@ -97,17 +97,17 @@ def test_what_is_lost_of_something_common_to_all_is_reported_once() -> None:
 def test_options_of_the_command_are_lost_with_where_to_write_them() -> None:
     options = "commandLineOptions: {verbose: true, grader: openai:gpt-5, var: {a: b}}\n"
 
-    found = read(with_tests("  - {vars: {what: a}}\n") + options).losses
+    losses = read(with_tests("  - {vars: {what: a}}\n") + options).losses
 
-    assert [item.keys.partition(".")[2] for item in found] == ["verbose", "grader", "var"]
-    assert "defaultTest, as options.provider" in found[1].message
+    assert [item.keys.partition(".")[2] for item in losses] == ["verbose", "grader", "var"]
+    assert "defaultTest, as options.provider" in losses[1].message
 
 
 def test_unknown_keys_are_lost_with_the_nearest_name() -> None:
-    found = read(with_tests("  - {vars: {what: a}, asert: []}\n") + "outputPath: x.html\n")
+    imported = read(with_tests("  - {vars: {what: a}, asert: []}\n") + "outputPath: x.html\n")
 
-    assert [(loss.line, loss.keys, loss.level) for loss in found.losses] == [
+    assert [(loss.line, loss.keys, loss.level) for loss in imported.losses] == [
         (4, "tests[0].asert", "loss"),
         (5, "outputPath", "loss"),
     ]
-    assert "'assert'" in found.losses[0].message
+    assert "'assert'" in imported.losses[0].message

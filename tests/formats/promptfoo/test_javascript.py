@@ -173,13 +173,13 @@ def test_an_assertion_is_imported_and_code_is_lost_alone() -> None:
       - {{type: javascript, value: "/(?=a)/.test(output)"}}
 """
 
-    found = read(config)
+    imported = read(config)
 
-    checks: list[Any] = json.loads(found.suites[0].spec.model_dump_json(exclude_defaults=True))[
+    checks: list[Any] = json.loads(imported.suites[0].spec.model_dump_json(exclude_defaults=True))[
         "cases"
     ][0]["turns"][0]["assertions"]
     assert [(check["type"], check.get("weight", 1)) for check in checks] == [
         ("contains", 2),
         ("not_matches", 1),
     ]
-    assert [loss.keys for loss in found.losses] == ["tests[0].assert[2]", "tests[0].assert[3]"]
+    assert [loss.keys for loss in imported.losses] == ["tests[0].assert[2]", "tests[0].assert[3]"]

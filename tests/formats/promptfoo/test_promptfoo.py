@@ -5,12 +5,12 @@ from tests.formats.promptfoo.projects import CONFIG, QUICK_START, dumped, read, 
 
 
 def test_a_prompt_a_provider_and_a_test_are_an_agent_and_a_suite() -> None:
-    found = read(QUICK_START)
+    imported = read(QUICK_START)
 
-    assert [dumped(agent.spec) for agent in found.agents] == [
+    assert [dumped(agent.spec) for agent in imported.agents] == [
         {"agent": "gpt-5-mini", "slug": "demo-gpt-5-mini", "model": "openai/gpt-5-mini"}
     ]
-    assert [dumped(item.spec) for item in found.suites] == [
+    assert [dumped(item.spec) for item in imported.suites] == [
         {
             "suite": "demo",
             "slug": "demo",
@@ -30,8 +30,8 @@ def test_a_prompt_a_provider_and_a_test_are_an_agent_and_a_suite() -> None:
             ],
         }
     ]
-    assert (found.warnings, found.losses) == ([], [])
-    assert [(agent.path, agent.line) for agent in found.agents] == [(CONFIG, 4)]
+    assert (imported.warnings, imported.losses) == ([], [])
+    assert [(agent.path, agent.line) for agent in imported.agents] == [(CONFIG, 4)]
 
 
 def test_every_prompt_is_asked_of_every_provider() -> None:
@@ -50,10 +50,10 @@ tests:
     assert: [{type: contains, value: Salut}]
 """
 
-    found = read(config, {"second.txt": "Translate to {{language}}: {{input}}\n"})
+    imported = read(config, {"second.txt": "Translate to {{language}}: {{input}}\n"})
 
-    assert [agent.spec.slug for agent in found.agents] == ["demo-gpt-5", "demo-sonnet"]
-    assert [(item.spec.slug, item.spec.agent, item.spec.suite) for item in found.suites] == [
+    assert [agent.spec.slug for agent in imported.agents] == ["demo-gpt-5", "demo-sonnet"]
+    assert [(item.spec.slug, item.spec.agent, item.spec.suite) for item in imported.suites] == [
         ("demo-prompt-1-gpt-5", "demo-gpt-5", "Translations - Prompt 1 - gpt-5"),
         ("demo-short-gpt-5", "demo-gpt-5", "Translations - Short - gpt-5"),
         ("demo-prompt-1-sonnet", "demo-sonnet", "Translations - Prompt 1 - Sonnet"),
@@ -80,17 +80,17 @@ tests:
 def test_a_suite_is_known_by_the_folder_or_the_file(path: str, description: str, slug: str) -> None:
     config = f"{QUICK_START}description: '{description}'\n"
 
-    (found,) = read_files([SourceFile(path, config.encode())], dialect="promptfoo").suites
+    (imported_suite,) = read_files([SourceFile(path, config.encode())], dialect="promptfoo").suites
 
-    assert found.spec.slug == slug
+    assert imported_suite.spec.slug == slug
 
 
 def test_a_suite_has_one_slug_wherever_the_import_begins() -> None:
     source = SourceFile("promptfooconfig.yaml", f"description: It\n{QUICK_START}".encode())
 
-    found = read_files([source], root="/home/me/demo")
+    imported = read_files([source], root="/home/me/demo")
 
-    assert [item.spec.slug for item in found.suites] == ["demo"]
+    assert [item.spec.slug for item in imported.suites] == ["demo"]
 
 
 def test_what_describes_the_evaluation_describes_the_suite() -> None:

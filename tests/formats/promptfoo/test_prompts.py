@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from evals_app.formats import Imported
-from tests.formats.promptfoo.projects import CHAT, dumped, problems, read, told, turns, with_tests
+from tests.formats.promptfoo.projects import CHAT, dumped, places, problems, read, turns, with_tests
 
 
 def said(prompts: str, files: dict[str, str | bytes] | None = None, **variables: Any) -> Imported:
@@ -14,8 +14,8 @@ def said(prompts: str, files: dict[str, str | bytes] | None = None, **variables:
     )
 
 
-def users(found: Imported) -> list[str]:
-    return [suite.spec.cases[0].turns[0].user for suite in found.suites]
+def users(imported: Imported) -> list[str]:
+    return [suite.spec.cases[0].turns[0].user for suite in imported.suites]
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_without_prompts_the_variable_prompt_is_reported() -> None:
 def test_a_chat_is_a_system_prompt_a_history_and_a_message(files: dict[str, str | bytes]) -> None:
     messages = json.loads(CHAT.replace("{{what}}", "hi"))
 
-    found = said("file://chat.json", files, messages=messages)
+    imported = said("file://chat.json", files, messages=messages)
 
-    assert found.agents[0].spec.system_prompt == "You are a pirate."
-    assert dumped(found.suites[0].spec.cases[0])["history"] == [
+    assert imported.agents[0].spec.system_prompt == "You are a pirate."
+    assert dumped(imported.suites[0].spec.cases[0])["history"] == [
         {"role": "user", "content": "Who are you?"},
         {"role": "assistant", "content": "Arr."},
     ]
-    assert users(found) == ["Say hi"]
+    assert users(imported) == ["Say hi"]
 
 
 def test_a_system_prompt_that_differs_from_test_to_test_takes_parameters() -> None:
@@ -84,26 +84,26 @@ tests:
   - vars: {who: {name: Ben}, q: Ho}
 """
 
-    found = read(config)
-    cases = found.suites[0].spec.cases
+    imported = read(config)
+    cases = imported.suites[0].spec.cases
 
-    assert found.agents[0].spec.system_prompt == "You are {{threadContext.params.who.name}}."
+    assert imported.agents[0].spec.system_prompt == "You are {{threadContext.params.who.name}}."
     assert [case.context_params for case in cases] == [{"who.name": "Ana"}, {"who.name": "Ben"}]
     assert [case.turns[0].user for case in cases] == ['Hi "there"', "Ho"]
 
 
 def test_system_prompts_of_several_prompts_make_several_agents() -> None:
-    found = said(
+    imported = said(
         "[file://a.json, file://b.json, plain]",
         {"a.json": CHAT, "b.json": CHAT.replace("a pirate", "a poet")},
     )
 
-    assert [(agent.spec.slug, agent.spec.system_prompt) for agent in found.agents] == [
+    assert [(agent.spec.slug, agent.spec.system_prompt) for agent in imported.agents] == [
         ("demo-gpt-5-a", "You are a pirate."),
         ("demo-gpt-5-b", "You are a poet."),
         ("demo-gpt-5", ""),
     ]
-    assert [suite.spec.agent for suite in found.suites] == [
+    assert [suite.spec.agent for suite in imported.suites] == [
         "demo-gpt-5-a",
         "demo-gpt-5-b",
         "demo-gpt-5",
@@ -129,46 +129,46 @@ def test_messages_of_one_speaker_in_a_row_are_one() -> None:
     ],
 )
 def test_a_prompt_that_cannot_be_filled_in_is_lost_and_others_stay(prompt: str, words: str) -> None:
-    found = said(json.dumps([prompt, "Say {{what}}"]))
+    imported = said(json.dumps([prompt, "Say {{what}}"]))
 
-    assert users(found) == ["Say hi"]
-    assert [loss.keys for loss in found.losses] == ["prompts[0]"]
-    assert words in found.losses[0].message
+    assert users(imported) == ["Say hi"]
+    assert [loss.keys for loss in imported.losses] == ["prompts[0]"]
+    assert words in imported.losses[0].message
 
 
 def test_a_prompt_that_says_nothing_is_lost_with_its_test() -> None:
-    found = said("['{{nobody}}', 'Say {{what}}']")
+    imported = said("['{{nobody}}', 'Say {{what}}']")
 
-    assert [suite.spec.slug for suite in found.suites] == ["demo-prompt-2"]
-    assert [loss.keys for loss in found.losses] == ["tests[0]"]
-    assert "variables" in found.losses[0].message
+    assert [suite.spec.slug for suite in imported.suites] == ["demo-prompt-2"]
+    assert [loss.keys for loss in imported.losses] == ["tests[0]"]
+    assert "variables" in imported.losses[0].message
 
 
 def test_without_any_prompt_that_can_be_read_nothing_is_imported() -> None:
-    found = problems("prompts: ['{% x %}']\nproviders: [echo]\ntests: [{vars: {a: b}}]\n")
+    errors = problems("prompts: ['{% x %}']\nproviders: [echo]\ntests: [{vars: {a: b}}]\n")
 
     # Each loss has its own place; what follows from them comes first.
-    assert told(found) == [(1, "prompts"), (1, "prompts[0]")]
+    assert places(errors) == [(1, "prompts"), (1, "prompts[0]")]
 
 
 def test_a_chat_in_which_the_agent_speaks_last_asks_nothing() -> None:
     chat = '[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]'
 
-    found = said(json.dumps([chat, "Say {{what}}"]))
+    imported = said(json.dumps([chat, "Say {{what}}"]))
 
-    assert [suite.spec.slug for suite in found.suites] == ["demo-prompt-2"]
-    assert "user's" in found.losses[0].message
+    assert [suite.spec.slug for suite in imported.suites] == ["demo-prompt-2"]
+    assert "user's" in imported.losses[0].message
 
 
 def test_a_variable_that_a_test_does_not_set_is_warned_of() -> None:
-    found = read(with_tests("  - {vars: {other: 1}, assert: [{type: equals, value: x}]}\n"))
+    imported = read(with_tests("  - {vars: {other: 1}, assert: [{type: equals, value: x}]}\n"))
 
-    assert [(warning.line, warning.keys) for warning in found.warnings] == [(4, "tests[0]")]
-    assert "{{what}}" in found.warnings[0].message
+    assert [(warning.line, warning.keys) for warning in imported.warnings] == [(4, "tests[0]")]
+    assert "{{what}}" in imported.warnings[0].message
 
 
 def test_raw_blocks_reach_the_agent_and_nothing_else_in_braces_does_unseen() -> None:
-    found = read(
+    imported = read(
         with_tests(
             """\
   - vars: {what: "{% raw %}Dear {{name}}{% endraw %}"}
@@ -177,10 +177,10 @@ def test_raw_blocks_reach_the_agent_and_nothing_else_in_braces_does_unseen() -> 
         )
     )
 
-    cases = found.suites[0].spec.cases
+    cases = imported.suites[0].spec.cases
     assert [case.turns[0].user for case in cases] == [
         r"Say Dear \{{name}}",
         "Say Dear {{ names | join(', ') }}",
     ]
-    (warning,) = (item for item in found.warnings if "agent" in item.message)
+    (warning,) = (item for item in imported.warnings if "agent" in item.message)
     assert repr(cases[1].name) in warning.message

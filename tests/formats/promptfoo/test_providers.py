@@ -19,8 +19,8 @@ from tests.formats.promptfoo.projects import (
 def agent(provider: str, **options: Any) -> Any:
     """Return the agent that a provider becomes."""
     config = f"prompts: [Hi]\nproviders: [{provider}]\ntests: [{{vars: {{}}}}]\n"
-    found = read(config, **options)
-    return dumped(found.agents[0].spec) if found.agents else found.suites[0].spec.agent
+    imported = read(config, **options)
+    return dumped(imported.agents[0].spec) if imported.agents else imported.suites[0].spec.agent
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_a_provider_may_be_the_key_of_its_settings() -> None:
 def test_a_provider_may_are_in_a_file() -> None:
     file = "id: openai:gpt-5\nlabel: Foo bar\nconfig: {temperature: 0.9}\n"
 
-    found = agent("file://p.yaml", files={"p.yaml": file})
+    spec = agent("file://p.yaml", files={"p.yaml": file})
 
-    assert (found["slug"], found["model"]["temperature"]) == ("demo-foo-bar", 0.9)
+    assert (spec["slug"], spec["model"]["temperature"]) == ("demo-foo-bar", 0.9)
 
 
 def test_targets_are_providers() -> None:
@@ -91,10 +91,10 @@ def test_one_model_with_two_settings_is_two_agents() -> None:
         "[{id: openai:gpt-5, config: {temperature: 0}}, {id: openai:gpt-5, config: {temperature: 1}}]",
     )
 
-    found = read(config)
+    imported = read(config)
 
-    assert [item.spec.slug for item in found.agents] == ["demo-gpt-5", "demo-gpt-5-2"]
-    assert [item.spec.slug for item in found.suites] == ["demo-gpt-5", "demo-gpt-5-2"]
+    assert [item.spec.slug for item in imported.agents] == ["demo-gpt-5", "demo-gpt-5-2"]
+    assert [item.spec.slug for item in imported.suites] == ["demo-gpt-5", "demo-gpt-5-2"]
 
 
 @pytest.mark.parametrize(
@@ -122,21 +122,21 @@ def test_what_has_no_equal_is_the_agent_that_the_person_names(provider: str) -> 
     config = f"prompts: [Hi]\nproviders: [{provider}]\ntests: [{{vars: {{}}}}]\n"
 
     (error,) = problems(config)
-    found = read(config, agent="desk")
+    imported = read(config, agent="desk")
 
     assert "--agent" in error.message
     assert (error.line, error.keys.startswith("providers[0]")) == (2, True)
-    assert (found.agents, found.suites[0].spec.agent) == ([], "desk")
-    assert "agent" in found.losses[0].message
+    assert (imported.agents, imported.suites[0].spec.agent) == ([], "desk")
+    assert "agent" in imported.losses[0].message
 
 
 def test_the_agent_that_the_person_names_is_asked_in_place_of_a_model() -> None:
     config = "prompts: [Hi]\nproviders: [openai:gpt-5, echo]\ntests: [{vars: {}}]\n"
 
-    found = read(config, agent="desk")
+    imported = read(config, agent="desk")
 
-    assert (found.agents, [item.spec.agent for item in found.suites]) == ([], ["desk"])
-    assert [loss.keys for loss in found.losses] == ["providers[0]", "providers[1]"]
+    assert (imported.agents, [item.spec.agent for item in imported.suites]) == ([], ["desk"])
+    assert [loss.keys for loss in imported.losses] == ["providers[0]", "providers[1]"]
 
 
 def test_without_providers_the_agent_is_the_one_that_the_person_names() -> None:
@@ -149,21 +149,21 @@ def test_without_providers_the_agent_is_the_one_that_the_person_names() -> None:
 def test_an_agent_that_is_here_keeps_its_system_prompt() -> None:
     config = f"prompts: [{json.dumps(CHAT)}]\nproviders: [{{id: echo, label: desk}}]\ntests: [{{vars: {{what: x}}}}]\n"
 
-    found = read(config)
+    imported = read(config)
 
-    assert found.agents == []
-    assert "system" in found.losses[0].message
+    assert imported.agents == []
+    assert "system" in imported.losses[0].message
 
 
 def test_a_key_is_never_kept_nor_shown() -> None:
-    found = read(
+    imported = read(
         QUICK_START.replace(
             "[openai:gpt-5-mini]", "[{id: openai:gpt-5, config: {apiKey: sk-secret}}]"
         )
     )
 
-    assert "sk-secret" not in repr(found)
-    assert [loss.keys for loss in found.losses] == ["providers[0].config.apiKey"]
+    assert "sk-secret" not in repr(imported)
+    assert [loss.keys for loss in imported.losses] == ["providers[0].config.apiKey"]
 
 
 def test_what_is_in_an_address_is_not_repeated() -> None:
@@ -188,15 +188,15 @@ def test_tools_are_kept_without_answers() -> None:
         "[openai:gpt-5-mini]", "[{id: openai:gpt-5, config: {tools: file://tools.yaml}}]"
     )
 
-    found = read(config, {"tools.yaml": TOOLS})
-    tools = dumped(found.agents[0].spec)["tools"]
+    imported = read(config, {"tools.yaml": TOOLS})
+    tools = dumped(imported.agents[0].spec)["tools"]
 
     assert [(tool["name"], tool["rules"]) for tool in tools] == [
         ("get_weather", [{"error": "There is no canned answer for this tool yet."}]),
         ("book", [{"error": "There is no canned answer for this tool yet."}]),
     ]
     assert tools[0]["parameters"]["properties"] == {"city": {"type": "string"}}
-    assert [(loss.path, loss.keys) for loss in found.losses] == [
+    assert [(loss.path, loss.keys) for loss in imported.losses] == [
         (CONFIG, "providers[0].config.tools"),
         ("demo/tools.yaml", "[2]"),
     ]

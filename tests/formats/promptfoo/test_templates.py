@@ -104,9 +104,9 @@ def test_variables_may_hold_others(values: dict[str, Any], filled: str) -> None:
 
 
 def test_variables_that_hold_each_other_come_to_an_end() -> None:
-    found = composed({"a": "{{b}}" * 1000, "b": "{{a}}" * 1000})
+    values = composed({"a": "{{b}}" * 1000, "b": "{{a}}" * 1000})
 
-    assert max(map(len, found.values())) < 10_000_000
+    assert max(map(len, values.values())) < 10_000_000
 
 
 def test_a_template_becomes_one_of_parameters_of_a_case() -> None:

@@ -22,11 +22,11 @@ defaultTest:
 """
     )
 
-    found = suite(config)["cases"]
+    spec = suite(config)["cases"]
 
-    assert [case["tags"] for case in found] == [["team=x"], ["team=x"]]
-    assert [case["turns"][0]["user"] for case in found] == ["> Say own", "> Say default!"]
-    assert [[item["value"] for item in case["turns"][0]["assertions"]] for case in found] == [
+    assert [case["tags"] for case in spec] == [["team=x"], ["team=x"]]
+    assert [case["turns"][0]["user"] for case in spec] == ["> Say own", "> Say default!"]
+    assert [[item["value"] for item in case["turns"][0]["assertions"]] for case in spec] == [
         ["own", "a"],
         ["b"],
     ]
@@ -51,9 +51,9 @@ defaultTest:
 def test_tests_and_their_variables_are_written_here_or_in_files(
     tests: str, files: dict[str, str | bytes], users_of_cases: list[str]
 ) -> None:
-    found = turns(f"{HEAD}tests: {tests}\n", files)
+    rows = turns(f"{HEAD}tests: {tests}\n", files)
 
-    assert [turn["user"] for turn in found] == [f"Say {case}" for case in users_of_cases]
+    assert [turn["user"] for turn in rows] == [f"Say {case}" for case in users_of_cases]
 
 
 def test_files_of_one_import_are_found_by_a_pattern() -> None:
@@ -64,9 +64,9 @@ def test_files_of_one_import_are_found_by_a_pattern() -> None:
         SourceFile("demo/other.yaml", b"prompts: [x]\nproviders: [echo]\ntests: [{vars: {}}]\n"),
     ]
 
-    found = read_files(sources)
+    imported = read_files(sources)
 
-    assert [[case.turns[0].user for case in item.spec.cases] for item in found.suites] == [
+    assert [[case.turns[0].user for case in item.spec.cases] for item in imported.suites] == [
         ["Say a", "Say b"],
         ["x"],
     ]
@@ -75,9 +75,9 @@ def test_files_of_one_import_are_found_by_a_pattern() -> None:
 def test_variables_with_several_values_make_a_case_for_each_combination() -> None:
     config = "prompts: ['{{a}} {{b}}']\nproviders: [echo]\ntests: [{description: d, vars: {a: [x, y], b: [p, q], c: 1}}]\n"
 
-    found = suite(config)["cases"]
+    spec = suite(config)["cases"]
 
-    assert [(case["name"], case["turns"][0]["user"]) for case in found] == [
+    assert [(case["name"], case["turns"][0]["user"]) for case in spec] == [
         ("d (a: x, b: p)", "x p"),
         ("d (a: x, b: q)", "x q"),
         ("d (a: y, b: p)", "y p"),
@@ -88,9 +88,9 @@ def test_variables_with_several_values_make_a_case_for_each_combination() -> Non
 def test_too_many_combinations_are_refused() -> None:
     values = json.dumps([str(n) for n in range(40)])
 
-    found = problems(with_tests(f"  - vars: {{a: {values}, b: {values}}}\n"))
+    errors = problems(with_tests(f"  - vars: {{a: {values}, b: {values}}}\n"))
 
-    assert "1,000 combinations" in found[0].message
+    assert "1,000 combinations" in errors[0].message
 
 
 def test_pictures_and_pdfs_are_shown_to_the_agent() -> None:
@@ -132,11 +132,11 @@ scenarios:
 
 
 def test_scenarios_run_every_test_on_every_row() -> None:
-    found = suite(SCENARIO)["cases"]
+    spec = suite(SCENARIO)["cases"]
 
     assert [
         (case["name"], case["turns"][0]["user"], case["turns"][0]["assertions"][0]["value"])
-        for case in found
+        for case in spec
     ] == [
         ("Hello", "Speak in Spanish: Hello world", "Hola mundo"),
         ("Morning", "Speak in Spanish: Good morning", "Buenos dias"),
@@ -152,10 +152,10 @@ def test_a_row_of_a_table_says_what_a_test_says() -> None:
         'hi,contains: Hi,similar(0.8):Hello there,Greets,tone,"> ",!,0.5,easy,"a,b\\,c",0.9\n'
     )
 
-    found = suite(f"{HEAD}tests: file://t.csv\n", {"t.csv": table})
+    spec = suite(f"{HEAD}tests: file://t.csv\n", {"t.csv": table})
 
-    assert (found["pass_rule"], found["pass_threshold"]) == ("score", 0.5)
-    assert found["cases"] == [
+    assert (spec["pass_rule"], spec["pass_threshold"]) == ("score", 0.5)
+    assert spec["cases"] == [
         {
             "name": "Greets",
             "tags": ["level=easy", "topics=a", "topics=b,c"],
@@ -213,10 +213,10 @@ def test_an_assertion_may_be_one_text(cell: str, check: Any) -> None:
 def test_a_table_in_which_a_cell_would_be_overlooked_is_refused(
     table: str, line: int, words: str
 ) -> None:
-    (found,) = problems(f"{HEAD}tests: t.csv\n", {"t.csv": table})
+    (problem,) = problems(f"{HEAD}tests: t.csv\n", {"t.csv": table})
 
-    assert (found.path, found.line) == ("demo/t.csv", line)
-    assert words in found.message
+    assert (problem.path, problem.line) == ("demo/t.csv", line)
+    assert words in problem.message
 
 
 def test_empty_cells_at_the_end_of_a_row_are_none() -> None:
@@ -233,9 +233,9 @@ tests:
   - {vars: {what: '3'}, providers: [echo]}
 """
 
-    found = {item.spec.slug: item.spec.cases for item in read(config).suites}
+    result = {item.spec.slug: item.spec.cases for item in read(config).suites}
 
-    assert {slug: [case.turns[0].user for case in cases] for slug, cases in found.items()} == {
+    assert {slug: [case.turns[0].user for case in cases] for slug, cases in result.items()} == {
         "demo-group-a-five": ["A 1"],
         "demo-group-a-e": ["A 1", "A 3"],
         "demo-b-e": ["B 1", "B 2", "B 3"],
@@ -270,10 +270,10 @@ def test_a_test_that_no_one_is_asked_is_lost_with_the_reason(
 ) -> None:
     rows = f"  - {{vars: {{what: a}}, {test}}}\n  - {{vars: {{what: b}}}}\n"
 
-    found = read(with_tests(rows, head)).losses
+    lost = read(with_tests(rows, head)).losses
 
-    assert [item.keys for item in found] == [keys for keys, _ in losses]
-    assert all(words in item.message for item, (_, words) in zip(found, losses, strict=True))
+    assert [item.keys for item in lost] == [keys for keys, _ in losses]
+    assert all(words in item.message for item, (_, words) in zip(lost, losses, strict=True))
 
 
 def test_providers_that_are_one_agent_here_are_asked_what_either_is() -> None:
@@ -284,9 +284,9 @@ def test_providers_that_are_one_agent_here_are_asked_what_either_is() -> None:
     )
     rows = "  - {vars: {x: 1}, providers: [two]}\n"
 
-    found = read(with_tests(rows, head), agent="desk")
+    imported = read(with_tests(rows, head), agent="desk")
 
-    assert [item.spec.slug for item in found.suites] == ["demo-a", "demo-b"]
+    assert [item.spec.slug for item in imported.suites] == ["demo-a", "demo-b"]
 
 
 def test_a_threshold_lets_the_score_decide_and_makes_a_suite_of_its_own() -> None:
@@ -297,34 +297,34 @@ def test_a_threshold_lets_the_score_decide_and_makes_a_suite_of_its_own() -> Non
 """
     )
 
-    found = [item.spec for item in read(config).suites]
+    result = [item.spec for item in read(config).suites]
 
-    assert [(item.slug, item.pass_rule, len(item.cases)) for item in found] == [
+    assert [(item.slug, item.pass_rule, len(item.cases)) for item in result] == [
         ("demo", "all", 1),
         ("demo-score-0-5", "score", 1),
     ]
-    assert [item.suite for item in found] == ["demo", "demo - score 0.5"]
-    assert found[1].pass_threshold == 0.5
+    assert [item.suite for item in result] == ["demo", "demo - score 0.5"]
+    assert result[1].pass_threshold == 0.5
 
 
 def test_what_a_program_makes_or_another_place_has_is_lost() -> None:
     config = f"{HEAD}tests: [file://make.py, 'https://docs.google.com/x', {{path: file://g.js}}, {{vars: {{what: 'file://v.js'}}}}, file://t.xlsx#Two]\n"
 
-    found = read(config)
+    imported = read(config)
 
-    assert [loss.keys for loss in found.losses] == [
+    assert [loss.keys for loss in imported.losses] == [
         "tests[0]",
         "tests[1]",
         "tests[2]",
         "tests[3].vars.what",
         "tests[4]",
     ]
-    assert len(found.suites[0].spec.cases) == 1
+    assert len(imported.suites[0].spec.cases) == 1
 
 
 @pytest.mark.parametrize("tests", ["file://t.yaml", "[{vars: file://t.yaml}]"])
 def test_files_that_name_each_other_come_to_an_end(tests: str) -> None:
-    found = problems(f"{HEAD}tests: {tests}\n", {"t.yaml": "'file://t.yaml'\n"})
+    errors = problems(f"{HEAD}tests: {tests}\n", {"t.yaml": "'file://t.yaml'\n"})
 
-    assert [(item.path, item.keys) for item in found] == [("demo/t.yaml", "")]
-    assert "each other" in found[0].message
+    assert [(item.path, item.keys) for item in errors] == [("demo/t.yaml", "")]
+    assert "each other" in errors[0].message
