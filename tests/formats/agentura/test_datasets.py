@@ -11,7 +11,6 @@ from tests.formats.agentura.projects import (
     DATASETS,
     KNOWN,
     QUALITY,
-    SPEED,
     TALK,
     TOOL_ROUTING,
     problems,
@@ -32,25 +31,11 @@ def test_tool_use_has_a_check_for_each_row() -> None:
 
     data = written(TOOL_ROUTING, beside)
 
+    common = {"type": "tool_use", "threshold": 0.9}
     assert [case["turns"][0]["assertions"] for case in data["cases"]] == [
-        [
-            {
-                "type": "tool_use",
-                "tool": "search_flights",
-                "args": {"destination": "Paris"},
-                "threshold": 0.9,
-            }
-        ],
-        [
-            {
-                "type": "tool_use",
-                "tool": "calculator",
-                "args": {},
-                "expected_output": "51",
-                "threshold": 0.9,
-            }
-        ],
-        [{"type": "tool_use", "tool": "ask", "threshold": 0.9}],
+        [{**common, "tool": "search_flights", "args": {"destination": "Paris"}}],
+        [{**common, "tool": "calculator", "args": {}, "expected_output": "51"}],
+        [{**common, "tool": "ask"}],
     ]
     assert data["gates"] == {"min_score": 0.9}
     assert "assertions" not in data
@@ -64,26 +49,24 @@ SEATS = {
     "user": "Can I upgrade individual team members?",
     "expected": "Yes, you can manage seats in Settings > Team",
 }
+UNSCORED: dict[str, Any] = {"assertions": []}
 
 
 @pytest.mark.parametrize(
     ("eval_turns", "turns"),
     [
-        pytest.param(', "eval_turns": [2, 4]', [STORAGE, SEATS], id="both"),
-        pytest.param("", [STORAGE | {"assertions": []}, SEATS], id="left out: the last"),
-        pytest.param(', "eval_turns": []', [STORAGE | {"assertions": []}, SEATS], id="none: last"),
-        pytest.param(
-            ', "eval_turns": null', [STORAGE | {"assertions": []}, SEATS], id="null: last"
-        ),
-        pytest.param(', "eval_turns": [2]', [STORAGE, SEATS | {"assertions": []}], id="the first"),
+        ([2, 4], [STORAGE, SEATS]),
+        ([], [STORAGE | UNSCORED, SEATS]),
+        (None, [STORAGE | UNSCORED, SEATS]),
+        ([2], [STORAGE, SEATS | UNSCORED]),
     ],
 )
 def test_turns_of_a_conversation_are_scored_where_eval_turns_says(
-    eval_turns: str, turns: list[dict[str, Any]]
+    eval_turns: list[int] | None, turns: list[dict[str, Any]]
 ) -> None:
-    row = DATASETS["evals/conversation.jsonl"].replace(',\n"eval_turns": [2, 4]', eval_turns)
+    row = json.loads(DATASETS["evals/conversation.jsonl"]) | {"eval_turns": eval_turns}
 
-    data = written(CONVERSATION, {"evals/conversation.jsonl": row})
+    data = written(CONVERSATION, {"evals/conversation.jsonl": json.dumps(row)})
 
     assert data["cases"] == [{"name": "row-0001", "turns": turns}]
 
@@ -115,12 +98,6 @@ def test_rows_are_known_by_their_id_and_bring_facts_for_the_judge() -> None:
     assert [case.turns[0].context for case in cases] == [["It is free."], [], []]
 
 
-def test_more_than_a_thousand_rows_are_read() -> None:
-    rows = '{"input": "what is 2+2", "expected": "4"}\n' * 1200
-
-    assert len(suite(ACCURACY, {"evals/accuracy.jsonl": rows}).cases) == 1200
-
-
 def test_a_dataset_of_too_many_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "MAX_ROWS", 2)
     rows = '{"input": "what is 2+2", "expected": "4"}\n' * 3
@@ -140,144 +117,60 @@ def test_a_missing_dataset_is_looked_for_among_the_files_of_the_import() -> None
         read_files(sources, known=KNOWN, agent="support")
 
 
+SUITES = {"accuracy": ACCURACY, "tools": TOOL_ROUTING}
+SYSTEM = {"role": "system", "content": "Be kind."}
+SAID = {"role": "assistant", "content": "Hi"}
+CALL = {"input": "x", "expected_tool": "t"}
+
+
 @pytest.mark.parametrize(
-    ("config", "path", "row", "keys", "message"),
+    ("dataset", "row", "keys", "message"),
     [
-        pytest.param(ACCURACY, "accuracy", 3, "[1]", "keys", id="number"),
-        pytest.param(ACCURACY, "accuracy", {}, "[1]", "`input`", id="empty"),
-        pytest.param(ACCURACY, "accuracy", {"input": "x"}, "[1]", "`expected`", id="no expected"),
-        pytest.param(
-            ACCURACY,
-            "accuracy",
-            {"input": "x", "Expected": "y"},
-            "[1]",
-            "`Expected`",
-            id="misspelt expected",
-        ),
-        pytest.param(
-            ACCURACY,
-            "accuracy",
-            {"input": "x", "expected": 4},
-            "[1].expected",
-            "number",
-            id="number expected",
-        ),
-        pytest.param(
-            ACCURACY,
-            "accuracy",
-            {"input": "x", "expected": "y", "conversation": TALK},
-            "[1]",
-            "both",
-            id="both",
-        ),
-        pytest.param(TOOL_ROUTING, "tools", {"input": "x"}, "[1]", "`expected_tool`", id="no tool"),
-        pytest.param(
-            TOOL_ROUTING,
-            "tools",
-            {"input": "x", "expected_tool": "t", "expected_args": [1]},
-            "[1].expected_args",
-            "found",
-            id="args",
-        ),
-        pytest.param(
-            ACCURACY,
-            "accuracy",
-            {"conversation": TALK, "eval_turns": 2},
-            "[1].eval_turns",
-            "number",
-            id="eval_turns",
-        ),
-        pytest.param(
-            TOOL_ROUTING,
-            "tools",
-            {"input": "x", "expectedTool": "t"},
-            "[1]",
-            "`expectedTool`",
-            id="misspelt tool",
-        ),
-        pytest.param(
-            TOOL_ROUTING,
-            "tools",
-            {"input": "x", "expected_tool": "t", "expected_output": ""},
-            "[1].expected_output",
-            "empty",
-            id="empty output",
-        ),
-        pytest.param(
-            TOOL_ROUTING,
-            "tools",
-            {"conversation": TALK},
-            "[1].conversation",
-            "types",
-            id="conversation",
-        ),
-        pytest.param(
-            CONVERSATION,
-            "conversation",
-            {"conversation": []},
-            "[1].conversation",
-            "conversation",
-            id="no message",
-        ),
-        pytest.param(
-            CONVERSATION,
-            "conversation",
-            {"conversation": [*TALK, TALK[0]]},
-            "[1].conversation",
-            "conversation",
-            id="nobody answers",
-        ),
-        pytest.param(
-            CONVERSATION,
-            "conversation",
-            {"conversation": [TALK[0], TALK[0] | {"expected": "x"}]},
-            "[1].conversation[1].role",
-            "assistant",
-            id="twice the user",
-        ),
-        pytest.param(
-            CONVERSATION,
-            "conversation",
-            {"conversation": [{"role": "system", "content": "Be kind."}, *TALK]},
-            "[1].conversation[0].role",
-            "agent",
-            id="message of the system",
-        ),
-        pytest.param(
-            CONVERSATION,
-            "conversation",
-            {"conversation": [TALK[0], {"role": "assistant", "content": "Hi"}]},
-            "[1].conversation[1]",
-            "`content`",
-            id="content of the agent",
-        ),
-        pytest.param(
-            CONVERSATION,
-            "conversation",
-            {"conversation": TALK, "eval_turns": [1]},
-            "[1].eval_turns[0]",
-            "assistant",
-            id="turn of the user",
-        ),
-        pytest.param(
-            CONVERSATION,
-            "conversation",
-            {"conversation": TALK, "eval_turns": [2, 4]},
-            "[1].eval_turns[1]",
-            "here 2",
-            id="turn that is not there",
-        ),
+        ("accuracy", 3, "[1]", "keys"),
+        ("accuracy", {}, "[1]", "`input`"),
+        ("accuracy", {"input": "x"}, "[1]", "`expected`"),
+        ("accuracy", {"input": "x", "Expected": "y"}, "[1]", "`Expected`"),
+        ("accuracy", {"input": "x", "expected": 4}, "[1].expected", "number"),
+        ("accuracy", {"input": "x", "expected": "y", "conversation": TALK}, "[1]", "both"),
+        ("accuracy", {"conversation": TALK, "eval_turns": 2}, "[1].eval_turns", "number"),
+        ("tools", {"input": "x"}, "[1]", "`expected_tool`"),
+        ("tools", {"input": "x", "expectedTool": "t"}, "[1]", "`expectedTool`"),
+        ("tools", CALL | {"expected_args": [1]}, "[1].expected_args", "found"),
+        ("tools", CALL | {"expected_output": ""}, "[1].expected_output", "empty"),
+        ("tools", {"conversation": TALK}, "[1].conversation", "types"),
     ],
 )
 def test_what_is_wrong_with_a_row_is_reported_at_its_line(
-    config: str, path: str, row: Any, keys: str, message: str
+    dataset: str, row: Any, keys: str, message: str
 ) -> None:
-    file = f"evals/{path}.jsonl"
+    file = f"evals/{dataset}.jsonl"
     sound = '{"input": "x", "expected": "y", "expected_tool": "t"}\n'
 
-    (problem,) = problems(config, {file: sound + json.dumps(row)})
+    (problem,) = problems(SUITES[dataset], {file: sound + json.dumps(row)})
 
     assert (problem.path, problem.line, problem.keys) == (file, 2, keys)
+    assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("row", "keys", "message"),
+    [
+        ({"conversation": []}, "conversation", "conversation"),
+        ({"conversation": [*TALK, TALK[0]]}, "conversation", "conversation"),
+        ({"conversation": [TALK[0], TALK[0]]}, "conversation[1].role", "assistant"),
+        ({"conversation": [SYSTEM, *TALK]}, "conversation[0].role", "agent"),
+        ({"conversation": [TALK[0], SAID]}, "conversation[1]", "`content`"),
+        ({"conversation": TALK, "expected": "Hi"}, "expected", "message"),
+        ({"conversation": TALK, "eval_turns": [1]}, "eval_turns[0]", "assistant"),
+        ({"conversation": TALK, "eval_turns": [2, 4]}, "eval_turns[1]", "here 2"),
+    ],
+)
+def test_what_is_wrong_with_a_conversation_is_reported_at_its_message(
+    row: Any, keys: str, message: str
+) -> None:
+    (problem,) = problems(CONVERSATION, {"evals/conversation.jsonl": json.dumps(row)})
+
+    assert problem.keys == f"[0].{keys}"
     assert message in problem.message
 
 
@@ -287,12 +180,6 @@ def test_an_empty_text_that_is_expected_exactly_is_warned_about() -> None:
     imported = read(config, {"evals/accuracy.jsonl": '{"input": "x", "expected": ""}\n'})
 
     assert [warning.keys for warning in imported.warnings] == ["[0].expected"]
-
-
-def test_a_dataset_that_is_no_json_is_reported_once_however_many_use_it() -> None:
-    (problem,) = problems(ACCURACY + SPEED, {"evals/accuracy.jsonl": '{"input": "x"\n'})
-
-    assert (problem.path, problem.line) == ("evals/accuracy.jsonl", 2)
 
 
 @pytest.mark.parametrize(
@@ -322,30 +209,14 @@ def test_what_is_no_json_is_reported_in_plain_words(
 
 
 @pytest.mark.parametrize(
-    ("config", "path", "row", "keys"),
-    [
-        pytest.param(
-            TOOL_ROUTING,
-            "evals/tools.jsonl",
-            '{"input": "x", "expected_tool": "t", "expected": "y"}\n',
-            "[0].expected",
-            id="the reply, for tool_use",
-        ),
-        pytest.param(
-            ACCURACY,
-            "evals/accuracy.jsonl",
-            '{"input": "x", "expected": "y", "expected_tool": "t"}\n',
-            "[0].expected_tool",
-            id="the tool, for golden_dataset",
-        ),
-    ],
+    ("dataset", "lost"), [("tools", "expected"), ("accuracy", "expected_tool")]
 )
-def test_what_a_type_does_not_look_at_is_reported_once(
-    config: str, path: str, row: str, keys: str
-) -> None:
-    imported = read(config, {path: row * 3})
+def test_what_a_type_does_not_look_at_is_reported_once(dataset: str, lost: str) -> None:
+    path, row = f"evals/{dataset}.jsonl", '{"input": "x", "expected": "y", "expected_tool": "t"}\n'
 
-    assert [(loss.path, loss.keys) for loss in imported.losses] == [(path, keys)]
+    imported = read(SUITES[dataset], {path: row * 3})
+
+    assert [(loss.path, loss.keys) for loss in imported.losses] == [(path, f"[0].{lost}")]
 
 
 def test_an_error_in_one_row_hides_none_in_another_and_none_in_the_suite() -> None:
@@ -366,12 +237,13 @@ def test_an_error_in_one_row_hides_none_in_another_and_none_in_the_suite() -> No
     ]
 
 
-def test_an_error_in_a_dataset_is_reported_once_however_many_use_it() -> None:
+@pytest.mark.parametrize(("row", "line"), [('{"input": "x"}', 1), ('{"input": "x"', 2)])
+def test_an_error_in_a_dataset_is_reported_once_however_many_use_it(row: str, line: int) -> None:
     config = ACCURACY + ACCURACY.replace("accuracy\n", "again\n", 1)
 
-    (problem,) = problems(config, {"evals/accuracy.jsonl": '{"input": "x"}\n'})
+    (problem,) = problems(config, {"evals/accuracy.jsonl": f"{row}\n"})
 
-    assert (problem.line, problem.keys) == (1, "[0]")
+    assert (problem.path, problem.line) == ("evals/accuracy.jsonl", line)
 
 
 def test_a_list_of_rows_is_refused_with_how_rows_are_written() -> None:
@@ -417,13 +289,6 @@ def test_many_rows_of_one_id_are_reported_apart_without_delay() -> None:
     assert [cases[n].name for n in (0, 1, 4_999)] == ["greeting", "greeting (2)", "greeting (5000)"]
 
 
-def test_a_dataset_outside_of_the_folder_is_refused_with_the_reason() -> None:
-    (problem,) = problems(ACCURACY.replace("./evals", "../evals"))
-
-    assert problem.keys == "[0].dataset"
-    assert "folder" in problem.message
-
-
 def test_what_an_assistant_said_before_needs_no_expectation() -> None:
     talk = [
         {"role": "user", "content": "Hello"},
@@ -437,14 +302,6 @@ def test_what_an_assistant_said_before_needs_no_expectation() -> None:
     (case,) = imported.suites[0].spec.cases
     assert [(turn.expected, turn.assertions) for turn in case.turns] == [(None, []), ("Yes", None)]
     assert [loss.keys for loss in imported.losses] == ["[0].conversation[1].content"]
-
-
-def test_a_conversation_has_no_expectation_of_its_own() -> None:
-    row = {"conversation": TALK, "expected": "Hi"}
-
-    (problem,) = problems(CONVERSATION, {"evals/conversation.jsonl": json.dumps(row)})
-
-    assert problem.keys == "[0].expected"
 
 
 def test_turns_chosen_where_there_is_one_are_a_loss() -> None:
@@ -465,15 +322,6 @@ def test_what_rows_bring_along_is_reported_once() -> None:
         ("evals/quality.jsonl", 2, "[1].expectd"),
     ]
     assert "'expected'" in imported.losses[1].message
-
-
-def test_what_an_assistant_is_reported_to_have_answered_is_left_out() -> None:
-    talk = {"conversation": [TALK[0], TALK[1] | {"content": "Hi there"}]}
-
-    imported = read(CONVERSATION, {"evals/conversation.jsonl": json.dumps(talk)})
-
-    assert [loss.keys for loss in imported.losses] == ["[0].conversation[1].content"]
-    assert imported.suites[0].spec.cases[0].turns[0].expected == "Hi"
 
 
 def test_an_argument_that_is_a_matcher_here_is_pointed_out() -> None:

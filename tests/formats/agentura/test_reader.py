@@ -1,4 +1,4 @@
-from typing import Any
+import re
 
 import pytest
 
@@ -40,20 +40,20 @@ def test_a_golden_dataset_compares_each_reply_with_what_is_expected() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scorer", "check"),
+    ("scorer", "threshold"),
     [
-        pytest.param("exact_match", {"type": "exact_match"}, id="exact"),
-        pytest.param("contains", {"type": "contains"}, id="contains"),
-        pytest.param("fuzzy_match", {"type": "fuzzy_match", "threshold": 0.8}, id="fuzzy"),
-        pytest.param(
-            "semantic_similarity", {"type": "semantic_similarity", "threshold": 0.8}, id="semantic"
-        ),
+        ("exact_match", {}),
+        ("contains", {}),
+        ("fuzzy_match", {"threshold": 0.8}),
+        ("semantic_similarity", {"threshold": 0.8}),
     ],
 )
-def test_every_scorer_becomes_the_check_of_its_name(scorer: str, check: dict[str, Any]) -> None:
+def test_every_scorer_becomes_the_check_of_its_name(
+    scorer: str, threshold: dict[str, float]
+) -> None:
     config = ACCURACY.replace("fuzzy_match", scorer)
 
-    assert written(config)["assertions"] == [check]
+    assert written(config)["assertions"] == [{"type": scorer, **threshold}]
 
 
 def test_without_scorer_and_threshold_replies_are_exact_and_eight_in_ten_must_be_right() -> None:
@@ -157,75 +157,47 @@ def test_long_names_give_a_slug_that_is_not_too_long() -> None:
 @pytest.mark.parametrize(
     ("config", "line", "keys", "message"),
     [
-        pytest.param("evals: []", 1, "evals", "entry", id="no entry"),
-        pytest.param("version: 1", 1, "", "`evals`", id="no evals"),
-        pytest.param("evals: 3", 1, "evals", "list", id="no list"),
-        pytest.param("[3]", 1, "[0]", "keys", id="no mapping"),
-        pytest.param("evals: [{type: {}}]", 1, "evals[0].type", "Unknown type", id="no text"),
-        pytest.param("version: 2\nevals:\n" + ACCURACY, 1, "version", "1", id="other version"),
-        pytest.param(
-            ACCURACY.replace("golden_dataset", "golden"),
-            2,
-            "[0].type",
-            "'golden_dataset'",
-            id="type",
-        ),
-        pytest.param(
-            ACCURACY.replace("fuzzy_match", "fuzzy"), 4, "[0].scorer", "'fuzzy_match'", id="scorer"
-        ),
-        pytest.param(ACCURACY.replace("0.8", "80"), 5, "[0].threshold", "0.8", id="80 %"),
-        pytest.param(ACCURACY.replace("0.8", '"0.8"'), 5, "[0].threshold", "remove", id="quoted"),
-        pytest.param(
-            ACCURACY.replace("accuracy.jsonl", "acuracy.jsonl"),
-            3,
-            "[0].dataset",
-            "evals/acuracy.jsonl",
-            id="no dataset",
-        ),
-        pytest.param(
-            QUALITY.replace("rubric.md", "rubrik.md"),
-            4,
-            "[0].rubric",
-            "evals/quality-rubrik.md",
-            id="no rubric",
-        ),
-        pytest.param(
-            QUALITY + "  judge_model: llama-3.1-8b-instant\n",
-            6,
-            "[0].judge_model",
-            "provider/model",
-            id="judge of unknown provider",
-        ),
-        pytest.param(QUALITY + "  runs: 0\n", 6, "[0].runs", "greater", id="no vote"),
-        pytest.param(
-            "agent:\ntype: cli\nevals:\n" + ACCURACY, 2, "type", "indent", id="agent not indented"
-        ),
-        pytest.param(
-            "- type: golden_dataset\nname: a\n", 2, "", "two spaces", id="entry not indented"
-        ),
-        pytest.param("- {type: consensus, name: a}\n", 1, "", "no suite", id="nothing known"),
-        pytest.param(
-            "- {name: s, type: performance, dataset: evals/accuracy.jsonl}",
-            1,
-            "[0]",
-            "max_cost_per_call_usd",
-            id="measures nothing",
-        ),
-        pytest.param(SPEED + "  latency_threshold_ms: 3000\n", 1, "[0]", "name", id="twice"),
-        pytest.param(
-            ACCURACY.replace("./evals/accuracy.jsonl", r'"evals\accuracy.jsonl"'),
-            3,
-            "[0].dataset",
-            "backslash",
-            id="backslash between double quotes",
-        ),
-        pytest.param(ACCURACY + ACCURACY, 6, "[1].name", "agentura.yaml:1", id="one name"),
+        ("evals: []", 1, "evals", "entry"),
+        ("version: 1", 1, "", "`evals`"),
+        ("evals: 3", 1, "evals", "list"),
+        ("[3]", 1, "[0]", "keys"),
+        ("evals: [{type: {}}]", 1, "evals[0].type", "Unknown type"),
+        ("version: 2\nevals:\n" + ACCURACY, 1, "version", "1"),
+        ("agent:\ntype: cli\nevals:\n" + ACCURACY, 2, "type", "indent"),
+        ("- type: golden_dataset\nname: a\n", 2, "", "two spaces"),
+        ("- {type: consensus, name: a}\n", 1, "", "no suite"),
+        ("- {name: s, type: performance, dataset: evals/tools.jsonl}", 1, "[0]", "max_p95_ms"),
+        (SPEED + "  latency_threshold_ms: 3000\n", 1, "[0]", "name"),
+        (QUALITY + "  judge_model: llama-3.1-8b-instant\n", 6, "[0].judge_model", "provider/model"),
+        (QUALITY + "  runs: 0\n", 6, "[0].runs", "greater"),
+        (ACCURACY + ACCURACY, 6, "[1].name", "agentura.yaml:1"),
     ],
 )
 def test_an_error_is_reported_at_its_key(config: str, line: int, keys: str, message: str) -> None:
     (problem,) = problems(config)
 
     assert (problem.path, problem.line, problem.keys) == ("agentura.yaml", line, keys)
+    assert message in problem.message
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "line", "message"),
+    [
+        ("type", "golden", 2, "'golden_dataset'"),
+        ("scorer", "fuzzy", 4, "'fuzzy_match'"),
+        ("threshold", "80", 5, "0.8"),
+        ("threshold", '"0.8"', 5, "remove"),
+        ("dataset", "./evals/acuracy.jsonl", 3, "evals/acuracy.jsonl"),
+        ("dataset", "../evals/accuracy.jsonl", 3, "folder"),
+        ("dataset", r'"evals\accuracy.jsonl"', 3, "backslash"),
+    ],
+)
+def test_a_wrong_value_is_reported_at_its_key(
+    key: str, value: str, line: int, message: str
+) -> None:
+    (problem,) = problems(re.sub(rf"(?m)^  {key}: .*", lambda _: f"  {key}: {value}", ACCURACY))
+
+    assert (problem.line, problem.keys) == (line, f"[0].{key}")
     assert message in problem.message
 
 
@@ -242,15 +214,17 @@ def test_a_misspelt_key_that_is_needed_is_an_error(config: str, keys: str, meant
     assert meant in message
 
 
-@pytest.mark.parametrize(
-    ("path", "keys"),
-    [("evals/accuracy.jsonl", ""), ("evals/quality-rubric.md", "[1].rubric")],
-    ids=["dataset", "rubric"],
-)
-def test_an_empty_file_is_an_error(path: str, keys: str) -> None:
-    (problem,) = problems(ACCURACY + QUALITY, {path: "\n"})
+def test_a_rubric_that_is_not_there_and_an_empty_file_are_errors() -> None:
+    missing = problems(QUALITY.replace("rubric.md", "rubrik.md"))
+    empty = problems(ACCURACY + QUALITY, dict.fromkeys(DATASETS, "\n"))
 
-    assert problem.keys == keys
+    assert [(problem.line, problem.keys) for problem in missing] == [(4, "[0].rubric")]
+    assert "evals/quality-rubrik.md" in missing[0].message
+    assert [(problem.path, problem.keys) for problem in empty] == [
+        ("agentura.yaml", "[1].rubric"),
+        ("evals/accuracy.jsonl", ""),
+        ("evals/quality.jsonl", ""),
+    ]
 
 
 def test_all_errors_of_all_files_come_in_one_go() -> None:
