@@ -21,6 +21,8 @@ from evals_app.formats import (
 
 KNOWN = Known(agents={"desk": "http", "reader": "scripted"})
 ENVIRONMENT = {"HOME": "/home/somebody"}
+MODEL = "{provider: openai, name: m}"
+GRADER = "evals_app.engine.examples.graders:turn_program"
 
 # The document's first example.
 QUICK_START = """\
@@ -251,5 +253,5 @@ def whole() -> Imported:
     return read(WHOLE, agent=None, environment=FILLED, beside={"prompts/system.md": PROMPT})
 
 
-def agent_file(model: str, *, instructions: str = "{inline: You help.}") -> str:
+def agent_file(model: str = MODEL, *, instructions: str = "{inline: You help.}") -> str:
     return f"name: a\nmodel: {model}\ninstructions: {instructions}\n"

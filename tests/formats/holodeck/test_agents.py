@@ -32,7 +32,7 @@ def test_a_file_with_model_and_instructions_brings_its_agent() -> None:
     ],
 )
 def test_instructions_are_the_system_prompt(instructions: str, prompt: str) -> None:
-    text = agent_file("{provider: openai, name: m}", instructions=instructions)
+    text = agent_file(instructions=instructions)
 
     (agent,) = read(text, beside={"p.md": "---\nno heading\n"}).agents
 
@@ -57,7 +57,7 @@ evaluations: {model: {provider: scripted, name: reader}, metrics: [{type: rag, m
 
 
 def test_instructions_in_a_file_that_is_no_text_are_refused_there() -> None:
-    text = agent_file("{provider: openai, name: m}", instructions="{file: p.md}")
+    text = agent_file(instructions="{file: p.md}")
     source = SourceFile("agent.yaml", text.encode())
 
     with pytest.raises(FormatError) as caught:

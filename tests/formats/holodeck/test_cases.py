@@ -120,8 +120,8 @@ def test_a_literal_that_is_a_matcher_here_is_warned_about() -> None:
 
     imported = read(with_turn(keys))
 
-    said = [warning for warning in imported.warnings if "compares" in warning.message]
-    assert [item.keys for item in said] == ["test_cases[0].expected_tools[0].args.a"]
+    (warning,) = (item for item in imported.warnings if "compares" in item.message)
+    assert warning.keys == "test_cases[0].expected_tools[0].args.a"
 
 
 def test_an_empty_list_of_tools_asserts_nothing_and_says_so() -> None:
@@ -165,12 +165,12 @@ files:
 @pytest.mark.parametrize(
     ("file", "key", "message"),
     [
-        pytest.param("{url: 'https://x.org/a.png'}", ".url", "fetched", id="address"),
-        pytest.param("{type: image}", "", "`path`", id="no path"),
-        pytest.param("{path: a.png, type: picture}", ".type", "Write", id="type"),
-        pytest.param("{path: /etc/passwd.txt}", ".path", "folder", id="absolute"),
-        pytest.param("{path: a.exe}", ".path", "shown", id="kind"),
-        pytest.param("{path: gone.png}", "", "gone.png", id="not there"),
+        ("{url: 'https://x.org/a.png'}", ".url", "fetched"),
+        ("{type: image}", "", "`path`"),
+        ("{path: a.png, type: picture}", ".type", "Write"),
+        ("{path: /etc/passwd.txt}", ".path", "folder"),
+        ("{path: a.exe}", ".path", "shown"),
+        ("{path: gone.png}", "", "gone.png"),
     ],
 )
 def test_a_file_that_cannot_be_shown_is_refused(file: str, key: str, message: str) -> None:
@@ -204,59 +204,34 @@ def test_a_turn_shows_ten_files_at_most() -> None:
 @pytest.mark.parametrize(
     ("case", "key", "message"),
     [
-        pytest.param("{}", "", "`input`", id="nothing"),
-        pytest.param("hello", "", "keys", id="text"),
-        pytest.param("{input: ''}", ".input", "empty", id="empty input"),
-        pytest.param("{input: '   '}", ".input", "only spaces", id="blank input"),
-        pytest.param("{turns: []}", ".turns", "entry", id="no turns"),
-        pytest.param("{turns: [{}]}", ".turns[0]", "`input`", id="empty turn"),
-        pytest.param("{turns: [{input: a, name: b}]}", ".turns[0].name", "`name`", id="key"),
+        ("{}", "", "`input`"),
+        ("hello", "", "keys"),
+        ("{input: ''}", ".input", "empty"),
+        ("{input: '   '}", ".input", "only spaces"),
+        ("{turns: []}", ".turns", "entry"),
+        ("{turns: [{}]}", ".turns[0]", "`input`"),
+        ("{turns: [{input: a, name: b}]}", ".turns[0].name", "`name`"),
+        ("{turns: [{input: a}], input: a}", ".input", "Move"),
+        ("{turns: [{input: a}], ground_truth: a}", ".ground_truth", "Move"),
+        ("{turns: [{input: a}], expected_tools: [a]}", ".expected_tools", "Move"),
+        ("{turns: [{input: a}], files: [{path: a.png}]}", ".files", "Move"),
+        ("{turns: [{input: a}], retrieval_context: [a]}", ".retrieval_context", "Move"),
+        ("{turns: [{input: a}], turn_config: {a: 1}}", ".turn_config", "Move"),
+        ("{input: a, ground_truth: 60.94}", ".ground_truth", '"60.94"'),
+        ("{input: a, evaluations: {metric: bleu}}", ".evaluations", "dash"),
+        ("{input: a, expected_tools: [5]}", ".expected_tools[0]", "Expected text"),
         *(
-            pytest.param(
-                f"{{turns: [{{input: a}}], {key}: {value}}}",
-                f".{key}",
-                "Move",
-                id=f"turns and {key}",
+            (
+                f"{{input: a, expected_tools: [{{name: t, {tool}}}]}}",
+                f".expected_tools[0].{key}",
+                message,
             )
-            for key, value in {
-                "input": "a",
-                "ground_truth": "a",
-                "expected_tools": "[a]",
-                "files": "[{path: a.png}]",
-                "retrieval_context": "[a]",
-                "turn_config": "{a: 1}",
-            }.items()
-        ),
-        pytest.param("{input: a, ground_truth: 60.94}", ".ground_truth", '"60.94"', id="number"),
-        pytest.param(
-            "{input: a, expected_tools: [5]}", ".expected_tools[0]", "Expected text", id="tool"
-        ),
-        pytest.param(
-            "{input: a, expected_tools: [{name: t, count: 0}]}",
-            ".expected_tools[0].count",
-            "greater",
-            id="no call",
-        ),
-        pytest.param(
-            "{input: a, expected_tools: [{name: t, arg: {}}]}",
-            ".expected_tools[0].arg",
-            "'args'",
-            id="key of a tool",
-        ),
-        pytest.param(
-            "{input: a, expected_tools: [{name: t, args: {a: {fuzzy: x, regex: y}}}]}",
-            ".expected_tools[0].args.a",
-            "has one key",
-            id="two matchers",
-        ),
-        pytest.param(
-            "{input: a, expected_tools: [{name: t, args: {a: {regex: '(?=x)'}}}]}",
-            ".expected_tools[0].args.a",
-            "Lookahead",
-            id="a pattern that RE2 does not know",
-        ),
-        pytest.param(
-            "{input: a, evaluations: {metric: bleu}}", ".evaluations", "dash", id="no list"
+            for tool, key, message in (
+                ("count: 0", "count", "greater"),
+                ("arg: {}", "arg", "'args'"),
+                ("args: {a: {fuzzy: x, regex: y}}", "args.a", "has one key"),
+                ("args: {a: {regex: '(?=x)'}}", "args.a", "Lookahead"),
+            )
         ),
     ],
 )

@@ -13,7 +13,7 @@ from evals_app.formats.holodeck.shapes import (
     Rag,
     Standard,
 )
-from tests.formats.holodeck.projects import agent_file, read, whole, with_metrics
+from tests.formats.holodeck.projects import GRADER, MODEL, agent_file, read, whole, with_metrics
 
 
 def test_what_has_no_place_here_is_lost_with_a_reason() -> None:
@@ -37,84 +37,55 @@ def test_what_has_no_place_here_is_lost_with_a_reason() -> None:
     assert all("until" in lost[f"tools[{n}]"].message for n in range(4))
 
 
+def rag(model: str) -> str:
+    return f"type: rag, metric_type: faithfulness, model: {{{model}, name: m}}"
+
+
 @pytest.mark.parametrize(
     ("metric", "key", "message"),
     [
-        pytest.param(
-            "- {metric: equality, model: {provider: openai, name: m}}\n",
-            "model",
-            "equality",
-            id="model of a comparison",
-        ),
-        pytest.param(
-            "- {metric: bleu, relative_tolerance: 0.1}\n",
-            "relative_tolerance",
-            "effect",
-            id="option of another metric",
-        ),
-        pytest.param(
-            "- {metric: relevance, accept_percent: true}\n",
-            "accept_percent",
-            "relevance",
-            id="option of a deprecated metric",
-        ),
-        pytest.param("- {metric: bleu, scale: 5}\n", "scale", "range", id="scale"),
-        pytest.param("- {metric: bleu, timeout_ms: 5}\n", "timeout_ms", "judges", id="timeout"),
-        pytest.param(
-            "- {metric: bleu, retry_on_failure: 2}\n", "retry_on_failure", "judges", id="retries"
-        ),
-        pytest.param(
-            "- {metric: safety, custom_prompt: x}\n", "custom_prompt", "geval metric", id="prompt"
-        ),
-        pytest.param(
-            "- {type: code, grader: 'evals_app.engine.examples.graders:turn_program', model: {}}\n",
-            "model",
-            "model",
-            id="model of code",
-        ),
-        pytest.param(
-            "- {type: geval, name: n, criteria: c, evaluation_params: [actual_output, context]}\n",
+        (f"metric: equality, model: {MODEL}", "model", "equality"),
+        ("metric: bleu, relative_tolerance: 0.1", "relative_tolerance", "effect"),
+        ("metric: relevance, accept_percent: true", "accept_percent", "relevance"),
+        ("metric: bleu, scale: 5", "scale", "range"),
+        ("metric: bleu, timeout_ms: 5", "timeout_ms", "judges"),
+        ("metric: bleu, retry_on_failure: 2", "retry_on_failure", "judges"),
+        ("metric: safety, custom_prompt: x", "custom_prompt", "geval metric"),
+        (f"type: code, grader: '{GRADER}', model: {{}}", "model", "model"),
+        (
+            "type: geval, name: n, criteria: c, evaluation_params: [actual_output, context]",
             "evaluation_params[1]",
             "judge",
-            id="context",
         ),
-        pytest.param(
-            "- {type: rag, metric_type: faithfulness,"
-            " model: {provider: anthropic, name: m, auth_provider: bedrock}}\n",
-            "model.auth_provider",
-            "API",
-            id="another way to log in",
-        ),
-        pytest.param(
-            "- {type: rag, metric_type: faithfulness,"
-            " model: {provider: openai, name: m, api_version: '1'}}\n",
-            "model.api_version",
-            "version",
-            id="version of the API",
-        ),
+        (rag("provider: anthropic, auth_provider: bedrock"), "model.auth_provider", "API"),
+        (rag("provider: openai, api_version: '1'"), "model.api_version", "version"),
     ],
 )
 def test_a_setting_that_does_nothing_is_lost_with_a_reason(
     metric: str, key: str, message: str
 ) -> None:
-    (loss,) = read(with_metrics(metric)).losses
+    (loss,) = read(with_metrics(f"- {{{metric}}}\n")).losses
 
     assert loss.keys == f"evaluations.metrics[0].{key}"
     assert message in loss.message
 
 
 @pytest.mark.parametrize(
-    ("line", "key"),
+    ("key", "value"),
     [
-        pytest.param("tool_filtering: {enabled: true}", "tool_filtering"),
-        pytest.param("embedding_provider: {provider: openai, name: m}", "embedding_provider"),
-        pytest.param("claude: {max_turns: 3}", "claude"),
-        pytest.param("openai: {max_turns: 3}", "openai"),
-        pytest.param("deployment: {port: 8080}", "deployment"),
-        pytest.param("execution: {cache_dir: x}", "execution.cache_dir"),
+        ("tool_filtering", "{enabled: true}"),
+        ("embedding_provider", MODEL),
+        ("claude", "{max_turns: 3}"),
+        ("openai", "{max_turns: 3}"),
+        ("deployment", "{port: 8080}"),
+        ("execution.cache_dir", "x"),
+        ("evaluations.optimizer", "{max_cycles: 3}"),
     ],
 )
-def test_settings_of_the_agent_without_a_place_are_lost(line: str, key: str) -> None:
+def test_settings_of_the_agent_without_a_place_are_lost(key: str, value: str) -> None:
+    outer, _, inner = key.partition(".")
+    line = f"{outer}: {{{inner}: {value}}}" if inner else f"{outer}: {value}"
+
     imported = read(f"{line}\ntest_cases: [{{input: hi, ground_truth: x}}]\n")
 
     assert [loss.keys for loss in imported.losses] == [key]
@@ -122,17 +93,11 @@ def test_settings_of_the_agent_without_a_place_are_lost(line: str, key: str) -> 
 
 @pytest.mark.parametrize("kind", ["hosted", "skill", "hierarchical_document"])
 def test_tools_of_the_agent_are_lost(kind: str) -> None:
-    agent = agent_file("{provider: openai, name: m}")
+    agent = agent_file()
 
     imported = read(f"{agent}tools: [{{name: w, type: {kind}}}]\n", agent=None)
 
     assert [loss.keys for loss in imported.losses] == ["tools[0]"]
-
-
-def test_the_optimizer_is_lost() -> None:
-    text = "evaluations:\n  optimizer: {max_cycles: 3}\n  metrics: [{metric: bleu}]\n"
-
-    assert [loss.keys for loss in read(text).losses] == ["evaluations.optimizer"]
 
 
 # Nobody has to know what became of these.

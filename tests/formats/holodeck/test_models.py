@@ -6,6 +6,7 @@ from evals_app.engine.llm.pricing import Prices
 from evals_app.engine.trial import Usage
 from evals_app.formats import SourceFile, read_files
 from tests.formats.holodeck.projects import (
+    MODEL,
     QUICK_START,
     THREE_LEVELS,
     agent_file,
@@ -54,51 +55,23 @@ def test_an_endpoint_and_a_key_become_a_provider_that_names_the_variable() -> No
 @pytest.mark.parametrize(
     ("model", "name", "provider"),
     [
-        pytest.param("{provider: openai, name: m}", "openai/m", None, id="plain"),
-        pytest.param(
-            '{provider: openai, name: m, api_key: "${OPENAI_API_KEY}"}',
-            "openai/m",
-            None,
-            id="the usual key",
-        ),
-        pytest.param(
+        (MODEL, "openai/m", None),
+        ('{provider: openai, name: m, api_key: "${OPENAI_API_KEY}"}', "openai/m", None),
+        (
             '{provider: anthropic, name: m, api_key: "${TEAM_KEY}"}',
             "anthropic-team-key/m",
-            {
-                "provider": "Anthropic (TEAM_KEY)",
-                "slug": "anthropic-team-key",
-                "kind": "anthropic",
-                "api_key_env": "TEAM_KEY",
-            },
-            id="another key",
+            ("Anthropic (TEAM_KEY)", "anthropic", {"api_key_env": "TEAM_KEY"}),
         ),
-        pytest.param(
-            "{provider: ollama, name: m, endpoint: 'http://localhost:11434'}",
-            "ollama/m",
-            None,
-            id="the usual address",
-        ),
-        pytest.param(
+        ("{provider: ollama, name: m, endpoint: 'http://localhost:11434'}", "ollama/m", None),
+        (
             "{provider: ollama, name: m, endpoint: 'http://gpu:11434'}",
             "ollama-gpu-11434/m",
-            {
-                "provider": "Ollama (gpu:11434)",
-                "slug": "ollama-gpu-11434",
-                "kind": "ollama",
-                "base_url": "http://gpu:11434/v1",
-            },
-            id="another machine",
+            ("Ollama (gpu:11434)", "ollama", {"base_url": "http://gpu:11434/v1"}),
         ),
-        pytest.param(
+        (
             "{provider: openai, name: m, endpoint: 'https://proxy.example.org/v2'}",
             "openai-proxy-example-org-v2/m",
-            {
-                "provider": "OpenAI (proxy.example.org)",
-                "slug": "openai-proxy-example-org-v2",
-                "kind": "openai",
-                "base_url": "https://proxy.example.org/v2",
-            },
-            id="a path of its own",
+            ("OpenAI (proxy.example.org)", "openai", {"base_url": "https://proxy.example.org/v2"}),
         ),
     ],
 )
@@ -108,7 +81,13 @@ def test_only_an_address_or_a_key_of_its_own_makes_a_provider(
     imported = read(agent_file(model))
 
     assert str(imported.agents[0].spec.model) == name
-    assert [written(item.spec) for item in imported.providers] == ([provider] if provider else [])
+    made = [written(item.spec) for item in imported.providers]
+    if provider:
+        title, kind, own = provider
+        slug = name.removesuffix("/m")
+        assert made == [{"provider": title, "slug": slug, "kind": kind, **own}]
+    else:
+        assert made == []
 
 
 def test_models_on_an_ollama_server_of_ones_own_cost_nothing() -> None:

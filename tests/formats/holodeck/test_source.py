@@ -12,11 +12,11 @@ from evals_app.formats import (
     write_native,
 )
 from tests.formats.holodeck.projects import (
+    MODEL,
     QUICK_START,
     agent_file,
     problems,
     read,
-    suite,
     whole,
     with_turn,
     written,
@@ -28,7 +28,10 @@ def places(problems_here: list[Problem]) -> list[tuple[int, str]]:
 
 
 def test_the_quick_start_becomes_a_suite_of_the_agent_that_the_person_names() -> None:
-    assert written(suite(QUICK_START)) == {
+    imported = read(QUICK_START)
+
+    assert (imported.warnings, imported.losses) == ([], [])
+    assert written(imported.suites[0].spec) == {
         "suite": "desk",
         "slug": "desk",
         "agent": "desk",
@@ -46,12 +49,6 @@ def test_the_quick_start_becomes_a_suite_of_the_agent_that_the_person_names() ->
             }
         ],
     }
-
-
-def test_the_quick_start_loses_nothing() -> None:
-    imported = read(QUICK_START)
-
-    assert (imported.warnings, imported.losses) == ([], [])
 
 
 def test_a_name_without_latin_letters_gives_the_slug_of_the_folder() -> None:
@@ -110,13 +107,13 @@ def test_what_is_imported_exports_and_imports_without_a_change() -> None:
 
 
 def test_an_agent_without_metrics_and_cases_makes_no_suite() -> None:
-    imported = read(agent_file("{provider: openai, name: m}"))
+    imported = read(agent_file())
 
     assert ([agent.spec.slug for agent in imported.agents], imported.suites) == (["a"], [])
 
 
 def test_the_agent_that_the_person_names_takes_the_place_of_the_files_own() -> None:
-    agent = agent_file("{provider: openai, name: m}", instructions="{file: 'gone-${NOBODY}.md'}")
+    agent = agent_file(instructions="{file: 'gone-${NOBODY}.md'}")
 
     imported = read(f"{agent}test_cases: [{{input: hi}}]\n", agent="desk")
 
@@ -129,7 +126,7 @@ def test_the_agent_that_the_person_names_takes_the_place_of_the_files_own() -> N
 
 
 def test_a_variable_that_no_one_fills_stays_text_and_is_lost() -> None:
-    imported = read(agent_file("{provider: openai, name: m}", instructions="'Hi {{user}}'"))
+    imported = read(agent_file(instructions="'Hi {{user}}'"))
 
     assert imported.agents[0].spec.system_prompt == r"Hi \{{user}}"
     assert [loss.keys for loss in imported.losses] == ["instructions"]
@@ -151,21 +148,11 @@ def test_limits_above_ours_are_the_most_that_is_possible() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        pytest.param(QUICK_START, 2, "--agent", id="no agent at all"),
-        pytest.param("name: x\n", 1, "--agent", id="nothing but a name"),
-        pytest.param(
-            "name: x\nmodel: {provider: openai, name: m}\ntest_cases: [{input: hi}]\n",
-            1,
-            "`instructions`",
-            id="no instructions",
-        ),
-        pytest.param("name: x\ninstructions: Be kind.\n", 1, "`model`", id="no model"),
-        pytest.param(
-            "model: {provider: openai, name: m}\ninstructions: Be kind.\n",
-            1,
-            "`name`",
-            id="no name",
-        ),
+        (QUICK_START, 2, "--agent"),
+        ("name: x\n", 1, "--agent"),
+        (f"name: x\nmodel: {MODEL}\ntest_cases: [{{input: hi}}]\n", 1, "`instructions`"),
+        ("name: x\ninstructions: Be kind.\n", 1, "`model`"),
+        (f"model: {MODEL}\ninstructions: Be kind.\n", 1, "`name`"),
     ],
 )
 def test_a_file_that_names_no_agent_is_reported_how(text: str, line: int, message: str) -> None:
@@ -185,41 +172,18 @@ def test_an_agent_that_does_not_exist_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "key", "message"),
     [
-        pytest.param("instrucions: x\n", "instrucions", "'instructions'", id="misspelt key"),
-        pytest.param("test_cases: {}\n", "test_cases", "list", id="cases are no list"),
-        pytest.param(
-            "tools: [{name: t, type: vectorstor}]\n", "tools[0].type", "vectorstore", id="tool"
-        ),
-        pytest.param("tools: [5]\n", "tools[0].type", "Unknown", id="tool is a number"),
-        pytest.param(
-            agent_file("{provider: openai, name: m}", instructions="{}"),
-            "instructions",
-            "`inline`",
-            id="empty instructions",
-        ),
-        pytest.param(
-            agent_file("{provider: openai, name: m}", instructions="{inline: a, file: b}"),
-            "instructions",
-            "`inline`",
-            id="instructions twice",
-        ),
-        pytest.param(
-            agent_file("{provider: openai, name: m}", instructions="{file: gone.md}"),
-            "instructions.file",
-            "project/gone.md",
-            id="instructions that are not there",
-        ),
-        pytest.param(
-            agent_file("{provider: openai, name: m}", instructions="'Hi {{agentname}}'"),
-            "instructions",
-            "{{agentName}}",
-            id="a misspelt variable",
-        ),
-        pytest.param(
+        ("instrucions: x\n", "instrucions", "'instructions'"),
+        ("test_cases: {}\n", "test_cases", "list"),
+        ("tools: [{name: t, type: vectorstor}]\n", "tools[0].type", "vectorstore"),
+        ("tools: [5]\n", "tools[0].type", "Unknown"),
+        (agent_file(instructions="{}"), "instructions", "`inline`"),
+        (agent_file(instructions="{inline: a, file: b}"), "instructions", "`inline`"),
+        (agent_file(instructions="{file: gone.md}"), "instructions.file", "project/gone.md"),
+        (agent_file(instructions="'Hi {{agentname}}'"), "instructions", "{{agentName}}"),
+        (
             "execution: {llm_timeout: 0}\ntest_cases: [{input: a}]\n",
             "execution.llm_timeout",
             "greater",
-            id="no time",
         ),
     ],
 )
@@ -277,10 +241,7 @@ def test_what_could_not_be_read_raises_no_doubts() -> None:
 
 
 def test_two_files_of_one_name_are_refused() -> None:
-    files = [
-        SourceFile(f"{folder}/agent.yaml", agent_file("{provider: openai, name: m}").encode())
-        for folder in ("a", "b")
-    ]
+    files = [SourceFile(f"{folder}/agent.yaml", agent_file().encode()) for folder in ("a", "b")]
 
     with pytest.raises(FormatError) as caught:
         read_files(files)
@@ -295,5 +256,7 @@ def test_unquoted_words_are_warned_about_where_anything_is_allowed() -> None:
 
     imported = read(f"observability: {{enabled: yes}}\n{text}")
 
-    said = [warning.keys for warning in imported.warnings if "YAML" in warning.message]
-    assert said == ["test_cases[0].turn_config.ok", "test_cases[0].expected_tools[0].args.a"]
+    assert [warning.keys for warning in imported.warnings if "YAML" in warning.message] == [
+        "test_cases[0].turn_config.ok",
+        "test_cases[0].expected_tools[0].args.a",
+    ]

@@ -53,19 +53,13 @@ def test_an_unset_variable_is_named_with_its_place_and_the_nearest() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("test_cases: [{input: hi, files: [{path: '${NOBODY}'}]}]\n", id="file"),
-        pytest.param(
-            agent_file("{provider: ollama, name: m, endpoint: '${NOBODY}'}"), id="an address"
-        ),
-        pytest.param(
-            with_metrics("- {metric: numeric, response_path: '${NOBODY}'}\n"), id="a path"
-        ),
-        pytest.param(with_metrics("- {type: code, grader: '${NOBODY}'}\n"), id="a grader"),
-        pytest.param(
-            with_metrics("- {metric: relevance, model: {provider: scripted, name: '${NOBODY}'}}\n"),
-            id="a judge",
-        ),
+        "test_cases: [{input: hi, files: [{path: '${NOBODY}'}]}]\n",
+        agent_file("{provider: ollama, name: m, endpoint: '${NOBODY}'}"),
+        with_metrics("- {metric: numeric, response_path: '${NOBODY}'}\n"),
+        with_metrics("- {type: code, grader: '${NOBODY}'}\n"),
+        with_metrics("- {metric: safety, model: {provider: scripted, name: '${NOBODY}'}}\n"),
     ],
+    ids=["file", "address", "path", "grader", "judge"],
 )
 def test_an_unset_variable_is_the_only_error_of_its_place(text: str) -> None:
     (problem,) = problems(text)
@@ -119,8 +113,8 @@ def test_what_looks_like_a_variable_stays_and_is_warned_about(almost: str) -> No
     imported = read(with_turn(f'turn_config: {{a: "{almost}"}}'))
 
     assert imported.suites[0].spec.cases[0].turns[0].config == {"a": almost}
-    said = [warning.keys for warning in imported.warnings if "Only ${NAME}" in warning.message]
-    assert said == ["test_cases[0].turn_config.a"]
+    (warning,) = (item for item in imported.warnings if "Only ${NAME}" in item.message)
+    assert warning.keys == "test_cases[0].turn_config.a"
 
 
 def test_what_is_wrong_with_what_looks_like_a_variable_is_an_error_too() -> None:
