@@ -12,210 +12,135 @@ from tests.formats.promptfoo.projects import (
     with_tests,
 )
 
-JUDGED = {"type": "llm_judge"}
+
+def exact(kind: str, value: str) -> dict[str, Any]:
+    return {"type": kind, "value": value, "case_sensitive": True}
+
+
+def judged(criteria: str, **scale: Any) -> dict[str, Any]:
+    return {"type": "llm_judge", "criteria": criteria, **scale}
+
+
+def compared(kind: str, threshold: float, **options: Any) -> dict[str, Any]:
+    return {"type": kind, "value": "x", "threshold": threshold, **options}
+
+
+def called(value: str, kind: str = "tool_called", **options: Any) -> dict[str, Any]:
+    return {"type": kind, "value": value, **options}
+
+
+GOAL = "With its replies and tool calls the agent achieved this: Refunded"
+FACT = "Nothing in the reply contradicts this; it may say less, or more: Rome is in Italy"
+GEVAL = {"evaluation_params": ["input", "actual_output"], "threshold": 0.7}
+ORDERED = {"type": "tool_calls", "tools": ["a", "b"], "ordered": True}
 
 
 @pytest.mark.parametrize(
-    ("assertion", "expected"),
+    ("assertion", "check"),
     [
-        ("{type: equals, value: Paris}", [{"type": "exact_match", "value": "Paris"}]),
-        ("{type: equals, value: 4}", [{"type": "exact_match", "value": "4"}]),
-        ("{type: equals, value: {a: 1}}", [{"type": "json_schema", "schema": {"const": {"a": 1}}}]),
-        (
-            "{type: equals, value: ''}",
-            [{"type": "matches", "value": r"\A\z", "case_sensitive": True}],
-        ),
-        (
-            "{type: not-equals, value: a.b}",
-            [{"type": "not_matches", "value": r"\Aa\.b\z", "case_sensitive": True}],
-        ),
-        (
-            "{type: contains, value: x}",
-            [{"type": "contains", "value": "x", "case_sensitive": True}],
-        ),
-        (
-            "{type: contains, value: 0}",
-            [{"type": "contains", "value": "0", "case_sensitive": True}],
-        ),
-        ("{type: icontains, value: x}", [{"type": "contains", "value": "x"}]),
-        (
-            "{type: not-contains, value: x}",
-            [{"type": "not_contains", "value": "x", "case_sensitive": True}],
-        ),
-        ("{type: not-icontains, value: x}", [{"type": "not_contains", "value": "x"}]),
-        (
-            "{type: contains-all, value: [a, b]}",
-            [
-                {"type": "contains", "value": "a", "case_sensitive": True, "weight": 0.5},
-                {"type": "contains", "value": "b", "case_sensitive": True, "weight": 0.5},
-            ],
-        ),
-        (
-            "{type: icontains-all, value: 'a, b'}",
-            [
-                {"type": "contains", "value": "a", "weight": 0.5},
-                {"type": "contains", "value": "b", "weight": 0.5},
-            ],
-        ),
-        (
-            "{type: contains-any, value: ['1.5', b]}",
-            [{"type": "matches", "value": r"1\.5|b", "case_sensitive": True}],
-        ),
-        ("{type: icontains-any, value: [a]}", [{"type": "matches", "value": "a"}]),
-        ("{type: not-icontains-any, value: [a]}", [{"type": "not_matches", "value": "a"}]),
-        (
-            r"{type: regex, value: '\d{4}'}",
-            [{"type": "matches", "value": r"\d{4}", "case_sensitive": True}],
-        ),
-        (
-            "{type: not-regex, value: x+}",
-            [{"type": "not_matches", "value": "x+", "case_sensitive": True}],
-        ),
-        (
-            "{type: starts-with, value: 'Yes.'}",
-            [{"type": "matches", "value": r"\AYes\.", "case_sensitive": True}],
-        ),
-        (
-            "{type: ends-with, value: '!'}",
-            [{"type": "matches", "value": r"!\z", "case_sensitive": True}],
-        ),
-        ("{type: contains-json}", [{"type": "json_valid"}]),
+        ("{type: equals, value: Paris}", {"type": "exact_match", "value": "Paris"}),
+        ("{type: equals, value: 4}", {"type": "exact_match", "value": "4"}),
+        ("{type: equals, value: {a: 1}}", {"type": "json_schema", "schema": {"const": {"a": 1}}}),
+        ("{type: equals, value: ''}", exact("matches", r"\A\z")),
+        ("{type: not-equals, value: a.b}", exact("not_matches", r"\Aa\.b\z")),
+        ("{type: contains, value: x}", exact("contains", "x")),
+        ("{type: contains, value: 0}", exact("contains", "0")),
+        ("{type: icontains, value: x}", {"type": "contains", "value": "x"}),
+        ("{type: not-contains, value: x}", exact("not_contains", "x")),
+        ("{type: not-icontains, value: x}", {"type": "not_contains", "value": "x"}),
+        ("{type: contains-any, value: ['1.5', b]}", exact("matches", r"1\.5|b")),
+        ("{type: icontains-any, value: [a]}", {"type": "matches", "value": "a"}),
+        ("{type: not-icontains-any, value: [a]}", {"type": "not_matches", "value": "a"}),
+        (r"{type: regex, value: '\d{4}'}", exact("matches", r"\d{4}")),
+        ("{type: not-regex, value: x+}", exact("not_matches", "x+")),
+        ("{type: starts-with, value: 'Yes.'}", exact("matches", r"\AYes\.")),
+        ("{type: ends-with, value: '!'}", exact("matches", r"!\z")),
+        ("{type: contains-json}", {"type": "json_valid"}),
         (
             "{type: contains-json, value: {type: object}}",
-            [{"type": "json_schema", "schema": {"type": "object"}}],
+            {"type": "json_schema", "schema": {"type": "object"}},
         ),
-        ("{type: latency, threshold: 1500.5}", [{"type": "latency", "max_ms": 1500}]),
-        ("{type: cost, threshold: 0.001}", [{"type": "cost", "max_usd": 0.001}]),
-        (
-            "{type: similar, value: x}",
-            [{"type": "semantic_similarity", "value": "x", "threshold": 0.75}],
-        ),
+        ("{type: latency, threshold: 1500.5}", {"type": "latency", "max_ms": 1500}),
+        ("{type: cost, threshold: 0.001}", {"type": "cost", "max_usd": 0.001}),
+        ("{type: similar, value: x}", compared("semantic_similarity", 0.75)),
         (
             "{type: 'similar:cosine', value: [x], threshold: 0.8}",
-            [{"type": "semantic_similarity", "value": "x", "threshold": 0.8}],
+            compared("semantic_similarity", 0.8),
         ),
-        (
-            "{type: rouge-n, value: x}",
-            [{"type": "rouge", "value": "x", "variant": "rouge1", "threshold": 0.75}],
-        ),
-        ("{type: rouge-l, value: x}", [{"type": "rouge", "value": "x", "threshold": 0.75}]),
-        ("{type: bleu, value: x}", [{"type": "bleu", "value": "x", "threshold": 0.5}]),
-        (
-            "{type: meteor, value: x, threshold: 0.7}",
-            [{"type": "meteor", "value": "x", "threshold": 0.7}],
-        ),
-        ("{type: llm-rubric, value: Is kind}", [{**JUDGED, "criteria": "Is kind"}]),
+        ("{type: rouge-n, value: x}", compared("rouge", 0.75, variant="rouge1")),
+        ("{type: rouge-l, value: x}", compared("rouge", 0.75)),
+        ("{type: bleu, value: x}", compared("bleu", 0.5)),
+        ("{type: meteor, value: x, threshold: 0.7}", compared("meteor", 0.7)),
+        ("{type: llm-rubric, value: Is kind}", judged("Is kind")),
         (
             "{type: not-llm-rubric, value: Is rude}",
-            [{**JUDGED, "criteria": "The reply does not meet this: Is rude"}],
+            judged("The reply does not meet this: Is rude"),
         ),
         (
             "{type: llm-rubric, value: Is kind, threshold: 0.8}",
-            [{"type": "llm_judge", "criteria": "Is kind", "scale": "0-1", "threshold": 0.8}],
+            judged("Is kind", scale="0-1", threshold=0.8),
         ),
-        ("{type: model-graded-closedqa, value: Is kind}", [{**JUDGED, "criteria": "Is kind"}]),
-        (
-            "{type: factuality, value: Rome is in Italy}",
-            [
-                {
-                    **JUDGED,
-                    "criteria": "Nothing in the reply contradicts this; it may say less, or more: "
-                    "Rome is in Italy",
-                }
-            ],
-        ),
-        (
-            "{type: 'trajectory:goal-success', value: Refunded}",
-            [
-                {
-                    **JUDGED,
-                    "criteria": "With its replies and tool calls the agent achieved this: Refunded",
-                }
-            ],
-        ),
-        (
-            "{type: g-eval, value: Is clear}",
-            [
-                {
-                    "type": "geval",
-                    "criteria": "Is clear",
-                    "evaluation_params": ["input", "actual_output"],
-                    "threshold": 0.7,
-                }
-            ],
-        ),
-        ("{type: answer-relevance}", [{"type": "answer_relevancy", "threshold": 0.7}]),
-        (
-            "{type: 'trajectory:tool-used', value: search_orders}",
-            [{"type": "tool_called", "value": "search_orders"}],
-        ),
-        (
-            "{type: 'trajectory:tool-used', value: [a, b]}",
-            [
-                {"type": "tool_called", "value": "a", "weight": 0.5},
-                {"type": "tool_called", "value": "b", "weight": 0.5},
-            ],
-        ),
+        ("{type: model-graded-closedqa, value: Is kind}", judged("Is kind")),
+        ("{type: factuality, value: Rome is in Italy}", judged(FACT)),
+        ("{type: 'trajectory:goal-success', value: Refunded}", judged(GOAL)),
+        ("{type: g-eval, value: Is clear}", {"type": "geval", "criteria": "Is clear", **GEVAL}),
+        ("{type: answer-relevance}", {"type": "answer_relevancy", "threshold": 0.7}),
+        ("{type: 'trajectory:tool-used', value: search_orders}", called("search_orders")),
         (
             "{type: 'trajectory:tool-used', value: {pattern: '*search*', min: 2, max: 3}}",
-            [
-                {
-                    "type": "tool_called",
-                    "value": "search",
-                    "name_match": "contains",
-                    "min_count": 2,
-                    "max_count": 3,
-                }
-            ],
+            called("search", name_match="contains", min_count=2, max_count=3),
         ),
         (
             "{type: 'not-trajectory:tool-used', value: delete}",
-            [{"type": "tool_not_called", "value": "delete"}],
+            called("delete", "tool_not_called"),
         ),
         (
             "{type: 'trajectory:tool-args-match', value: {name: find, args: {id: '{{what}}'}}}",
-            [{"type": "tool_called", "value": "find", "args": {"id": "hi"}}],
+            called("find", args={"id": "hi"}),
         ),
         (
             "{type: 'trajectory:tool-args-match', value: {name: find, mode: exact, arguments: {n: 1}}}",
-            [{"type": "tool_called", "value": "find", "args": {"n": 1}, "args_match": "exact"}],
+            called("find", args={"n": 1}, args_match="exact"),
         ),
-        (
-            "{type: 'trajectory:tool-sequence', value: {steps: [a, b]}}",
-            [{"type": "tool_calls", "tools": ["a", "b"], "ordered": True}],
-        ),
+        ("{type: 'trajectory:tool-sequence', value: {steps: [a, b]}}", ORDERED),
         (
             "{type: 'trajectory:tool-sequence', value: {mode: exact, steps: [a, b]}}",
-            [{"type": "tool_calls", "tools": ["a", "b"], "exact": True, "ordered": True}],
+            ORDERED | {"exact": True},
         ),
         (
             "{type: tool-call-f1, value: 'a, b'}",
-            [{"type": "tool_calls", "tools": ["a", "b"], "exact": True}],
+            {"type": "tool_calls", "tools": ["a", "b"], "exact": True},
         ),
         (
             "{type: contains, value: '{{what}}', weight: 2, metric: 'Says {{what}}'}",
-            [
-                {
-                    "type": "contains",
-                    "name": "Says hi",
-                    "value": "hi",
-                    "case_sensitive": True,
-                    "weight": 2.0,
-                }
-            ],
+            exact("contains", "hi") | {"name": "Says hi", "weight": 2.0},
         ),
         (
             "{type: equals, value: x, transform: output.category}",
-            [{"type": "exact_match", "value": "x", "response_path": "category"}],
+            {"type": "exact_match", "value": "x", "response_path": "category"},
         ),
         (
             "{type: equals, value: [1], transform: 'JSON.parse(output).order.items[0]'}",
-            [{"type": "json_path", "path": "order.items[0]", "value": [1]}],
+            {"type": "json_path", "path": "order.items[0]", "value": [1]},
         ),
     ],
 )
-def test_an_assertion_is_reported_in_our_words(assertion: str, expected: list[Any]) -> None:
-    assert checks(assertion) == expected
+def test_an_assertion_is_reported_in_our_words(assertion: str, check: Any) -> None:
+    assert checks(assertion) == [check]
+
+
+@pytest.mark.parametrize(
+    ("assertion", "first", "second"),
+    [
+        ("{type: contains-all, value: [a, b]}", exact("contains", "a"), exact("contains", "b")),
+        ("{type: icontains-all, value: 'a, b'}", called("a", "contains"), called("b", "contains")),
+        ("{type: 'trajectory:tool-used', value: [a, b]}", called("a"), called("b")),
+    ],
+)
+def test_an_assertion_of_several_texts_is_as_many_checks(
+    assertion: str, first: Any, second: Any
+) -> None:
+    assert checks(assertion) == [first | {"weight": 0.5}, second | {"weight": 0.5}]
 
 
 def test_the_whole_reply_must_be_json_where_it_is_reported() -> None:

@@ -73,13 +73,12 @@ tests:
 PROGRAM = "prompts: ['file://{}', 'Say {{{{question}}}}']\nproviders: [openai:gpt-5]\ntests:\n"
 
 
-@pytest.mark.parametrize("program", ["make.py", "make.js:build", "prompts/make.ts"])
 @pytest.mark.parametrize(
-    ("variables", "asked"),
+    ("program", "variables", "asked"),
     [
-        pytest.param({"language": "French", "question": "Who?"}, "Who?", id="the question"),
-        pytest.param({"topic": "Tea"}, "Tea", id="the only one"),
-        pytest.param({"a": "x", "b": 2}, "a: x\nb: 2", id="all of them"),
+        ("make.py", {"language": "French", "question": "Who?"}, "Who?"),
+        ("make.js:build", {"topic": "Tea"}, "Tea"),
+        ("prompts/make.ts", {"a": "x", "b": 2}, "a: x\nb: 2"),
     ],
 )
 def test_a_prompt_that_a_program_writes_asks_ones_own_agent_the_variables(

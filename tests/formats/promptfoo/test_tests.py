@@ -145,6 +145,11 @@ def test_scenarios_run_every_test_on_every_row() -> None:
     ]
 
 
+CONTAINS = {"type": "contains", "case_sensitive": True}
+MATCHES = {"type": "matches", "case_sensitive": True}
+SIMILAR = {"type": "semantic_similarity"}
+
+
 def test_a_row_of_a_table_says_what_a_test_says() -> None:
     table = (
         "what,__expected,__expected2,__description,__metric,__prefix,__suffix,__threshold,"
@@ -163,13 +168,8 @@ def test_a_row_of_a_table_says_what_a_test_says() -> None:
                 {
                     "user": "> Say hi!",
                     "assertions": [
-                        {"type": "contains", "name": "tone", "value": "Hi", "case_sensitive": True},
-                        {
-                            "type": "semantic_similarity",
-                            "name": "tone",
-                            "value": "Hello there",
-                            "threshold": 0.9,
-                        },
+                        CONTAINS | {"name": "tone", "value": "Hi"},
+                        SIMILAR | {"name": "tone", "value": "Hello there", "threshold": 0.9},
                     ],
                 }
             ],
@@ -183,12 +183,12 @@ def test_a_row_of_a_table_says_what_a_test_says() -> None:
         ("Paris", {"type": "exact_match", "value": "Paris"}),
         ("note: Paris", {"type": "exact_match", "value": "note: Paris"}),
         ("equals: 4", {"type": "exact_match", "value": "4"}),
-        ("contains-any: a, b", {"type": "matches", "value": "a|b", "case_sensitive": True}),
+        ("contains-any: a, b", MATCHES | {"value": "a|b"}),
         (
             'contains-any: "a, b" , c,, "say ""d""", "\\"e\\\\"',
-            {"type": "matches", "value": r'a,\ b|c|say\ "d"|"e\\', "case_sensitive": True},
+            MATCHES | {"value": r'a,\ b|c|say\ "d"|"e\\'},
         ),
-        ("starts-with:The", {"type": "matches", "value": r"\AThe", "case_sensitive": True}),
+        ("starts-with:The", MATCHES | {"value": r"\AThe"}),
         ("not-contains:x", {"type": "not_contains", "value": "x", "case_sensitive": True}),
         ("contains-json", {"type": "json_valid"}),
         ("grade: is kind", {"type": "llm_judge", "criteria": "is kind"}),
@@ -245,23 +245,12 @@ tests:
 @pytest.mark.parametrize(
     ("head", "test", "losses"),
     [
-        pytest.param(
-            HEAD,
-            "prompts: [p-1]",
-            [("tests[0]", "'p-1'"), ("tests[0]", "left out")],
-            id="a prompt",
-        ),
-        pytest.param(
-            HEAD,
-            "providers: [ecko, echo]",
-            [("tests[0]", "Did you mean 'echo'?")],
-            id="one provider of two",
-        ),
-        pytest.param(
+        (HEAD, "prompts: [p-1]", [("tests[0]", "'p-1'"), ("tests[0]", "left out")]),
+        (HEAD, "providers: [ecko, echo]", [("tests[0]", "Did you mean 'echo'?")]),
+        (
             "prompts: [{label: a, raw: A}]\nproviders: [echo, {id: openai:gpt-5, prompts: [b]}]\n",
             "providers: [openai:gpt-5]",
             [("providers[1]", "'b'"), ("tests[0]", "left out")],
-            id="a provider without prompts",
         ),
     ],
 )
