@@ -29,9 +29,10 @@ def test_every_common_key_is_explained() -> None:
     assert set(COMMON) == set(COMMON_KEYS)
 
 
-@pytest.mark.parametrize("name", [*GRADERS, *ALIASES])
-def test_every_name_is_on_the_page(name: str) -> None:
-    assert f"`{name}`" in assertions_reference()
+def test_every_name_is_on_the_page() -> None:
+    page = assertions_reference()
+
+    assert [name for name in (*GRADERS, *ALIASES) if f"`{name}`" not in page] == []
 
 
 def test_every_example_on_the_page_is_valid() -> None:
@@ -43,7 +44,7 @@ def test_every_example_on_the_page_is_valid() -> None:
         for assertion in (example["assertions"] if isinstance(example, dict) else example)
     ]
 
-    checked = [AssertionSpec.model_validate(each) for each in written]
+    checked = [AssertionSpec.model_validate(assertion) for assertion in written]
 
     assert {spec.type for spec in checked} == set(GRADERS)
     assert [spec.type for spec in checked if not spec.grader.decides(spec.threshold)] == []

@@ -22,31 +22,25 @@ def a_part(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        pytest.param({"case_count": 1}, "1 of 38 cases", id="some cases"),
-        pytest.param({"agent_slug": "edge"}, "with agent edge instead of shop", id="another agent"),
-        pytest.param(
-            {"replaced_model": "acme/large"},
-            "with model acme/small instead of acme/large",
-            id="another model",
-        ),
-        pytest.param({"rerun_of_id": 75}, "re-run of run 75", id="a re-run"),
-        pytest.param({"is_tryout": True}, "trial run", id="trial run"),
-        pytest.param(
+        ({"case_count": 1}, "1 of 38 cases"),
+        ({"agent_slug": "edge"}, "with agent edge instead of shop"),
+        ({"replaced_model": "acme/large"}, "with model acme/small instead of acme/large"),
+        ({"rerun_of_id": 75}, "re-run of run 75"),
+        ({"is_tryout": True}, "trial run"),
+        (
             {"rerun_of_id": 75, "is_tryout": True, "case_count": 1},
             "re-run of run 75, 1 of 38 cases",
-            id="a re-run of a try",
         ),
-        pytest.param(
+        (
             {"case_count": 2, "agent_slug": "edge"},
             "2 of 38 cases, with agent edge instead of shop",
-            id="several things",
         ),
-        pytest.param(
+        # Nobody knows why.
+        (
             {"case_count": None, "suite_case_count": None, "suite_agent_slug": ""},
             "not the whole suite",
-            id="nobody knows why",
         ),
-        pytest.param({"is_whole": True, "is_tryout": False}, "", id="the whole suite"),
+        ({"is_whole": True}, ""),
     ],
 )
 def test_what_is_not_a_whole_suite_is_named(changes: dict[str, Any], words: str) -> None:

@@ -38,7 +38,7 @@ def test_a_forecast_is_two_sentences() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "words"),
     [
         pytest.param({"conversations": 1}, "Runs 1 conversation. ", id="one"),
         pytest.param({"conversations": 0}, "No conversation: no case matches.", id="none"),
@@ -75,46 +75,44 @@ def test_a_forecast_is_two_sentences() -> None:
         pytest.param(SCRIPT | {"embedder": "openai/small"}, "openai/small", id="embeddings"),
     ],
 )
-def test_sentences_follow_what_there_is_to_say(changes: dict[str, Any], said: str) -> None:
-    assert said in in_words(make_forecast(**changes))
+def test_sentences_follow_what_there_is_to_say(changes: dict[str, Any], words: str) -> None:
+    assert words in in_words(make_forecast(**changes))
 
 
 @pytest.mark.parametrize(
-    ("duration_s", "said"),
+    ("duration_s", "words"),
     [
-        pytest.param((0, 0.4), "less than a second", id="at once"),
-        pytest.param((0.2, 1.2), "up to 1 second", id="up to"),
-        pytest.param((1.4, 1.4), "about 1 second", id="no range"),
-        pytest.param((1, 30), "1 to 30 seconds", id="seconds"),
-        pytest.param((89, 90), "89 seconds to 2 minutes", id="seconds and minutes"),
-        pytest.param((120, 600), "2 to 10 minutes", id="minutes"),
-        pytest.param((89 * 60, 90 * 60), "89 minutes to 1.5 hours", id="minutes and hours"),
-        pytest.param((7200, 36000), "2 to 10 hours", id="hours"),
+        ((0, 0.4), "less than a second"),
+        ((0.2, 1.2), "up to 1 second"),
+        ((1.4, 1.4), "about 1 second"),
+        ((1, 30), "1 to 30 seconds"),
+        ((89, 90), "89 seconds to 2 minutes"),
+        ((120, 600), "2 to 10 minutes"),
+        ((89 * 60, 90 * 60), "89 minutes to 1.5 hours"),
+        ((7200, 36000), "2 to 10 hours"),
     ],
 )
-def test_durations_have_the_unit_that_says_most(duration_s: tuple[float, float], said: str) -> None:
-    assert f", {said} (from" in in_words(make_forecast(duration_s=duration_s))
+def test_durations_have_the_unit_that_says_most(
+    duration_s: tuple[float, float], words: str
+) -> None:
+    assert f", {words} (from" in in_words(make_forecast(duration_s=duration_s))
 
 
 @pytest.mark.parametrize(
-    ("limit", "said"),
+    ("limit", "words"),
     [
-        pytest.param(None, "model).", id="no limit"),
-        pytest.param(Decimal("0.48"), "model).", id="enough"),
-        pytest.param(
-            Decimal("0.20"), "model). It may stop early at the limit of $0.20.", id="perhaps not"
-        ),
-        pytest.param(
-            Decimal("0.10"), "It will probably stop early at the limit of $0.10.", id="too little"
-        ),
+        (None, "model)."),
+        (Decimal("0.48"), "model)."),
+        (Decimal("0.20"), "model). It may stop early at the limit of $0.20."),
+        (Decimal("0.10"), "It will probably stop early at the limit of $0.10."),
     ],
 )
-def test_a_limit_that_may_be_reached_is_mentioned(limit: Decimal | None, said: str) -> None:
-    assert in_words(make_forecast(), max_cost_usd=limit).endswith(said)
+def test_a_limit_that_may_be_reached_is_mentioned(limit: Decimal | None, words: str) -> None:
+    assert in_words(make_forecast(), max_cost_usd=limit).endswith(words)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "words"),
     [
         pytest.param({}, "from 3 earlier runs of this suite with this model", id="runs"),
         pytest.param(
@@ -130,8 +128,8 @@ def test_a_limit_that_may_be_reached_is_mentioned(limit: Decimal | None, said: s
         pytest.param({"earlier_runs": 0}, "a guess from the text of the cases", id="a guess"),
     ],
 )
-def test_it_says_where_it_comes_from(changes: dict[str, Any], said: str) -> None:
-    assert basis(make_forecast(**changes)) == said
+def test_it_says_where_it_comes_from(changes: dict[str, Any], words: str) -> None:
+    assert basis(make_forecast(**changes)) == words
 
 
 def test_as_json_nothing_is_rounded_and_unknown_is_null() -> None:

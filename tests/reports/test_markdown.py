@@ -84,30 +84,32 @@ def test_what_a_run_cost_is_told_and_never_0_where_nobody_knows() -> None:
     assert "| Cost | at least $0.0123 |" in text
     assert "| 850\N{NO-BREAK SPACE}ms | unknown |" in text
     assert "Spent" not in text
-
-
-def test_a_ceiling_is_told_with_what_was_spent_of_it() -> None:
-    text = run_markdown(run(budget={"max_cost_usd": 0.5, "spent_usd": 0.02}), [])
-
-    assert "| Spent | $0.02 of at most $0.50 |" in text
+    limited = run_markdown(run(budget={"max_cost_usd": 0.5, "spent_usd": 0.02}), [])
+    assert "| Spent | $0.02 of at most $0.50 |" in limited
 
 
 @pytest.mark.parametrize(
     ("gate", "line"),
     [
-        pytest.param(
+        (
             {"name": "max_cost_per_call_usd", "limit": 0.01, "actual": 0.0123, "passed": False},
             "| Average cost of a turn of the agent at most $0.01 | $0.0123 | ❌ missed |",
-            id="each turn",
         ),
-        pytest.param(
+        (
             {"name": "max_cost_usd", "limit": 5.0, "actual": None, "passed": None},
             "| Cost of agent and judge at most $5.00 | unknown | ❔ unknown |",
-            id="in all, unknown",
+        ),
+        (
+            {"name": "min_score", "limit": 0.5, "actual": 1.0, "passed": True, "reason": "a|b"},
+            "| Mean score at least 0.50 | 1.00 | ✅ passed. a\\|b |",
+        ),
+        (
+            {"name": "max_p95_ms", "limit": 500, "actual": None, "passed": None},
+            "| 95 % of turns answered within 500\N{NO-BREAK SPACE}ms | — | ❔ unknown |",
         ),
     ],
 )
-def test_gates_on_cost_are_told_in_dollars(gate: dict[str, Any], line: str) -> None:
+def test_a_gate_is_written_in_its_unit(gate: dict[str, Any], line: str) -> None:
     assert line in run_markdown(run(gates=[gate]), [])
 
 
@@ -178,31 +180,28 @@ def test_what_waits_in_a_run_that_has_ended_was_not_run(verdict: str | None, sho
     assert f"| Angry customer | 1 | … {shown} | — | 850\N{NO-BREAK SPACE}ms | — |" in text
 
 
-def test_a_trial_is_named_and_linked() -> None:
-    text = run_markdown(run(), [execution(trial=2, url="https://host/execution/3")])
-
-    assert "- [Angry customer (trial 2)](<https://host/execution/3>): It" in text
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("plain text.", "plain text.", id="plain"),
-        pytest.param("a | b", "a \\| b", id="cell"),
-        pytest.param("one\n\n# two", "one \\# two", id="lines and headings"),
-        pytest.param("<img src=x>", "\\<img src=x\\>", id="tags"),
-        pytest.param("[x](y)", "\\[x\\](y)", id="links"),
-        pytest.param("**b** `c` ~d~", "\\*\\*b\\*\\* \\`c\\` \\~d\\~", id="emphasis"),
-        pytest.param("https://x.test", "https\u200b://x.test", id="address"),
-        pytest.param("www.x.test", "www\u200b.x.test", id="bare address"),
+        ("plain text.", "plain text."),
+        ("a | b", "a \\| b"),
+        ("one\n\n# two", "one \\# two"),
+        ("<img src=x>", "\\<img src=x\\>"),
+        ("[x](y)", "\\[x\\](y)"),
+        ("**b** `c` ~d~", "\\*\\*b\\*\\* \\`c\\` \\~d\\~"),
+        ("https://x.test", "https\u200b://x.test"),
+        ("www.x.test", "www\u200b.x.test"),
     ],
 )
 def test_what_others_wrote_is_no_markup(text: str, expected: str) -> None:
     assert escaped(text) == expected
 
 
-def test_a_long_reason_is_cut() -> None:
-    text = run_markdown(run(), [execution(reason="x" * 600)])
+def test_a_trial_is_named_and_linked_and_a_long_reason_is_cut() -> None:
+    row = execution(trial=2, url="https://host/execution/3", reason="x" * 600)
 
+    text = run_markdown(run(), [row])
+
+    assert "- [Angry customer (trial 2)](<https://host/execution/3>): xxx" in text
     assert "x" * 500 + "…" in text
     assert "x" * 501 not in text

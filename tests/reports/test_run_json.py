@@ -118,17 +118,10 @@ def make_grade(**changes: Any) -> dict[str, Any]:
 def test_a_run_says_what_it_is_and_null_where_it_does_not_know() -> None:
     answer = run_json(make_run())
 
-    assert (answer["id"], answer["suite"], answer["agent"], answer["model"]) == (
-        *(7, "refunds", "shop", None),
-    )
-    assert answer["counts"] == {
-        "total": 3,
-        "passed": 1,
-        "failed": 1,
-        "errored": 0,
-        "cancelled": 0,
-        "not_run": 1,
-    }
+    who = [answer[key] for key in ("id", "suite", "agent", "model", "judge", "stop_reason")]
+    assert who == [7, "refunds", "shop", None, None, None]
+    numbers = {"passed": 1, "failed": 1, "errored": 0, "cancelled": 0, "not_run": 1}
+    assert answer["counts"] == {"total": 3, **numbers}
     assert answer["progress"] == {"done": 2, "total": 3}
     assert answer["tokens"] == {
         "agent": {"prompt": 10, "response": None},
@@ -154,37 +147,20 @@ def test_a_cost_is_unknown_if_one_side_of_it_is(side: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        pytest.param({"finished_at": None}, id="not finished"),
-        pytest.param({"started_at": None, "finished_at": None}, id="not started"),
-        pytest.param({"started_at": None}, id="ended before it started"),
-    ],
+    "unknown", [["finished_at"], ["started_at"], ["started_at", "finished_at"]]
 )
-def test_a_duration_needs_both_ends(changes: dict[str, Any]) -> None:
-    assert run_json(make_run(**changes))["duration_ms"] is None
+def test_a_duration_needs_both_ends(unknown: list[str]) -> None:
+    assert run_json(make_run(**dict.fromkeys(unknown)))["duration_ms"] is None
 
 
-def test_a_run_says_whether_it_is_whole_and_what_it_covers() -> None:
+def test_a_run_says_what_it_covers_and_how_it_compared_texts() -> None:
     whole = run_json(make_run())
-    part = run_json(make_run(is_whole=False, case_count=1))
+    words = {"similarity": "fuzzy_match", "is_similarity_stand_in": True}
+    part = run_json(make_run(is_whole=False, case_count=1, **words))
 
-    assert (whole["is_whole"], whole["covers"]) == (True, None)
+    assert (whole["is_whole"], whole["covers"], whole["similarity"]) == (True, None, None)
     assert (part["is_whole"], part["covers"]) == (False, "1 of 3 cases")
-
-
-def test_a_run_says_how_it_compared_texts() -> None:
-    words = run_json(make_run(similarity="fuzzy_match", is_similarity_stand_in=True))
-
-    assert run_json(make_run())["similarity"] is None
-    assert words["similarity"] == {"method": "fuzzy_match", "is_stand_in": True}
-
-
-def test_an_execution_tells_tokens_of_agent_and_judge_apart() -> None:
-    answer = execution_row_json(make_execution(judge_prompt_tokens=7, time_ms=12.5))
-
-    assert answer["tokens"]["judge"] == {"prompt": 7, "response": None}
-    assert answer["time_ms"] == 12.5
+    assert part["similarity"] == {"method": "fuzzy_match", "is_stand_in": True}
 
 
 def test_cases_and_gates_come_with_the_summary() -> None:
@@ -211,15 +187,13 @@ def test_cases_and_gates_come_with_the_summary() -> None:
 
 
 def test_an_open_execution_has_neither_verdict_nor_summary() -> None:
-    answer = execution_row_json(
-        make_execution(
-            status="queued", verdict="", cause="", reason="", summary={}, finished_at=None
-        )
-    )
+    unknown = {"verdict": "", "cause": "", "reason": "", "summary": {}, "finished_at": None}
 
-    assert [answer[key] for key in ("verdict", "cause", "reason", "summary", "duration_ms")] == [
-        None
-    ] * 5
+    answer = execution_row_json(make_execution(status="queued", judge_prompt_tokens=7, **unknown))
+
+    keys = ("verdict", "cause", "reason", "summary", "duration_ms")
+    assert [answer[key] for key in keys] == [None] * 5
+    assert answer["tokens"]["judge"] == {"prompt": 7, "response": None}
 
 
 def test_limits_tell_what_was_measured_whether_or_not_they_are_set() -> None:
@@ -229,42 +203,25 @@ def test_limits_tell_what_was_measured_whether_or_not_they_are_set() -> None:
 
     limits = execution_json(make_execution(), grades=[grade], trial=None)["limits"]
 
+    unset = {"limit": None, "actual": None, "passed": None}
     assert limits == {
-        "max_prompt_tokens": {"limit": None, "actual": None, "passed": None},
-        "max_response_tokens": {"limit": None, "actual": None, "passed": None},
+        "max_prompt_tokens": unset,
+        "max_response_tokens": unset,
         "max_time_ms": {"limit": 20, "actual": 12.5, "passed": True},
-        "max_cost_usd": {"limit": None, "actual": 0.002, "passed": None},
-        "max_tool_calls": {"limit": None, "actual": 0, "passed": None},
-    }
-
-
-def test_grades_go_by_their_labels() -> None:
-    (grade,) = execution_json(make_execution(), grades=[make_grade()], trial=None)["grades"]
-
-    assert {key: grade[key] for key in ("type", "name", "turn", "passed", "reason")} == {
-        "type": "contains",
-        "name": "Reply contains “way”",
-        "turn": 1,
-        "passed": False,
-        "reason": "It does not.",
+        "max_cost_usd": unset | {"actual": 0.002},
+        "max_tool_calls": unset | {"actual": 0},
     }
 
 
 def test_messages_and_calls_tell_their_turn_and_each_other() -> None:
-    call: dict[str, Any] = {
-        "name": "entity.get",
-        "args": {"id": "x"},
-        "result": None,
-        "error": "not found",
-        "duration_ms": 1.0,
-        "chunks": [],
-    }
+    call: dict[str, Any] = {"name": "entity.get", "args": {"id": "x"}, "result": None}
+    call |= {"error": "not found", "duration_ms": 1.0}
     turn = {
         "index": 1,
         "user": "Hello",
         "reply": "Bye",
         "messages": [
-            {"role": "assistant", "text": "", "tool_calls": [call]},
+            {"role": "assistant", "text": "", "tool_calls": [call | {"chunks": []}]},
             {"role": "assistant", "text": "Bye", "tool_calls": []},
         ],
         "error": None,
@@ -291,17 +248,7 @@ def test_messages_and_calls_tell_their_turn_and_each_other() -> None:
         {"role": "assistant", "content": "", "turn": 1},
         {"role": "assistant", "content": "Bye", "turn": 1},
     ]
-    assert answer["tool_calls"] == [
-        {
-            "turn": 1,
-            "message": 2,
-            "name": "entity.get",
-            "args": {"id": "x"},
-            "result": None,
-            "error": "not found",
-            "duration_ms": 1.0,
-        }
-    ]
+    assert answer["tool_calls"] == [{"turn": 1, "message": 2, **call}]
     assert answer["turns"][0]["notes"] == ["Note."]
     assert answer["turns"][0]["cost_usd"] == 0.0005
     assert (answer["world_changes"], answer["warnings"]) == ({"created": []}, ["Careful."])
@@ -410,10 +357,11 @@ def test_whether_a_judge_is_compared_with_people_is_said_as_it_is_today(
     assert answered["details"] == {"flags": shown, "raw": 4}
 
 
-def test_evidence_tells_whose_words_it_is() -> None:
+def test_grades_go_by_their_labels_and_evidence_tells_whose_words_it_is() -> None:
     quote = {"quote": "way", "turn": 1, "bears_on": "", "is_verified": True}
     grade = make_grade(evidence=[quote, quote | {"speaker": "user"}])
 
     (answered,) = execution_json(make_execution(), grades=[grade], trial=None)["grades"]
 
+    assert (answered["name"], answered["reason"]) == ("Reply contains “way”", "It does not.")
     assert [quote["speaker"] for quote in answered["evidence"]] == ["", "user"]
