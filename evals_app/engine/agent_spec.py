@@ -60,41 +60,39 @@ _OF_OPENAI_CHAT = ("remote_model", "system_prompt")
 class AgentSettings(Spec):
     """Limits of an agent's model."""
 
-    max_tool_rounds: Annotated[
-        int,
-        Field(
-            title="Max tool-call rounds per turn",
-            description="An agent that exceeds it has failed.",
-            ge=1,
-            le=200,
-        ),
-    ] = 25
-    max_output_tokens: Annotated[
-        int,
-        Field(title="Max answer length (tokens)", description="Of one call of the model.", ge=1),
-    ] = 4096
-    provider_patience_s: Annotated[
-        float,
-        Field(
-            title="Max wait for an overloaded provider (s)",
-            description="Of one call, including retries.",
-            gt=0,
-            le=3600,
-        ),
-    ] = 600.0
+    max_tool_rounds: int = Field(
+        default=25,
+        title="Max tool-call rounds per turn",
+        description="An agent that exceeds it has failed.",
+        ge=1,
+        le=200,
+    )
+    max_output_tokens: int = Field(
+        default=4096,
+        title="Max answer length (tokens)",
+        description="Of one call of the model.",
+        ge=1,
+    )
+    provider_patience_s: float = Field(
+        default=600.0,
+        title="Max wait for an overloaded provider (s)",
+        description="Of one call, including retries.",
+        gt=0,
+        le=3600,
+    )
 
 
 class ScriptedUsage(Spec):
     """Tokens that a scripted rule reports, to test limits offline."""
 
-    input_tokens: Annotated[int, Field(description="Prompt tokens.", ge=0)]
-    output_tokens: Annotated[int, Field(description="Response tokens.", ge=0)]
+    input_tokens: int = Field(description="Prompt tokens.", ge=0)
+    output_tokens: int = Field(description="Response tokens.", ge=0)
 
 
 class ScriptedCall(Spec):
     """A tool call that a scripted rule makes."""
 
-    tool: Annotated[Name, Field(description="One of the agent's tools.")]
+    tool: Name = Field(description="One of the agent's tools.")
     args: dict[str, Any] = Field(
         default_factory=dict, description="May contain {{input}} and {{result.N.path}}."
     )
@@ -108,35 +106,29 @@ class ScriptedRule(Spec):
     the N-th result of this turn.
     """
 
-    when: Annotated[
-        Pattern | None,
-        Field(
-            description="RE2 pattern searched in the message, ignoring case. By default, every message."
-        ),
-    ] = None
-    turn: Annotated[int | None, Field(description="Only in this turn, counted from 1.", ge=1)] = (
-        None
+    when: Pattern | None = Field(
+        default=None,
+        description="RE2 pattern searched in the message, ignoring case. By default, every message.",
     )
+    turn: int | None = Field(default=None, description="Only in this turn, counted from 1.", ge=1)
     calls: list[ScriptedCall] = Field(
         default_factory=list, description="Tool calls, made in this order."
     )
-    reply: Annotated[
-        str | None, Field(description="The reply. It may contain {{input}} and {{result.N.path}}.")
-    ] = None
-    delay_ms: Annotated[int, Field(description="How long the reply takes.", ge=0, le=3_600_000)] = 0
-    error: Annotated[str | None, Field(description="The error instead of a reply.")] = None
-    usage: Annotated[
-        ScriptedUsage | None, Field(description="Tokens it reports. By default, unknown.")
-    ] = None
+    reply: str | None = Field(
+        default=None, description="The reply. It may contain {{input}} and {{result.N.path}}."
+    )
+    delay_ms: int = Field(default=0, description="How long the reply takes.", ge=0, le=3_600_000)
+    error: str | None = Field(default=None, description="The error instead of a reply.")
+    usage: ScriptedUsage | None = Field(
+        default=None, description="Tokens it reports. By default, unknown."
+    )
 
     @model_validator(mode="after")
     def _replies_or_fails(self) -> Self:
         if self.reply is None and self.error is None:
-            msg = "A rule needs a reply or an error."
-            raise ValueError(msg)
+            raise ValueError("A rule needs a reply or an error.")
         if self.reply is not None and self.error is not None:
-            msg = "A rule cannot have both a reply and an error. Remove one."
-            raise ValueError(msg)
+            raise ValueError("A rule cannot have both a reply and an error. Remove one.")
         return self
 
 
@@ -152,94 +144,79 @@ def _command(value: list[str], info: ValidationInfo) -> list[str]:
     return value
 
 
+Command = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=4000)]],
+    Field(min_length=1, max_length=100),
+    AfterValidator(_command),
+]
+
+
 class AgentSpec(Spec):
     """What is tested: a driver with its settings, system prompt and tools."""
 
     agent: Name = Field(
         title="Name", description="Shown to people, and as {{agentName}} in prompts."
     )
-    slug: Annotated[
-        Slug, Field(title="Slug", description="Its name in files, suites and commands.")
-    ]
-    description: Annotated[str, Field(title="Description", description="For people only.")] = ""
-    driver: Annotated[
-        Driver,
-        Field(
-            title="Type",
-            description="How it answers: by a model with tools, over HTTP, by a Python callable, by a"
-            " program, or by rules.",
-        ),
-    ] = "model"
-    model: Annotated[
-        ModelRef | None,
-        Field(
-            title="Model",
-            description="provider/model, for example anthropic/claude-haiku-5-5. A name that begins"
-            " with claude-, gpt- or gemini- needs no provider.",
-        ),
-    ] = None
-    system_prompt: Annotated[
-        Template,
-        Field(
-            title="System prompt",
-            description="It may contain {{threadContext.channel}}, {{threadContext.params.NAME}},"
-            " {{agentName}}, {{datetime}}, {{currentTime}} and {{currentDate}}.",
-        ),
-    ] = ""
-    url: Annotated[
-        CalledUrl | None,
-        Field(title="Address", description="For driver http: messages are posted to it."),
-    ] = None
+    slug: Slug = Field(title="Slug", description="Its name in files, suites and commands.")
+    description: str = Field(default="", title="Description", description="For people only.")
+    driver: Driver = Field(
+        default="model",
+        title="Type",
+        description="How it answers: by a model with tools, over HTTP, by a Python callable, by a"
+        " program, or by rules.",
+    )
+    model: ModelRef | None = Field(
+        default=None,
+        title="Model",
+        description="provider/model, for example anthropic/claude-haiku-5-5. A name that begins"
+        " with claude-, gpt- or gemini- needs no provider.",
+    )
+    system_prompt: Template = Field(
+        default="",
+        title="System prompt",
+        description="It may contain {{threadContext.channel}}, {{threadContext.params.NAME}},"
+        " {{agentName}}, {{datetime}}, {{currentTime}} and {{currentDate}}.",
+    )
+    url: CalledUrl | None = Field(
+        default=None, title="Address", description="For driver http: messages are posted to it."
+    )
     headers: Headers = Field(
         default_factory=dict,
         title="Headers",
         description="For driver http: sent with each message, as texts or as {env: NAME}.",
     )
-    protocol: Annotated[
-        Protocol,
-        Field(
-            title="Protocol",
-            description="For driver http. json: our own JSON with the message, the earlier messages,"
-            " channel and parameters. openai-chat: chat completions, as many model servers have.",
-        ),
-    ] = "json"
-    remote_model: Annotated[
-        str | None,
-        Field(
-            title="Model",
-            description="For protocol openai-chat: the model to request. By default, none.",
-            min_length=1,
-            max_length=200,
-        ),
-    ] = None
-    callable: Annotated[
-        Annotated[str, Field(max_length=300), AfterValidator(_callable)] | None,
-        Field(
-            title="Function",
-            description="For driver python: module.path:name, if the operator permits it.",
-        ),
-    ] = None
-    command: Annotated[
-        Annotated[
-            list[Annotated[str, Field(min_length=1, max_length=4000)]],
-            Field(min_length=1, max_length=100),
-            AfterValidator(_command),
-        ]
-        | None,
-        Field(
-            title="Program and arguments",
-            description="For driver command: a program that the operator permits, and its arguments.",
-        ),
-    ] = None
+    protocol: Protocol = Field(
+        default="json",
+        title="Protocol",
+        description="For driver http. json: our own JSON with the message, the earlier messages,"
+        " channel and parameters. openai-chat: chat completions, as many model servers have.",
+    )
+    remote_model: str | None = Field(
+        default=None,
+        title="Model",
+        description="For protocol openai-chat: the model to request. By default, none.",
+        min_length=1,
+        max_length=200,
+    )
+    callable: Annotated[str, Field(max_length=300), AfterValidator(_callable)] | None = Field(
+        default=None,
+        title="Function",
+        description="For driver python: module.path:name, if the operator permits it.",
+    )
+    command: Command | None = Field(
+        default=None,
+        title="Program and arguments",
+        description="For driver command: a program that the operator permits, and its arguments.",
+    )
     tools: list[AnyTool] = Field(
         default_factory=list,
         title="Tools of fixtures",
         description="What it may call: tools of fixtures, tools with canned answers, HTTP requests,"
         " tools of MCP servers.",
     )
-    settings: Annotated[
-        AgentSettings, Field(title="Settings", description="Limits of its model.")
-    ] = AgentSettings()
+    settings: AgentSettings = Field(
+        default=AgentSettings(), title="Settings", description="Limits of its model."
+    )
     rules: list[ScriptedRule] = Field(
         default_factory=list,
         title="Rules",

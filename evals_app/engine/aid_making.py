@@ -102,8 +102,7 @@ class AidMaker:
     def _asker(self, model: ModelSpec) -> Asker:
         is_scripted = model.provider == "scripted"
         if is_scripted and model.name not in self._plan.scripted:
-            message = f"There is no scripted agent {model.name!r} to judge with."
-            raise ConfigurationError(message)
+            raise ConfigurationError(f"There is no scripted agent {model.name!r} to judge with.")
         return Asker(
             complete=scripted_judge(self._plan.scripted[model.name].rules)
             if is_scripted

@@ -1,7 +1,7 @@
 """What a person writes about one check: a type, its options, and how much it counts."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from pydantic import (
     Field,
@@ -38,59 +38,50 @@ class _Turn(Protocol):
 class AssertionSpec(Spec):
     """One thing to verify. In files the grader's options are next to the common keys."""
 
-    type: Annotated[str, Field(title="Kind of check")]
-    name: Annotated[
-        str | None,
-        Field(
-            title="Label", min_length=1, max_length=200, description="Shown instead of the type."
-        ),
-    ] = None
+    type: str = Field(title="Kind of check")
+    name: str | None = Field(
+        default=None,
+        title="Label",
+        min_length=1,
+        max_length=200,
+        description="Shown instead of the type.",
+    )
     grader: SerializeAsAny[Grader]
-    weight: Annotated[
-        float,
-        Field(
-            title="Weight",
-            ge=0,
-            le=1e6,
-            description="How much it counts in the score. With 0 it is shown, but never decides.",
-        ),
-    ] = 1.0
+    weight: float = Field(
+        default=1.0,
+        title="Weight",
+        ge=0,
+        le=1e6,
+        description="How much it counts in the score. With 0 it is shown, but never decides.",
+    )
     # 0 was accepted in the past, so stored checks may have it; `hollow` refuses new ones.
-    threshold: Annotated[
-        float | None,
-        Field(
-            title="Pass at or above",
-            ge=0,
-            le=1,
-            description="The score to reach, above 0 and at most 1. Without it the check's own"
-            " verdict counts; a check that only measures then shows its score and never decides.",
-        ),
-    ] = None
-    enabled: Annotated[
-        bool, Field(title="Enabled", description="A disabled check is not graded.")
-    ] = True
-    fail_on_error: Annotated[
-        bool,
-        Field(
-            title="Fail if it cannot be graded",
-            description="Otherwise the result is an error, not a failure.",
-        ),
-    ] = False
-    model: Annotated[
-        JudgeRef | None,
-        Field(
-            title="Judge model",
-            description="provider/model, or `agent` for the agent's own. By default, the suite's judge.",
-        ),
-    ] = None
-    scope: Annotated[
-        Literal["turn", "conversation"] | None,
-        Field(
-            title="Text to check",
-            description="turn: one reply. conversation: all replies up to there. By default the"
-            " turn's reply; for final checks, the last one.",
-        ),
-    ] = None
+    threshold: float | None = Field(
+        default=None,
+        title="Pass at or above",
+        ge=0,
+        le=1,
+        description="The score to reach, above 0 and at most 1. Without it the check's own"
+        " verdict counts; a check that only measures then shows its score and never decides.",
+    )
+    enabled: bool = Field(
+        default=True, title="Enabled", description="A disabled check is not graded."
+    )
+    fail_on_error: bool = Field(
+        default=False,
+        title="Fail if it cannot be graded",
+        description="Otherwise the result is an error, not a failure.",
+    )
+    model: JudgeRef | None = Field(
+        default=None,
+        title="Judge model",
+        description="provider/model, or `agent` for the agent's own. By default, the suite's judge.",
+    )
+    scope: Literal["turn", "conversation"] | None = Field(
+        default=None,
+        title="Text to check",
+        description="turn: one reply. conversation: all replies up to there. By default the"
+        " turn's reply; for final checks, the last one.",
+    )
 
     @property
     def label(self) -> str:

@@ -26,41 +26,38 @@ def _iso_time(value: str) -> str:
     try:
         datetime.fromisoformat(value)
     except ValueError:
-        msg = "Write the time like this: 2026-05-01T09:30:00+00:00."
-        raise ValueError(msg) from None
+        raise ValueError("Write the time like this: 2026-05-01T09:30:00+00:00.") from None
     return value
 
 
 class LimitsSpec(Spec):
     """Hard limits of a case. All are inclusive; a limit that is not set is not checked."""
 
-    max_prompt_tokens: Annotated[
-        int | None,
-        Field(title="Max prompt tokens", description="Of all turns together.", ge=0, le=MOST),
-    ] = None
-    max_response_tokens: Annotated[
-        int | None,
-        Field(title="Max response tokens", description="Of all turns together.", ge=0, le=MOST),
-    ] = None
-    max_time_ms: Annotated[
-        int | None,
-        Field(
-            title="Max time (ms)",
-            description="The agent's own time, all turns together.",
-            ge=0,
-            le=MOST,
-        ),
-    ] = None
-    max_cost_usd: Annotated[
-        Usd | None,
-        Field(
-            title="Max cost (USD)", description="Of the agent's model calls, all turns together."
-        ),
-    ] = None
-    max_tool_calls: Annotated[
-        int | None,
-        Field(title="Max tool calls", description="Of all turns together.", ge=0, le=MOST),
-    ] = None
+    max_prompt_tokens: int | None = Field(
+        default=None, title="Max prompt tokens", description="Of all turns together.", ge=0, le=MOST
+    )
+    max_response_tokens: int | None = Field(
+        default=None,
+        title="Max response tokens",
+        description="Of all turns together.",
+        ge=0,
+        le=MOST,
+    )
+    max_time_ms: int | None = Field(
+        default=None,
+        title="Max time (ms)",
+        description="The agent's own time, all turns together.",
+        ge=0,
+        le=MOST,
+    )
+    max_cost_usd: Usd | None = Field(
+        default=None,
+        title="Max cost (USD)",
+        description="Of the agent's model calls, all turns together.",
+    )
+    max_tool_calls: int | None = Field(
+        default=None, title="Max tool calls", description="Of all turns together.", ge=0, le=MOST
+    )
 
 
 MAX_PASSAGES = 200
@@ -70,8 +67,8 @@ Passage = Annotated[str, Field(min_length=1, max_length=200_000)]
 class HistoryMessage(Spec):
     """A message that precedes the first turn."""
 
-    role: Annotated[Literal["user", "assistant"], Field(description="Who wrote it.")]
-    content: Annotated[str, Field(description="Its text.", min_length=1)]
+    role: Literal["user", "assistant"] = Field(description="Who wrote it.")
+    content: str = Field(description="Its text.", min_length=1)
 
 
 class TurnSpec(Spec):
@@ -84,14 +81,12 @@ class TurnSpec(Spec):
     `\{{name}}` sends the braces as they are, here, in `history` and in prompts.
     """
 
-    user: Annotated[Prose, Field(title="User message", description="What the user writes.")]
-    expected: Annotated[
-        str | None,
-        Field(
-            title="Expected answer",
-            description="The agent never sees it; checks and judges compare the reply with it.",
-        ),
-    ] = None
+    user: Prose = Field(title="User message", description="What the user writes.")
+    expected: str | None = Field(
+        default=None,
+        title="Expected answer",
+        description="The agent never sees it; checks and judges compare the reply with it.",
+    )
     files: Annotated[list[FileSpec], AfterValidator(distinct), Field(max_length=MAX_FILES)] = Field(
         default_factory=list,
         title="Files",
@@ -104,26 +99,21 @@ class TurnSpec(Spec):
         description="What judges may rely on in this turn. The agent never sees it.",
         max_length=MAX_PASSAGES,
     )
-    retrieval_context: Annotated[
-        list[Passage] | None,
-        Field(
-            title="Retrieved passages the reply should be based on",
-            description="Best first. By default, what the agent's tools found.",
-            max_length=MAX_PASSAGES,
-        ),
-    ] = None
+    retrieval_context: list[Passage] | None = Field(
+        default=None,
+        title="Retrieved passages the reply should be based on",
+        description="Best first. By default, what the agent's tools found.",
+        max_length=MAX_PASSAGES,
+    )
     config: Annotated[dict[str, Any], AfterValidator(_json)] = Field(
         default_factory=dict,
         title="Extra data for code checks",
         description="Any JSON object that your own checks by code need.",
     )
-    inherit: Annotated[bool, Field(description="Adds the turn's own checks to the suite's.")] = (
-        False
+    inherit: bool = Field(default=False, description="Adds the turn's own checks to the suite's.")
+    assertions: list[AssertionSpec] | None = Field(
+        default=None, description="Checks after this turn. By default the suite's; `[]` for none."
     )
-    assertions: Annotated[
-        list[AssertionSpec] | None,
-        Field(description="Checks after this turn. By default the suite's; `[]` for none."),
-    ] = None
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -145,75 +135,60 @@ class TurnSpec(Spec):
 class CaseSpec(Spec):
     """One conversation, with its limits, channel and context parameters."""
 
-    name: Annotated[
-        Name,
-        Field(
-            title="Name",
-            description="Unique in the suite. By default row-0001 and so on.",
-        ),
-    ]
-    description: Annotated[str, Field(title="Description", description="For people only.")] = ""
+    name: Name = Field(
+        title="Name", description="Unique in the suite. By default row-0001 and so on."
+    )
+    description: str = Field(default="", title="Description", description="For people only.")
     tags: list[Name] = Field(
         default_factory=list, title="Tags", description="A run can be limited to one of them."
     )
-    channel: Annotated[
-        Name | None,
-        Field(
-            title="Channel",
-            description="{{threadContext.channel}} in prompts, for example widget, whatsapp or api.",
-        ),
-    ] = None
+    channel: Name | None = Field(
+        default=None,
+        title="Channel",
+        description="{{threadContext.channel}} in prompts, for example widget, whatsapp or api.",
+    )
     context_params: dict[str, str | int | FiniteFloat | bool | None] = Field(
         default_factory=dict,
         title="Context parameters",
         description="Values of {{threadContext.params.NAME}} in prompts.",
     )
-    clock: Annotated[
-        Annotated[str, Field(max_length=40), AfterValidator(_iso_time)] | None,
-        Field(
-            title="Clock",
-            description="Fixes {{datetime}} and the time in fixtures, for example"
-            " 2026-05-01T09:30:00+00:00. Your own agents receive it.",
-        ),
-    ] = None
-    limits: Annotated[
-        LimitsSpec, Field(title="Limits", description="Hard limits, all optional.")
-    ] = LimitsSpec()
-    turn_timeout_s: Annotated[
-        float,
-        Field(
-            title="Reply timeout (s)",
-            description="Seconds the agent has for one turn; a turn that takes longer fails. If a"
-            " model API has sent nothing by then, that is not the agent's failure: it is asked again.",
-            gt=0,
-            le=1500,
-        ),
-    ] = 60.0
-    streaming: Annotated[
-        bool,
-        Field(
-            title="Streaming",
-            description="Calls the model in streaming mode and measures the time to the first token.",
-        ),
-    ] = False
-    trials: Annotated[
-        int | None,
-        Field(
-            title="Trials",
-            description="How often the case runs. By default, the suite's number.",
-            ge=1,
-            le=100,
-        ),
-    ] = None
+    clock: Annotated[str, Field(max_length=40), AfterValidator(_iso_time)] | None = Field(
+        default=None,
+        title="Clock",
+        description="Fixes {{datetime}} and the time in fixtures, for example"
+        " 2026-05-01T09:30:00+00:00. Your own agents receive it.",
+    )
+    limits: LimitsSpec = Field(
+        default=LimitsSpec(), title="Limits", description="Hard limits, all optional."
+    )
+    turn_timeout_s: float = Field(
+        default=60.0,
+        title="Reply timeout (s)",
+        description="Seconds the agent has for one turn; a turn that takes longer fails. If a"
+        " model API has sent nothing by then, that is not the agent's failure: it is asked again.",
+        gt=0,
+        le=1500,
+    )
+    streaming: bool = Field(
+        default=False,
+        title="Streaming",
+        description="Calls the model in streaming mode and measures the time to the first token.",
+    )
+    trials: int | None = Field(
+        default=None,
+        title="Trials",
+        description="How often the case runs. By default, the suite's number.",
+        ge=1,
+        le=100,
+    )
     history: list[HistoryMessage] = Field(
         default_factory=list,
         title="Earlier messages",
         description="Messages before the first turn. The agent sees them; nothing checks them.",
     )
-    turns: Annotated[
-        list[TurnSpec],
-        Field(title="Turns", description="The conversation, in order.", min_length=1),
-    ]
+    turns: list[TurnSpec] = Field(
+        title="Turns", description="The conversation, in order.", min_length=1
+    )
     final_assertions: list[AssertionSpec] = Field(
         default_factory=list, description="Checks at the end, on the whole conversation."
     )

@@ -141,8 +141,7 @@ class Conversation:
 
     async def _content(self, file: FileSpec) -> FileContent:
         if file.sha256 is None:
-            message = f"The file {file.path} was never read."
-            raise ConfigurationError(message)
+            raise ConfigurationError(f"The file {file.path} was never read.")
         return FileContent(file.name, media_type(file.path), await self._read_file(file.sha256))
 
     async def _run_turn(

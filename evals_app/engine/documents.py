@@ -37,8 +37,7 @@ def text_of(media_type: str, content: bytes) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        msg = f"it is not valid UTF-8 text (byte {error.start + 1:,})."
-        raise DocumentError(msg) from None
+        raise DocumentError(f"it is not valid UTF-8 text (byte {error.start + 1:,}).") from None
     return _cut(_lines(_seen(text)) if media_type == "text/html" else [text])
 
 
@@ -95,12 +94,10 @@ def _unzipped(kind: str, content: bytes) -> str:
     except DocumentError:
         raise
     except expat.ExpatError as error:
-        msg = f"its XML is broken: {error}."
-        raise DocumentError(msg) from error
+        raise DocumentError(f"its XML is broken: {error}.") from error
     except Exception as error:
         # Archives and encodings break in more ways than their readers name.
-        msg = f"it is not a valid {kind} document."
-        raise DocumentError(msg) from error
+        raise DocumentError(f"it is not a valid {kind} document.") from error
 
 
 class _Event(NamedTuple):
@@ -150,8 +147,7 @@ class _Parts:
             while chunk := part.read(_CHUNK):
                 self._left -= len(chunk)
                 if self._left < 0:
-                    msg = f"its parts have more than {_MAX_BYTES:,} bytes."
-                    raise DocumentError(msg)
+                    raise DocumentError(f"its parts have more than {_MAX_BYTES:,} bytes.")
                 yield chunk
 
     def _parser(self, part: str, events: list[_Event]) -> expat.XMLParserType:
@@ -162,8 +158,7 @@ class _Parts:
         def start(name: str, attributes: dict[str, str]) -> None:
             self._elements += 1
             if self._elements > _MAX_ELEMENTS:
-                msg = f"its parts have more than {_MAX_ELEMENTS:,} elements."
-                raise DocumentError(msg)
+                raise DocumentError(f"its parts have more than {_MAX_ELEMENTS:,} elements.")
             if (local := name.rpartition(" ")[2]) in _ELEMENTS:
                 events.append(_Event(local, attributes))
 

@@ -60,8 +60,7 @@ async def no_file(sha256: str) -> bytes:
     Raises:
         ConfigurationError: always.
     """
-    message = f"No file with the hash {sha256[:12]} is stored."
-    raise ConfigurationError(message)
+    raise ConfigurationError(f"No file with the hash {sha256[:12]} is stored.")
 
 
 def media_type(name: str) -> str:
@@ -131,13 +130,11 @@ class FileSpec(Spec):
         ),
         AfterValidator(_path),
     ]
-    sha256: Annotated[
-        str | None,
-        Field(
-            pattern="^[0-9a-f]{64}$",
-            description="Hash of content that is already stored; set on import.",
-        ),
-    ] = None
+    sha256: str | None = Field(
+        default=None,
+        pattern="^[0-9a-f]{64}$",
+        description="Hash of content that is already stored; set on import.",
+    )
 
     @property
     def name(self) -> str:
@@ -162,6 +159,5 @@ def distinct(files: list[FileSpec]) -> list[FileSpec]:
     """Refuse two files with the same path."""
     paths = [file.path for file in files]
     if double := next((path for path in paths if paths.count(path) > 1), None):
-        msg = f"{double} is listed twice."
-        raise ValueError(msg)
+        raise ValueError(f"{double} is listed twice.")
     return files

@@ -134,8 +134,9 @@ async def _graded_by_kind(
     if isinstance(grader, AidedGrader):
         return await grader.grade_with(view, aids)
     if not isinstance(grader, JudgedGrader):
-        message = f"{assertion.type} has no way to grade."
-        raise TypeError(message)  # an error of ours, reported like any other
+        raise TypeError(
+            f"{assertion.type} has no way to grade."
+        )  # an error of ours, reported like any other
     if aids.judge is not None:
         return await grader.judge(view, aids.judge, key=key, threshold=assertion.threshold)
     if view.trial.failure is not None:

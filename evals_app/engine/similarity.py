@@ -141,8 +141,7 @@ class _Comparison:
             vectors, calls = await self.similarity.vectors(spec, [one, two])
             score = cosine(*vectors)
         except ValueError as exc:
-            msg = f"The vectors of {spec.method} cannot be compared: {exc}."
-            raise JudgeError(msg) from exc
+            raise JudgeError(f"The vectors of {spec.method} cannot be compared: {exc}.") from exc
         return self._result(score, calls)
 
     def _result(self, score: float, calls: tuple[JudgeCall, ...] = ()) -> TextSimilarity:

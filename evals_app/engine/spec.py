@@ -68,8 +68,7 @@ def _template(value: str) -> str:
 
 def _base_url(value: str, info: ValidationInfo) -> str:
     if not re.fullmatch(r"https?://\S+", value):
-        msg = "Enter the whole address, for example https://models.example.org."
-        raise ValueError(msg)
+        raise ValueError("Enter the whole address, for example https://models.example.org.")
     if re.match(r"https?://[^/?#]*@", value):
         msg = "Leave name and password out of the address; keep the key in an environment variable."
         raise ValueError(msg)
@@ -105,8 +104,7 @@ def _date(value: Any) -> Any:
         try:
             return date.fromisoformat(value)
         except ValueError:
-            msg = "Write the date like this: 2026-05-01."
-            raise ValueError(msg) from None
+            raise ValueError("Write the date like this: 2026-05-01.") from None
     return value
 
 
@@ -125,8 +123,7 @@ def _pattern(value: str) -> str:
 
 def _not_blank(value: str, info: ValidationInfo) -> str:
     if not is_frozen(info) and not value.strip():
-        msg = "This contains only spaces. Enter a text."
-        raise ValueError(msg)
+        raise ValueError("This contains only spaces. Enter a text.")
     return value
 
 
@@ -158,20 +155,21 @@ PREFIXES = {"claude-": "anthropic", "gpt-": "openai", "gemini-": "gemini"}
 class ModelSpec(Spec):
     """A model of a provider, with sampling settings that are sent only to models that accept them."""
 
-    provider: Annotated[Slug, Field(description="Slug of a provider.")]
-    name: Annotated[Name, Field(description="The model, as its provider calls it.")]
-    temperature: Annotated[
-        float | None,
-        Field(title="Temperature", description="Sent only to models that accept it.", ge=0, le=2),
-    ] = None
-    max_tokens: Annotated[
-        int | None,
-        Field(title="Max tokens", description="Limit of one answer of this model.", ge=1),
-    ] = None
-    top_p: Annotated[
-        float | None,
-        Field(title="Top p", description="Sent only to models that accept it.", ge=0, le=1),
-    ] = None
+    provider: Slug = Field(description="Slug of a provider.")
+    name: Name = Field(description="The model, as its provider calls it.")
+    temperature: float | None = Field(
+        default=None,
+        title="Temperature",
+        description="Sent only to models that accept it.",
+        ge=0,
+        le=2,
+    )
+    max_tokens: int | None = Field(
+        default=None, title="Max tokens", description="Limit of one answer of this model.", ge=1
+    )
+    top_p: float | None = Field(
+        default=None, title="Top p", description="Sent only to models that accept it.", ge=0, le=1
+    )
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"
@@ -228,36 +226,30 @@ class PriceSpec(Spec):
             description="As the provider calls it. `claude-haiku-*` matches all with that prefix.",
         ),
     ]
-    valid_from: Annotated[
-        Day, Field(title="From", description="First day, UTC. It replaces the earlier price.")
-    ]
-    above_prompt_tokens: Annotated[
-        int,
-        Field(
-            title="Applies above (prompt tokens)",
-            description="Only for calls with a longer prompt. By default, for all.",
-            ge=0,
-            le=MOST,
-        ),
-    ] = 0
-    is_batch: Annotated[
-        bool, Field(title="Batch API price", description="Only for calls of the batch API.")
-    ] = False
-    input_usd: Annotated[
-        Usd, Field(title="Input", description="Prompt tokens that are not cached.")
-    ]
-    output_usd: Annotated[
-        Usd, Field(title="Output", description="Response tokens, including reasoning.")
-    ]
-    cache_read_usd: Annotated[
-        Usd | None, Field(title="Cache read", description="By default, unknown.")
-    ] = None
-    cache_write_5m_usd: Annotated[
-        Usd | None, Field(title="Cache write, 5 minutes", description="By default, unknown.")
-    ] = None
-    cache_write_1h_usd: Annotated[
-        Usd | None, Field(title="Cache write, 1 hour", description="By default, unknown.")
-    ] = None
+    valid_from: Day = Field(
+        title="From", description="First day, UTC. It replaces the earlier price."
+    )
+    above_prompt_tokens: int = Field(
+        default=0,
+        title="Applies above (prompt tokens)",
+        description="Only for calls with a longer prompt. By default, for all.",
+        ge=0,
+        le=MOST,
+    )
+    is_batch: bool = Field(
+        default=False, title="Batch API price", description="Only for calls of the batch API."
+    )
+    input_usd: Usd = Field(title="Input", description="Prompt tokens that are not cached.")
+    output_usd: Usd = Field(title="Output", description="Response tokens, including reasoning.")
+    cache_read_usd: Usd | None = Field(
+        default=None, title="Cache read", description="By default, unknown."
+    )
+    cache_write_5m_usd: Usd | None = Field(
+        default=None, title="Cache write, 5 minutes", description="By default, unknown."
+    )
+    cache_write_1h_usd: Usd | None = Field(
+        default=None, title="Cache write, 1 hour", description="By default, unknown."
+    )
 
 
 def _prices(prices: list[PriceSpec]) -> list[PriceSpec]:
@@ -300,58 +292,45 @@ class ProviderSpec(Spec):
     """A way to reach models. The key itself stays in an environment variable."""
 
     provider: Name = Field(title="Name", description="Shown to people.")
-    slug: Annotated[Slug, Field(title="Slug", description="Models are named by it: slug/model.")]
-    kind: Annotated[
-        ProviderKind,
-        Field(
-            title="Kind",
-            description="Which API it has. Most self-hosted servers are OpenAI-compatible.",
-        ),
-    ]
-    base_url: Annotated[
-        Url | None,
-        Field(
-            title="Base URL",
-            description="Address of its API. By default the address of its kind, or the value of"
-            " ANTHROPIC_BASE_URL or OPENAI_BASE_URL. Azure OpenAI needs one:"
-            " https://NAME.openai.azure.com/openai/v1/",
-        ),
-    ] = None
-    api_key_env: Annotated[
-        Annotated[Variable, AfterValidator(_key_variable)] | None,
-        Field(
-            title="Variable with the key",
-            description="Name of the environment variable with the key, never the key itself. By"
-            " default, the one of its kind. The operator permits variables, and the hosts that their"
-            " keys may be sent to.",
-        ),
-    ] = None
-    max_tokens_parameter: Annotated[
-        MaxTokensParameter | None,
-        Field(
-            title="Name of the max-tokens parameter",
-            description="By default, the one of its kind. Older OpenAI-compatible servers expect"
-            " max_tokens.",
-        ),
-    ] = None
-    max_concurrency: Annotated[
-        int | None,
-        Field(
-            title="Parallel calls",
-            ge=1,
-            le=MOST,
-            description="Of all workers together. By default, no limit but the run's own.",
-        ),
-    ] = None
-    requests_per_minute: Annotated[
-        int | None,
-        Field(
-            title="Calls per minute",
-            ge=1,
-            le=MOST,
-            description="Of all workers together, evenly spread. By default, no limit.",
-        ),
-    ] = None
+    slug: Slug = Field(title="Slug", description="Models are named by it: slug/model.")
+    kind: ProviderKind = Field(
+        title="Kind",
+        description="Which API it has. Most self-hosted servers are OpenAI-compatible.",
+    )
+    base_url: Url | None = Field(
+        default=None,
+        title="Base URL",
+        description="Address of its API. By default the address of its kind, or the value of"
+        " ANTHROPIC_BASE_URL or OPENAI_BASE_URL. Azure OpenAI needs one:"
+        " https://NAME.openai.azure.com/openai/v1/",
+    )
+    api_key_env: Annotated[Variable, AfterValidator(_key_variable)] | None = Field(
+        default=None,
+        title="Variable with the key",
+        description="Name of the environment variable with the key, never the key itself. By"
+        " default, the one of its kind. The operator permits variables, and the hosts that their"
+        " keys may be sent to.",
+    )
+    max_tokens_parameter: MaxTokensParameter | None = Field(
+        default=None,
+        title="Name of the max-tokens parameter",
+        description="By default, the one of its kind. Older OpenAI-compatible servers expect"
+        " max_tokens.",
+    )
+    max_concurrency: int | None = Field(
+        default=None,
+        title="Parallel calls",
+        ge=1,
+        le=MOST,
+        description="Of all workers together. By default, no limit but the run's own.",
+    )
+    requests_per_minute: int | None = Field(
+        default=None,
+        title="Calls per minute",
+        ge=1,
+        le=MOST,
+        description="Of all workers together, evenly spread. By default, no limit.",
+    )
     prices: Annotated[list[PriceSpec], AfterValidator(_prices)] = Field(
         default_factory=list, title="Prices", description="What its models cost."
     )

@@ -21,8 +21,7 @@ def wilson_interval(passed: int, total: int, *, z: float = 1.959964) -> tuple[fl
     Source: Wilson, Journal of the American Statistical Association 22 (1927), 209-212.
     """
     if total == 0:
-        message = "The pass rate of no trials is unknown."
-        raise ValueError(message)
+        raise ValueError("The pass rate of no trials is unknown.")
     rate = passed / total
     centre = (rate + z * z / (2 * total)) / (1 + z * z / total)
     half = z / (1 + z * z / total) * math.sqrt(rate * (1 - rate) / total + (z / total / 2) ** 2)

@@ -51,49 +51,39 @@ class GatesSpec(Spec):
 
     not_yet = frozenset({"max_regressions"})
 
-    min_score: Annotated[
-        float | None,
-        Field(
-            title="Mean score, at least",
-            description="For example, 0.8 requires a mean score of 0.8 or more.",
-            ge=0,
-            le=1,
-        ),
-    ] = None
-    min_pass_rate: Annotated[
-        float | None,
-        Field(
-            title="Share of passed cases, at least",
-            description="For example, 0.9 requires that at least 90 % of the cases pass.",
-            ge=0,
-            le=1,
-        ),
-    ] = None
-    max_p95_ms: Annotated[
-        float | None,
-        Field(
-            title="95th-percentile reply time, at most (ms)",
-            description="For example, 3000 requires that 95 of 100 replies take 3 seconds or less.",
-            ge=0,
-            allow_inf_nan=False,
-        ),
-    ] = None
-    max_cost_per_call_usd: Annotated[
-        Usd | None,
-        Field(
-            title="Mean cost of a turn, at most (USD)",
-            description="For example, 0.01 requires that the agent's calls for a turn cost one cent"
-            " or less on average.",
-        ),
-    ] = None
-    max_cost_usd: Annotated[
-        Usd | None,
-        Field(
-            title="Cost of the run, at most (USD)",
-            description="For example, 5 requires that agent and judge together cost five dollars or"
-            " less. It judges a run that has ended; a ceiling that stops a run is set at its start.",
-        ),
-    ] = None
+    min_score: float | None = Field(
+        default=None,
+        title="Mean score, at least",
+        description="For example, 0.8 requires a mean score of 0.8 or more.",
+        ge=0,
+        le=1,
+    )
+    min_pass_rate: float | None = Field(
+        default=None,
+        title="Share of passed cases, at least",
+        description="For example, 0.9 requires that at least 90 % of the cases pass.",
+        ge=0,
+        le=1,
+    )
+    max_p95_ms: float | None = Field(
+        default=None,
+        title="95th-percentile reply time, at most (ms)",
+        description="For example, 3000 requires that 95 of 100 replies take 3 seconds or less.",
+        ge=0,
+        allow_inf_nan=False,
+    )
+    max_cost_per_call_usd: Usd | None = Field(
+        default=None,
+        title="Mean cost of a turn, at most (USD)",
+        description="For example, 0.01 requires that the agent's calls for a turn cost one cent"
+        " or less on average.",
+    )
+    max_cost_usd: Usd | None = Field(
+        default=None,
+        title="Cost of the run, at most (USD)",
+        description="For example, 5 requires that agent and judge together cost five dollars or"
+        " less. It judges a run that has ended; a ceiling that stops a run is set at its start.",
+    )
 
     def hollow(self) -> list[str]:
         """Return the gates that always pass."""
@@ -124,15 +114,12 @@ class SuiteSpec(Spec):
     """Cases for one agent, with defaults."""
 
     suite: Name = Field(title="Name", description="Shown to people.")
-    slug: Annotated[
-        Slug,
-        Field(
-            title="Slug",
-            description="Its name in files, on the command line and in REST. Past runs keep the old one.",
-        ),
-    ]
-    agent: Annotated[Slug, Field(title="Agent", description="The agent under test.")]
-    description: Annotated[str, Field(title="Description", description="For people only.")] = ""
+    slug: Slug = Field(
+        title="Slug",
+        description="Its name in files, on the command line and in REST. Past runs keep the old one.",
+    )
+    agent: Slug = Field(title="Agent", description="The agent under test.")
+    description: str = Field(default="", title="Description", description="For people only.")
     tags: list[Name] = Field(
         default_factory=list, title="Tags", description="They apply to every case of the suite too."
     )
@@ -141,108 +128,85 @@ class SuiteSpec(Spec):
         title="Fixtures",
         description="The data sets. Each conversation works on its own copy.",
     )
-    trials: Annotated[
-        int,
-        Field(
-            title="Trials of each case",
-            description="How often each case runs. More trials show how consistent the agent is.",
-            ge=1,
-            le=100,
-        ),
-    ] = 1
-    min_pass_rate: Annotated[
-        float,
-        Field(
-            title="Share of trials that must pass",
-            description="For example, 0.9 means that nine out of ten trials of a case must pass.",
-            gt=0,
-            le=1,
-        ),
-    ] = 1.0
-    pass_rule: Annotated[
-        Literal["all", "score"],
-        Field(
-            title="A conversation passes when",
-            description="all: every check passes. score: the score reaches the threshold.",
-        ),
-    ] = "all"  # noqa: S105 - no password
-    pass_threshold: Annotated[
-        float,
-        Field(
-            title="Score to reach",
-            description="Where the score decides, and for the rubric.",
-            ge=0,
-            le=1,
-        ),
-    ] = 0.8
-    run_rule: Annotated[
-        Literal["all_cases", "gates"],
-        Field(
-            title="A run passes when",
-            description="all_cases: every case and every gate passes. gates: every gate passes.",
-        ),
-    ] = "all_cases"
-    score_scale: Annotated[
-        Literal["0-1", "1-5"],
-        Field(title="Score scale", description="Changes only how scores are shown."),
-    ] = "0-1"
-    concurrency: Annotated[
-        int,
-        Field(
-            title="Parallel conversations",
-            description="Conversations that run at the same time.",
-            ge=1,
-            le=1000,
-        ),
-    ] = 10
-    judge_model: Annotated[
-        JudgeRef | None,
-        Field(
-            title="Judge model",
-            description="provider/model, `agent` for the agent's own model, or scripted/AGENT. By"
-            " default, the site's judge.",
-        ),
-    ] = None
-    judge_prompt: Annotated[
-        str,
-        Field(
-            title="Advice to the judge",
-            description="How strict the judge should be, and what to look at.",
-        ),
-    ] = ""
-    judge_context: Annotated[
-        Template,
-        Field(
-            title="Facts for the judge",
-            description="What the judge may rely on; the agent does not see it. It may contain the"
-            " variables of prompts.",
-        ),
-    ] = ""
-    rubric: Annotated[
-        str,
-        Field(
-            title="Rubric",
-            description="Markdown. Each conversation is graded by it once, at its end: one goal per"
-            " bullet. It passes at the score to reach (`pass_threshold`).",
-        ),
-    ] = ""
-    rubric_weight: Annotated[
-        float,
-        Field(
-            title="Weight of the rubric",
-            description="Its share of the score, 0 to 1; the checks have the rest. Without checks the"
-            " rubric is the whole score. With 0 it is only shown.",
-            ge=0,
-            le=1,
-        ),
-    ] = 0.5
+    trials: int = Field(
+        default=1,
+        title="Trials of each case",
+        description="How often each case runs. More trials show how consistent the agent is.",
+        ge=1,
+        le=100,
+    )
+    min_pass_rate: float = Field(
+        default=1.0,
+        title="Share of trials that must pass",
+        description="For example, 0.9 means that nine out of ten trials of a case must pass.",
+        gt=0,
+        le=1,
+    )
+    pass_rule: Literal["all", "score"] = Field(
+        default="all",
+        title="A conversation passes when",
+        description="all: every check passes. score: the score reaches the threshold.",
+    )
+    pass_threshold: float = Field(
+        default=0.8,
+        title="Score to reach",
+        description="Where the score decides, and for the rubric.",
+        ge=0,
+        le=1,
+    )
+    run_rule: Literal["all_cases", "gates"] = Field(
+        default="all_cases",
+        title="A run passes when",
+        description="all_cases: every case and every gate passes. gates: every gate passes.",
+    )
+    score_scale: Literal["0-1", "1-5"] = Field(
+        default="0-1", title="Score scale", description="Changes only how scores are shown."
+    )
+    concurrency: int = Field(
+        default=10,
+        title="Parallel conversations",
+        description="Conversations that run at the same time.",
+        ge=1,
+        le=1000,
+    )
+    judge_model: JudgeRef | None = Field(
+        default=None,
+        title="Judge model",
+        description="provider/model, `agent` for the agent's own model, or scripted/AGENT. By"
+        " default, the site's judge.",
+    )
+    judge_prompt: str = Field(
+        default="",
+        title="Advice to the judge",
+        description="How strict the judge should be, and what to look at.",
+    )
+    judge_context: Template = Field(
+        default="",
+        title="Facts for the judge",
+        description="What the judge may rely on; the agent does not see it. It may contain the"
+        " variables of prompts.",
+    )
+    rubric: str = Field(
+        default="",
+        title="Rubric",
+        description="Markdown. Each conversation is graded by it once, at its end: one goal per"
+        " bullet. It passes at the score to reach (`pass_threshold`).",
+    )
+    rubric_weight: float = Field(
+        default=0.5,
+        title="Weight of the rubric",
+        description="Its share of the score, 0 to 1; the checks have the rest. Without checks the"
+        " rubric is the whole score. With 0 it is only shown.",
+        ge=0,
+        le=1,
+    )
     assertions: list[AssertionSpec] = Field(
         default_factory=list, description="Checks for every turn that has none of its own."
     )
-    gates: Annotated[
-        GatesSpec, Field(title="Gates", description="Conditions on the whole run.")
-    ] = GatesSpec()
-    cases: Annotated[list[CaseSpec], Field(title="Cases", description="The conversations.")]
+    gates: GatesSpec = Field(
+        default=GatesSpec(), title="Gates", description="Conditions on the whole run."
+    )
+    cases: list[CaseSpec] = Field(title="Cases", description="The conversations.")
 
     @model_validator(mode="before")
     @classmethod

@@ -50,7 +50,7 @@ _OURS = frozenset(
 class FromEnvironment(Spec):
     """A value from an environment variable."""
 
-    env: Annotated[Variable, Field(description="Name of the environment variable.")]
+    env: Variable = Field(description="Name of the environment variable.")
 
 
 HeaderValue = Annotated[str, Field(max_length=4000)] | FromEnvironment
@@ -139,8 +139,7 @@ def _called(url: str, info: ValidationInfo) -> str:
 def _called_template(url: str, info: ValidationInfo) -> str:
     # The host is fixed when it is written; the rest may depend on case and call.
     if "{" in re.split(r"[/?]", url.partition("://")[2], maxsplit=1)[0]:
-        msg = "Only the part after the host may contain {argument} and {{variables}}."
-        raise ValueError(msg)
+        raise ValueError("Only the part after the host may contain {argument} and {{variables}}.")
     _called(re.sub(r"\{\{.*?\}\}", "x", url), info)
     return url
 
@@ -210,16 +209,14 @@ class CannedRule(Spec):
         Field(description="What it returns, any JSON. Texts in it may contain variables."),
         AfterValidator(_known_variables),
     ] = None
-    error: Annotated[
-        Template | None,
-        Field(description="The error instead of a result. It may contain variables."),
-    ] = None
+    error: Template | None = Field(
+        default=None, description="The error instead of a result. It may contain variables."
+    )
 
     @model_validator(mode="after")
     def _answers(self) -> Self:
         if (self.result is None) == (self.error is None):
-            msg = "A rule of a tool needs either a result or an error."
-            raise ValueError(msg)
+            raise ValueError("A rule of a tool needs either a result or an error.")
         return self
 
 
@@ -227,9 +224,9 @@ class OwnTool(Spec):
     """What all tools have that are not part of worlds."""
 
     name: ToolName = Field(description="Its name for the agent.")
-    description: Annotated[
-        Template, Field(description="Its purpose, for the agent. It may contain variables.")
-    ] = ""
+    description: Template = Field(
+        default="", description="Its purpose, for the agent. It may contain variables."
+    )
     parameters: Parameters = Field(default_factory=lambda: {"type": "object"})
     retrieval: Retrieval = None
 
@@ -240,7 +237,7 @@ class CannedTool(OwnTool):
     A call without a matching rule returns an error.
     """
 
-    rules: Annotated[list[CannedRule], Field(description="What it answers.", min_length=1)]
+    rules: list[CannedRule] = Field(description="What it answers.", min_length=1)
 
 
 class HttpTool(OwnTool):
@@ -253,9 +250,9 @@ class HttpTool(OwnTool):
     url: CalledTemplate = Field(
         description="The address. After the host it may contain {argument} and variables."
     )
-    method: Annotated[
-        Literal["GET", "POST", "PUT", "PATCH", "DELETE"], Field(description="The HTTP method.")
-    ] = "POST"
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = Field(
+        default="POST", description="The HTTP method."
+    )
     headers: Headers = Field(
         default_factory=dict,
         description="Sent with each request: texts, which may contain variables, or {env: NAME}.",
@@ -288,8 +285,7 @@ def _permitted_server(name: str, info: ValidationInfo) -> str:
     known = permits().mcp_servers
     if not is_frozen(info) and name not in known:
         servers = ", ".join(known) or "none"
-        msg = f"There is no MCP server {name!r} (EVALS_MCP_SERVERS). Known: {servers}."
-        raise ValueError(msg)
+        raise ValueError(f"There is no MCP server {name!r} (EVALS_MCP_SERVERS). Known: {servers}.")
     return name
 
 
@@ -301,9 +297,9 @@ class McpTools(Spec):
         AfterValidator(_permitted_server),
         Field(description="Name of a server that the operator has set up."),
     ]
-    tools: Annotated[
-        list[Name], Field(description="Names of its tools, as the server knows them.", min_length=1)
-    ]
+    tools: list[Name] = Field(
+        description="Names of its tools, as the server knows them.", min_length=1
+    )
     retrieval: Retrieval = None
 
     @property

@@ -381,8 +381,7 @@ class View:
         """
         text = self.expected_text if own is None else own
         if text is None:
-            msg = "This check needs an expected text, but there is none."
-            raise ValueError(msg)
+            raise ValueError("This check needs an expected text, but there is none.")
         return text
 
 

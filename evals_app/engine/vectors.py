@@ -27,8 +27,7 @@ def unit(numbers: Sequence[float]) -> Vector:
     """
     length = math.hypot(*numbers)
     if not math.isfinite(length):
-        msg = "a vector contains a value that is not a number"
-        raise ValueError(msg)
+        raise ValueError("a vector contains a value that is not a number")
     return array("d", (number / length for number in numbers) if length else numbers)
 
 
@@ -39,8 +38,7 @@ def cosine(one: Vector, other: Vector) -> float:
         ValueError: they are of different length.
     """
     if len(one) != len(other):
-        msg = f"the vectors have {len(one)} and {len(other)} numbers"
-        raise ValueError(msg)
+        raise ValueError(f"the vectors have {len(one)} and {len(other)} numbers")
     return min(1.0, max(0.0, math.fsum(map(mul, one, other))))
 
 
@@ -91,11 +89,9 @@ _LOADING = Lock()  # of many threads that want the model, one loads it
 def _static_model(directory: str) -> Any:
     # What is no folder the library takes for a name on a server of models.
     if not Path(directory).is_dir():
-        msg = f"There is no folder {directory} on this machine."
-        raise JudgeError(msg)
+        raise JudgeError(f"There is no folder {directory} on this machine.")
     try:
         from model2vec import StaticModel  # noqa: PLC0415 - an extra, and a second to import
     except ImportError as exc:
-        msg = "model2vec is not installed on this machine."
-        raise JudgeError(msg) from exc
+        raise JudgeError("model2vec is not installed on this machine.") from exc
     return StaticModel.from_pretrained(directory)

@@ -67,11 +67,10 @@ def _failure(program: str, ran: Ran) -> str | None:
 def _variables(request: Mapping[str, Any]) -> dict[str, bytes]:
     history = _bytes(json.dumps(request["history"], ensure_ascii=False))
     if len(history) > _MAX_VARIABLE_BYTES:
-        message = (
+        raise ConfigurationError(
             f"The conversation so far has {len(history):,} bytes as JSON; AGENTURA_HISTORY can hold"
             f" {_MAX_VARIABLE_BYTES:,}."
         )
-        raise ConfigurationError(message)
     return {
         "AGENTURA_HISTORY": history,
         "TOUCHSTONE_SESSION_ID": _bytes(request["session_id"]),

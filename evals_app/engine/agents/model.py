@@ -40,8 +40,7 @@ class ModelSession:
         self, agent: AgentSpec, *, setting: Setting, toolbox: Toolbox, complete: Complete
     ) -> None:
         if agent.model is None:
-            message = f"Agent {agent.slug} has no model."
-            raise ConfigurationError(message)
+            raise ConfigurationError(f"Agent {agent.slug} has no model.")
         self._settings = agent.settings
         self._toolbox = toolbox
         self._complete = complete
@@ -170,8 +169,7 @@ def _check(reply: ModelReply, exchange: Exchange) -> None:
     if reply.stop == "length":
         exchange.notes.append("The reply was cut at the output limit in the agent's settings.")
     if reply.stop == "context":
-        message = "The conversation is too long for the model."
-        raise AgentError(message)
+        raise AgentError("The conversation is too long for the model.")
     if reply.text.strip() and reply.is_whole:
         return
     category = f" ({reply.refusal_category})" if reply.refusal_category else ""

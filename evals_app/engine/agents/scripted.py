@@ -28,8 +28,7 @@ class ScriptedSession:
     async def respond(self, exchange: Exchange) -> None:
         rule = matching_rule(self._rules, exchange.user, turn=exchange.index)
         if rule is None:
-            message = "No rule of the scripted agent matches this message."
-            raise AgentError(message)
+            raise AgentError("No rule of the scripted agent matches this message.")
         if rule.usage is not None:
             exchange.usages.append(_usage(rule))
         if rule.delay_ms:

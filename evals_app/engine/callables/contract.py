@@ -85,11 +85,9 @@ def result_as_json(result: Any) -> dict[str, Any]:
     passed = _plain(given)
     reason = getattr(result, "reason", None)
     if score is None or not math.isfinite(score):
-        message = f"score is {result.score!r:.200}; expected a number from 0 to 1"
-        raise ValueError(message)
+        raise ValueError(f"score is {result.score!r:.200}; expected a number from 0 to 1")
     if given is not None and not isinstance(passed, bool):
-        message = f"passed is {given!r:.200}; expected True, False or None"
-        raise TypeError(message)
+        raise TypeError(f"passed is {given!r:.200}; expected True, False or None")
     kept = min(1.0, max(0.0, float(score)))
     if not reason and kept != score:
         reason = f"It returned {score:g}, which counts as {kept:g}: scores range from 0 to 1."
@@ -118,11 +116,9 @@ def _json_object(details: Any) -> dict[str, Any]:
     if details is None:
         return {}
     if not isinstance(details, Mapping):
-        message = f"details is {details!r:.200}; expected a dict"
-        raise TypeError(message)
+        raise TypeError(f"details is {details!r:.200}; expected a dict")
     try:
         plain: dict[str, Any] = json.loads(json.dumps(dict(details), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as exc:
-        message = f"details cannot be written as JSON: {exc}"
-        raise TypeError(message) from exc
+        raise TypeError(f"details cannot be written as JSON: {exc}") from exc
     return plain

@@ -94,8 +94,7 @@ def to_reply(
     message = well_formed(message)
     content = message.get("content")
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
-        msg = "it has no list of content blocks"
-        raise UnreadableError(msg)
+        raise UnreadableError("it has no list of content blocks")
     reason = message.get("stop_reason")
     if not isinstance(reason, str) or reason not in _STOPS:
         msg = f"it stopped for an unknown reason ({reason!r}); known: {', '.join(_STOPS)}"
@@ -104,8 +103,7 @@ def to_reply(
     turn = _to_turn(content)
     stop = _STOPS[reason]
     if stop == "tool" and not any(block.get("type") == "tool_use" for block in content):
-        msg = "it stopped for a tool call but contains none"
-        raise UnreadableError(msg)
+        raise UnreadableError("it stopped for a tool call but contains none")
     usage, notes = reported(message.get("usage"), to_usage)
     return ModelReply(
         text="".join(_text(block) for block in content),

@@ -25,11 +25,9 @@ def to_embeddings(body: Mapping[str, Any], *, texts: int) -> Embeddings:
     placed = list(_vectors(data)) if isinstance(data, list) else []
     vectors = dict(placed)
     if len(placed) != texts or vectors.keys() != set(range(texts)):
-        msg = f"it does not have one vector for each of the {texts} texts"
-        raise UnreadableError(msg)
+        raise UnreadableError(f"it does not have one vector for each of the {texts} texts")
     if len({len(vector) for vector in vectors.values()}) != 1 or not vectors[0]:
-        msg = "its vectors differ in length"
-        raise UnreadableError(msg)
+        raise UnreadableError("its vectors differ in length")
     usage, _ = reported(body.get("usage"), _to_usage)
     return Embeddings(
         vectors=tuple(vectors[place] for place in range(texts)),

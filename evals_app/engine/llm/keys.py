@@ -167,11 +167,10 @@ def _place(spec: ProviderSpec, environ: Mapping[str, str]) -> _Place:
         return _Place(base_url, read_url(base_url), bool(from_environment))
     except ValueError:
         where = f"the environment variable {variable}" if from_environment else "its base URL"
-        msg = (
+        raise ConfigurationError(
             f"Provider {spec.slug!r} cannot be reached: {where} must be a full address without user "
             "name and password, for example https://models.example.org/v1."
-        )
-        raise ConfigurationError(msg) from None
+        ) from None
 
 
 def _key(variable: str, environ: Mapping[str, str]) -> str:

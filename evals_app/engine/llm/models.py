@@ -133,8 +133,7 @@ class Models:
             ValueError: a text is blank; APIs refuse that.
         """
         if not all(text.strip() for text in texts):
-            msg = "A blank text cannot be embedded."
-            raise ValueError(msg)
+            raise ValueError("A blank text cannot be embedded.")
         opened = self._find(provider)
         kind = KINDS[opened.spec.kind]
         adapter = self._adapter(opened) if kind.has_embeddings else None

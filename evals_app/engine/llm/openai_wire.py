@@ -105,8 +105,7 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     choice = _choice(body)
     message = choice.get("message")
     if not isinstance(message, dict):
-        msg = "its choice has no message"
-        raise UnreadableError(msg)
+        raise UnreadableError("its choice has no message")
     reason = _reason(choice.get("finish_reason"))
     text, refusal = text_of(message.get("content")), text_of(message.get("refusal"))
     calls = _calls(message)
@@ -114,8 +113,7 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     if stop == "ok" and calls:
         stop = "tool"
     if reason in _FOR_CALLS and not calls and not text:
-        msg = "it stopped for a tool call but contains none"
-        raise UnreadableError(msg)
+        raise UnreadableError("it stopped for a tool call but contains none")
     usage, notes = reported(body.get("usage"), to_usage)
     return ModelReply(
         text=text or refusal,
@@ -256,8 +254,7 @@ def _to_part(file: FileContent) -> dict[str, Any]:
 def _choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        msg = "it has no list of choices"
-        raise UnreadableError(msg)
+        raise UnreadableError("it has no list of choices")
     choice: Mapping[str, Any] = choices[0]
     return choice
 
@@ -292,13 +289,11 @@ def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     calls: dict[str, dict[str, Any]] = {}
     given = message.get("tool_calls") or []
     if not isinstance(given, list):
-        msg = "its tool calls are not a list"
-        raise UnreadableError(msg)
+        raise UnreadableError("its tool calls are not a list")
     for number, call in enumerate(given, 1):
         function = call.get("function") if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping):
-            msg = f"its tool call {number} has no function"
-            raise UnreadableError(msg)
+            raise UnreadableError(f"its tool call {number} has no function")
         id_ = str(call.get("id") or f"call_{number}")
         while id_ in calls:
             id_ += "_"

@@ -107,8 +107,7 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     body = well_formed(body)
     output = body.get("output")
     if not isinstance(output, list) or not all(isinstance(item, dict) for item in output):
-        msg = "it has no list of output items"
-        raise UnreadableError(msg)
+        raise UnreadableError("it has no list of output items")
     parts = [part for item in output for part in _parts(item)]
     text = "".join(spoken(part.get("text"), "a part of its text") for part in parts)
     refusal = "".join(spoken(part.get("refusal"), "a part of its refusal") for part in parts)
@@ -238,8 +237,7 @@ def _reason(body: Mapping[str, Any]) -> str | None:
     details = body.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, Mapping) else None
     if status != "incomplete" or not isinstance(reason, str) or reason not in _STOPS:
-        msg = f"it ended with the status {status!r} for the reason {reason!r}"
-        raise UnreadableError(msg)
+        raise UnreadableError(f"it ended with the status {status!r} for the reason {reason!r}")
     return reason
 
 
