@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    AfterValidator,
     Field,
     ValidationError,
-    ValidationInfo,
     model_validator,
 )
 from pydantic.functional_validators import ModelWrapValidatorHandler
@@ -15,7 +13,7 @@ from pydantic_core import InitErrorDetails
 
 from evals_app.engine.callables.references import callable_problem, command_problem
 from evals_app.engine.inventory import Abilities
-from evals_app.engine.permits import is_frozen
+from evals_app.engine.permits import checked
 from evals_app.engine.spec import (
     ModelRef,
     Name,
@@ -132,22 +130,10 @@ class ScriptedRule(Spec):
         return self
 
 
-def _callable(value: str, info: ValidationInfo) -> str:
-    if not is_frozen(info) and (problem := callable_problem(value, "agent")):
-        raise ValueError(problem)
-    return value
-
-
-def _command(value: list[str], info: ValidationInfo) -> list[str]:
-    if not is_frozen(info) and (problem := command_problem(value)):
-        raise ValueError(problem)
-    return value
-
-
 Command = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=4000)]],
     Field(min_length=1, max_length=100),
-    AfterValidator(_command),
+    checked(command_problem, once=True),
 ]
 
 
@@ -198,7 +184,14 @@ class AgentSpec(Spec):
         min_length=1,
         max_length=200,
     )
-    callable: Annotated[str, Field(max_length=300), AfterValidator(_callable)] | None = Field(
+    callable: (
+        Annotated[
+            str,
+            Field(max_length=300),
+            checked(lambda value: callable_problem(value, "agent"), once=True),
+        ]
+        | None
+    ) = Field(
         default=None,
         title="Function",
         description="For driver python: module.path:name, if the operator permits it.",

@@ -11,15 +11,10 @@ from evals_app.engine.assertion_spec import AssertionSpec, Loc
 from evals_app.engine.files import MAX_FILE_BYTES, MAX_FILES, FileSpec, distinct
 from evals_app.engine.graders.base import Need
 from evals_app.engine.matchers import json_problem
+from evals_app.engine.permits import checked
 from evals_app.engine.spec import MOST, Name, Prose, Spec, Usd
 from evals_app.engine.template import placeholders
 from fixtures_app.ground.spec_errors import located
-
-
-def _json(value: dict[str, Any]) -> dict[str, Any]:
-    if problem := json_problem(value):
-        raise ValueError(problem)
-    return value
 
 
 def _iso_time(value: str) -> str:
@@ -105,7 +100,7 @@ class TurnSpec(Spec):
         description="Best first. By default, what the agent's tools found.",
         max_length=MAX_PASSAGES,
     )
-    config: Annotated[dict[str, Any], AfterValidator(_json)] = Field(
+    config: Annotated[dict[str, Any], checked(json_problem)] = Field(
         default_factory=dict,
         title="Extra data for code checks",
         description="Any JSON object that your own checks by code need.",

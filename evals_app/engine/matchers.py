@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import WithJsonSchema
 
 from evals_app.engine.decimals import DecimalSign, is_within, read_amount, read_number
 from evals_app.engine.folding import folded
+from evals_app.engine.permits import checked
 from fixtures_app.ground.patterns import fits, pattern_problem, pattern_warnings
 from fixtures_app.ground.quoting import json_text, listed, shortened
 from fixtures_app.ground.words import near, nearest
@@ -34,24 +35,6 @@ class _Absent:
 
 
 ABSENT = _Absent()
-
-
-def _checked(written: Any) -> Any:
-    if problem := _problem(written):
-        raise ValueError(problem)
-    return written
-
-
-Matcher = Annotated[
-    Any,
-    AfterValidator(_checked),
-    WithJsonSchema(
-        {
-            "description": "A literal value, or one of {fuzzy: x}, {regex: p}, {any_of: [...]},"
-            " {contains: x}, {present: true|false}."
-        }
-    ),
-]
 
 
 def _problem(written: Any, depth: int = 0) -> str | None:
@@ -84,6 +67,18 @@ def _problem(written: Any, depth: int = 0) -> str | None:
             if not isinstance(operand, bool):
                 return "present takes true or false."
     return None
+
+
+Matcher = Annotated[
+    Any,
+    checked(_problem),
+    WithJsonSchema(
+        {
+            "description": "A literal value, or one of {fuzzy: x}, {regex: p}, {any_of: [...]},"
+            " {contains: x}, {present: true|false}."
+        }
+    ),
+]
 
 
 def _kind(written: Any) -> str | None:

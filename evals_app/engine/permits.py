@@ -4,11 +4,13 @@ Many people may write suites and agents; the operator controls the environment. 
 forbidden until it is listed, and refused when it is written.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
-from pydantic import ValidationInfo
+from pydantic import AfterValidator, ValidationInfo
 
 # Passed as pydantic's context: what was permitted when it was written is read without checking again.
 FROZEN: Mapping[str, bool] = MappingProxyType({"is_frozen": True})
@@ -95,3 +97,20 @@ def set_permits(given: Permits) -> None:
 def is_frozen(info: ValidationInfo) -> bool:
     """Whether a stored spec is read that was checked when it was written."""
     return bool(info.context and info.context.get("is_frozen"))
+
+
+def checked(problem_of: Callable[[Any], str | None], *, once: bool = False) -> AfterValidator:
+    """Refuse a value in which `problem_of` finds a problem; with `once` only when it is written."""
+
+    def check(value: Any, info: ValidationInfo) -> Any:
+        if not (once and is_frozen(info)) and (problem := problem_of(value)):
+            raise ValueError(problem)
+        return value
+
+    return AfterValidator(check)
+
+
+def shaped(pattern: str, problem: str) -> AfterValidator:
+    """Refuse a text that does not match the pattern as a whole."""
+    shape = re.compile(pattern)
+    return checked(lambda text: None if shape.fullmatch(text) else problem)

@@ -4,7 +4,6 @@ Spec classes are the one authored schema: YAML, admin forms, REST and snapshots 
 are frozen, refuse unknown keys and coerce nothing.
 """
 
-import re
 from datetime import date
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -26,7 +25,7 @@ from pydantic import (
 
 from evals_app.engine.key_places import address_problem, place_problem, variable_problem
 from evals_app.engine.kinds import KINDS
-from evals_app.engine.permits import is_frozen
+from evals_app.engine.permits import checked, is_frozen, shaped
 from evals_app.engine.template import unknown_variable
 from fixtures_app.ground.patterns import pattern_problem
 from fixtures_app.ground.spec_errors import located
@@ -53,45 +52,6 @@ def _shared(written: frozenset[str]) -> set[str]:
     return set(written)
 
 
-def _slug(value: str) -> str:
-    if not re.fullmatch(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", value):
-        msg = "A slug has lower-case letters, digits and single hyphens, for example refund-flow."
-        raise ValueError(msg)
-    return value
-
-
-def _template(value: str) -> str:
-    if problem := unknown_variable(value):
-        raise ValueError(problem)
-    return value
-
-
-def _base_url(value: str, info: ValidationInfo) -> str:
-    if not re.fullmatch(r"https?://\S+", value):
-        raise ValueError("Enter the whole address, for example https://models.example.org.")
-    if re.match(r"https?://[^/?#]*@", value):
-        msg = "Leave name and password out of the address; keep the key in an environment variable."
-        raise ValueError(msg)
-    if not is_frozen(info) and (problem := address_problem(value)):
-        raise ValueError(problem)
-    return value
-
-
-def _variable(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value):
-        msg = (
-            "Enter the name of an environment variable, for example ANTHROPIC_API_KEY, never a key."
-        )
-        raise ValueError(msg)
-    return value
-
-
-def _key_variable(value: str, info: ValidationInfo) -> str:
-    if not is_frozen(info) and (problem := variable_problem(value)):
-        raise ValueError(problem)
-    return value
-
-
 def _money(value: Any) -> Any:
     # repr: the shortest text of a float is what was written, so 0.1 is ten cents.
     if isinstance(value, float):
@@ -108,32 +68,42 @@ def _date(value: Any) -> Any:
     return value
 
 
-def _model_pattern(value: str) -> str:
-    if "*" in value[:-1]:
-        msg = "A * is allowed only at the end, for all models with that prefix: claude-haiku-*."
-        raise ValueError(msg)
-    return value
-
-
-def _pattern(value: str) -> str:
-    if problem := pattern_problem(value):
-        raise ValueError(problem)
-    return value
-
-
-def _not_blank(value: str, info: ValidationInfo) -> str:
-    if not is_frozen(info) and not value.strip():
-        raise ValueError("This contains only spaces. Enter a text.")
-    return value
-
-
-Prose = Annotated[str, Field(min_length=1), AfterValidator(_not_blank)]
-Slug = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_slug)]
+Prose = Annotated[
+    str,
+    Field(min_length=1),
+    checked(
+        lambda text: None if text.strip() else "This contains only spaces. Enter a text.", once=True
+    ),
+]
+Slug = Annotated[
+    str,
+    Field(min_length=1, max_length=100),
+    shaped(
+        r"[a-z0-9]+(?:[-_][a-z0-9]+)*",
+        "A slug has lower-case letters, digits and single hyphens, for example refund-flow.",
+    ),
+]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Template = Annotated[str, AfterValidator(_template)]
-Url = Annotated[str, Field(max_length=500), AfterValidator(_base_url)]
-Variable = Annotated[str, Field(max_length=100), AfterValidator(_variable)]
-Pattern = Annotated[str, AfterValidator(_pattern)]
+Template = Annotated[str, checked(unknown_variable)]
+Url = Annotated[
+    str,
+    Field(max_length=500),
+    shaped(r"https?://\S+", "Enter the whole address, for example https://models.example.org."),
+    shaped(
+        r"(?!https?://[^/?#]*@)\S+",
+        "Leave name and password out of the address; keep the key in an environment variable.",
+    ),
+    checked(address_problem, once=True),
+]
+Variable = Annotated[
+    str,
+    Field(max_length=100),
+    shaped(
+        "[A-Za-z_][A-Za-z0-9_]*",
+        "Enter the name of an environment variable, for example ANTHROPIC_API_KEY, never a key.",
+    ),
+]
+Pattern = Annotated[str, checked(pattern_problem)]
 
 # USD, to a billionth: what one token of a cheap model costs. JSON has it as a number.
 Usd = Annotated[
@@ -220,7 +190,10 @@ class PriceSpec(Spec):
 
     model: Annotated[
         Name,
-        AfterValidator(_model_pattern),
+        shaped(
+            r"[^*]*\*?",
+            "A * is allowed only at the end, for all models with that prefix: claude-haiku-*.",
+        ),
         Field(
             title="Model",
             description="As the provider calls it. `claude-haiku-*` matches all with that prefix.",
@@ -304,7 +277,7 @@ class ProviderSpec(Spec):
         " ANTHROPIC_BASE_URL or OPENAI_BASE_URL. Azure OpenAI needs one:"
         " https://NAME.openai.azure.com/openai/v1/",
     )
-    api_key_env: Annotated[Variable, AfterValidator(_key_variable)] | None = Field(
+    api_key_env: Annotated[Variable, checked(variable_problem, once=True)] | None = Field(
         default=None,
         title="Variable with the key",
         description="Name of the environment variable with the key, never the key itself. By"

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    AfterValidator,
     Discriminator,
     Field,
     Tag,
@@ -18,7 +17,7 @@ from pydantic import (
 
 from evals_app.engine.addresses import url_problem
 from evals_app.engine.matchers import Matcher
-from evals_app.engine.permits import is_frozen, permits
+from evals_app.engine.permits import checked, is_frozen, permits, shaped
 from evals_app.engine.spec import (
     Name,
     Slug,
@@ -129,46 +128,31 @@ def header_variables(headers: Mapping[str, HeaderValue]) -> Iterator[str]:
     return (value.env for value in headers.values() if isinstance(value, FromEnvironment))
 
 
-def _called(url: str, info: ValidationInfo) -> str:
-    problem = url_problem(url, permitted=permits().hosts) if not is_frozen(info) else None
-    if problem:
-        raise ValueError(problem)
-    return url
+def _url_problem(url: str) -> str | None:
+    return url_problem(url, permitted=permits().hosts)
 
 
-def _called_template(url: str, info: ValidationInfo) -> str:
+def _template_problem(url: str) -> str | None:
+    return _url_problem(re.sub(r"\{\{.*?\}\}", "x", url))
+
+
+def _host_problem(url: str) -> str | None:
     # The host is fixed when it is written; the rest may depend on case and call.
     if "{" in re.split(r"[/?]", url.partition("://")[2], maxsplit=1)[0]:
-        raise ValueError("Only the part after the host may contain {argument} and {{variables}}.")
-    _called(re.sub(r"\{\{.*?\}\}", "x", url), info)
-    return url
+        return "Only the part after the host may contain {argument} and {{variables}}."
+    return None
 
 
-CalledUrl = Annotated[str, Field(max_length=2000), AfterValidator(_called)]
-CalledTemplate = Annotated[Template, Field(max_length=2000), AfterValidator(_called_template)]
+def _schema_problem(schema: dict[str, Any]) -> str | None:
+    if problems := schema_problems(schema):
+        return str(problems[0])
+    if schema.get("type") != "object":
+        return "The arguments must be an object: begin with {type: object, properties: {...}}."
+    return None
 
 
-def _tool_name(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]*", value):
-        msg = "The name of a tool consists of letters, digits, points, hyphens and underscores, for example orders.find."
-        raise ValueError(msg)
-    return value
-
-
-def _json_schema(value: dict[str, Any]) -> dict[str, Any]:
-    if problems := schema_problems(value):
-        raise ValueError(str(problems[0]))
-    if value.get("type") != "object":
-        msg = "The arguments must be an object: begin with {type: object, properties: {...}}."
-        raise ValueError(msg)
-    return value
-
-
-def _known_variables(value: Any) -> Any:
-    for text in texts_in(value):
-        if problem := unknown_variable(text):
-            raise ValueError(problem)
-    return value
+def _variables_problem(value: Any) -> str | None:
+    return next(filter(None, map(unknown_variable, texts_in(value))), None)
 
 
 def texts_in(value: Any) -> Iterator[str]:
@@ -180,11 +164,25 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(part)
 
 
-ToolName = Annotated[str, Field(max_length=100), AfterValidator(_tool_name)]
+CalledUrl = Annotated[str, Field(max_length=2000), checked(_url_problem, once=True)]
+CalledTemplate = Annotated[
+    Template,
+    Field(max_length=2000),
+    checked(_host_problem),
+    checked(_template_problem, once=True),
+]
+ToolName = Annotated[
+    str,
+    Field(max_length=100),
+    shaped(
+        r"[A-Za-z_][A-Za-z0-9_.-]*",
+        "The name of a tool consists of letters, digits, points, hyphens and underscores, for example orders.find.",
+    ),
+]
 Parameters = Annotated[
     dict[str, Any],
     Field(description="JSON Schema of its arguments."),
-    AfterValidator(_json_schema),
+    checked(_schema_problem),
 ]
 Retrieval = Annotated[
     str | None,
@@ -207,7 +205,7 @@ class CannedRule(Spec):
     result: Annotated[
         Any,
         Field(description="What it returns, any JSON. Texts in it may contain variables."),
-        AfterValidator(_known_variables),
+        checked(_variables_problem),
     ] = None
     error: Template | None = Field(
         default=None, description="The error instead of a result. It may contain variables."
@@ -281,12 +279,12 @@ class HttpTool(OwnTool):
         return self
 
 
-def _permitted_server(name: str, info: ValidationInfo) -> str:
+def _server_problem(name: str) -> str | None:
     known = permits().mcp_servers
-    if not is_frozen(info) and name not in known:
-        servers = ", ".join(known) or "none"
-        raise ValueError(f"There is no MCP server {name!r} (EVALS_MCP_SERVERS). Known: {servers}.")
-    return name
+    if name in known:
+        return None
+    servers = ", ".join(known) or "none"
+    return f"There is no MCP server {name!r} (EVALS_MCP_SERVERS). Known: {servers}."
 
 
 class McpTools(Spec):
@@ -294,7 +292,7 @@ class McpTools(Spec):
 
     mcp: Annotated[
         Slug,
-        AfterValidator(_permitted_server),
+        checked(_server_problem, once=True),
         Field(description="Name of a server that the operator has set up."),
     ]
     tools: list[Name] = Field(
