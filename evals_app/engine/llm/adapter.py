@@ -2,6 +2,7 @@
 
 import asyncio
 import http
+import importlib
 import json
 import re
 import socket
@@ -27,14 +28,7 @@ from evals_app.engine.errors import (
     WebError,
 )
 from evals_app.engine.kinds import Kind
-from evals_app.engine.llm.call import (
-    MAX_REPLY_BYTES,
-    EmbedCall,
-    Embeddings,
-    ModelCall,
-    ModelReply,
-    NativeTurn,
-)
+from evals_app.engine.llm.call import MAX_REPLY_BYTES, ModelCall, ModelReply, NativeTurn
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.retry import AttemptError, SettingRefusedError, retry_after_s
 from evals_app.engine.llm.wire import (
@@ -175,8 +169,11 @@ class Adapter(ABC):
     `clock` measures durations, `now` is the Unix time for dates in headers.
     """
 
+    # Of the SDK, the package first: imported only when needed, for web processes need not pay for it.
+    modules: ClassVar[tuple[str, ...]]
     # How a refusal names each setting; the less important first, if two are refused together.
     settings: ClassVar[Mapping[str, re.Pattern[str]]]
+    _client: Any = None
 
     def __init__(
         self, access: Access, *, clock: Callable[[], float], now: Callable[[], float]
@@ -184,6 +181,17 @@ class Adapter(ABC):
         self.access = access
         self.clock = clock
         self._now = now
+
+    @classmethod
+    def preload(cls) -> None:
+        """Import the SDK now: workers pay for it once, before they fork."""
+        for module in cls.modules:
+            importlib.import_module(module)
+
+    async def close(self) -> None:
+        """Close the connections, if there ever were any."""
+        if self._client is not None:
+            await self._client.close()
 
     async def send(self, call: ModelCall, *, without: frozenset[str]) -> ModelReply:
         """Try once, without the settings in `without` and those that its kind does not have.
@@ -217,16 +225,8 @@ class Adapter(ABC):
         return self.access.kind.lacks
 
     @abstractmethod
-    async def close(self) -> None:
-        """Close the connections, if there ever were any."""
-
-    @abstractmethod
-    def _open(self) -> object:
-        """Make the client, unless there is one."""
-
-    @abstractmethod
-    def _sdk(self) -> Any:
-        """Return the SDK, imported only now: web processes need not pay for it."""
+    def _new_client(self, sdk: Any, options: Mapping[str, Any]) -> Any:
+        """Make a client with these options."""
 
     @abstractmethod
     async def _receive(
@@ -241,6 +241,17 @@ class Adapter(ABC):
         Raises:
             UnreadableError: it is not a reply.
         """
+
+    def _sdk(self) -> Any:
+        return importlib.import_module(self.modules[0])
+
+    def _open(self) -> Any:
+        """Return the client, made on first use."""
+        if self._client is None:
+            self._client = self._new_client(self._sdk(), self._client_options())
+            # *_CUSTOM_HEADERS may contain another key, and are meant for other programs.
+            self._client._custom_headers = {}  # noqa: SLF001 - there is no other way
+        return self._client
 
     def _client_options(self) -> dict[str, Any]:
         """Return the options of the clients of both SDKs."""
@@ -294,10 +305,9 @@ class Adapter(ABC):
         return arrived, reply
 
     def _sent(self, call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
-        sent = given_settings(call, self.settings, without=without)
-        for name in ("schema", "cache_key"):  # as long as they are known
-            sent.pop(name, None)
-        return sent
+        # Schema and key are as long as they are known.
+        given = given_settings(call, self.settings, without=without | {"schema", "cache_key"})
+        return {"max_output_tokens": call.max_output_tokens, **given}
 
     def _check_files(self, call: ModelCall) -> None:
         taken = self.access.kind.media_types
@@ -324,7 +334,7 @@ class Adapter(ABC):
                     stop="refusal", refusal_category=category, usage=NO_USAGE, model=call.model
                 )
             for name in given_settings(call, self.settings, without=without):
-                if name in self.settings and self.settings[name].search(complaint.about):
+                if self.settings[name].search(complaint.about):
                     raise SettingRefusedError(name) from None
         raise error
 
@@ -437,18 +447,6 @@ class Adapter(ABC):
             text = _HALF_A_KEY.sub(_BLOT, text.replace(self.access.key, _BLOT))
         text = " ".join(text.split())
         return text if len(text) <= _LONGEST_DETAIL else f"{text[:_LONGEST_DETAIL]}..."
-
-
-class EmbeddingAdapter(Adapter):
-    """An API that offers embeddings, too."""
-
-    @abstractmethod
-    async def embed(self, call: EmbedCall) -> Embeddings:
-        """Try once.
-
-        Raises:
-            AttemptError: no vectors.
-        """
 
 
 def _size(reply: ModelReply) -> int:

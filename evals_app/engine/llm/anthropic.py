@@ -13,14 +13,10 @@ if TYPE_CHECKING:
     import anthropic
 
 
-def preload() -> None:
-    """Import the SDK now: workers pay for it once, before they fork."""
-    import anthropic  # noqa: F401, PLC0415 - web processes need not pay for it
-
-
 class AnthropicAdapter(Adapter):
     """The Messages API."""
 
+    modules = ("anthropic",)
     settings = {
         "top_p": re.compile(r"\btop_p\b"),
         "temperature": re.compile(r"\btemperature\b"),
@@ -30,25 +26,10 @@ class AnthropicAdapter(Adapter):
             r"\boutput[_ ](config\.)?format\b(?!\.schema)|\bstructured outputs?\b", re.IGNORECASE
         ),
     }
-    _client: "anthropic.AsyncAnthropic | None" = None
 
-    async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
-
-    def _sdk(self) -> Any:
-        import anthropic  # noqa: PLC0415 - web processes never pay for the SDK
-
-        return anthropic
-
-    def _open(self) -> "anthropic.AsyncAnthropic":
-        if self._client is None:
-            self._client = self._sdk().AsyncAnthropic(
-                api_key=self.access.key, **self._client_options()
-            )
-            # ANTHROPIC_CUSTOM_HEADERS may contain another key, and is meant for other programs.
-            self._client._custom_headers = {}  # noqa: SLF001 - there is no other way
-        return self._client
+    def _new_client(self, sdk: Any, options: Mapping[str, Any]) -> "anthropic.AsyncAnthropic":
+        client: anthropic.AsyncAnthropic = sdk.AsyncAnthropic(api_key=self.access.key, **options)
+        return client
 
     async def _receive(
         self, call: ModelCall, *, names: ToolNames, without: frozenset[str], quiet: Quiet

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evals_app.engine.kinds import PDF
+from evals_app.engine.llm import wire
 from evals_app.engine.llm.call import (
     AssistantMessage,
     ChatMessage,
@@ -21,19 +22,6 @@ from evals_app.engine.llm.call import (
     UserMessage,
 )
 from evals_app.engine.llm.names import ToolNames
-from evals_app.engine.llm.wire import (
-    UnreadableError,
-    count,
-    known,
-    label,
-    named,
-    parsed,
-    reported,
-    says_something,
-    spoken,
-    tool_request,
-    well_formed,
-)
 from evals_app.engine.trial import Usage
 
 _STOPS: dict[str, Stop] = {
@@ -53,33 +41,25 @@ def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) ->
     request: dict[str, Any] = {
         "model": call.model,
         "max_tokens": call.max_output_tokens,
-        "messages": [_to_message(message) for message in call.messages if says_something(message)],
+        "messages": [
+            _to_message(message) for message in call.messages if wire.says_something(message)
+        ],
     }
     if call.system.strip():
         request["system"] = call.system
     if call.tools:
-        request["tools"] = [
-            {
-                "name": names.sent(tool.name),
-                "description": tool.description,
-                "input_schema": dict(tool.parameters),
-            }
-            for tool in call.tools
-        ]
+        request["tools"] = wire.tool_definitions(call, names, schema="input_schema")
     if call.tool_choice is not None:
         request["tool_choice"] = {"type": call.tool_choice}
-    output: dict[str, Any] = {}
-    if call.effort is not None and "effort" not in without:
-        output["effort"] = call.effort
-    if call.schema is not None and "schema" not in without:
-        output["format"] = {"type": "json_schema", "schema": call.schema}
+    output = wire.given_settings(call, ("effort", "schema"), without=without)
+    if "schema" in output:
+        output["format"] = {"type": "json_schema", "schema": output.pop("schema")}
     if output:
         request["output_config"] = output
     # The SDK has no keywords for these: current models refuse them, older ones do not.
-    sampling = {"temperature": call.temperature, "top_p": call.top_p}
-    if given := known({name: sampling[name] for name in sampling.keys() - without}):
-        request["extra_body"] = given
-    cleaned: dict[str, Any] = well_formed(request)
+    if sampling := wire.given_settings(call, ("temperature", "top_p"), without=without):
+        request["extra_body"] = sampling
+    cleaned: dict[str, Any] = wire.well_formed(request)
     return cleaned
 
 
@@ -91,39 +71,37 @@ def to_reply(
     Raises:
         UnreadableError: we cannot read it.
     """
-    message = well_formed(message)
-    content = message.get("content")
-    if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
-        raise UnreadableError("it has no list of content blocks")
+    message = wire.well_formed(message)
+    content = wire.entries(message.get("content"), "content blocks")
     reason = message.get("stop_reason")
     if not isinstance(reason, str) or reason not in _STOPS:
         msg = f"it stopped for an unknown reason ({reason!r}); known: {', '.join(_STOPS)}"
-        raise UnreadableError(msg)
+        raise wire.UnreadableError(msg)
     details = message.get("stop_details")
     turn = _to_turn(content)
     stop = _STOPS[reason]
     if stop == "tool" and not any(block.get("type") == "tool_use" for block in content):
-        raise UnreadableError("it stopped for a tool call but contains none")
-    usage, notes = reported(message.get("usage"), to_usage)
+        raise wire.UnreadableError("it stopped for a tool call but contains none")
+    usage, notes = wire.reported(message.get("usage"), to_usage)
     return ModelReply(
         text="".join(_text(block) for block in content),
         tool_calls=tuple(
-            tool_request(
-                named(block.get("id"), "the id of a tool call"),
-                name=named(block.get("name"), "the name of a tool call"),
+            wire.tool_request(
+                block.get("id"),
+                name=block.get("name"),
                 # An empty stream of arguments means none; the block still holds its initial {}.
-                arguments=well_formed(raw_inputs.get(index)) or _arguments(block),
+                arguments=wire.well_formed(raw_inputs.get(index)) or _arguments(block),
                 names=names,
             )
             for index, block in enumerate(content)
             if block.get("type") == "tool_use"
         ),
         stop=stop,
-        refusal_category=label(details.get("category")) or None
+        refusal_category=wire.label(details.get("category")) or None
         if isinstance(details, dict)
         else None,
         usage=usage,
-        model=label(message.get("model")),
+        model=wire.label(message.get("model")),
         native_turn=NativeTurn({"role": "assistant", "content": turn}) if turn else None,
         is_whole=stop != "refusal",  # which comes from a filter: models decline in words
         notes=notes,
@@ -138,18 +116,18 @@ def to_usage(usage: object) -> Usage:
     """
     if not isinstance(usage, Mapping):
         return Usage()
-    written = count(usage, "cache_creation_input_tokens") or 0
+    written = wire.count(usage, "cache_creation_input_tokens") or 0
     split = usage.get("cache_creation")
-    for_1h = count(split, "ephemeral_1h_input_tokens") or 0
-    for_5m = count(split, "ephemeral_5m_input_tokens") or 0
+    for_1h = wire.count(split, "ephemeral_1h_input_tokens") or 0
+    for_5m = wire.count(split, "ephemeral_5m_input_tokens") or 0
     return Usage(
-        input_uncached=count(usage, "input_tokens"),
-        output=count(usage, "output_tokens"),
-        cache_read=count(usage, "cache_read_input_tokens") or 0,
+        input_uncached=wire.count(usage, "input_tokens"),
+        output=wire.count(usage, "output_tokens"),
+        cache_read=wire.count(usage, "cache_read_input_tokens") or 0,
         # Without a split all of it is the shorter kind, the API's default.
         cache_write_5m=max(for_5m, written - for_1h),
         cache_write_1h=for_1h,
-        reasoning=count(usage.get("output_tokens_details"), "thinking_tokens") or 0,
+        reasoning=wire.count(usage.get("output_tokens_details"), "thinking_tokens") or 0,
     )
 
 
@@ -180,9 +158,9 @@ class StreamedMessage:
             case "content_block_stop":
                 self._end_block(event["index"])
             case "message_delta":
-                self.message.update(known(event["delta"]))
+                self.message.update(wire.known(event["delta"]))
                 # Counts are cumulative; what is left out keeps the value of message_start.
-                self.message["usage"].update(known(event.get("usage") or {}))
+                self.message["usage"].update(wire.known(event.get("usage") or {}))
             case "message_stop":
                 self.is_complete = True
         return False
@@ -212,7 +190,7 @@ class StreamedMessage:
     def _end_block(self, index: int) -> None:
         block = self.message["content"][index]
         if raw := self.raw_inputs.get(index):
-            block["input"] = parsed(raw)
+            block["input"] = wire.parsed(raw)
 
 
 def _to_message(message: ChatMessage) -> dict[str, Any]:
@@ -266,7 +244,7 @@ def _arguments(block: Mapping[str, Any]) -> str:
 
 
 def _text(block: Mapping[str, Any]) -> str:
-    return spoken(block.get("text"), "a block of text") if block.get("type") == "text" else ""
+    return wire.spoken(block.get("text"), "a block of text") if block.get("type") == "text" else ""
 
 
 def _to_turn(content: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -280,6 +258,6 @@ def _to_turn(content: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _returnable(block: dict[str, Any]) -> dict[str, Any]:
     # Unchanged, except for arguments that are not an object: the API would refuse its own words.
-    if block.get("type") == "tool_use" and not isinstance(parsed(_arguments(block)), dict):
+    if block.get("type") == "tool_use" and not wire.is_object(_arguments(block)):
         return {**block, "input": {}}
     return block

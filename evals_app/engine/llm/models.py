@@ -5,17 +5,18 @@ import os
 import random as random_module
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Self, TypeVar
 
 from evals_app.engine.errors import ConfigurationError, RateLimitedError
-from evals_app.engine.kinds import KINDS
-from evals_app.engine.llm import anthropic, openai
-from evals_app.engine.llm.adapter import Adapter, EmbeddingAdapter
+from evals_app.engine.kinds import KINDS, Api
+from evals_app.engine.llm.adapter import Adapter
+from evals_app.engine.llm.anthropic import AnthropicAdapter
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
 from evals_app.engine.llm.keys import access
+from evals_app.engine.llm.openai import OpenAIAdapter
 from evals_app.engine.llm.pricing import Prices
 from evals_app.engine.llm.provider import Block, Call, Course, Provider, Setting, Standing
 from evals_app.engine.llm.purse import Purse
@@ -43,14 +44,14 @@ Book = Callable[[str, int], Awaitable[float]]
 # Of all texts of one embedding call; APIs allow about as many tokens, and texts have fewer.
 _MOST_BYTES = 250_000
 
+_ADAPTERS: dict[Api, type[Adapter]] = {"anthropic": AnthropicAdapter, "openai": OpenAIAdapter}
+
 
 def preload(kinds: Collection[str]) -> None:
     """Import the SDKs for these kinds now: workers pay for it once, before they fork."""
-    apis = {KINDS[kind].api for kind in kinds}
-    if "anthropic" in apis:
-        anthropic.preload()
-    if "openai" in apis:
-        openai.preload()
+    for api in {KINDS[kind].api for kind in kinds}:
+        if api is not None:
+            _ADAPTERS[api].preload()
 
 
 class Models:
@@ -122,8 +123,6 @@ class Models:
         model: str,
         timeout_s: float = 60.0,
         patience_s: float = 600.0,
-        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
-        tell: Callable[[str], None] = lambda _: None,
     ) -> Embeddings:
         """Return a vector for each text, in as many calls as needed; options as in a ModelCall.
 
@@ -137,7 +136,7 @@ class Models:
         opened = self._find(provider)
         kind = KINDS[opened.spec.kind]
         adapter = self._adapter(opened) if kind.has_embeddings else None
-        if not isinstance(adapter, EmbeddingAdapter):
+        if not isinstance(adapter, OpenAIAdapter):
             msg = f"Provider {provider!r} ({kind.label}) does not offer embeddings."
             raise ConfigurationError(msg)
         parts = []
@@ -148,8 +147,6 @@ class Models:
                 texts=part,
                 timeout_s=timeout_s,
                 patience_s=patience_s,
-                waiting=waiting,
-                tell=tell,
             )
             parts.append(await self._persist(opened, call, partial(adapter.embed, call)))
         return _joined(parts)
@@ -260,9 +257,8 @@ class Models:
 
     def _adapter(self, provider: Provider) -> Adapter:
         if provider.adapter is None:
-            by_api = {"anthropic": anthropic.AnthropicAdapter, "openai": openai.OpenAIAdapter}
             way = access(provider.spec, self._environ)
-            make = by_api[way.kind.api or ""]
+            make = _ADAPTERS[way.kind.api or "openai"]
             provider.adapter = make(way, clock=self._setting.clock, now=self._setting.now)
             self._exit.push_async_callback(provider.adapter.close)
         return provider.adapter

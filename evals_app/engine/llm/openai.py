@@ -9,7 +9,7 @@ from evals_app.engine.kinds import KINDS
 from evals_app.engine.llm import embed_wire as embeddings
 from evals_app.engine.llm import openai_wire as chat
 from evals_app.engine.llm import responses_wire as responses
-from evals_app.engine.llm.adapter import Arrived, EmbeddingAdapter, Quiet, Streamed, body_of
+from evals_app.engine.llm.adapter import Adapter, Arrived, Quiet, Streamed, body_of
 from evals_app.engine.llm.call import EmbedCall, Embeddings, ModelCall, ModelReply
 from evals_app.engine.llm.names import ToolNames
 from evals_app.engine.llm.openai_stream import StreamedCompletion
@@ -31,16 +31,10 @@ class _StreamedBody(Streamed, Protocol):
     def body(self) -> Mapping[str, Any]: ...
 
 
-def preload() -> None:
-    """Import the SDK now: workers pay for it once, before they fork."""
-    import openai  # noqa: PLC0415 - web processes need not pay for it
-    import openai.resources.chat  # noqa: PLC0415
-    import openai.resources.embeddings  # noqa: F401, PLC0415
-
-
-class OpenAIAdapter(EmbeddingAdapter):
+class OpenAIAdapter(Adapter):
     """Chat completions, the Responses API for models that need it, and embeddings."""
 
+    modules = ("openai", "openai.resources.chat", "openai.resources.embeddings")
     settings = {
         "top_logprobs": re.compile(r"logprobs", re.IGNORECASE),
         "seed": re.compile(r"\bseed\b"),
@@ -50,15 +44,10 @@ class OpenAIAdapter(EmbeddingAdapter):
         "schema": re.compile(r"\bresponse[_ ]format\b|\bjson_schema\b|\btext\.format\b"),
         "cache_key": re.compile(r"\bprompt_cache_key\b"),
     }
-    _client: "openai.AsyncOpenAI | None" = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._not_chat: set[tuple[str, bool]] = set()
-
-    async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
 
     async def send(self, call: ModelCall, *, without: frozenset[str]) -> ModelReply:
         if not self.access.kind.has_responses:  # only OpenAI itself knows such a key
@@ -73,6 +62,11 @@ class OpenAIAdapter(EmbeddingAdapter):
             return await super().send(call, without=without)
 
     async def embed(self, call: EmbedCall) -> Embeddings:
+        """Try once to embed texts.
+
+        Raises:
+            AttemptError: no vectors.
+        """
         create = self._open().embeddings.with_raw_response.create
         started = self.clock()
         receiving = self._receive_whole(create, embeddings.to_request(call))
@@ -85,20 +79,11 @@ class OpenAIAdapter(EmbeddingAdapter):
         lacks = super()._lacks(call)
         return lacks | responses.LACKS if self._is_for_responses(call) else lacks
 
-    def _sdk(self) -> Any:
-        import openai  # noqa: PLC0415 - web processes never pay for the SDK
-
-        return openai
-
-    def _open(self) -> "openai.AsyncOpenAI":
-        if self._client is None:
-            self._client = self._sdk().AsyncOpenAI(
-                api_key=self.access.key or _NO_KEY, **self._client_options()
-            )
-            # Settings of the environment for OpenAI are not meant for every compatible server.
-            self._client.organization = self._client.project = self._client.admin_api_key = None
-            self._client._custom_headers = {}  # noqa: SLF001 - there is no other way
-        return self._client
+    def _new_client(self, sdk: Any, options: Mapping[str, Any]) -> "openai.AsyncOpenAI":
+        client: openai.AsyncOpenAI = sdk.AsyncOpenAI(api_key=self.access.key or _NO_KEY, **options)
+        # Settings of the environment for OpenAI are not meant for every compatible server.
+        client.organization = client.project = client.admin_api_key = None
+        return client
 
     def _headers(self) -> dict[str, Any]:
         if self.access.kind is not KINDS["azure_openai"]:

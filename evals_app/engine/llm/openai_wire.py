@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evals_app.engine.kinds import PDF
+from evals_app.engine.llm import wire
 from evals_app.engine.llm.call import (
     AssistantMessage,
     ChatMessage,
@@ -24,19 +25,6 @@ from evals_app.engine.llm.call import (
     UserMessage,
 )
 from evals_app.engine.llm.names import ToolNames
-from evals_app.engine.llm.wire import (
-    UnreadableError,
-    count,
-    known,
-    label,
-    named,
-    parsed,
-    reported,
-    says_something,
-    spoken,
-    tool_request,
-    well_formed,
-)
 from evals_app.engine.trial import Usage
 
 # OpenAI's reasons, and those of Gemini, which it writes in capitals.
@@ -55,6 +43,7 @@ _STOPS: dict[str, Stop] = {
     "prohibited_content": "refusal",
     "spii": "refusal",
 }
+SETTINGS = ("temperature", "top_p", "seed", "effort", "top_logprobs", "schema", "cache_key")
 _FOR_CALLS = frozenset({"tool_calls", "function_call"})
 
 # Of what servers add to a turn, these must be sent back: signed reasoning. Some servers refuse a
@@ -75,23 +64,14 @@ def to_request(
         "messages": messages,
     }
     if call.tools:
-        request["tools"] = [
-            {
-                "type": "function",
-                "function": {
-                    "name": names.sent(tool.name),
-                    "description": tool.description,
-                    "parameters": dict(tool.parameters),
-                },
-            }
-            for tool in call.tools
-        ]
+        tools = wire.tool_definitions(call, names)
+        request["tools"] = [{"type": "function", "function": tool} for tool in tools]
     if call.tool_choice is not None:
         request["tool_choice"] = "required" if call.tool_choice == "any" else call.tool_choice
     if call.stream:
         request["stream_options"] = {"include_usage": True}
     request |= _to_settings(call, without=without)
-    cleaned: dict[str, Any] = well_formed(request)
+    cleaned: dict[str, Any] = wire.well_formed(request)
     return cleaned
 
 
@@ -101,11 +81,11 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     Raises:
         UnreadableError: we cannot read it.
     """
-    body = well_formed(body)
+    body = wire.well_formed(body)
     choice = _choice(body)
     message = choice.get("message")
     if not isinstance(message, dict):
-        raise UnreadableError("its choice has no message")
+        raise wire.UnreadableError("its choice has no message")
     reason = _reason(choice.get("finish_reason"))
     text, refusal = text_of(message.get("content")), text_of(message.get("refusal"))
     calls = _calls(message)
@@ -113,17 +93,17 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     if stop == "ok" and calls:
         stop = "tool"
     if reason in _FOR_CALLS and not calls and not text:
-        raise UnreadableError("it stopped for a tool call but contains none")
-    usage, notes = reported(body.get("usage"), to_usage)
+        raise wire.UnreadableError("it stopped for a tool call but contains none")
+    usage, notes = wire.reported(body.get("usage"), to_usage)
     return ModelReply(
         text=text or refusal,
         tool_calls=tuple(
-            tool_request(call["id"], **call["function"], names=names) for call in calls
+            wire.tool_request(call["id"], **call["function"], names=names) for call in calls
         ),
         stop=stop,
         refusal_category=reason if stop == "refusal" and not refusal else None,
         usage=usage,
-        model=label(body.get("model")),
+        model=wire.label(body.get("model")),
         native_turn=_to_turn(message, text=text or refusal, calls=calls),
         logprobs=to_logprobs(choice.get("logprobs"), text=text),
         is_whole=_STOPS[reason] != "refusal",
@@ -148,17 +128,17 @@ def to_usage(usage: object) -> Usage:
     Raises:
         MiscountedError: they are impossible.
     """
-    prompt, output = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
+    prompt, output = wire.count(usage, "prompt_tokens"), wire.count(usage, "completion_tokens")
     if not isinstance(usage, Mapping) or prompt is None:
         return Usage()
     of_prompt, of_output = (
         usage.get("prompt_tokens_details"),
         usage.get("completion_tokens_details"),
     )
-    read = count(of_prompt, "cached_tokens") or 0
-    written = count(of_prompt, "cache_write_tokens") or 0
-    reasoning = count(of_output, "reasoning_tokens") or 0
-    total = count(usage, "total_tokens")
+    read = wire.count(of_prompt, "cached_tokens") or 0
+    written = wire.count(of_prompt, "cache_write_tokens") or 0
+    reasoning = wire.count(of_output, "reasoning_tokens") or 0
+    total = wire.count(usage, "total_tokens")
     if output is not None and total is not None and (apart := total - prompt - output) > 0:
         # Some count reasoning only in the total.
         output, reasoning = output + apart, max(reasoning, apart)
@@ -199,16 +179,7 @@ def data_url(file: FileContent) -> str:
 
 
 def _to_settings(call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
-    settings: dict[str, Any] = {
-        "temperature": call.temperature,
-        "top_p": call.top_p,
-        "seed": call.seed,
-        "effort": call.effort,
-        "top_logprobs": call.top_logprobs,
-        "schema": call.schema,
-        "cache_key": call.cache_key,
-    }
-    given = known({name: settings[name] for name in settings.keys() - without})
+    given = wire.given_settings(call, SETTINGS, without=without)
     if "effort" in given:
         given["reasoning_effort"] = given.pop("effort")
     if "top_logprobs" in given:
@@ -222,7 +193,7 @@ def _to_settings(call: ModelCall, *, without: frozenset[str]) -> dict[str, Any]:
 
 
 def _to_messages(message: ChatMessage) -> list[dict[str, Any]]:
-    if not says_something(message):
+    if not wire.says_something(message):
         return []
     match message:
         case UserMessage(text, files):
@@ -254,7 +225,7 @@ def _to_part(file: FileContent) -> dict[str, Any]:
 def _choice(body: Mapping[str, Any]) -> Mapping[str, Any]:
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise UnreadableError("it has no list of choices")
+        raise wire.UnreadableError("it has no list of choices")
     choice: Mapping[str, Any] = choices[0]
     return choice
 
@@ -265,7 +236,7 @@ def _reason(given: object) -> str:
     reason = given.rpartition(":")[2].strip().lower() if isinstance(given, str) else ""
     if reason not in _STOPS:
         msg = f"it stopped for an unknown reason ({given!r}); known: {', '.join(_STOPS)}"
-        raise UnreadableError(msg)
+        raise wire.UnreadableError(msg)
     return reason
 
 
@@ -276,8 +247,8 @@ def text_of(content: object) -> str:
         UnreadableError: it is something else.
     """
     if isinstance(content, list) and all(isinstance(part, Mapping) for part in content):
-        return "".join(spoken(part.get("text"), "a part of its content") for part in content)
-    return spoken(content, "its content")
+        return "".join(wire.spoken(part.get("text"), "a part of its content") for part in content)
+    return wire.spoken(content, "its content")
 
 
 def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -289,11 +260,11 @@ def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     calls: dict[str, dict[str, Any]] = {}
     given = message.get("tool_calls") or []
     if not isinstance(given, list):
-        raise UnreadableError("its tool calls are not a list")
+        raise wire.UnreadableError("its tool calls are not a list")
     for number, call in enumerate(given, 1):
         function = call.get("function") if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping):
-            raise UnreadableError(f"its tool call {number} has no function")
+            raise wire.UnreadableError(f"its tool call {number} has no function")
         id_ = str(call.get("id") or f"call_{number}")
         while id_ in calls:
             id_ += "_"
@@ -301,9 +272,9 @@ def _calls(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         if not isinstance(raw, str):
             raw = json.dumps(raw or {}, ensure_ascii=False)
         # Some servers write nothing at all if there are no arguments.
-        name = named(function.get("name"), f"the name of its tool call {number}")
+        name = wire.named(function.get("name"), f"the name of its tool call {number}")
         written = {"name": name, "arguments": raw.strip() or "{}"}
-        extra = known({name: call.get(name) for name in _RETURNED})
+        extra = wire.known({name: call.get(name) for name in _RETURNED})
         calls[id_] = {"id": id_, "type": "function", "function": written, **extra}
     return list(calls.values())
 
@@ -314,7 +285,7 @@ def _to_turn(
     if not text.strip() and not calls:
         return None
     turn: dict[str, Any] = {"role": "assistant", "content": text or None}
-    turn |= known({name: message.get(name) for name in _RETURNED})
+    turn |= wire.known({name: message.get(name) for name in _RETURNED})
     if calls:
         turn["tool_calls"] = [_returnable(call) for call in calls]
     return NativeTurn(turn)
@@ -322,6 +293,6 @@ def _to_turn(
 
 def _returnable(call: Mapping[str, Any]) -> Mapping[str, Any]:
     # Unchanged, except for arguments that are not an object: many servers would refuse them.
-    if isinstance(parsed(call["function"]["arguments"]), dict):
+    if wire.is_object(call["function"]["arguments"]):
         return call
     return {**call, "function": {**call["function"], "arguments": "{}"}}

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from evals_app.engine.kinds import PDF
+from evals_app.engine.llm import wire
 from evals_app.engine.llm.call import (
     AssistantMessage,
     ChatMessage,
@@ -21,20 +22,7 @@ from evals_app.engine.llm.call import (
     UserMessage,
 )
 from evals_app.engine.llm.names import ToolNames
-from evals_app.engine.llm.openai_wire import data_url, to_logprobs
-from evals_app.engine.llm.wire import (
-    UnreadableError,
-    count,
-    known,
-    label,
-    named,
-    parsed,
-    reported,
-    says_something,
-    spoken,
-    tool_request,
-    well_formed,
-)
+from evals_app.engine.llm.openai_wire import SETTINGS, data_url, to_logprobs
 from evals_app.engine.trial import Usage
 
 # Settings that it does not have.
@@ -54,41 +42,33 @@ _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed
 def to_request(call: ModelCall, *, names: ToolNames, without: frozenset[str]) -> dict[str, Any]:
     """Return the keyword arguments of the SDK's `responses.create`."""
     include = ["reasoning.encrypted_content"]
-    settings: dict[str, Any] = {"temperature": call.temperature, "top_p": call.top_p}
-    if call.cache_key is not None and "cache_key" not in without:
-        settings["prompt_cache_key"] = call.cache_key
-    if call.effort is not None and "effort" not in without:
-        settings["reasoning"] = {"effort": call.effort}
-    if call.top_logprobs is not None and "top_logprobs" not in without:
-        settings["top_logprobs"] = call.top_logprobs
+    settings = wire.given_settings(call, SETTINGS, without=without | LACKS)
+    if "cache_key" in settings:
+        settings["prompt_cache_key"] = settings.pop("cache_key")
+    if "effort" in settings:
+        settings["reasoning"] = {"effort": settings.pop("effort")}
+    if "top_logprobs" in settings:
         include.append("message.output_text.logprobs")
-    if call.schema is not None and "schema" not in without:
-        form = {"type": "json_schema", "name": "answer", "strict": True, "schema": call.schema}
-        settings["text"] = {"format": form}
+    if "schema" in settings:
+        form = {"name": "answer", "strict": True, "schema": settings.pop("schema")}
+        settings["text"] = {"format": {"type": "json_schema", **form}}
     request: dict[str, Any] = {
         "model": call.model,
         "input": [item for message in call.messages for item in _to_items(message)],
         "max_output_tokens": call.max_output_tokens,
         "store": False,
         "include": include,
-        **known({name: settings[name] for name in settings.keys() - without}),
+        **settings,
     }
     if call.system.strip():
         request["instructions"] = call.system
     if call.tools:
-        request["tools"] = [
-            {
-                "type": "function",
-                "name": names.sent(tool.name),
-                "description": tool.description,
-                "parameters": dict(tool.parameters),
-                "strict": False,  # people write these schemas
-            }
-            for tool in call.tools
-        ]
+        # Not strict: people write these schemas.
+        tools = wire.tool_definitions(call, names)
+        request["tools"] = [{"type": "function", **tool, "strict": False} for tool in tools]
     if call.tool_choice is not None:
         request["tool_choice"] = "required" if call.tool_choice == "any" else call.tool_choice
-    cleaned: dict[str, Any] = well_formed(request)
+    cleaned: dict[str, Any] = wire.well_formed(request)
     return cleaned
 
 
@@ -104,34 +84,29 @@ def to_reply(body: Mapping[str, Any], *, names: ToolNames) -> ModelReply:
     Raises:
         UnreadableError: we cannot read it.
     """
-    body = well_formed(body)
-    output = body.get("output")
-    if not isinstance(output, list) or not all(isinstance(item, dict) for item in output):
-        raise UnreadableError("it has no list of output items")
+    body = wire.well_formed(body)
+    output = wire.entries(body.get("output"), "output items")
     parts = [part for item in output for part in _parts(item)]
-    text = "".join(spoken(part.get("text"), "a part of its text") for part in parts)
-    refusal = "".join(spoken(part.get("refusal"), "a part of its refusal") for part in parts)
+    text = "".join(wire.spoken(part.get("text"), "a part of its text") for part in parts)
+    refusal = "".join(wire.spoken(part.get("refusal"), "a part of its refusal") for part in parts)
     calls = [item for item in output if item.get("type") == "function_call"]
     reason = _reason(body)
     stop: Stop = "refusal" if refusal else _STOPS[reason] if reason else "tool" if calls else "ok"
     logprobs = [part["logprobs"] for part in parts if isinstance(part.get("logprobs"), list)]
     turn = _to_turn(output)
-    usage, notes = reported(body.get("usage"), to_usage)
+    usage, notes = wire.reported(body.get("usage"), to_usage)
     return ModelReply(
         text=text or refusal,
         tool_calls=tuple(
-            tool_request(
-                named(item.get("call_id"), "the id of a tool call"),
-                name=named(item.get("name"), "the name of a tool call"),
-                arguments=_arguments(item),
-                names=names,
+            wire.tool_request(
+                item.get("call_id"), name=item.get("name"), arguments=_arguments(item), names=names
             )
             for item in calls
         ),
         stop=stop,
         refusal_category=reason if stop == "refusal" else None,
         usage=usage,
-        model=label(body.get("model")),
+        model=wire.label(body.get("model")),
         native_turn=NativeTurn(turn) if turn else None,
         logprobs=to_logprobs({"content": [*chain(*logprobs)]}, text=text),
         is_whole=reason != "content_filter",
@@ -145,18 +120,18 @@ def to_usage(usage: object) -> Usage:
     Raises:
         MiscountedError: they are impossible.
     """
-    sent = count(usage, "input_tokens")
+    sent = wire.count(usage, "input_tokens")
     if not isinstance(usage, Mapping) or sent is None:
         return Usage()
     details = usage.get("input_tokens_details")
-    read = count(details, "cached_tokens") or 0
-    written = count(details, "cache_write_tokens") or 0
+    read = wire.count(details, "cached_tokens") or 0
+    written = wire.count(details, "cache_write_tokens") or 0
     return Usage(
         input_uncached=max(0, sent - read - written),
-        output=count(usage, "output_tokens"),
+        output=wire.count(usage, "output_tokens"),
         cache_read=read,
         cache_write_5m=written,
-        reasoning=count(usage.get("output_tokens_details"), "reasoning_tokens") or 0,
+        reasoning=wire.count(usage.get("output_tokens_details"), "reasoning_tokens") or 0,
     )
 
 
@@ -185,7 +160,7 @@ class StreamedResponse:
 
 
 def _to_items(message: ChatMessage) -> Iterator[Mapping[str, Any]]:
-    if not says_something(message):
+    if not wire.says_something(message):
         return
     match message:
         case UserMessage(text, files):
@@ -237,7 +212,7 @@ def _reason(body: Mapping[str, Any]) -> str | None:
     details = body.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, Mapping) else None
     if status != "incomplete" or not isinstance(reason, str) or reason not in _STOPS:
-        raise UnreadableError(f"it ended with the status {status!r} for the reason {reason!r}")
+        raise wire.UnreadableError(f"it ended with the status {status!r} for the reason {reason!r}")
     return reason
 
 
@@ -255,6 +230,6 @@ def _to_turn(output: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _returnable(item: Mapping[str, Any]) -> Mapping[str, Any]:
     # Unchanged, except for arguments that are not an object: the API would refuse its own words.
-    if item.get("type") != "function_call" or isinstance(parsed(_arguments(item)), dict):
+    if item.get("type") != "function_call" or wire.is_object(_arguments(item)):
         return item
     return {**item, "arguments": "{}"}

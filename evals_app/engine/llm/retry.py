@@ -2,6 +2,7 @@
 
 import email.utils
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
 from evals_app.engine.errors import (
     ProviderError,
@@ -20,6 +21,7 @@ _RATE_LIMIT_S = 30.0
 BLOCKING_STATUS = frozenset({429, 529})
 
 
+@dataclass(eq=False, repr=False)
 class AttemptError(Exception):
     """One attempt that failed, as an adapter reports it.
 
@@ -29,29 +31,21 @@ class AttemptError(Exception):
     may have been written and billed although it never arrived; by default, if there is no status.
     """
 
-    def __init__(
-        self,
-        kind: type[ProviderError],
-        what: str,
-        *,
-        detail: str = "",
-        status: int | None = None,
-        retry_after_s: float | None = None,
-        should_retry: bool | None = None,
-        request_id: str | None = None,
-        is_billable: bool | None = None,
-        complaint: Complaint | None = None,
-    ) -> None:
-        super().__init__(sentence(what, detail))
-        self.kind = kind
-        self.what = what
-        self.detail = detail
-        self.status = status
-        self.retry_after_s = retry_after_s
-        self.should_retry = should_retry
-        self.request_id = request_id
-        self.is_billable = status is None if is_billable is None else is_billable
-        self.complaint = complaint or Complaint()
+    kind: type[ProviderError]
+    what: str
+    _: KW_ONLY
+    detail: str = ""
+    status: int | None = None
+    retry_after_s: float | None = None
+    should_retry: bool | None = None
+    request_id: str | None = None
+    is_billable: bool | None = None
+    complaint: Complaint = field(default_factory=Complaint)
+
+    def __post_init__(self) -> None:
+        super().__init__(sentence(self.what, self.detail))
+        if self.is_billable is None:
+            self.is_billable = self.status is None
 
     @property
     def is_retryable(self) -> bool:

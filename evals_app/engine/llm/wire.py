@@ -126,10 +126,22 @@ def pause_s(pause: str | float, *, per_second: int = 1) -> float | None:
 def given_settings(
     call: ModelCall, names: Iterable[str], *, without: frozenset[str]
 ) -> dict[str, Any]:
-    """Return the settings of a call that go out, by our names."""
-    optional = {name: getattr(call, name) for name in names if name not in without}
-    given = {name: value for name, value in optional.items() if value is not None}
-    return {"max_output_tokens": call.max_output_tokens, **given}
+    """Return the optional settings of a call that go out, by our names."""
+    return known({name: getattr(call, name) for name in names if name not in without})
+
+
+def tool_definitions(
+    call: ModelCall, names: ToolNames, *, schema: str = "parameters"
+) -> list[dict[str, Any]]:
+    """Return the tools as all APIs take them; `schema` is the key of the arguments' JSON Schema."""
+    return [
+        {
+            "name": names.sent(tool.name),
+            "description": tool.description,
+            schema: dict(tool.parameters),
+        }
+        for tool in call.tools
+    ]
 
 
 def says_something(message: ChatMessage) -> bool:
@@ -151,15 +163,35 @@ def parsed(raw: str) -> Any:
 
 
 def tool_request(id_: object, *, name: object, arguments: str, names: ToolNames) -> ToolRequest:
-    """Return a tool call of a model; `arguments` as it wrote them."""
+    """Return a tool call of a model; `arguments` as it wrote them.
+
+    Raises:
+        UnreadableError: it has no id or name.
+    """
     read = parsed(arguments)
     return ToolRequest(
-        id=str(id_ or ""),
-        name=names.authored(str(name or "")),
+        id=named(id_, "the id of a tool call"),
+        name=names.authored(named(name, "the name of a tool call")),
         arguments=read if isinstance(read, dict) else {},
         arguments_raw=arguments,
         is_malformed=not isinstance(read, dict),
     )
+
+
+def is_object(raw: str) -> bool:
+    """Whether a model wrote a JSON object."""
+    return isinstance(parsed(raw), dict)
+
+
+def entries(value: object, what: str) -> list[dict[str, Any]]:
+    """Return a list of objects.
+
+    Raises:
+        UnreadableError: it is not one.
+    """
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise UnreadableError(f"it has no list of {what}")
+    return value
 
 
 def well_formed(value: Any) -> Any:

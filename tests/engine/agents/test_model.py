@@ -17,7 +17,7 @@ from evals_app.engine.errors import (
     ProviderError,
     UnavailableError,
 )
-from evals_app.engine.llm.anthropic import preload
+from evals_app.engine.llm.anthropic import AnthropicAdapter
 from evals_app.engine.llm.call import AssistantMessage, ModelCall, ModelReply, NativeTurn
 from evals_app.engine.trial import NO_USAGE, Attempt, Cause, Message, Trial, Usage
 from fixtures_app.tools import ToolWorld
@@ -38,7 +38,7 @@ from tests.model_server import (
 
 pytestmark = pytest.mark.anyio
 
-preload()  # it takes a second, which is nobody's latency
+AnthropicAdapter.preload()  # it takes a second, which is nobody's latency
 STREAMED = pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
 FIND = ToolUse("entity_query", {"type": "order", "filters": {"number": "1042"}})
 
