@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import sqrt
+from typing import NamedTuple
 
 from evals_app.engine.guess import Effort, Guess, Guesser, total_effort
 from evals_app.engine.llm.pricing import Prices
@@ -93,17 +94,17 @@ def forecast_run(
     total = basis.total
     asked = _asked(guesser, basis)
     rates, unpriced = _rates(asked, total, providers)
-    cost = basis.around(rates.usd(total), rates.usd)
+
+    def usd(effort: Effort) -> float:
+        tokens = (*effort.agent[1:], *effort.judge[1:])
+        return sum(rate * count for rate, count in zip(rates, tokens, strict=True))
+
+    cost = basis.around(usd(total), usd)
     is_outside = guesser.agent.driver not in {"model", "scripted"}
     at_once = _at_once(guesser, providers, concurrency)
     return Forecast(
         conversations=round(sum(basis.trials.values())),
-        agent_calls=round(total.agent_calls),
-        agent_prompt_tokens=round(total.agent_prompt_tokens),
-        agent_response_tokens=round(total.agent_response_tokens),
-        judge_calls=round(total.judge_calls),
-        judge_prompt_tokens=round(total.judge_prompt_tokens),
-        judge_response_tokens=round(total.judge_response_tokens),
+        **{name: round(n) for name, n in total._asdict().items() if name != "time_s"},
         cost_usd=None if unpriced else (_usd(cost[0]), _usd(cost[1])),
         unpriced=unpriced,
         # The speed of an external agent is unknown before it has answered once.
@@ -239,30 +240,11 @@ def _means(
 # What models cost, and how fast they may be called
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """How often each model is asked, by `provider/name`."""
 
     agent: Mapping[str, float]
     judge: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class _Rates:
-    """USD per token, in calls of mean size."""
-
-    agent_prompt: float
-    agent_response: float
-    judge_prompt: float
-    judge_response: float
-
-    def usd(self, effort: Effort) -> float:
-        return (
-            self.agent_prompt * effort.agent_prompt_tokens
-            + self.agent_response * effort.agent_response_tokens
-            + self.judge_prompt * effort.judge_prompt_tokens
-            + self.judge_response * effort.judge_response_tokens
-        )
 
 
 def _asked(guesser: Guesser, basis: _Basis) -> _Asked:
@@ -276,35 +258,26 @@ def _asked(guesser: Guesser, basis: _Basis) -> _Asked:
 
 def _rates(
     asked: _Asked, total: Effort, providers: Sequence[ProviderSpec]
-) -> tuple[_Rates, tuple[str, ...]]:
-    """Return what tokens cost, and the models that have no price."""
+) -> tuple[list[float], tuple[str, ...]]:
+    """Return what tokens cost, and the models that have no price.
+
+    In USD: of the agent's prompts and responses, then of the judges', in calls of mean size.
+    """
     prices = {provider.slug: Prices.of(provider) for provider in providers}
-    agent, unpriced = _mean_rates(
-        asked.agent,
-        prices,
-        calls=total.agent_calls,
-        prompt=total.agent_prompt_tokens,
-        response=total.agent_response_tokens,
-    )
-    judge, unpriced_judges = _mean_rates(
-        asked.judge,
-        prices,
-        calls=total.judge_calls,
-        prompt=total.judge_prompt_tokens,
-        response=total.judge_response_tokens,
-    )
-    return _Rates(*agent, *judge), tuple(dict.fromkeys([*unpriced, *unpriced_judges]))
+    rates: list[float] = []
+    unpriced: dict[str, None] = {}
+    for models, took in zip(asked, (total.agent, total.judge), strict=True):
+        mean, unknown = _mean_rates(models, prices, took)
+        rates += mean
+        unpriced |= dict.fromkeys(unknown)
+    return rates, tuple(unpriced)
 
 
 def _mean_rates(
-    asked: Mapping[str, float],
-    prices: Mapping[str, Prices],
-    *,
-    calls: float,
-    prompt: float,
-    response: float,
+    asked: Mapping[str, float], prices: Mapping[str, Prices], took: tuple[float, float, float]
 ) -> tuple[tuple[float, float], list[str]]:
     """Return USD per prompt and per response token, models weighted by how often each is asked."""
+    calls, prompt, response = took
     sent, written = (round(prompt / calls), round(response / calls)) if calls else (0, 0)
     per_prompt = per_response = 0.0
     unpriced = []
@@ -337,7 +310,7 @@ def _at_once(guesser: Guesser, providers: Sequence[ProviderSpec], concurrency: i
 def _least_s(asked: _Asked, providers: Sequence[ProviderSpec]) -> float:
     """Return the seconds that calls take at the providers' limits per minute."""
     calls: Counter[str] = Counter()
-    for models in (asked.agent, asked.judge):
+    for models in asked:
         for model, count in models.items():
             calls[model.partition("/")[0]] += round(count)
     return max(

@@ -43,6 +43,16 @@ class Effort(NamedTuple):
     judge_response_tokens: float = 0.0
     time_s: float = 0.0
 
+    @property
+    def agent(self) -> tuple[float, float, float]:
+        """Calls of the agent's model, their prompt and their response tokens."""
+        return self.agent_calls, self.agent_prompt_tokens, self.agent_response_tokens
+
+    @property
+    def judge(self) -> tuple[float, float, float]:
+        """The same of judges."""
+        return self.judge_calls, self.judge_prompt_tokens, self.judge_response_tokens
+
     def scaled(self, factor: float) -> "Effort":
         return Effort(*(amount * factor for amount in self))
 
