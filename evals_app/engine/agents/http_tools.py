@@ -9,20 +9,20 @@ from urllib.parse import quote, urlencode
 
 from evals_app.engine.agents.headers import sent_headers
 from evals_app.engine.agents.tool_calls import (
-    argument_problem,
+    CheckedTool,
     json_or_text,
     tool_error,
     tool_result,
 )
 from evals_app.engine.tool_spec import ARGUMENT, HttpTool
-from evals_app.engine.web import Answer, Web, WebError
+from evals_app.engine.web import Web, WebError
 
 MAX_RESULT_BYTES = 1_000_000
 CALL_S = 30.0
 _IN_QUERY = ("GET", "DELETE")
 
 
-class HttpRequests:
+class HttpRequests(CheckedTool):
     """Makes a request of each call.
 
     Raises:
@@ -32,23 +32,18 @@ class HttpRequests:
     def __init__(
         self, tool: HttpTool, *, web: Web, environ: Mapping[str, str] = os.environ
     ) -> None:
-        self.name = tool.name
-        self.description = tool.description
-        self.parameters = tool.parameters
-        self.retrieval = tool.retrieval
+        super().__init__(tool)
         self._tool = tool
         self._web = web
         self._headers = sent_headers(tool.headers, environ=environ)
 
-    async def call(self, args: Mapping[str, Any]) -> Any:
-        problem = argument_problem(self.parameters, args) or self._unusable(args)
-        if problem:
-            return tool_error("invalid_arguments", f"Invalid arguments for {self.name}: {problem}")
+    async def _answer(self, args: Mapping[str, Any]) -> Any:
+        if problem := self._unusable(args):
+            return self._invalid(problem)
         try:
             url, body = self._request(args)
         except (ValueError, RecursionError) as exc:  # half a character among them
-            why = f"they cannot be part of an address ({type(exc).__name__})."
-            return tool_error("invalid_arguments", f"Invalid arguments for {self.name}: {why}")
+            return self._invalid(f"they cannot be part of an address ({type(exc).__name__}).")
         try:
             async with asyncio.timeout(CALL_S):
                 answer = await self._web.ask(
@@ -62,7 +57,9 @@ class HttpRequests:
             return tool_error("timeout", f"{self.name} did not answer within {CALL_S:g} s.")
         except WebError as exc:
             return tool_error("unavailable", str(exc))
-        return _result(self.name, answer)
+        if not answer.is_ok:
+            return tool_error("refused", f"The server answered with {answer.problem}")
+        return tool_result(self.name, json_or_text(answer.text))
 
     def _unusable(self, args: Mapping[str, Any]) -> str | None:
         """Say which argument cannot be part of the path."""
@@ -90,9 +87,3 @@ class HttpRequests:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _result(name: str, answer: Answer) -> Any:
-    if not answer.is_ok:
-        return tool_error("refused", f"The server answered with {answer.problem}")
-    return tool_result(name, json_or_text(answer.text))

@@ -1,15 +1,38 @@
 """What all kinds of tools share: checking arguments, and the shape of results."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from evals_app.engine.tool_spec import OwnTool
 from fixtures_app.ground.json_text import MAX_JSON_BYTES, NotJsonError, read_json
 from fixtures_app.ground.nesting import TOO_DEEP, is_too_deep
 from fixtures_app.ground.schemas import schema_misfits
 from fixtures_app.ground.strict_json import read_strictly
 
 _MOST_PROBLEMS = 3
+
+
+class CheckedTool(ABC):
+    """A tool of the agent's own, whose arguments are compared with its schema before it answers."""
+
+    def __init__(self, tool: OwnTool) -> None:
+        self.name = tool.name
+        self.description = tool.description
+        self.parameters = tool.parameters
+        self.retrieval = tool.retrieval
+
+    async def call(self, args: Mapping[str, Any]) -> Any:
+        if problem := argument_problem(self.parameters, args):
+            return self._invalid(problem)
+        return await self._answer(args)
+
+    @abstractmethod
+    async def _answer(self, args: Mapping[str, Any]) -> Any: ...
+
+    def _invalid(self, problem: str) -> dict[str, Any]:
+        return tool_error("invalid_arguments", f"Invalid arguments for {self.name}: {problem}")
 
 
 def tool_error(code: str, message: str) -> dict[str, Any]:

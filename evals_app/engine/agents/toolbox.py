@@ -5,14 +5,15 @@ import os
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from copy import deepcopy
 from typing import Any, Protocol
 
-from evals_app.engine.agents.canned import CannedAnswers
 from evals_app.engine.agents.headers import secrets_of
 from evals_app.engine.agents.http_tools import HttpRequests
 from evals_app.engine.agents.mcp_tools import connect
-from evals_app.engine.agents.tool_calls import tool_error
+from evals_app.engine.agents.tool_calls import CheckedTool, tool_error
 from evals_app.engine.errors import ConfigurationError
+from evals_app.engine.matchers import mismatches
 from evals_app.engine.tool_spec import AnyTool, CannedTool, HttpTool, McpTools
 from evals_app.engine.trial import Chunk, Tool, ToolCall, World
 from evals_app.engine.web import Web
@@ -26,6 +27,22 @@ class OwnTool(Tool, Protocol):
     """
 
     async def call(self, args: Mapping[str, Any]) -> Any: ...
+
+
+class CannedAnswers(CheckedTool):
+    """Answers with the first rule that matches the arguments."""
+
+    def __init__(self, tool: CannedTool) -> None:
+        super().__init__(tool)
+        self._rules = tool.rules
+
+    async def _answer(self, args: Mapping[str, Any]) -> Any:
+        for rule in self._rules:
+            if not mismatches(rule.when, args, exact=False):
+                if rule.error is not None:
+                    return tool_error("failed", rule.error)
+                return deepcopy(rule.result)
+        return tool_error("no_answer", f"{self.name} has no answer for these arguments.")
 
 
 class Toolbox:

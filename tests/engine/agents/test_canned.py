@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.agents.canned import CannedAnswers
+from evals_app.engine.agents.toolbox import CannedAnswers
 from evals_app.engine.tool_spec import CannedTool
 
 pytestmark = pytest.mark.anyio
