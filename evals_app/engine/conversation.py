@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 from evals_app.engine.agent_spec import OUTSIDE, AgentSpec
 from evals_app.engine.agents import Session, Setting, open_session
@@ -24,7 +25,7 @@ from evals_app.engine.folding import folded
 from evals_app.engine.journal import WorldState
 from evals_app.engine.llm.call import Complete, FileContent
 from evals_app.engine.suite import CaseSpec
-from evals_app.engine.template import plain, resolve
+from evals_app.engine.template import Resolved, plain, resolve
 from evals_app.engine.trial import (
     Cause,
     Failure,
@@ -72,20 +73,15 @@ class Conversation:
         self._read_file = read_file
         self._spend = spend
         self.started_at = started_at or now().isoformat()
-        prompt = resolve(
-            agent.system_prompt,
-            agent_name=agent.agent,
-            now=case.clock or self.started_at,
-            channel=case.channel,
-            params=case.context_params,
-        )
+        self._given: dict[str, Any] = {
+            "agent_name": agent.agent,
+            "now": case.clock or self.started_at,
+            "channel": case.channel,
+            "params": case.context_params,
+        }
+        prompt = self.filled(agent.system_prompt)
         self._system_prompt = prompt.text
-        variables = Variables(
-            agent_name=agent.agent,
-            now=case.clock or self.started_at,
-            channel=case.channel,
-            params=case.context_params,
-        )
+        variables = Variables(**self._given)
         self._tools = [variables.tool(tool) for tool in agent.tools]
         self._warnings = prompt.warnings("The prompt") + variables.warnings("A tool")
         self._session_id = secrets.token_hex(16)
@@ -173,6 +169,10 @@ class Conversation:
             self._turns.append(replace(record, journal_end=self._world.change_count))
             if self._agent.driver in OUTSIDE and record.cost_usd:
                 self._spend(record.cost_usd)
+
+    def filled(self, text: str) -> Resolved:
+        """Fill the variables of this conversation into a text."""
+        return resolve(text, **self._given)
 
     @property
     def doing(self) -> str:

@@ -22,12 +22,10 @@ from evals_app.engine.grading import NO_AIDS, grade_trial
 from evals_app.engine.judging import Steps
 from evals_app.engine.llm.models import Models
 from evals_app.engine.llm.purse import Purse
-from evals_app.engine.llm.replay import Calls, PaidCall
+from evals_app.engine.llm.replay import Calls
 from evals_app.engine.recording import Recorder
 from evals_app.engine.scoring import decide, execution_summary
 from evals_app.engine.similarity import Similarity
-from evals_app.engine.suite import CaseSpec
-from evals_app.engine.template import Resolved, resolve
 from evals_app.engine.together import Together
 from evals_app.engine.trial import Cause, Failure, GradedAssertion, Trial
 
@@ -68,20 +66,6 @@ async def _broken(plan: Plan, job: Job, trial: Trial, reason: str) -> Outcome:
 def _outcome(plan: Plan, job: Job, trial: Trial, graded: tuple[GradedAssertion, ...]) -> Outcome:
     decision = decide(trial, graded, suite=plan.suite)
     return Outcome(job, trial, graded, decision, execution_summary(trial, graded, decision))
-
-
-def _paid(job: Job) -> Sequence[PaidCall]:
-    return job.begun.calls if job.begun else ()
-
-
-def _judge_context(plan: Plan, case: CaseSpec, trial: Trial) -> Resolved:
-    return resolve(
-        plan.suite.judge_context,
-        agent_name=plan.agent.agent,
-        now=case.clock or trial.started_at,
-        channel=case.channel,
-        params=case.context_params,
-    )
 
 
 @dataclass(slots=True)
@@ -157,9 +141,9 @@ class _Crew:
     async def _slot(self) -> None:
         while (job := await self._feeder.next()) is not None:
             if await self._may_begin(job.id):
-                execution = self._executions[job.id] = _Execution(
-                    job, Calls(self._models.complete, paid=_paid(job))
-                )
+                paid = job.begun.calls if job.begun else ()
+                calls = Calls(self._models.complete, paid=paid)
+                execution = self._executions[job.id] = _Execution(job, calls)
                 try:
                     # Nothing is awaited in between: a cancellation must not lose what has come out.
                     self._recorder.add(await self._carry_out(execution))
@@ -212,7 +196,7 @@ class _Crew:
         )
         trial = await conversation.run()
         execution.is_graded = True
-        context = _judge_context(self._plan, job.case, trial)
+        context = conversation.filled(self._plan.suite.judge_context)
         trial = trial.but(warnings=trial.warnings + context.warnings("The judge's context"))
         aids_for = AidMaker(
             shared=self._aids,

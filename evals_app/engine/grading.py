@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from evals_app.engine.aids import Aids
@@ -97,7 +97,7 @@ async def _grade(
     if (unanswered := _unanswered(trial, turn)) is not None:
         return unanswered
     for _, problem in inventory.problems(assertion.grader.mentions()):
-        return Grade(None, None, problem, GradeStatus.ERROR, Cause.CASE)
+        return Grade.broken(problem, Cause.CASE)
     view = _view(assertion, trial=trial, turn=turn, given=given)
     try:
         grade = await _graded_by_kind(assertion, view, aids_for=aids_for, key=key)
@@ -107,13 +107,11 @@ async def _grade(
         reason = f"The judge could not be reached. {exc}"
         return Grade.ungraded(Cause.PROVIDER, reason).but(calls=exc.calls)
     except CodeError as exc:
-        return Grade(None, None, str(exc), GradeStatus.ERROR, Cause.CASE)
+        return Grade.broken(str(exc), Cause.CASE)
     except MemoryError:
-        message = "This check needed more memory than a worker may use."
-        return Grade(None, None, message, GradeStatus.ERROR, Cause.HARNESS)
+        return Grade.broken("This check needed more memory than a worker may use.")
     except Exception as exc:  # noqa: BLE001 - a broken grader is a result, never a lost run
-        message = f"This check failed with an error: {type(exc).__name__}: {exc}"
-        return Grade(None, None, message, GradeStatus.ERROR, Cause.HARNESS)
+        return Grade.broken(f"This check failed with an error: {type(exc).__name__}: {exc}")
     threshold = assertion.threshold
     if threshold is None:
         threshold = assertion.grader.usual_threshold
@@ -184,21 +182,18 @@ def _view(
         given.expected,
         whole_text=whole_text,
         context=tuple(given.context) or None,
-        retrieval_context=_as_tuple(given.retrieval_context),
+        retrieval_context=None
+        if given.retrieval_context is None
+        else tuple(given.retrieval_context),
         config=given.config,
     )
-
-
-def _as_tuple(texts: Sequence[str] | None) -> tuple[str, ...] | None:
-    return None if texts is None else tuple(texts)
 
 
 def _in_range(grade: Grade) -> Grade:
     if grade.score is None or 0.0 <= grade.score <= 1.0:
         return grade
     if math.isnan(grade.score):
-        message = "This check failed with an error: its score is not a number."
-        return Grade(None, None, message, GradeStatus.ERROR, Cause.HARNESS)
+        return Grade.broken("This check failed with an error: its score is not a number.")
     return grade.but(score=min(1.0, max(0.0, grade.score)))
 
 

@@ -1,7 +1,7 @@
 """How the similarity of texts is measured: by one method throughout a run, chosen when it starts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol, Self
 
@@ -79,7 +79,40 @@ class Similarity:
 
     def by(self, spec: SimilaritySpec, *, asker: Asker | None = None) -> Compare:
         """Return what compares by this method; `judge` needs an asker."""
-        return _Comparison(self, spec, asker)
+        return partial(self._compare, spec, asker)
+
+    async def _compare(
+        self,
+        spec: SimilaritySpec,
+        asker: Asker | None,
+        text: str,
+        other: str,
+        *,
+        view: View,
+        key: str,
+    ) -> TextSimilarity:
+        measured = partial(TextSimilarity, method=spec.method, is_degraded=spec.is_degraded)
+        one, two = text.strip(), other.strip()
+        if one == two or not one or not two:
+            # No call is needed, and no API returns a vector for an empty text.
+            return measured(float(one == two))
+        if spec.way == "words":
+            return measured(FuzzyMatch().compare(one, two).score or 0.0)
+        if spec.way == "judge":
+            if asker is None:
+                raise JudgeError(NO_JUDGE)
+            opinion = await ask_equivalence(asker, one, two, view=view, key=key)
+            return measured(
+                opinion.score,
+                calls=opinion.calls,
+                critique=opinion.critique,
+                flags=opinion.flags,
+            )
+        try:
+            vectors, calls = await self.vectors(spec, [one, two])
+            return measured(cosine(*vectors), calls=calls)
+        except ValueError as exc:
+            raise JudgeError(f"The vectors of {spec.method} cannot be compared: {exc}.") from exc
 
     async def vectors(
         self, spec: SimilaritySpec, texts: Sequence[str]
@@ -109,43 +142,6 @@ class Similarity:
         embeddings = await self._embed(texts, provider=model.provider, model=model.name)
         vectors = [unit(vector) for vector in embeddings.vectors]
         return vectors, (_call(model, texts, embeddings),)
-
-
-@dataclass(frozen=True, slots=True)
-class _Comparison:
-    similarity: Similarity
-    spec: SimilaritySpec
-    asker: Asker | None
-
-    async def __call__(self, text: str, other: str, *, view: View, key: str) -> TextSimilarity:
-        spec = self.spec
-        one, two = text.strip(), other.strip()
-        if one == two or not one or not two:
-            # No call is needed, and no API returns a vector for an empty text.
-            return self._result(float(one == two))
-        if spec.way == "words":
-            return self._result(FuzzyMatch().compare(one, two).score or 0.0)
-        if spec.way == "judge":
-            if self.asker is None:
-                raise JudgeError(NO_JUDGE)
-            found = await ask_equivalence(self.asker, one, two, view=view, key=key)
-            return TextSimilarity(
-                found.score,
-                spec.method,
-                spec.is_degraded,
-                found.calls,
-                found.critique,
-                found.flags,
-            )
-        try:
-            vectors, calls = await self.similarity.vectors(spec, [one, two])
-            score = cosine(*vectors)
-        except ValueError as exc:
-            raise JudgeError(f"The vectors of {spec.method} cannot be compared: {exc}.") from exc
-        return self._result(score, calls)
-
-    def _result(self, score: float, calls: tuple[JudgeCall, ...] = ()) -> TextSimilarity:
-        return TextSimilarity(score, self.spec.method, self.spec.is_degraded, calls)
 
 
 def _call(model: ModelSpec, texts: Sequence[str], embeddings: Embeddings) -> JudgeCall:

@@ -62,16 +62,12 @@ def without_foreign(text: str) -> tuple[str, list[str]]:
 
     def kept(braces: re.Match[str]) -> str:
         name = _variable(braces)
-        if name is None or not _is_unknown(name) or _is_misspelt(name):
+        if name is None or not _is_unknown(name) or nearest(name, KNOWN_VARIABLES, is_slip=True):
             return braces[0]
         foreign.append(name)
         return f"\\{braces[0]}"
 
     return _BRACES.sub(kept, text), list(dict.fromkeys(foreign))
-
-
-def _is_misspelt(name: str) -> bool:
-    return bool(nearest(name, KNOWN_VARIABLES, is_slip=True))
 
 
 def resolve(

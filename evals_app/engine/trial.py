@@ -501,6 +501,11 @@ class Grade:
     def ungraded(cls, cause: Cause, reason: str, **details: Any) -> Self:
         return cls(None, None, reason, GradeStatus.UNGRADED, cause, details=details)
 
+    @classmethod
+    def broken(cls, reason: str, cause: Cause = Cause.HARNESS) -> Self:
+        """Return the grade of a check that could not work; by default, that is our own error."""
+        return cls(None, None, reason, GradeStatus.ERROR, cause)
+
     def but(self, **changes: Any) -> Self:
         """Return the same grade with some fields changed."""
         return replace(self, **changes)

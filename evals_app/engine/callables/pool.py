@@ -21,6 +21,12 @@ _LAUNCH = (sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py")
 _MAX_LINE_BYTES = 2_000_000  # longer than what a child sends
 
 
+def to_load(reference: str, purpose: Purpose) -> dict[str, Any]:
+    """Return the request that a child import a callable."""
+    modules = [*permits().modules, OUR_MODULE]
+    return {"do": "load", "reference": reference, "purpose": purpose, "modules": modules}
+
+
 @dataclass(frozen=True, slots=True)
 class Ran:
     """What a program did. `errors` is the end of what it wrote to standard error."""
@@ -65,8 +71,7 @@ class Loaded:
         """
         if self.knows(reference, purpose):
             return
-        modules = [*permits().modules, OUR_MODULE]
-        request = {"do": "load", "reference": reference, "purpose": purpose, "modules": modules}
+        request = to_load(reference, purpose)
         self._known[reference, purpose] = await self._ask(request, within_s=LOAD_S)
 
     async def call(

@@ -18,18 +18,8 @@ from evals_app.engine.permits import permits
 
 ROOT = Path(__file__).resolve().parents[3]  # the project folder: they work and import from there
 _PASSED_ON = frozenset(
-    {
-        "HOME",
-        "LANG",
-        "LC_ALL",
-        "LC_CTYPE",
-        "PATH",
-        "SSL_CERT_DIR",
-        "SSL_CERT_FILE",
-        "TMPDIR",
-        "TZ",
-        "VIRTUAL_ENV",
-    }
+    {"HOME", "LANG", "LC_ALL", "LC_CTYPE", "PATH", "TMPDIR", "TZ", "VIRTUAL_ENV"}
+    | {"SSL_CERT_DIR", "SSL_CERT_FILE"}
 )
 _TAIL_BYTES = 4_000  # kept of what is written to standard error
 _SHOWN_CHARS = 500

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from evals_app.engine.callables.loading import Purpose
-from evals_app.engine.callables.pool import CHILD
+from evals_app.engine.callables.pool import CHILD, to_load
 from evals_app.engine.callables.processes import ROOT, ending, environment
 from evals_app.engine.permits import OUR_COMMAND, OUR_MODULE, permits
 from fixtures_app.ground.words import near
@@ -89,12 +89,7 @@ def _import_problem(reference: str, purpose: Purpose) -> str | None:
     left_s = _left_s()
     if left_s <= 0:
         return f"There was no time left to import {reference}: earlier imports took too long."
-    request = {
-        "do": "load",
-        "reference": reference,
-        "purpose": purpose,
-        "modules": [*permits().modules, OUR_MODULE],
-    }
+    request = to_load(reference, purpose)
     try:
         with subprocess.Popen(  # noqa: S603 - no shell, and no user input
             CHILD,

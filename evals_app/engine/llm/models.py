@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import random as random_module
-import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -57,8 +55,8 @@ def preload(kinds: Collection[str]) -> None:
 class Models:
     """All providers of a run, opened once per event loop: `async with Models(...) as models`.
 
-    Clients are made on first use and closed on exit. `clock` measures durations in seconds, `now`
-    is the Unix time, `random` gives 0..1. Without `book` calls per minute are counted only here.
+    Clients are made on first use and closed on exit. Without `book` calls per minute are counted
+    only here.
     """
 
     def __init__(
@@ -67,14 +65,11 @@ class Models:
         *,
         purse: Purse | None = None,
         book: Book | None = None,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        clock: Callable[[], float] = time.monotonic,
-        random: Callable[[], float] = random_module.random,
         environ: Mapping[str, str] = os.environ,
-        now: Callable[[], float] = time.time,
+        setting: Setting = Setting(),  # noqa: B008 - frozen
     ) -> None:
         self._specs = {spec.slug: spec for spec in providers}
-        self._setting = Setting(sleep, clock, random, now)
+        self._setting = setting
         self._environ = environ
         self._purse = purse
         self._book = book

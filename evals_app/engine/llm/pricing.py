@@ -12,20 +12,14 @@ from evals_app.engine.trial import Usage
 
 _MILLION = 1_000_000
 _NANO = Decimal("0.000000001")
+_INPUT_RATES = ("input_usd", "cache_read_usd", "cache_write_5m_usd", "cache_write_1h_usd")
 
 
 @cache
 def _free() -> PriceSpec:
     # Ollama servers cost the machine, not the calls.
-    return PriceSpec(
-        model="*",
-        valid_from=date.min,
-        input_usd=Decimal(0),
-        output_usd=Decimal(0),
-        cache_read_usd=Decimal(0),
-        cache_write_5m_usd=Decimal(0),
-        cache_write_1h_usd=Decimal(0),
-    )
+    rates = dict.fromkeys((*_INPUT_RATES, "output_usd"), Decimal(0))
+    return PriceSpec.model_validate({"model": "*", "valid_from": date.min, **rates})
 
 
 def prices_on(day: date, prices: Sequence[PriceSpec]) -> list[PriceSpec]:
@@ -129,7 +123,8 @@ class Prices:
         ]
         if not tiers:
             return None
-        highest_in = max(rate for tier in tiers for rate in _input_rates(tier))
+        rates = (getattr(tier, name) for tier in tiers for name in _INPUT_RATES)
+        highest_in: Decimal = max(rate for rate in rates if rate is not None)
         highest_out = max(tier.output_usd for tier in tiers)
         total = most_prompt_tokens * highest_in + max_output_tokens * highest_out
         return (total / _MILLION).quantize(_NANO)
@@ -154,13 +149,3 @@ class Prices:
         longest = max((len(price.model) for price in patterns), default=0)
         matching = [price for price in patterns if len(price.model) == longest]
         return matching or [price for price in self._otherwise if price.is_batch == is_batch]
-
-
-def _input_rates(price: PriceSpec) -> list[Decimal]:
-    rates = (
-        price.input_usd,
-        price.cache_read_usd,
-        price.cache_write_5m_usd,
-        price.cache_write_1h_usd,
-    )
-    return [rate for rate in rates if rate is not None]

@@ -13,6 +13,7 @@ import pytest
 
 from evals_app.engine.llm.call import ModelCall, ToolDef, UserMessage
 from evals_app.engine.llm.models import Models
+from evals_app.engine.llm.provider import Setting
 from evals_app.engine.spec import ProviderSpec
 from tests.chat_api import tool_messages
 from tests.messages_api import Json
@@ -71,11 +72,10 @@ def make_models(
 ) -> Models:
     return Models(
         [make_provider(server.url, **changes)],
-        sleep=fake_time.sleep,
-        clock=fake_time.clock,
-        random=lambda: jitter,
         environ={KEY_VARIABLE: KEY} if environ is None else environ,
-        now=lambda: 1_800_000_000.0,
+        setting=Setting(
+            fake_time.sleep, fake_time.clock, random=lambda: jitter, now=lambda: 1_800_000_000.0
+        ),
     )
 
 

@@ -19,6 +19,7 @@ from evals_app.engine.errors import (
     UnavailableError,
 )
 from evals_app.engine.llm.models import Block, Models, preload
+from evals_app.engine.llm.provider import Setting
 from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.spec import ProviderSpec
 from tests.engine.llm.makers import KEY_VARIABLE, FakeTime, make_call, make_models, make_provider
@@ -279,7 +280,8 @@ async def test_a_call_that_waits_holds_no_slot(model_server: ModelServer) -> Non
     model_server.replies([Failure(500), Reply("The other."), Reply("The first.")])
     provider = make_provider(model_server.url, max_concurrency=1)
 
-    async with Models([provider], sleep=sleep, environ={KEY_VARIABLE: KEY}) as models:
+    setting = Setting(sleep=sleep)
+    async with Models([provider], setting=setting, environ={KEY_VARIABLE: KEY}) as models:
         first = asyncio.create_task(models.complete(make_call()))
         await asleep.wait()
         other = await models.complete(make_call())
@@ -423,9 +425,8 @@ async def test_two_providers_do_not_share_their_trouble(
     providers = [make_provider(model_server.url), make_provider(model_server.url, slug="other")]
     model_server.replies([Failure(400), Reply("Fine.")])
 
-    async with Models(
-        providers, sleep=fake_time.sleep, clock=fake_time.clock, environ={KEY_VARIABLE: KEY}
-    ) as models:
+    setting = Setting(fake_time.sleep, fake_time.clock)
+    async with Models(providers, setting=setting, environ={KEY_VARIABLE: KEY}) as models:
         models.apply(places={}, blocks={"other": Block(100, "asked by others")})
         with pytest.raises(BadRequestError):
             await models.complete(make_call())
