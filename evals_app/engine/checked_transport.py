@@ -6,6 +6,7 @@ is slow to import.
 
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 
 import httpx2
@@ -17,6 +18,7 @@ from evals_app.engine.permits import permits
 CONNECT_S = 10.0  # for one address; the caller bounds the whole
 
 
+@dataclass(kw_only=True, eq=False)
 class CheckedTransport(httpx2.AsyncBaseTransport):
     """Connections to hosts whose addresses may be called, kept for the next request.
 
@@ -26,24 +28,14 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
     Compressed replies are refused: a few bytes could fill the memory.
     """
 
-    def __init__(
-        self,
-        *,
-        resolve: Callable[[str, int], Awaitable[Sequence[str]]],
-        limits: httpx2.Limits,
-        most_bytes: int,
-        permitted: Sequence[str] = (),
-        proxy: str | None = None,
-        socket_options: Sequence[tuple[int, int, int]] = (),
-    ) -> None:
-        self._resolve = resolve
-        self._most_bytes = most_bytes
-        self._permitted = permitted
-        self._limits = limits
-        self._proxy = proxy
-        self._socket_options = socket_options
-        self._pools: dict[str, httpx2.AsyncHTTPTransport] = {}
-        self._addresses: dict[tuple[str, int], list[str]] = {}
+    resolve: Callable[[str, int], Awaitable[Sequence[str]]]
+    limits: httpx2.Limits
+    most_bytes: int
+    permitted: Sequence[str] = ()
+    proxy: str | None = None
+    socket_options: Sequence[tuple[int, int, int]] = ()
+    _pools: dict[str, httpx2.AsyncHTTPTransport] = field(default_factory=dict)
+    _addresses: dict[tuple[str, int], list[str]] = field(default_factory=dict)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request.
@@ -57,8 +49,9 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
             await response.aclose()
             raise WebError("It sent a compressed reply although we asked for an uncompressed one.")
-        most_bytes = request.extensions.get("most_bytes", self._most_bytes)
-        response.stream = _Bounded(response.stream, most_bytes=most_bytes)
+        most_bytes = request.extensions.get("most_bytes", self.most_bytes)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - for mypy; as httpx2 does it
+        response.stream = _Bounded(response.stream, most_bytes)
         return response
 
     async def aclose(self) -> None:
@@ -71,7 +64,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         key = (target.host, target.port)
         addresses = await self._checked(target)
         pool = self._pool(target)
-        if self._proxy:
+        if self.proxy:
             return await pool.handle_async_request(request)
         for number, address in enumerate(addresses, 1):
             is_last = number == len(addresses)
@@ -94,9 +87,9 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         if target.authority not in self._pools:
             self._pools[target.authority] = httpx2.AsyncHTTPTransport(
                 verify=trust(),
-                limits=self._limits,
-                proxy=self._proxy,
-                socket_options=self._socket_options,
+                limits=self.limits,
+                proxy=self.proxy,
+                socket_options=self.socket_options,
             )
         return self._pools[target.authority]
 
@@ -105,7 +98,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
         if key not in self._addresses:
             self._addresses[key] = await self._looked_up(target)
         addresses = self._addresses[key]
-        permitted = (*permits().hosts, *self._permitted)
+        permitted = (*permits().hosts, *self.permitted)
         for address in addresses:
             if problem := why_refused(address, target, permitted=permitted):
                 raise ConfigurationError(problem)
@@ -113,36 +106,33 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
 
     async def _looked_up(self, target: Target) -> list[str]:
         try:
-            return list(await self._resolve(target.host, target.port))
+            return list(await self.resolve(target.host, target.port))
         except UnicodeError:
             why = "a part of the name is empty or longer than 63 characters"
         except OSError as exc:
             why = exc.strerror or "the name is not known"
-        if self._proxy:
+        if self.proxy:
             return []
         raise httpx2.ConnectError(f"its name could not be looked up: {why}")
 
 
+@dataclass
 class _Bounded(httpx2.AsyncByteStream):
     """A reply that is read only up to a limit."""
 
-    def __init__(
-        self, stream: httpx2.SyncByteStream | httpx2.AsyncByteStream, *, most_bytes: int
-    ) -> None:
-        assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101 - for mypy; as httpx2 does it
-        self._stream = stream
-        self._most_bytes = most_bytes
+    stream: httpx2.AsyncByteStream
+    most_bytes: int
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
-        async for part in self._stream:
+        async for part in self.stream:
             size += len(part)
-            if size > self._most_bytes:
-                raise WebError(f"It sent more than {self._most_bytes // 1000:,} kB.")
+            if size > self.most_bytes:
+                raise WebError(f"It sent more than {self.most_bytes // 1000:,} kB.")
             yield part
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        await self.stream.aclose()
 
 
 def _target(url: httpx2.URL) -> Target:

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -43,6 +43,7 @@ ERRORS_IN_A_ROW = 2
 MAX_TOOL_CHARS = 200  # kept of a tool's description
 
 
+@dataclass
 class Conversation:
     """One trial of one case; `trial()` returns what has happened so far, at any moment.
 
@@ -50,29 +51,24 @@ class Conversation:
     `spend` is called with what an external agent reports that a turn has cost.
     """
 
-    def __init__(
-        self,
-        case: CaseSpec,
-        *,
-        number: int,
-        agent: AgentSpec,
-        world: World,
-        complete: Complete,
-        callables: Callables | None = None,
-        read_file: ReadFile = no_file,
-        spend: Callable[[Decimal], None] = lambda _: None,
-        started_at: str | None = None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._case = case
-        self._number = number
-        self._agent = agent
-        self._world = world
-        self._complete = complete
-        self._callables = callables
-        self._read_file = read_file
-        self._spend = spend
-        self.started_at = started_at or now().isoformat()
+    case: CaseSpec
+    _: KW_ONLY
+    number: int
+    agent: AgentSpec
+    world: World
+    complete: Complete
+    callables: Callables | None = None
+    read_file: ReadFile = no_file
+    spend: Callable[[Decimal], None] = lambda _: None
+    started_at: str = ""
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _known_tools: tuple[KnownTool, ...] = ()
+    _turns: list[TurnRecord] = field(default_factory=list)
+    _failure: Failure | None = None
+
+    def __post_init__(self) -> None:
+        case, agent = self.case, self.agent
+        self.started_at = self.started_at or self.now().isoformat()
         self._given: dict[str, Any] = {
             "agent_name": agent.agent,
             "now": case.clock or self.started_at,
@@ -88,9 +84,6 @@ class Conversation:
         self._history = tuple(
             Message(message.role, plain(message.content)) for message in case.history
         )
-        self._known_tools: tuple[KnownTool, ...] = ()
-        self._turns: list[TurnRecord] = []
-        self._failure: Failure | None = None
 
     async def run(self) -> Trial:
         """Run all turns, or as many as make sense.
@@ -101,22 +94,22 @@ class Conversation:
         setting = Setting(
             self._system_prompt,
             self._history,
-            self._case.streaming,
+            self.case.streaming,
             session_id=self._session_id,
-            case=self._case.name,
-            trial=self._number,
-            clock=self._case.clock,
-            channel=self._case.channel,
-            context_params=self._case.context_params,
+            case=self.case.name,
+            trial=self.number,
+            clock=self.case.clock,
+            channel=self.case.channel,
+            context_params=self.case.context_params,
             note_tools=self._note_tools,
         )
         opened = open_session(
-            self._agent,
+            self.agent,
             setting=setting,
             tools=self._tools,
-            world=self._world,
-            complete=self._complete,
-            callables=self._callables,
+            world=self.world,
+            complete=self.complete,
+            callables=self.callables,
         )
         try:
             async with opened as session:
@@ -126,10 +119,10 @@ class Conversation:
         return self.trial()
 
     async def _run_turns(self, session: Session) -> None:
-        for index, turn in enumerate(self._case.turns, 1):
+        for index, turn in enumerate(self.case.turns, 1):
             files = [await self._content(file) for file in turn.files]
             exchange = Exchange(
-                index, plain(turn.user), self._case.turn_timeout_s, files=tuple(files)
+                index, plain(turn.user), self.case.turn_timeout_s, files=tuple(files)
             )
             await self._run_turn(session, exchange, expected=turn.expected)
             if self._failure or self._has_given_up():
@@ -138,7 +131,7 @@ class Conversation:
     async def _content(self, file: FileSpec) -> FileContent:
         if file.sha256 is None:
             raise ConfigurationError(f"The file {file.path} was never read.")
-        return FileContent(file.name, media_type(file.path), await self._read_file(file.sha256))
+        return FileContent(file.name, media_type(file.path), await self.read_file(file.sha256))
 
     async def _run_turn(
         self, session: Session, exchange: Exchange, *, expected: str | None
@@ -166,9 +159,9 @@ class Conversation:
             self._failure = Failure(Cause.PROVIDER, error)
         finally:
             record = exchange.record(error=error, expected=expected)
-            self._turns.append(replace(record, journal_end=self._world.change_count))
-            if self._agent.driver in OUTSIDE and record.cost_usd:
-                self._spend(record.cost_usd)
+            self._turns.append(replace(record, journal_end=self.world.change_count))
+            if self.agent.driver in OUTSIDE and record.cost_usd:
+                self.spend(record.cost_usd)
 
     def filled(self, text: str) -> Resolved:
         """Fill the variables of this conversation into a text."""
@@ -177,34 +170,34 @@ class Conversation:
     @property
     def doing(self) -> str:
         """Say in words how far it is."""
-        turn = min(len(self._turns) + 1, len(self._case.turns))
-        return f"turn {turn} of {len(self._case.turns)}"
+        turn = min(len(self._turns) + 1, len(self.case.turns))
+        return f"turn {turn} of {len(self.case.turns)}"
 
     def opened_world(self) -> WorldState:
         """Return the world as it was before the first turn."""
-        return self._world.opened()
+        return self.world.opened()
 
     def trial(self) -> Trial:
         """Return what has happened so far."""
         return Trial(
-            case=self._case.name,
-            number=self._number,
-            planned_turns=len(self._case.turns),
-            agent=self._agent.slug,
+            case=self.case.name,
+            number=self.number,
+            planned_turns=len(self.case.turns),
+            agent=self.agent.slug,
             system_prompt=self._system_prompt,
-            channel=self._case.channel,
-            context_params=dict(self._case.context_params),
+            channel=self.case.channel,
+            context_params=dict(self.case.context_params),
             history=self._history,
             turns=tuple(self._turns),
-            world_changes=self._world.changes(),
-            world_journal=tuple(dict(entry) for entry in self._world.journal),
+            world_changes=self.world.changes(),
+            world_journal=tuple(dict(entry) for entry in self.world.journal),
             failure=self._failure,
             warnings=self._warnings,
-            is_scripted=self._agent.driver == "scripted",
+            is_scripted=self.agent.driver == "scripted",
             started_at=self.started_at,
-            trace_id=self._session_id if self._agent.driver == "http" else None,
-            is_outside=self._agent.driver in OUTSIDE,
-            clock=self._case.clock or "",
+            trace_id=self._session_id if self.agent.driver == "http" else None,
+            is_outside=self.agent.driver in OUTSIDE,
+            clock=self.case.clock or "",
             tools=self._known_tools,
         )
 

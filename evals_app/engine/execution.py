@@ -192,7 +192,7 @@ class _Crew:
             callables=self._callables,
             read_file=self._desk.read_file,
             spend=partial(self._purse.settle, Decimal(0)),  # unknown until it was spent
-            started_at=job.begun.started_at if job.begun else None,
+            started_at=job.begun.started_at if job.begun else "",
         )
         trial = await conversation.run()
         execution.is_graded = True
