@@ -3,25 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, ValidationError, model_validator
 from pydantic.functional_validators import ModelWrapValidatorHandler
 from pydantic_core import InitErrorDetails
 
 from evals_app.engine.callables.references import callable_problem, command_problem
 from evals_app.engine.inventory import Abilities
 from evals_app.engine.permits import checked
-from evals_app.engine.spec import (
-    ModelRef,
-    Name,
-    Pattern,
-    Slug,
-    Spec,
-    Template,
-)
+from evals_app.engine.spec import ModelRef, Name, Pattern, Slug, Spec, Template
 from evals_app.engine.tool_spec import (
     AnyTool,
     CalledUrl,

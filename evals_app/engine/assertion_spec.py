@@ -145,10 +145,7 @@ class AssertionSpec(Spec):
     @model_validator(mode="wrap")
     @classmethod
     def _from_flat(
-        cls,
-        data: Any,
-        handler: ModelWrapValidatorHandler[Self],
-        info: ValidationInfo,
+        cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
     ) -> Self:
         if not isinstance(data, dict) or isinstance(data.get("grader"), Grader):
             return handler(data)

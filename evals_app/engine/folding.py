@@ -89,11 +89,9 @@ def in_plain_digits(text: str) -> str:
 
     Superscripts stay: 10\u00b2 is not 102.
     """
-    return _OTHER_DIGIT.sub(_digit, visible(text).translate(_OTHER_SIGNS))
-
-
-def _digit(found: re.Match[str]) -> str:
-    return str(unicodedata.decimal(found[0]))
+    return _OTHER_DIGIT.sub(
+        lambda digit: str(unicodedata.decimal(digit[0])), visible(text).translate(_OTHER_SIGNS)
+    )
 
 
 def _in_latin(word: re.Match[str]) -> str:
@@ -137,10 +135,8 @@ def _goes_on(beyond: str, edge: str) -> bool:
 
 
 def _is_word(character: str) -> bool:
-    return character == "_" or character.isalnum() or _is_mark(character)
-
-
-def _is_mark(character: str) -> bool:
+    if character == "_" or character.isalnum():
+        return True
     return character != "" and unicodedata.category(character).startswith("M")
 
 

@@ -7,7 +7,7 @@ as it is; `matches` reads it.
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any, get_args
 
@@ -317,18 +317,14 @@ def mismatches(matchers: Mapping[str, Any], args: Mapping[str, Any], *, exact: b
     for name, matcher in matchers.items():
         actual = args.get(name, ABSENT)
         if not matches(matcher, actual):
-            found = f"missing{_instead(name, extra)}" if actual is ABSENT else _show(actual)
+            instead = nearest(name, map(str, extra))
+            meant = f" (the call has {shortened(instead)})" if instead else ""
+            shown = f"missing{meant}" if actual is ABSENT else _show(actual)
             reading = other_reading(matcher, actual)
-            wrong.append(f"{name} is {found}{f' ({reading})' if reading else ''}")
+            wrong.append(f"{name} is {shown}{f' ({reading})' if reading else ''}")
     if exact:
         wrong += [f"{shortened(str(name), _MAX_SHOWN)} was not expected" for name in extra]
     return wrong
-
-
-def _instead(name: str, others: Sequence[str]) -> str:
-    """Suggest the argument that was probably meant to be this one."""
-    instead = nearest(name, map(str, others))
-    return f" (the call has {shortened(instead)})" if instead else ""
 
 
 def matcher_warnings(matchers: Mapping[str, Any]) -> list[str]:

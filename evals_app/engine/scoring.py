@@ -18,14 +18,7 @@ from evals_app.engine.statistics import (
     wilson_interval,
 )
 from evals_app.engine.suite import SuiteSpec
-from evals_app.engine.trial import (
-    Cause,
-    GradedAssertion,
-    GradeStatus,
-    Trial,
-    Verdict,
-    total_cost,
-)
+from evals_app.engine.trial import Cause, GradedAssertion, GradeStatus, Trial, Verdict, total_cost
 
 RunVerdict = Literal["passed", "failed", "inconclusive"]
 
@@ -107,7 +100,8 @@ def _score_missed(graded: Sequence[GradedAssertion], threshold: float) -> str:
     best = execution_score([_at_best(check) for check in graded])
     if score is None or best is None or at_least(best, threshold):
         return ""
-    return f"The score {score:.4g} is below {threshold:.4g}. {_first_miss(graded)}".rstrip()
+    misses = (g.grade.reason for g in graded if g.decides and g.grade.passed is False)
+    return f"The score {score:.4g} is below {threshold:.4g}. {next(misses, '')}".rstrip()
 
 
 def _at_best(check: GradedAssertion) -> GradedAssertion:
@@ -128,10 +122,6 @@ def _why_undecided(graded: Sequence[GradedAssertion]) -> str:
         if passed_over
         else "There is nothing to check."
     )
-
-
-def _first_miss(graded: Sequence[GradedAssertion]) -> str:
-    return next((g.grade.reason for g in graded if g.decides and g.grade.passed is False), "")
 
 
 def execution_score(graded: Sequence[GradedAssertion]) -> float | None:

@@ -103,10 +103,7 @@ class Similarity:
                 raise JudgeError(NO_JUDGE)
             opinion = await ask_equivalence(asker, one, two, view=view, key=key)
             return measured(
-                opinion.score,
-                calls=opinion.calls,
-                critique=opinion.critique,
-                flags=opinion.flags,
+                opinion.score, calls=opinion.calls, critique=opinion.critique, flags=opinion.flags
             )
         try:
             vectors, calls = await self.vectors(spec, [one, two])

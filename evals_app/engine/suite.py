@@ -7,12 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from evals_app.engine.assertion_spec import ANY_SCORE, COMMON_KEYS, AssertionSpec, Loc
-from evals_app.engine.case_spec import (
-    CaseSpec,
-    HistoryMessage,
-    LimitsSpec,
-    TurnSpec,
-)
+from evals_app.engine.case_spec import CaseSpec, HistoryMessage, LimitsSpec, TurnSpec
 from evals_app.engine.spec import JudgeRef, Name, Slug, Spec, Template, Usd
 from fixtures_app.ground.spec_errors import located, messages_of
 
@@ -37,13 +32,12 @@ _SWAMPING = 0.9  # share of all weights
 _FEWEST = 2  # checks, so that one can outweigh the others
 
 
-def _unique(value: list[str]) -> list[str]:
-    # The order means nothing; sorted, equal suites compare equal.
-    return sorted(set(value))
-
-
-def _one_or_many(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
+# The order means nothing; sorted, equal suites compare equal.
+_Slugs = Annotated[
+    list[Slug],
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+    AfterValidator(lambda slugs: sorted(set(slugs))),
+]
 
 
 class GatesSpec(Spec):
@@ -123,7 +117,7 @@ class SuiteSpec(Spec):
     tags: list[Name] = Field(
         default_factory=list, title="Tags", description="They apply to every case of the suite too."
     )
-    fixtures: Annotated[list[Slug], BeforeValidator(_one_or_many), AfterValidator(_unique)] = Field(
+    fixtures: _Slugs = Field(
         default_factory=list,
         title="Fixtures",
         description="The data sets. Each conversation works on its own copy.",

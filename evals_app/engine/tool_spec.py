@@ -18,13 +18,7 @@ from pydantic import (
 from evals_app.engine.addresses import url_problem
 from evals_app.engine.matchers import Matcher
 from evals_app.engine.permits import checked, is_frozen, permits, shaped
-from evals_app.engine.spec import (
-    Name,
-    Slug,
-    Spec,
-    Template,
-    Variable,
-)
+from evals_app.engine.spec import Name, Slug, Spec, Template, Variable
 from evals_app.engine.template import unknown_variable
 from fixtures_app.ground.schema_problems import schema_problems
 from fixtures_app.ground.spec_errors import located, taken_apart
@@ -55,11 +49,7 @@ class FromEnvironment(Spec):
 HeaderValue = Annotated[str, Field(max_length=4000)] | FromEnvironment
 
 
-def _headers(
-    written: Any,
-    handler: ValidatorFunctionWrapHandler,
-    info: ValidationInfo,
-) -> Any:
+def _headers(written: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
     # Whatever else is wrong with headers, a key in one of them is always reported.
     items = written.items() if isinstance(written, dict) else ()
     problems = {
@@ -82,11 +72,7 @@ def _headers(
 
 
 def _header_problem(
-    name: str,
-    value: Any,
-    headers: Mapping[Any, Any],
-    *,
-    is_new: bool,
+    name: str, value: Any, headers: Mapping[Any, Any], *, is_new: bool
 ) -> str | None:
     if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}", name):
         return "The name of a header consists of letters, digits and hyphens, for example X-Tenant."
@@ -166,10 +152,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 CalledUrl = Annotated[str, Field(max_length=2000), checked(_url_problem, once=True)]
 CalledTemplate = Annotated[
-    Template,
-    Field(max_length=2000),
-    checked(_host_problem),
-    checked(_template_problem, once=True),
+    Template, Field(max_length=2000), checked(_host_problem), checked(_template_problem, once=True)
 ]
 ToolName = Annotated[
     str,
@@ -180,9 +163,7 @@ ToolName = Annotated[
     ),
 ]
 Parameters = Annotated[
-    dict[str, Any],
-    Field(description="JSON Schema of its arguments."),
-    checked(_schema_problem),
+    dict[str, Any], Field(description="JSON Schema of its arguments."), checked(_schema_problem)
 ]
 Retrieval = Annotated[
     str | None,

@@ -16,6 +16,11 @@ from pydantic import TypeAdapter
 from evals_app.engine.journal import WorldState
 
 
+@cache
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
 class Cause(StrEnum):
     """Why an execution did not pass, the most serious first."""
 
@@ -262,17 +267,13 @@ class Trial:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON that `from_json` reads back to an equal Trial."""
-        dumped: dict[str, Any] = _trial_adapter().dump_python(self, mode="json")
+        dumped: dict[str, Any] = _adapter(Trial).dump_python(self, mode="json")
         return dumped
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Trial":
-        return _trial_adapter().validate_python(data)
-
-
-@cache
-def _trial_adapter() -> TypeAdapter[Trial]:
-    return TypeAdapter(Trial)
+        trial: Trial = _adapter(Trial).validate_python(data)
+        return trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,13 +453,8 @@ class JudgeCall:
     is_replayed: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        dumped: dict[str, Any] = _judge_call_adapter().dump_python(self, mode="json")
+        dumped: dict[str, Any] = _adapter(JudgeCall).dump_python(self, mode="json")
         return dumped
-
-
-@cache
-def _judge_call_adapter() -> TypeAdapter[JudgeCall]:
-    return TypeAdapter(JudgeCall)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,12 +34,10 @@ def secrets_of(
     return [
         form
         for value in sent
-        for form in dict.fromkeys((value, json.dumps(value)[1:-1], _quoted(value)))
+        for form in dict.fromkeys(
+            (value, json.dumps(value)[1:-1], quote(value, safe="", errors="replace"))
+        )
     ]
-
-
-def _quoted(value: str) -> str:
-    return quote(value, safe="", errors="replace")
 
 
 def _value(variable: str, environ: Mapping[str, str]) -> str:

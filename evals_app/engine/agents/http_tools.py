@@ -8,12 +8,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from evals_app.engine.agents.headers import sent_headers
-from evals_app.engine.agents.tool_calls import (
-    CheckedTool,
-    json_or_text,
-    tool_error,
-    tool_result,
-)
+from evals_app.engine.agents.tool_calls import CheckedTool, json_or_text, tool_error, tool_result
 from evals_app.engine.tool_spec import ARGUMENT, HttpTool
 from evals_app.engine.web import Web, WebError
 

@@ -29,12 +29,7 @@ class McpTool:
     """One tool of a server, under the name by which the agent calls it."""
 
     def __init__(
-        self,
-        name: str,
-        tool: "mcp_types.Tool",
-        *,
-        client: "mcp.Client",
-        retrieval: str | None,
+        self, name: str, tool: "mcp_types.Tool", *, client: "mcp.Client", retrieval: str | None
     ) -> None:
         self.name = name
         self.description = tool.description or ""

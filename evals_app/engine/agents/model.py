@@ -8,12 +8,7 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.agents.toolbox import Toolbox, result_text
 from evals_app.engine.documents import DocumentError, text_of
-from evals_app.engine.errors import (
-    AgentError,
-    ConfigurationError,
-    ProviderError,
-    ReplyTooLongError,
-)
+from evals_app.engine.errors import AgentError, ConfigurationError, ProviderError, ReplyTooLongError
 from evals_app.engine.files import is_shown_as_it_is
 from evals_app.engine.llm.call import (
     MAX_REPLY_BYTES,
@@ -29,7 +24,7 @@ from evals_app.engine.llm.call import (
     ToolResults,
     UserMessage,
 )
-from evals_app.engine.trial import NO_USAGE, Message, ToolCall, Usage
+from evals_app.engine.trial import NO_USAGE, Message, ToolCall
 from fixtures_app.ground.quoting import shortened
 
 
@@ -98,8 +93,7 @@ class ModelSession:
         try:
             reply = await self._complete(call)
         except ReplyTooLongError as error:
-            exchange.usages.append(Usage())
-            exchange.costs.append(None)
+            exchange.note_unknown()
             exchange.attempts.extend(error.attempts)
             message = f"The agent's reply is longer than {MAX_REPLY_BYTES // 1000:,} kB."
             raise AgentError(message) from None
@@ -109,8 +103,7 @@ class ModelSession:
             raise
         except asyncio.CancelledError:
             # Cut off, perhaps billed: its tokens are unknown, and only its pauses are not the agent's time.
-            exchange.usages.append(Usage())
-            exchange.costs.append(None)
+            exchange.note_unknown()
             exchange.waited_s += exchange.paused_s - paused_s
             raise
         exchange.pending = ""

@@ -12,7 +12,6 @@ from evals_app.engine.documents import DocumentError, text_of
 from evals_app.engine.errors import AgentError
 from evals_app.engine.files import is_shown_as_it_is
 from evals_app.engine.llm.call import FileContent
-from evals_app.engine.trial import Usage
 
 
 class Outside:
@@ -48,8 +47,7 @@ class Outside:
         try:
             yield
         except (AgentError, asyncio.CancelledError):
-            exchange.usages.append(Usage())
-            exchange.costs.append(None)
+            exchange.note_unknown()
             exchange.reports_calls = False
             raise
 

@@ -100,6 +100,11 @@ class Exchange:
             if timer is not None and left is not None:
                 timer.reschedule(asyncio.get_running_loop().time() + left)
 
+    def note_unknown(self) -> None:
+        """Note that tokens and cost are unknown: what was asked may be billed all the same."""
+        self.usages.append(Usage())
+        self.costs.append(None)
+
     def refund(self, seconds: float) -> None:
         """Give back the time that a failed attempt of the provider took."""
         self.paused_s += seconds

@@ -156,7 +156,9 @@ class StreamedMessage:
             case "content_block_delta":
                 return self._add_delta(event["index"], event["delta"])
             case "content_block_stop":
-                self._end_block(event["index"])
+                block = self.message["content"][event["index"]]
+                if raw := self.raw_inputs.get(event["index"]):
+                    block["input"] = wire.parsed(raw)
             case "message_delta":
                 self.message.update(wire.known(event["delta"]))
                 # Counts are cumulative; what is left out keeps the value of message_start.
@@ -186,11 +188,6 @@ class StreamedMessage:
                 block["citations"] = block.get("citations") or []
                 block["citations"].append(delta["citation"])
         return False
-
-    def _end_block(self, index: int) -> None:
-        block = self.message["content"][index]
-        if raw := self.raw_inputs.get(index):
-            block["input"] = wire.parsed(raw)
 
 
 def _to_message(message: ChatMessage) -> dict[str, Any]:

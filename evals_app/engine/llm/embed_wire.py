@@ -45,11 +45,9 @@ def _vectors(data: Sequence[object]) -> Iterator[tuple[int, tuple[float, ...]]]:
         if not isinstance(entry, Mapping):
             continue
         vector = entry.get("embedding")
-        if not isinstance(vector, list) or not all(map(_is_number, vector)):
+        if not isinstance(vector, list) or not all(
+            isinstance(number, int | float) for number in vector
+        ):
             continue
         index = entry.get("index")
         yield index if isinstance(index, int) else place, tuple(map(float, vector))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)

@@ -105,27 +105,19 @@ class OpenAIAdapter(Adapter):
         self, call: ModelCall, *, names: ToolNames, without: frozenset[str], quiet: Quiet
     ) -> Arrived:
         client = self._open()
-        request: dict[str, Any]
+        into: _StreamedBody
         if self._is_for_responses(call):
             request = responses.to_request(call, names=names, without=without)
-            if call.stream:
-                return await self._receive_stream(
-                    client.responses.create,
-                    request,
-                    into=responses.StreamedResponse(),
-                    quiet=quiet,
-                )
-            return await self._receive_whole(client.responses.with_raw_response.create, request)
-        parameter = self.access.max_tokens_parameter
-        request = chat.to_request(
-            call, names=names, without=without, max_tokens_parameter=parameter
-        )
-        completions = client.chat.completions
-        if call.stream:
-            return await self._receive_stream(
-                completions.create, request, into=StreamedCompletion(), quiet=quiet
+            resource, into = client.responses, responses.StreamedResponse()
+        else:
+            parameter = self.access.max_tokens_parameter
+            request = chat.to_request(
+                call, names=names, without=without, max_tokens_parameter=parameter
             )
-        return await self._receive_whole(completions.with_raw_response.create, request)
+            resource, into = client.chat.completions, StreamedCompletion()
+        if call.stream:
+            return await self._receive_stream(resource.create, request, into=into, quiet=quiet)
+        return await self._receive_whole(resource.with_raw_response.create, request)
 
     async def _receive_whole(
         self, create: Callable[..., Awaitable[Any]], request: Mapping[str, Any]
@@ -148,9 +140,7 @@ class OpenAIAdapter(Adapter):
         headers, body = stream.response.headers, self.body_without_key(into.body)
         self._check(body, headers=headers)
         return Arrived(
-            body,
-            request_id=headers.get("x-request-id") or _id(body),
-            first_token_at=first_token_at,
+            body, request_id=headers.get("x-request-id") or _id(body), first_token_at=first_token_at
         )
 
     def _check(self, body: Mapping[str, Any], *, headers: Mapping[str, str]) -> None:
