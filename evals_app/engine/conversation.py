@@ -22,7 +22,6 @@ from evals_app.engine.errors import (
 )
 from evals_app.engine.files import FileSpec, ReadFile, media_type, no_file
 from evals_app.engine.folding import folded
-from evals_app.engine.journal import WorldState
 from evals_app.engine.llm.call import Complete, FileContent
 from evals_app.engine.suite import CaseSpec
 from evals_app.engine.template import Resolved, plain, resolve
@@ -172,10 +171,6 @@ class Conversation:
         """Say in words how far it is."""
         turn = min(len(self._turns) + 1, len(self.case.turns))
         return f"turn {turn} of {len(self.case.turns)}"
-
-    def opened_world(self) -> WorldState:
-        """Return the world as it was before the first turn."""
-        return self.world.opened()
 
     def trial(self) -> Trial:
         """Return what has happened so far."""

@@ -202,7 +202,7 @@ class _Crew:
             shared=self._aids,
             calls=execution.calls,
             judge_context=context.text,
-            opened_world=conversation.opened_world,
+            opened_world=conversation.world.opened,
         )
         graded = await grade_trial(
             trial,

@@ -309,7 +309,7 @@ class ProviderSpec(Spec):
     )
 
     @model_validator(mode="after")
-    def _has_an_address(self) -> Self:
+    def _key_may_go_there(self, info: ValidationInfo) -> Self:
         if self.kind == "azure_openai" and self.base_url is None:
             message = (
                 "Azure OpenAI needs a base URL: https://NAME.openai.azure.com/openai/v1/ with the "
@@ -317,10 +317,6 @@ class ProviderSpec(Spec):
             )
             error = located("no_address", message, ("base_url",), None)
             raise ValidationError.from_exception_data("ProviderSpec", [error])
-        return self
-
-    @model_validator(mode="after")
-    def _key_may_go_there(self, info: ValidationInfo) -> Self:
         kind = KINDS[self.kind]
         variable, base_url = self.api_key_env or kind.key_env, self.base_url or kind.base_url
         is_usual = self.api_key_env is None and self.base_url is None

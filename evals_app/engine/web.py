@@ -171,7 +171,10 @@ class Web:
             response = await self._transport.handle_async_request(request)
             async with aclosing(response):
                 if response.has_redirect_location:
-                    raise WebError(self._sent_on(response.headers.get("location", "")))
+                    # Hidden before it is cut: half a secret would not be recognised.
+                    where = self._without_secrets(response.headers.get("location", ""))
+                    where = where[:_EXCERPT_CHARS]
+                    raise WebError(f"It redirects to {where}. Redirects are not followed.")
                 media_type = response.headers.get("content-type", "").partition(";")[0]
                 raw = b"".join([part async for part in response.aiter_raw()])
                 return response.status_code, media_type.strip().lower(), raw
@@ -181,11 +184,6 @@ class Web:
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             why = str(exc).rstrip(".") or f"the connection was lost ({type(exc).__name__})"
             raise WebError(f"The connection to {target.authority} broke: {why}.") from None
-
-    def _sent_on(self, location: str) -> str:
-        # Hidden before it is cut: half a secret would not be recognised.
-        where = self._without_secrets(location)[:_EXCERPT_CHARS]
-        return f"It redirects to {where}. Redirects are not followed."
 
     def _without_secrets(self, text: str) -> str:
         for secret in self._secrets:

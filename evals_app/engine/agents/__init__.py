@@ -1,14 +1,14 @@
 """Drivers: the ways in which an agent is made to answer."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.command import CommandSession
 from evals_app.engine.agents.headers import secrets_of
 from evals_app.engine.agents.http import HttpSession
 from evals_app.engine.agents.model import ModelSession
-from evals_app.engine.agents.python import open_python
+from evals_app.engine.agents.python import PythonSession
 from evals_app.engine.agents.scripted import ScriptedSession
 from evals_app.engine.agents.session import Session, Setting
 from evals_app.engine.agents.toolbox import open_toolbox
@@ -44,8 +44,8 @@ async def open_session(
         async with Web(secrets=secrets_of([agent.headers])) as web:
             yield HttpSession(agent, setting=setting, web=web)
     elif agent.driver == "python":
-        async with open_python(agent, setting=setting, callables=callables) as python:
-            yield python
+        async with AsyncExitStack() as processes:
+            yield PythonSession(agent, setting=setting, callables=callables, processes=processes)
     elif agent.driver == "command":
         yield CommandSession(agent, setting=setting, callables=callables)
     else:

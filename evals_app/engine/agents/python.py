@@ -6,8 +6,7 @@ has parameters for (its first parameter is the message, whatever its name), and 
 a session is there in the next turn.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.outside import Outside
@@ -17,30 +16,23 @@ from evals_app.engine.callables.pool import Callables, Loaded
 from evals_app.engine.errors import AgentError, CodeError, ConfigurationError
 
 
-@asynccontextmanager
-async def open_python(
-    agent: AgentSpec, *, setting: Setting, callables: Callables | None
-) -> AsyncIterator["PythonSession"]:
-    """Begin a conversation with a function; its process is free again at the end.
-
-    Raises:
-        ConfigurationError: the agent names no function, or none can be called here.
-    """
-    if agent.callable is None or callables is None:
-        raise ConfigurationError(f"Agent {agent.slug} has no function to call.")
-    async with AsyncExitStack() as processes:
-        yield PythonSession(
-            agent.callable, setting=setting, callables=callables, processes=processes
-        )
-
-
 class PythonSession:
-    """Call a function, always in the same process unless that has ended."""
+    """Call a function, always in the same process unless that has ended.
+
+    It is free again when `processes` is closed.
+    """
 
     def __init__(
-        self, reference: str, *, setting: Setting, callables: Callables, processes: AsyncExitStack
+        self,
+        agent: AgentSpec,
+        *,
+        setting: Setting,
+        callables: Callables | None,
+        processes: AsyncExitStack,
     ) -> None:
-        self._reference = reference
+        if agent.callable is None or callables is None:
+            raise ConfigurationError(f"Agent {agent.slug} has no function to call.")
+        self._reference = agent.callable
         self._outside = Outside(setting)
         self._callables = callables
         self._processes = processes

@@ -69,6 +69,13 @@ _STATUS_WORDS = {
     500: "internal error",
     529: "overloaded",
 }
+_KINDS: dict[int, type[ProviderError]] = {
+    401: AuthFailedError,
+    402: QuotaExhaustedError,
+    403: AuthFailedError,
+    408: UnavailableError,
+    409: UnavailableError,
+}
 
 # 429s that no waiting fixes.
 _QUOTA_CODES = frozenset(
@@ -538,20 +545,11 @@ def _flagged(complaint: Complaint) -> str | None:
 def _kind(status: int, complaint: Complaint) -> type[ProviderError]:
     if complaint.is_about_key:
         return AuthFailedError
-    match status:
-        case 402:
-            return QuotaExhaustedError
-        case 429:
-            is_spent = not _QUOTA_CODES.isdisjoint({complaint.type, complaint.code})
-            return QuotaExhaustedError if is_spent else RateLimitedError
-        case 401 | 403:
-            return AuthFailedError
-        case 408 | 409:
-            return UnavailableError
-        case _ if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
-            return UnavailableError
-        case _:
-            return BadRequestError
+    if status == http.HTTPStatus.TOO_MANY_REQUESTS:
+        is_spent = not _QUOTA_CODES.isdisjoint({complaint.type, complaint.code})
+        return QuotaExhaustedError if is_spent else RateLimitedError
+    is_theirs = status >= http.HTTPStatus.INTERNAL_SERVER_ERROR
+    return _KINDS.get(status, UnavailableError if is_theirs else BadRequestError)
 
 
 def _words(status: int) -> str:

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from evals_app.engine.agent_spec import AgentSpec
-from evals_app.engine.agents.python import open_python
+from evals_app.engine.agents.python import PythonSession
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.callables.pool import Callables
 from evals_app.engine.conversation import Conversation
@@ -245,9 +246,9 @@ async def test_files_are_for_functions_that_take_them(
     reference = operator_code.function(f"def it({parameters}): return 'Seen.'")
     exchange = Exchange(1, "hello", 60, files=(FileContent("a.txt", "text/plain", b"a"),))
 
-    async with open_python(
-        make_python(reference), setting=Setting(""), callables=callables
-    ) as session:
+    async with AsyncExitStack() as processes:
+        agent, setting = make_python(reference), Setting("")
+        session = PythonSession(agent, setting=setting, callables=callables, processes=processes)
         await session.respond(exchange)
 
     note = "This agent does not accept files. It did not get those of the turn."
