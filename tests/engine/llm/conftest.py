@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.engine.llm.makers import NOT_CHAT, FakeTime
+from tests.engine.llm.makers import NOT_CHAT, FakeTime, Lab
 from tests.model_server import ModelServer
 
 
@@ -20,3 +20,8 @@ def model_server() -> Iterator[ModelServer]:
 @pytest.fixture
 def fake_time() -> FakeTime:
     return FakeTime()
+
+
+@pytest.fixture
+def lab(model_server: ModelServer, fake_time: FakeTime) -> Lab:
+    return Lab(model_server, fake_time)

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from evals_app.engine.llm.call import ModelCall, ToolDef, UserMessage
+from evals_app.engine.llm.call import ModelCall, ModelReply, ToolDef, UserMessage
 from evals_app.engine.llm.models import Models
 from evals_app.engine.llm.provider import Setting
 from evals_app.engine.spec import ProviderSpec
 from tests.chat_api import tool_messages
 from tests.messages_api import Json
-from tests.model_server import KEY, ModelServer, tool_results
+from tests.model_server import KEY, Answer, ModelServer, tool_results
 from tests.responses_api import outputs
 
 KEY_VARIABLE = "PROVIDER_TEST_API_KEY"
@@ -126,6 +126,31 @@ CHAT = Api(
     path="/v1", provider=OPENAI, call={"model": "gpt-test"}, cut="length", results=tool_messages
 )
 RESPONSES = replace(CHAT, call={"model": NOT_CHAT, "tools": (QUERY,)}, results=outputs)
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A server on this machine, and a clock on which waiting takes no time."""
+
+    server: ModelServer
+    time: FakeTime
+
+    def open(self, api: Api, **changes: Any) -> Models:
+        return api.open(self.server, self.time, **changes)
+
+    async def ask(
+        self,
+        *answers: Answer,
+        api: Api = MESSAGES,
+        opened: Mapping[str, Any] | None = None,
+        **call: Any,
+    ) -> ModelReply:
+        """Ask once, of a server that answers so; `opened` changes the provider, the rest the call."""
+        if answers:
+            self.server.replies(answers)
+        async with self.open(api, **(opened or {})) as models:
+            return await models.complete(api.ask(**call))
+
 
 APIS = pytest.mark.parametrize(
     "api", [MESSAGES, CHAT, RESPONSES], ids=["messages", "chat", "responses"]

@@ -5,10 +5,12 @@ import pytest
 from evals_app.engine.errors import BadRequestError
 from evals_app.engine.llm.call import ToolResult, ToolResults, UserMessage
 from tests.engine.llm.makers import (
+    MESSAGES,
     QUERY,
     STREAMED,
     VERDICT,
     FakeTime,
+    Lab,
     make_call,
     make_models,
 )
@@ -18,43 +20,33 @@ pytestmark = pytest.mark.anyio
 
 
 @STREAMED
-async def test_thinking_goes_back_untouched(
-    model_server: ModelServer, fake_time: FakeTime, *, stream: bool
-) -> None:
+async def test_thinking_goes_back_untouched(lab: Lab, *, stream: bool) -> None:
     use = ToolUse("entity_query", {"type": "order"})
-    model_server.replies([Reply("Let me see.", tools=(use,), thinking="Hm."), Reply("None.")])
+    lab.server.replies([Reply("Let me see.", tools=(use,), thinking="Hm."), Reply("None.")])
 
-    async with make_models(model_server, fake_time) as models:
-        first = await models.complete(make_call(tools=(QUERY,), stream=stream))
+    async with lab.open(MESSAGES) as models:
+        first = await models.complete(MESSAGES.ask(tools=(QUERY,), stream=stream))
         assert first.native_turn is not None
         results = ToolResults((ToolResult(first.tool_calls[0].id, "entity.query", "[]"),))
         messages = (UserMessage("Hello?"), first.native_turn, results)
-        await models.complete(make_call(messages=messages, tools=(QUERY,), stream=stream))
+        await models.complete(MESSAGES.ask(messages=messages, tools=(QUERY,), stream=stream))
 
-    sent_back = model_server.bodies[1]["messages"][1]["content"]
+    sent_back = lab.server.bodies[1]["messages"][1]["content"]
     assert sent_back[0]["thinking"] == "Hm."
     assert [block["type"] for block in sent_back] == ["thinking", "text", "tool_use"]
 
 
-async def test_a_long_answer_need_not_be_streamed(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Reply("Fine.")])
-
-    async with make_models(model_server, fake_time) as models:
-        got = await models.complete(make_call(max_output_tokens=128_000))
+async def test_a_long_answer_need_not_be_streamed(lab: Lab) -> None:
+    got = await lab.ask(Reply("Fine."), max_output_tokens=128_000)
 
     assert got.text == "Fine."
 
 
-async def test_a_schema_that_is_written_badly_is_a_mistake_and_not_dropped(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
+async def test_a_schema_that_is_written_badly_is_a_mistake_and_not_dropped(lab: Lab) -> None:
     loose = {**VERDICT, "additionalProperties": True}
 
-    async with make_models(model_server, fake_time) as models:
-        with pytest.raises(BadRequestError, match="must be explicitly set to false"):
-            await models.complete(make_call(schema=loose))
+    with pytest.raises(BadRequestError, match="must be explicitly set to false"):
+        await lab.ask(schema=loose)
 
 
 async def test_of_two_settings_that_exclude_each_other_the_temperature_stays(
@@ -74,37 +66,25 @@ async def test_of_two_settings_that_exclude_each_other_the_temperature_stays(
     assert got.sent["temperature"] == 0.0
 
 
-async def test_a_400_about_a_setting_that_was_not_sent_is_an_error(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Failure(400, message="temperature: odd")])
+async def test_a_400_about_a_setting_that_was_not_sent_is_an_error(lab: Lab) -> None:
+    with pytest.raises(BadRequestError):
+        await lab.ask(Failure(400, message="temperature: odd"), top_p=None, effort="low")
 
-    async with make_models(model_server, fake_time) as models:
-        with pytest.raises(BadRequestError):
-            await models.complete(make_call(top_p=None, effort="low"))
-
-    assert len(model_server.requests) == 1
+    assert len(lab.server.requests) == 1
 
 
-async def test_what_it_has_no_setting_for_is_said(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Reply("Fine.")])
-
-    async with make_models(model_server, fake_time) as models:
-        got = await models.complete(make_call(seed=1, top_logprobs=5))
+async def test_what_it_has_no_setting_for_is_said(lab: Lab) -> None:
+    got = await lab.ask(Reply("Fine."), seed=1, top_logprobs=5)
 
     assert got.dropped == ("seed", "top_logprobs")
-    assert len(model_server.requests) == 1
+    assert len(lab.server.requests) == 1
 
 
 async def test_headers_for_other_programs_go_nowhere(
-    model_server: ModelServer, fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "X-Api-Key: leaked\nX-Other: leaked")
-    model_server.replies([Reply("Fine.")])
 
-    async with make_models(model_server, fake_time) as models:
-        await models.complete(make_call())
+    await lab.ask(Reply("Fine."))
 
-    assert "leaked" not in repr(model_server.requests[0].headers)
+    assert "leaked" not in repr(lab.server.requests[0].headers)

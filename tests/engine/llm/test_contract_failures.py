@@ -30,6 +30,7 @@ from tests.engine.llm.makers import (
     SDKS,
     Api,
     FakeTime,
+    Lab,
 )
 from tests.model_server import (
     KEY,
@@ -191,47 +192,30 @@ NO_RETRY = {"x-should-retry": "false"}
 )
 @SDKS
 async def test_an_error_that_is_not_retried_becomes_one_of_ours(
-    model_server: ModelServer,
-    fake_time: FakeTime,
-    answer: Failure | Garbage,
-    kind: type[ProviderError],
-    message: str,
-    *,
-    api: Api,
+    lab: Lab, answer: Failure | Garbage, kind: type[ProviderError], message: str, *, api: Api
 ) -> None:
-    model_server.replies([answer])
-
-    async with api.open(model_server, fake_time) as models:
-        with pytest.raises(ProviderError) as caught:
-            await models.complete(api.ask())
+    with pytest.raises(ProviderError) as caught:
+        await lab.ask(answer, api=api)
 
     assert type(caught.value) is kind
     assert str(caught.value) == f"{api.name} {message}"
-    assert fake_time.slept == []
+    assert lab.time.slept == []
 
 
 @SDKS
-async def test_a_long_explanation_is_cut(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api
-) -> None:
-    model_server.replies([Failure(400, message="no " * 1000)])
-
-    async with api.open(model_server, fake_time) as models:
-        with pytest.raises(BadRequestError) as caught:
-            await models.complete(api.ask())
+async def test_a_long_explanation_is_cut(lab: Lab, *, api: Api) -> None:
+    with pytest.raises(BadRequestError) as caught:
+        await lab.ask(Failure(400, message="no " * 1000), api=api)
 
     assert len(str(caught.value)) < 600
 
 
 @SDKS
-async def test_a_stream_that_is_none_cannot_be_read(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api
-) -> None:
-    model_server.replies([Garbage("<html>Welcome</html>", content_type="text/html")])
-
-    async with api.open(model_server, fake_time) as models:
-        with pytest.raises(BadRequestError, match="it is not a stream of events"):
-            await models.complete(api.ask(stream=True))
+async def test_a_stream_that_is_none_cannot_be_read(lab: Lab, *, api: Api) -> None:
+    with pytest.raises(BadRequestError, match="it is not a stream of events"):
+        await lab.ask(
+            Garbage("<html>Welcome</html>", content_type="text/html"), api=api, stream=True
+        )
 
 
 @pytest.mark.parametrize(
@@ -267,17 +251,9 @@ async def test_a_stream_that_is_none_cannot_be_read(
 )
 @APIS
 async def test_a_broken_stream_is_tried_again_and_leaves_nothing_behind(
-    model_server: ModelServer,
-    fake_time: FakeTime,
-    answer: Cut | Failure | Garbage,
-    what: str,
-    *,
-    api: Api,
+    lab: Lab, answer: Cut | Failure | Garbage, what: str, *, api: Api
 ) -> None:
-    model_server.replies([answer, Reply("Whole.")])
-
-    async with api.open(model_server, fake_time) as models:
-        got = await models.complete(api.ask(stream=True))
+    got = await lab.ask(answer, Reply("Whole."), api=api, stream=True)
 
     assert got.text == "Whole."
     (attempt,) = got.attempts
@@ -285,13 +261,8 @@ async def test_a_broken_stream_is_tried_again_and_leaves_nothing_behind(
 
 
 @SDKS
-async def test_a_lost_connection_is_tried_again(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api
-) -> None:
-    model_server.replies([Cut(), Reply("Back.")])
-
-    async with api.open(model_server, fake_time) as models:
-        got = await models.complete(api.ask())
+async def test_a_lost_connection_is_tried_again(lab: Lab, *, api: Api) -> None:
+    got = await lab.ask(Cut(), Reply("Back."), api=api)
 
     assert got.text == "Back."
     assert got.attempts[0].error.startswith("cut off its reply")
@@ -307,19 +278,11 @@ async def test_a_lost_connection_is_tried_again(
 )
 @SDKS
 async def test_a_rate_limit_is_waited_out(
-    model_server: ModelServer,
-    fake_time: FakeTime,
-    headers: dict[str, str],
-    slept: float,
-    *,
-    api: Api,
+    lab: Lab, headers: dict[str, str], slept: float, *, api: Api
 ) -> None:
-    model_server.replies([Failure(429, headers=headers), Reply("At last.")])
+    await lab.ask(Failure(429, headers=headers), Reply("At last."), api=api)
 
-    async with api.open(model_server, fake_time) as models:
-        await models.complete(api.ask())
-
-    assert fake_time.slept == pytest.approx([slept], abs=0.5)
+    assert lab.time.slept == pytest.approx([slept], abs=0.5)
 
 
 @pytest.mark.parametrize(
@@ -332,13 +295,11 @@ async def test_a_rate_limit_is_waited_out(
 )
 @SDKS
 async def test_an_attempt_without_an_answer_in_time_is_tried_again(
-    model_server: ModelServer, fake_time: FakeTime, answer: Hang | Reply, *, stream: bool, api: Api
+    lab: Lab, answer: Hang | Reply, *, stream: bool, api: Api
 ) -> None:
     # On a busy machine the second attempt may be late as well.
-    model_server.replies([answer, *[Reply("Now.")] * 5])
 
-    async with api.open(model_server, fake_time) as models:
-        got = await models.complete(api.ask(timeout_s=0.5, stream=stream))
+    got = await lab.ask(answer, *[Reply("Now.")] * 5, api=api, timeout_s=0.5, stream=stream)
 
     assert got.text == "Now."
     assert {attempt.error for attempt in got.attempts} == {"did not answer within 0.5 s."}
@@ -358,24 +319,21 @@ async def test_a_server_that_does_not_exist_could_not_be_reached(
 
 @SDKS
 async def test_a_proxy_that_lets_nothing_through_was_paid_nothing(
-    fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch, model_server: ModelServer, *, api: Api
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, *, api: Api
 ) -> None:
     with WebServer(lambda _: Sent(status=403)) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy.host}")
-        async with api.open(model_server, fake_time, base_url="https://models.invalid") as models:
+        async with lab.open(api, base_url="https://models.invalid") as models:
             with pytest.raises(UnavailableError, match="could not be reached"):
                 await models.complete(api.ask(patience_s=1))
 
 
 @SDKS
-async def test_a_server_that_never_answers_times_out_in_the_end(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api
-) -> None:
-    model_server.answers(lambda _: Hang())
+async def test_a_server_that_never_answers_times_out_in_the_end(lab: Lab, *, api: Api) -> None:
+    lab.server.answers(lambda _: Hang())
 
-    async with api.open(model_server, fake_time) as models:
-        with pytest.raises(TimedOutError, match=r"0.05 s 3 times in \d+ s"):
-            await models.complete(api.ask(timeout_s=0.05))
+    with pytest.raises(TimedOutError, match=r"0.05 s 3 times in \d+ s"):
+        await lab.ask(api=api, timeout_s=0.05)
 
 
 SILENT = pytest.mark.parametrize(
@@ -393,44 +351,39 @@ SILENT = pytest.mark.parametrize(
 @APIS
 @SILENT
 async def test_an_attempt_in_which_nothing_comes_is_given_up_and_tried_again(
-    model_server: ModelServer,
-    fake_time: FakeTime,
-    *,
-    api: Api,
-    answer: Hang | Drip,
-    stream: bool,
+    lab: Lab, *, api: Api, answer: Hang | Drip, stream: bool
 ) -> None:
-    model_server.replies([answer, answer, Reply("At last.")])
+    lab.server.replies([answer, answer, Reply("At last.")])
     refunded: list[float] = []
     call = api.ask(stream=stream, silence_s=lambda: 0.3, refund=refunded.append)
 
-    async with api.open(model_server, fake_time) as models:
+    async with lab.open(api) as models:
         reply = await models.complete(call)
 
     assert reply.text == "At last."
     assert [attempt.error for attempt in reply.attempts] == [reply.attempts[0].error] * 2
     assert "0.3 s" in reply.attempts[0].error
     assert refunded == [pytest.approx(0.3, abs=0.25)] * 2
-    assert fake_time.slept == [2.0, 4.0]
+    assert lab.time.slept == [2.0, 4.0]
 
 
 @APIS
 async def test_a_stream_that_brings_something_again_and_again_is_not_given_up(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+    lab: Lab, *, api: Api
 ) -> None:
-    model_server.replies([Trickle(Reply("A long reply. " * 4, thinking="Slowly."), rest_s=0.15)])
-
-    async with api.open(model_server, fake_time) as models:
-        reply = await models.complete(api.ask(stream=True, silence_s=lambda: 0.8))
+    reply = await lab.ask(
+        Trickle(Reply("A long reply. " * 4, thinking="Slowly."), rest_s=0.15),
+        api=api,
+        stream=True,
+        silence_s=lambda: 0.8,
+    )
 
     assert reply.text.startswith("A long reply.")
     assert reply.latency_ms > 800
     assert reply.attempts == ()
 
 
-async def test_thoughts_are_a_part_of_an_answer(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
+async def test_thoughts_are_a_part_of_an_answer(lab: Lab) -> None:
     thoughts = [{"reasoning_content": f"{n}, "} for n in range(6)]
     chunks = [{"choices": [{"index": 0, "delta": each}]} for each in thoughts]
     last = {"choices": [{"index": 0, "delta": {"content": "Six."}, "finish_reason": "stop"}]}
@@ -443,7 +396,7 @@ async def test_thoughts_are_a_part_of_an_answer(
     sent = Sent(headers={"content-type": EVENTS}, parts=parts())
     with WebServer(lambda _: sent) as server:
         url = f"http://localhost:{server.port}/v1"
-        async with CHAT.open(model_server, fake_time, base_url=url) as models:
+        async with lab.open(CHAT, base_url=url) as models:
             reply = await models.complete(CHAT.ask(stream=True, silence_s=lambda: 0.4))
 
     assert (reply.text, reply.attempts) == ("Six.", ())
@@ -454,13 +407,12 @@ async def test_thoughts_are_a_part_of_an_answer(
 
 @SDKS
 async def test_a_wrong_key_is_named_by_its_variable_and_never_shown_not_even_half_of_it(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+    lab: Lab, *, api: Api
 ) -> None:
     environ = {KEY_VARIABLE: "sk-wrong-key-1234"}
 
-    async with api.open(model_server, fake_time, environ=environ) as models:
-        with pytest.raises(AuthFailedError) as caught:
-            await models.complete(api.ask())
+    with pytest.raises(AuthFailedError) as caught:
+        await lab.ask(api=api, opened={"environ": environ})
 
     said = str(caught.value)
     assert said.startswith(f"{api.name} answered 401 (key refused): ")
@@ -493,13 +445,10 @@ async def test_a_wrong_key_is_named_by_its_variable_and_never_shown_not_even_hal
 )
 @SDKS
 async def test_a_key_that_the_server_repeats_is_blotted_out(
-    model_server: ModelServer, fake_time: FakeTime, answer: Failure | Garbage, *, api: Api
+    lab: Lab, answer: Failure | Garbage, *, api: Api
 ) -> None:
-    model_server.replies([answer])
-
-    async with api.open(model_server, fake_time) as models:
-        with pytest.raises(ProviderError) as caught:
-            await models.complete(api.ask())
+    with pytest.raises(ProviderError) as caught:
+        await lab.ask(answer, api=api)
 
     assert "[key]" in str(caught.value)
     assert KEY not in str(caught.value)
@@ -516,13 +465,11 @@ async def test_a_key_that_the_server_repeats_is_blotted_out(
         pytest.param(replace(CHAT, provider={**OPENAI, "kind": "azure_openai"}), id="api-key"),
     ],
 )
-async def test_a_key_follows_no_redirect(
-    model_server: ModelServer, fake_time: FakeTime, status: int, *, api: Api
-) -> None:
+async def test_a_key_follows_no_redirect(lab: Lab, status: int, *, api: Api) -> None:
     with ModelServer() as other:
-        model_server.replies([Failure(status, message="Moved.", headers={"location": other.url})])
+        lab.server.replies([Failure(status, message="Moved.", headers={"location": other.url})])
 
-        async with api.open(model_server, fake_time) as models:
+        async with lab.open(api) as models:
             with pytest.raises(BadRequestError) as caught:
                 await models.complete(api.ask())
 
@@ -539,39 +486,27 @@ async def lead_here(host: str, port: int) -> list[str]:
     "base_url", ["https://rebound.example/v1", "https://api.openai.com.evil.tld"]
 )
 async def test_a_name_that_leads_inside_is_never_connected_to(
-    model_server: ModelServer,
-    fake_time: FakeTime,
-    monkeypatch: pytest.MonkeyPatch,
-    base_url: str,
-    *,
-    api: Api,
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, base_url: str, *, api: Api
 ) -> None:
     monkeypatch.setattr(adapter, "look_up", lead_here)
 
-    async with api.open(model_server, fake_time, base_url=base_url) as models:
-        with pytest.raises(ConfigurationError, match="which is this machine"):
-            await models.complete(api.ask())
+    with pytest.raises(ConfigurationError, match="which is this machine"):
+        await lab.ask(api=api, opened={"base_url": base_url})
 
-    assert model_server.requests == []
+    assert lab.server.requests == []
 
 
 @SDKS
 @pytest.mark.parametrize("stream", [False, True])
 async def test_what_a_host_says_that_nobody_vouches_for_is_not_shown(
-    model_server: ModelServer,
-    fake_time: FakeTime,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    stream: bool,
-    api: Api,
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, *, stream: bool, api: Api
 ) -> None:
     monkeypatch.setattr(keys, "is_vouched_for", lambda *_: False)
     body = json.dumps({"error": {"message": "INTERNAL-SECRET", "type": "t"}})
-    model_server.answers(lambda _: Garbage(body, status=404))
+    lab.server.answers(lambda _: Garbage(body, status=404))
 
-    async with api.open(model_server, fake_time) as models:
-        with pytest.raises(BadRequestError, match=r"answered 404 \(not found\)") as failed:
-            await models.complete(api.ask(stream=stream))
+    with pytest.raises(BadRequestError, match=r"answered 404 \(not found\)") as failed:
+        await lab.ask(api=api, stream=stream)
 
     assert "INTERNAL" not in str(failed.value)
     assert "INTERNAL" not in str(failed.value.attempts)
@@ -579,15 +514,12 @@ async def test_what_a_host_says_that_nobody_vouches_for_is_not_shown(
 
 
 @SDKS
-async def test_a_text_that_is_not_of_an_api_is_shown_of_nobody(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api
-) -> None:
+async def test_a_text_that_is_not_of_an_api_is_shown_of_nobody(lab: Lab, *, api: Api) -> None:
     page = Garbage("INTERNAL-SECRET aws_key=1", status=404, content_type="text/plain")
-    model_server.answers(lambda _: page)
+    lab.server.answers(lambda _: page)
 
-    async with api.open(model_server, fake_time) as models:
-        with pytest.raises(BadRequestError) as failed:
-            await models.complete(api.ask())
+    with pytest.raises(BadRequestError) as failed:
+        await lab.ask(api=api)
 
     assert str(failed.value) == f"{api.name} answered 404 (not found)."
 
@@ -610,7 +542,7 @@ async def test_a_compressed_reply_cannot_fill_the_memory(
 
 @SDKS
 async def test_connections_are_kept_for_the_next_call(
-    model_server: ModelServer, fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch, *, api: Api
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, *, api: Api
 ) -> None:
     asked: list[str] = []
 
@@ -619,11 +551,11 @@ async def test_connections_are_kept_for_the_next_call(
         return ["127.0.0.1"]
 
     monkeypatch.setattr(adapter, "look_up", resolve)
-    model_server.answers(lambda _: Reply("Yes."))
+    lab.server.answers(lambda _: Reply("Yes."))
 
-    async with api.open(model_server, fake_time) as models:
+    async with lab.open(api) as models:
         for _ in range(3):
             await models.complete(api.ask())
 
     assert asked == ["localhost"]
-    assert model_server.connections == 1
+    assert lab.server.connections == 1

@@ -17,15 +17,7 @@ from evals_app.engine.llm.call import (
     UserMessage,
 )
 from evals_app.engine.trial import NO_USAGE, Usage
-from tests.engine.llm.makers import (
-    APIS,
-    KEY_VARIABLE,
-    QUERY,
-    SDKS,
-    STREAMED,
-    Api,
-    FakeTime,
-)
+from tests.engine.llm.makers import APIS, KEY_VARIABLE, QUERY, SDKS, STREAMED, Api, FakeTime, Lab
 from tests.model_server import KEY, Cut, Failure, Garbage, ModelServer, Reply, ToolUse
 
 pytestmark = pytest.mark.anyio
@@ -33,9 +25,7 @@ pytestmark = pytest.mark.anyio
 
 @APIS
 @STREAMED
-async def test_a_reply_says_everything_about_itself(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
-) -> None:
+async def test_a_reply_says_everything_about_itself(lab: Lab, *, api: Api, stream: bool) -> None:
     reply = Reply(
         "Hello there, how are you?",
         input_tokens=20,
@@ -44,10 +34,10 @@ async def test_a_reply_says_everything_about_itself(
         cache_write_5m=7,
         thinking_tokens=4,
     )
-    model_server.replies([reply])
+    lab.server.replies([reply])
     call = api.ask(stream=stream, system="Be kind.", effort="low")
 
-    async with api.open(model_server, fake_time) as models:
+    async with lab.open(api) as models:
         got = await models.complete(call)
 
     assert (got.text, got.stop, got.tool_calls) == ("Hello there, how are you?", "ok", ())
@@ -59,23 +49,21 @@ async def test_a_reply_says_everything_about_itself(
     assert (got.dropped, got.attempts) == ((), ())
     assert got.latency_ms > 0
     assert (got.first_token_ms is not None) is stream
-    assert "Be kind." in json.dumps(model_server.bodies[-1])
+    assert "Be kind." in json.dumps(lab.server.bodies[-1])
 
 
 @APIS
 @STREAMED
-async def test_tools_make_the_round_trip(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
-) -> None:
+async def test_tools_make_the_round_trip(lab: Lab, *, api: Api, stream: bool) -> None:
     uses = (
         ToolUse("entity_query", {"type": "order", "note": "größer als 20 €"}),
         ToolUse("entity_query"),
     )
-    model_server.replies(
+    lab.server.replies(
         [Reply("Let me see.", tools=uses, thinking="I need the orders."), Reply("No orders.")]
     )
 
-    async with api.open(model_server, fake_time) as models:
+    async with lab.open(api) as models:
         question = UserMessage("Any orders?")
         first = await models.complete(api.ask(messages=(question,), tools=(QUERY,), stream=stream))
         results = ToolResults(tuple(ToolResult(t.id, t.name, "[]") for t in first.tool_calls))
@@ -88,7 +76,7 @@ async def test_tools_make_the_round_trip(
     assert [tool.arguments for tool in first.tool_calls] == [uses[0].input, {}]
     assert json.loads(first.tool_calls[0].arguments_raw) == uses[0].input
     assert second.text == "No orders."
-    answered = api.results(model_server.bodies[-1])
+    answered = api.results(lab.server.bodies[-1])
     assert len(answered) == 2
     assert {each.get("output") or each.get("content") for each in answered} == {"[]"}
 
@@ -103,11 +91,11 @@ async def test_tools_make_the_round_trip(
     ],
 )
 async def test_arguments_that_are_no_object_are_kept_raw_and_the_turn_can_go_back(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool, written: str
+    lab: Lab, *, api: Api, stream: bool, written: str
 ) -> None:
-    model_server.replies([Reply(tools=(ToolUse("entity_query", written),)), Reply("Sorry.")])
+    lab.server.replies([Reply(tools=(ToolUse("entity_query", written),)), Reply("Sorry.")])
 
-    async with api.open(model_server, fake_time) as models:
+    async with lab.open(api) as models:
         first = await models.complete(api.ask(tools=(QUERY,), stream=stream))
         (request,) = first.tool_calls
         result = ToolResult(request.id, request.name, "not JSON", is_error=True)
@@ -130,12 +118,14 @@ async def test_arguments_that_are_no_object_are_kept_raw_and_the_turn_can_go_bac
     ],
 )
 async def test_the_first_token_is_the_first_that_is_not_a_thought(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api, spoken: dict[str, Any]
+    lab: Lab, *, api: Api, spoken: dict[str, Any]
 ) -> None:
-    model_server.replies([Reply(thinking="Hm, let me see.", thinking_s=0.05, **spoken)])
-
-    async with api.open(model_server, fake_time) as models:
-        got = await models.complete(api.ask(stream=True, tools=(QUERY,)))
+    got = await lab.ask(
+        Reply(thinking="Hm, let me see.", thinking_s=0.05, **spoken),
+        api=api,
+        stream=True,
+        tools=(QUERY,),
+    )
 
     assert got.first_token_ms is not None
     assert 50 <= got.first_token_ms <= got.latency_ms
@@ -144,12 +134,9 @@ async def test_the_first_token_is_the_first_that_is_not_a_thought(
 @SDKS
 @STREAMED
 async def test_the_models_own_time_is_latency_and_not_waiting(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+    lab: Lab, *, api: Api, stream: bool
 ) -> None:
-    model_server.replies([Failure(500), Reply("Fine.", latency_s=0.1)])
-
-    async with api.open(model_server, fake_time) as models:
-        got = await models.complete(api.ask(stream=stream))
+    got = await lab.ask(Failure(500), Reply("Fine.", latency_s=0.1), api=api, stream=stream)
 
     assert 100 <= got.latency_ms < 20_000
     assert got.waited_ms >= 2000
@@ -158,12 +145,12 @@ async def test_the_models_own_time_is_latency_and_not_waiting(
 @APIS
 @STREAMED
 async def test_half_an_emoji_neither_comes_out_nor_goes_back(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+    lab: Lab, *, api: Api, stream: bool
 ) -> None:
     half = "\ud83d"
-    model_server.replies([Reply(f"Cut {half}", tools=(ToolUse("f", {"a": half}),)), Reply("Fine.")])
+    lab.server.replies([Reply(f"Cut {half}", tools=(ToolUse("f", {"a": half}),)), Reply("Fine.")])
 
-    async with api.open(model_server, fake_time) as models:
+    async with lab.open(api) as models:
         first = await models.complete(api.ask(stream=stream))
         assert first.native_turn is not None
         result = ToolResult(first.tool_calls[0].id, "f", f"odd {half}")
@@ -172,7 +159,7 @@ async def test_half_an_emoji_neither_comes_out_nor_goes_back(
 
     assert first.text == "Cut \ufffd"
     assert first.tool_calls[0].arguments == {"a": "\ufffd"}
-    sent = json.dumps(model_server.bodies[-1], ensure_ascii=False)
+    sent = json.dumps(lab.server.bodies[-1], ensure_ascii=False)
     assert "\U0001f600" in sent
     assert "odd \ufffd" in sent
     assert half not in sent
@@ -181,12 +168,9 @@ async def test_half_an_emoji_neither_comes_out_nor_goes_back(
 @APIS
 @STREAMED
 async def test_a_reply_that_was_cut_within_its_thoughts_leaves_no_turn(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+    lab: Lab, *, api: Api, stream: bool
 ) -> None:
-    model_server.replies([Reply(thinking="Hm, let me", stop=api.cut)])
-
-    async with api.open(model_server, fake_time) as models:
-        got = await models.complete(api.ask(stream=stream))
+    got = await lab.ask(Reply(thinking="Hm, let me", stop=api.cut), api=api, stream=stream)
 
     assert (got.stop, got.text, got.native_turn) == ("length", "", None)
 
@@ -224,17 +208,9 @@ async def test_a_reply_that_was_cut_within_its_thoughts_leaves_no_turn(
 )
 @APIS
 async def test_a_prompt_that_no_model_was_shown_is_a_reply_that_cost_nothing(
-    model_server: ModelServer,
-    fake_time: FakeTime,
-    failure: Failure,
-    told: tuple[str, str | None],
-    *,
-    api: Api,
+    lab: Lab, failure: Failure, told: tuple[str, str | None], *, api: Api
 ) -> None:
-    model_server.replies([failure])
-
-    async with api.open(model_server, fake_time) as models:
-        got = await models.complete(api.ask())
+    got = await lab.ask(failure, api=api)
 
     assert (got.stop, got.refusal_category, got.text) == (*told, "")
     assert (got.usage, got.native_turn) == (NO_USAGE, None)
@@ -242,30 +218,33 @@ async def test_a_prompt_that_no_model_was_shown_is_a_reply_that_cost_nothing(
 
 @SDKS
 async def test_what_a_provider_cannot_be_shown_is_refused_before_anything_is_sent(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api
+    lab: Lab, *, api: Api
 ) -> None:
     table = FileContent("a.xlsx", "application/vnd.ms-excel", b"x")
 
-    async with api.open(model_server, fake_time) as models:
-        with pytest.raises(BadRequestError) as caught:
-            await models.complete(api.ask(messages=(UserMessage("?", (table,)),)))
+    with pytest.raises(BadRequestError) as caught:
+        await lab.ask(api=api, messages=(UserMessage("?", (table,)),))
 
     assert str(caught.value).startswith(
         f"{api.name} does not accept application/vnd.ms-excel (a.xlsx); it accepts "
     )
-    assert model_server.requests == []
+    assert lab.server.requests == []
 
 
 @APIS
 @STREAMED
 async def test_a_key_that_comes_back_in_a_reply_is_blotted_out(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+    lab: Lab, *, api: Api, stream: bool
 ) -> None:
     call = ToolUse("entity_query", {"type": KEY})
-    model_server.replies([Reply(f"Your key is {KEY}.", tools=(call,))])
 
-    async with api.open(model_server, fake_time) as models:
-        got = await models.complete(api.ask(tools=(QUERY,), stream=stream, model=f"m-{KEY}"))
+    got = await lab.ask(
+        Reply(f"Your key is {KEY}.", tools=(call,)),
+        api=api,
+        tools=(QUERY,),
+        stream=stream,
+        model=f"m-{KEY}",
+    )
 
     assert got.text == "Your key is [key]."
     assert got.model == "m-[key]"
@@ -284,52 +263,35 @@ async def test_a_key_that_is_no_secret_may_be_said(fake_time: FakeTime, *, api: 
 
 @APIS
 @STREAMED
-async def test_a_reply_without_end_is_refused(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
-) -> None:
-    model_server.replies([Reply("x" * 1_000_001)])
-
-    async with api.open(model_server, fake_time) as models:
-        with pytest.raises(ReplyTooLongError, match="more than 1,000 kB"):
-            await models.complete(api.ask(stream=stream, timeout_s=60.0))
+async def test_a_reply_without_end_is_refused(lab: Lab, *, api: Api, stream: bool) -> None:
+    with pytest.raises(ReplyTooLongError, match="more than 1,000 kB"):
+        await lab.ask(Reply("x" * 1_000_001), api=api, stream=stream, timeout_s=60.0)
 
 
 @SDKS
 async def test_a_stream_without_end_is_not_put_together_to_its_end(
-    model_server: ModelServer,
-    fake_time: FakeTime,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    api: Api,
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, *, api: Api
 ) -> None:
     monkeypatch.setattr(adapter, "_MOST_STREAMED", 100)
-    model_server.replies([Cut(after_events=60, reply=Reply("x" * 1000))])
 
-    async with api.open(model_server, fake_time) as models:
-        with pytest.raises(ReplyTooLongError):
-            await models.complete(api.ask(stream=True))
+    with pytest.raises(ReplyTooLongError):
+        await lab.ask(Cut(after_events=60, reply=Reply("x" * 1000)), api=api, stream=True)
 
 
 @SDKS
 async def test_an_answer_that_would_fill_the_memory_is_not_read_to_its_end(
-    model_server: ModelServer,
-    fake_time: FakeTime,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    api: Api,
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, *, api: Api
 ) -> None:
     monkeypatch.setattr(adapter, "_MOST_BYTES", 100_000)
-    model_server.replies([Garbage(" " * 100_001)])
 
-    async with api.open(model_server, fake_time) as models:
-        with pytest.raises(BadRequestError, match="more than 100 kB"):
-            await models.complete(api.ask())
+    with pytest.raises(BadRequestError, match="more than 100 kB"):
+        await lab.ask(Garbage(" " * 100_001), api=api)
 
 
 @SDKS
 @STREAMED
 async def test_a_content_that_is_no_text_is_the_providers_mistake(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+    lab: Lab, *, api: Api, stream: bool
 ) -> None:
     chunk = {"choices": [{"delta": {"content": 5}, "finish_reason": "stop"}]}
     start = {"type": "message_start", "message": {"content": [], "usage": {}}}
@@ -349,8 +311,6 @@ async def test_a_content_that_is_no_text_is_the_providers_mistake(
     else:
         body = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
         answer = Garbage(body, content_type="text/event-stream")
-    model_server.replies([answer])
 
-    async with api.open(model_server, fake_time) as models:
-        with pytest.raises(BadRequestError, match=r"cannot be read: .* is not a text"):
-            await models.complete(api.ask(stream=stream))
+    with pytest.raises(BadRequestError, match=r"cannot be read: .* is not a text"):
+        await lab.ask(answer, api=api, stream=stream)

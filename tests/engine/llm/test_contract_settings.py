@@ -18,6 +18,7 @@ from tests.engine.llm.makers import (
     VERDICT,
     Api,
     FakeTime,
+    Lab,
 )
 from tests.model_server import Failure, ModelServer, Reply
 
@@ -107,15 +108,15 @@ async def test_what_was_not_refused_is_tried(
     ],
 )
 async def test_a_model_without_structured_output_is_asked_without(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api, refusal: Failure
+    lab: Lab, *, api: Api, refusal: Failure
 ) -> None:
-    model_server.answers(
+    lab.server.answers(
         lambda request: refusal if "json_schema" in json.dumps(request) else Reply("{}")
     )
 
-    async with api.open(model_server, fake_time) as models:
+    async with lab.open(api) as models:
         first = await models.complete(api.ask(schema=VERDICT, effort="low"))
         second = await models.complete(api.ask(schema=VERDICT, effort="low"))
 
     assert (first.dropped, second.dropped) == (("schema",), ("schema",))
-    assert "json_schema" not in json.dumps(model_server.bodies[-1])
+    assert "json_schema" not in json.dumps(lab.server.bodies[-1])

@@ -14,14 +14,13 @@ from evals_app.engine.llm.call import Embeddings
 from evals_app.engine.llm.models import Models
 from evals_app.engine.llm.purse import Account, Purse
 from evals_app.engine.trial import Usage
-from tests.engine.llm.makers import CHAT, KEY_VARIABLE, FakeTime, make_provider
+from tests.engine.llm.makers import CHAT, KEY_VARIABLE, Lab, make_provider
 from tests.messages_api import Json
 from tests.model_server import (
     KEY,
     Answer,
     Failure,
     Garbage,
-    ModelServer,
     Vectors,
 )
 
@@ -38,10 +37,10 @@ async def embed(models: Models, texts: list[str], **changes: Any) -> Embeddings:
     return await models.embed(texts, provider="openai", model="embed-1", **changes)
 
 
-async def test_each_text_has_its_vector(model_server: ModelServer, fake_time: FakeTime) -> None:
-    model_server.answers(vectors_of)
+async def test_each_text_has_its_vector(lab: Lab) -> None:
+    lab.server.answers(vectors_of)
 
-    async with CHAT.open(model_server, fake_time) as models:
+    async with lab.open(CHAT) as models:
         got = await embed(models, ["a", "abc"])
 
     assert got.vectors == ((1.0, 0.0), (3.0, 1.0))
@@ -60,42 +59,38 @@ async def test_each_text_has_its_vector(model_server: ModelServer, fake_time: Fa
     ],
 )
 async def test_many_texts_take_several_calls(
-    model_server: ModelServer, fake_time: FakeTime, kind: str, texts: list[str], sizes: list[int]
+    lab: Lab, kind: str, texts: list[str], sizes: list[int]
 ) -> None:
-    model_server.answers(vectors_of)
+    lab.server.answers(vectors_of)
 
-    async with CHAT.open(model_server, fake_time, kind=kind) as models:
+    async with lab.open(CHAT, kind=kind) as models:
         got = await embed(models, texts)
 
-    assert [len(body["input"]) for body in model_server.bodies] == sizes
+    assert [len(body["input"]) for body in lab.server.bodies] == sizes
     assert [vector[0] for vector in got.vectors] == [len(text) for text in texts]
     assert got.usage == Usage(8 * len(sizes), 0)
 
 
-async def test_embeddings_are_tried_again_paced_and_paid_like_all_calls(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Failure(500), Vectors(((1.0,),) * 256), Vectors(((1.0,),))])
+async def test_embeddings_are_tried_again_paced_and_paid_like_all_calls(lab: Lab) -> None:
+    lab.server.replies([Failure(500), Vectors(((1.0,),) * 256), Vectors(((1.0,),))])
     price = {"model": "embed-1", "valid_from": "2026-01-01", "input_usd": 2, "output_usd": 0}
 
-    async with CHAT.open(model_server, fake_time, prices=[price], requests_per_minute=60) as models:
+    async with lab.open(CHAT, prices=[price], requests_per_minute=60) as models:
         got = await embed(models, ["x"] * 257)
 
     assert [attempt.waited_ms / 1000 for attempt in got.attempts] == pytest.approx([2], abs=0.5)
     assert got.cost_usd == Decimal("0.000032")
-    assert len(model_server.requests) == 3
+    assert len(lab.server.requests) == 3
 
 
-async def test_embeddings_keep_to_the_money_of_a_run(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
+async def test_embeddings_keep_to_the_money_of_a_run(lab: Lab) -> None:
     async def bank(account: Account, asked: Sequence[Decimal]) -> Sequence[bool]:
         return [True] * len(asked)
 
     purse = Purse(bank, is_limited=True)
-    model_server.answers(vectors_of)
+    lab.server.answers(vectors_of)
     price = {"model": "embed-1", "valid_from": "2026-01-01", "input_usd": 2, "output_usd": 0}
-    provider = make_provider(f"{model_server.url}/v1", slug="openai", kind="openai", prices=[price])
+    provider = make_provider(f"{lab.server.url}/v1", slug="openai", kind="openai", prices=[price])
 
     async with Models([provider], purse=purse, environ={KEY_VARIABLE: KEY}) as models:
         await embed(models, ["x"])
@@ -113,33 +108,27 @@ async def test_embeddings_keep_to_the_money_of_a_run(
         pytest.param(Failure(404, message="No such model."), "No such model", id="unknown model"),
     ],
 )
-async def test_a_call_without_vectors_says_why(
-    model_server: ModelServer, fake_time: FakeTime, answer: Answer, said: str
-) -> None:
-    model_server.replies([answer])
+async def test_a_call_without_vectors_says_why(lab: Lab, answer: Answer, said: str) -> None:
+    lab.server.replies([answer])
 
-    async with CHAT.open(model_server, fake_time) as models:
+    async with lab.open(CHAT) as models:
         with pytest.raises(BadRequestError, match=said):
             await embed(models, ["x"])
 
 
 @pytest.mark.parametrize("blank", ["", " \n"])
-async def test_a_blank_text_has_no_embedding(
-    model_server: ModelServer, fake_time: FakeTime, blank: str
-) -> None:
-    async with CHAT.open(model_server, fake_time) as models:
+async def test_a_blank_text_has_no_embedding(lab: Lab, blank: str) -> None:
+    async with lab.open(CHAT) as models:
         with pytest.raises(ValueError, match="blank text"):
             await embed(models, ["x", blank])
 
-    assert model_server.requests == []
+    assert lab.server.requests == []
 
 
 @pytest.mark.parametrize("kind", ["anthropic", "groq"])
-async def test_some_kinds_have_no_embeddings(
-    model_server: ModelServer, fake_time: FakeTime, kind: str
-) -> None:
-    async with CHAT.open(model_server, fake_time, kind=kind) as models:
+async def test_some_kinds_have_no_embeddings(lab: Lab, kind: str) -> None:
+    async with lab.open(CHAT, kind=kind) as models:
         with pytest.raises(ConfigurationError, match="embeddings"):
             await embed(models, ["x"])
 
-    assert model_server.requests == []
+    assert lab.server.requests == []

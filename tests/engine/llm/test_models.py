@@ -22,7 +22,7 @@ from evals_app.engine.llm.models import Block, Models, preload
 from evals_app.engine.llm.provider import Setting
 from evals_app.engine.llm.slots import Pace, Slots
 from evals_app.engine.spec import ProviderSpec
-from tests.engine.llm.makers import KEY_VARIABLE, FakeTime, make_call, make_models, make_provider
+from tests.engine.llm.makers import KEY_VARIABLE, MESSAGES, Lab, make_call, make_provider
 from tests.model_server import (
     KEY,
     Answer,
@@ -67,41 +67,32 @@ def is_about(seconds: list[float]) -> object:
     ],
 )
 async def test_trouble_is_waited_out_and_recorded(
-    model_server: ModelServer, fake_time: FakeTime, answers: list[Answer], slept: list[float]
+    lab: Lab, answers: list[Answer], slept: list[float]
 ) -> None:
-    model_server.replies([*answers, Reply("At last.")])
-
-    async with make_models(model_server, fake_time) as models:
-        got = await models.complete(make_call())
+    got = await lab.ask(*answers, Reply("At last."))
 
     assert got.text == "At last."
-    assert fake_time.slept == is_about(slept)
+    assert lab.time.slept == is_about(slept)
     assert [each.waited_ms / 1000 for each in got.attempts] == is_about(slept)
     assert got.waited_ms / 1000 == pytest.approx(sum(slept), abs=10)
     assert got.latency_ms < 20_000
 
 
-async def test_jitter_adds_up_to_a_tenth(model_server: ModelServer, fake_time: FakeTime) -> None:
-    model_server.replies([Failure(500), Failure(429), Reply("At last.")])
+async def test_jitter_adds_up_to_a_tenth(lab: Lab) -> None:
+    await lab.ask(Failure(500), Failure(429), Reply("At last."), opened={"jitter": 1.0})
 
-    async with make_models(model_server, fake_time, jitter=1.0) as models:
-        await models.complete(make_call())
-
-    assert fake_time.slept == is_about([2.2, 33])
+    assert lab.time.slept == is_about([2.2, 33])
 
 
-async def test_after_five_retries_it_gives_up_and_says_so(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.answers(lambda _: Failure(529))
+async def test_after_five_retries_it_gives_up_and_says_so(lab: Lab) -> None:
+    lab.server.answers(lambda _: Failure(529))
 
-    async with make_models(model_server, fake_time) as models:
-        with pytest.raises(UnavailableError) as caught:
-            await models.complete(make_call())
+    with pytest.raises(UnavailableError) as caught:
+        await lab.ask()
 
     assert str(caught.value).startswith("Anthropic answered 529 (overloaded) 6 times in 62 s.")
     assert caught.value.status == 529
-    assert len(model_server.requests) == 6
+    assert len(lab.server.requests) == 6
     assert [each.error for each in caught.value.attempts] == [
         "answered 529 (overloaded): Overloaded."
     ] * 6
@@ -120,31 +111,19 @@ async def test_after_five_retries_it_gives_up_and_says_so(
     ],
 )
 async def test_it_gives_up_at_once_where_the_wait_would_pass_the_patience(
-    model_server: ModelServer,
-    fake_time: FakeTime,
-    answers: list[Answer],
-    patience_s: float,
-    requests: int,
+    lab: Lab, answers: list[Answer], patience_s: float, requests: int
 ) -> None:
-    model_server.replies(answers)
+    with pytest.raises(ProviderError, match=rf"\b{patience_s} s\b") as caught:
+        await lab.ask(*answers, patience_s=patience_s)
 
-    async with make_models(model_server, fake_time) as models:
-        with pytest.raises(ProviderError, match=rf"\b{patience_s} s\b") as caught:
-            await models.complete(make_call(patience_s=patience_s))
-
-    assert len(model_server.requests) == requests
-    assert sum(fake_time.slept) <= patience_s
+    assert len(lab.server.requests) == requests
+    assert sum(lab.time.slept) <= patience_s
     assert caught.value.retryable
 
 
-async def test_an_error_after_retries_tells_the_whole_story(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Failure(529), Failure(401)])
-
-    async with make_models(model_server, fake_time) as models:
-        with pytest.raises(AuthFailedError) as caught:
-            await models.complete(make_call())
+async def test_an_error_after_retries_tells_the_whole_story(lab: Lab) -> None:
+    with pytest.raises(AuthFailedError) as caught:
+        await lab.ask(Failure(529), Failure(401))
 
     assert str(caught.value).startswith(
         "Anthropic failed 2 times in 2 s; the last time it answered"
@@ -152,17 +131,15 @@ async def test_an_error_after_retries_tells_the_whole_story(
     assert len(caught.value.attempts) == 2
 
 
-async def test_no_wait_is_added_after_an_error_that_is_not_retried(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Failure(402, headers={"x-should-retry": "true"}), Reply("Never.")])
+async def test_no_wait_is_added_after_an_error_that_is_not_retried(lab: Lab) -> None:
+    lab.server.replies([Failure(402, headers={"x-should-retry": "true"}), Reply("Never.")])
 
-    async with make_models(model_server, fake_time) as models:
+    async with lab.open(MESSAGES) as models:
         with pytest.raises(ProviderError):
-            await models.complete(make_call())
+            await models.complete(MESSAGES.ask())
         assert models.standing()["anthropic"].block is None
 
-    assert fake_time.slept == []
+    assert lab.time.slept == []
 
 
 @pytest.mark.parametrize(
@@ -173,78 +150,70 @@ async def test_no_wait_is_added_after_an_error_that_is_not_retried(
     ],
 )
 async def test_a_busy_provider_is_left_alone_by_every_caller(
-    model_server: ModelServer, fake_time: FakeTime, failure: Failure, waits: float
+    lab: Lab, failure: Failure, waits: float
 ) -> None:
-    model_server.replies([failure, Reply("Other.")])
+    lab.server.replies([failure, Reply("Other.")])
 
-    async with make_models(model_server, fake_time) as models:
+    async with lab.open(MESSAGES) as models:
         with pytest.raises(ProviderError):
-            await models.complete(make_call(patience_s=1))
+            await models.complete(MESSAGES.ask(patience_s=1))
         first, second = models.standing()["anthropic"], models.standing()["anthropic"]
-        got = await models.complete(make_call())
+        got = await models.complete(MESSAGES.ask())
 
     assert first.block is not None
     assert first.block.for_s == pytest.approx(waits, abs=0.5)
     assert second.block is None  # told once
-    assert fake_time.slept == is_about([waits])
+    assert lab.time.slept == is_about([waits])
     assert got.attempts == ()
     assert got.waited_ms / 1000 == pytest.approx(waits, abs=0.5)
 
 
-async def test_a_pause_that_no_date_can_hold_is_one_beyond_all_patience(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Failure(429, headers={"retry-after": "1e300"})])
+async def test_a_pause_that_no_date_can_hold_is_one_beyond_all_patience(lab: Lab) -> None:
+    lab.server.replies([Failure(429, headers={"retry-after": "1e300"})])
 
-    async with make_models(model_server, fake_time) as models:
+    async with lab.open(MESSAGES) as models:
         for _ in range(2):
             with pytest.raises(RateLimitedError, match="600 s"):
-                await models.complete(make_call())
+                await models.complete(MESSAGES.ask())
 
-    assert len(model_server.requests) == 1
+    assert len(lab.server.requests) == 1
 
 
 @pytest.mark.parametrize("failure", [Failure(500), Failure(503), Cut()], ids=repr)
-async def test_trouble_of_one_call_holds_back_nobody_else(
-    model_server: ModelServer, fake_time: FakeTime, failure: Answer
-) -> None:
-    model_server.replies([failure, Reply("Other.")])
+async def test_trouble_of_one_call_holds_back_nobody_else(lab: Lab, failure: Answer) -> None:
+    lab.server.replies([failure, Reply("Other.")])
 
-    async with make_models(model_server, fake_time) as models:
+    async with lab.open(MESSAGES) as models:
         with pytest.raises(UnavailableError):
-            await models.complete(make_call(patience_s=1))
-        await models.complete(make_call())
+            await models.complete(MESSAGES.ask(patience_s=1))
+        await models.complete(MESSAGES.ask())
 
-    assert fake_time.slept == []
+    assert lab.time.slept == []
 
 
-async def test_a_block_that_others_tell_of_is_kept_and_never_shortened(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Reply("At last.")])
+async def test_a_block_that_others_tell_of_is_kept_and_never_shortened(lab: Lab) -> None:
+    lab.server.replies([Reply("At last.")])
 
-    async with make_models(model_server, fake_time) as models:
+    async with lab.open(MESSAGES) as models:
         models.apply(places={}, blocks={"anthropic": Block(100, "asked by others")})
         models.apply(places={}, blocks={"anthropic": Block(10, "asked by others")})
-        await models.complete(make_call())
+        await models.complete(MESSAGES.ask())
         standing = models.standing()["anthropic"]
 
-    assert fake_time.slept == is_about([100])
+    assert lab.time.slept == is_about([100])
     assert standing.block is None  # they know it already
 
 
-async def test_a_call_without_the_patience_for_a_block_sends_nothing(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    async with make_models(model_server, fake_time) as models:
+async def test_a_call_without_the_patience_for_a_block_sends_nothing(lab: Lab) -> None:
+    async with lab.open(MESSAGES) as models:
         models.apply(places={}, blocks={"anthropic": Block(3600, "asked by others")})
         with pytest.raises(RateLimitedError) as caught:
-            await models.complete(make_call(patience_s=600))
+            await models.complete(MESSAGES.ask(patience_s=600))
 
     assert {"Anthropic", "600"} <= set(str(caught.value).split())
     assert "agent" in str(caught.value)
     assert caught.value.attempts == ()
-    assert model_server.requests == []
+    assert lab.server.requests == []
 
 
 @pytest.mark.parametrize(
@@ -252,7 +221,7 @@ async def test_a_call_without_the_patience_for_a_block_sends_nothing(
     [pytest.param(2, 2, id="limit"), pytest.param(None, 8, id="no limit")],
 )
 async def test_as_many_calls_at_once_as_the_provider_takes(
-    model_server: ModelServer, fake_time: FakeTime, max_concurrency: int | None, at_once: int
+    lab: Lab, max_concurrency: int | None, at_once: int
 ) -> None:
     # Nobody is answered before so many are there: fewer would break the barrier.
     meeting = threading.Barrier(at_once, timeout=20)
@@ -261,13 +230,13 @@ async def test_as_many_calls_at_once_as_the_provider_takes(
         meeting.wait()
         return Reply("Fine.")
 
-    model_server.answers(answer)
-    calls = [make_call(timeout_s=30.0) for _ in range(8)]
+    lab.server.answers(answer)
+    calls = [MESSAGES.ask(timeout_s=30.0) for _ in range(8)]
 
-    async with make_models(model_server, fake_time, max_concurrency=max_concurrency) as models:
+    async with lab.open(MESSAGES, max_concurrency=max_concurrency) as models:
         await asyncio.gather(*map(models.complete, calls))
 
-    assert (len(model_server.requests), model_server.most_at_once) == (8, at_once)
+    assert (len(lab.server.requests), lab.server.most_at_once) == (8, at_once)
 
 
 async def test_a_call_that_waits_holds_no_slot(model_server: ModelServer) -> None:
@@ -290,17 +259,15 @@ async def test_a_call_that_waits_holds_no_slot(model_server: ModelServer) -> Non
         assert (other.text, (await first).text) == ("The other.", "The first.")
 
 
-async def test_whoever_stood_in_the_queue_when_the_provider_said_wait_waits_too(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Failure(429, headers={"retry-after": "60"}), Reply("A"), Reply("B")])
+async def test_whoever_stood_in_the_queue_when_the_provider_said_wait_waits_too(lab: Lab) -> None:
+    lab.server.replies([Failure(429, headers={"retry-after": "60"}), Reply("A"), Reply("B")])
 
-    async with make_models(model_server, fake_time, max_concurrency=1) as models:
-        got = await asyncio.gather(models.complete(make_call()), models.complete(make_call()))
+    async with lab.open(MESSAGES, max_concurrency=1) as models:
+        got = await asyncio.gather(models.complete(MESSAGES.ask()), models.complete(MESSAGES.ask()))
 
     assert sorted(len(reply.attempts) for reply in got) == [0, 1]
-    assert fake_time.slept == is_about([60, 60])
-    assert len(model_server.requests) == 3
+    assert lab.time.slept == is_about([60, 60])
+    assert len(lab.server.requests) == 3
 
 
 async def test_a_call_can_be_cancelled_while_it_waits_and_gives_everything_back(
@@ -321,19 +288,17 @@ async def test_a_call_can_be_cancelled_while_it_waits_and_gives_everything_back(
         assert block.for_s == pytest.approx(30, abs=5)
 
 
-async def test_a_call_can_be_cancelled_in_the_middle_of_an_attempt(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Hang(), Reply("Next.")])
+async def test_a_call_can_be_cancelled_in_the_middle_of_an_attempt(lab: Lab) -> None:
+    lab.server.replies([Hang(), Reply("Next.")])
 
-    async with make_models(model_server, fake_time, max_concurrency=1) as models:
-        hanging = asyncio.create_task(models.complete(make_call()))
-        while not model_server.requests:  # noqa: ASYNC110 - the server lives in another thread
+    async with lab.open(MESSAGES, max_concurrency=1) as models:
+        hanging = asyncio.create_task(models.complete(MESSAGES.ask()))
+        while not lab.server.requests:  # noqa: ASYNC110 - the server lives in another thread
             await asyncio.sleep(0.01)
         hanging.cancel()
         with pytest.raises(asyncio.CancelledError):
             await hanging
-        got = await models.complete(make_call())
+        got = await models.complete(MESSAGES.ask())
 
     assert got.text == "Next."
 
@@ -341,52 +306,36 @@ async def test_a_call_can_be_cancelled_in_the_middle_of_an_attempt(
 SCRIPTED = ProviderSpec(provider="Scripted", slug="scripted", kind="scripted")
 
 
-async def test_a_line_end_after_the_key_does_no_harm(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Reply("Fine.")])
-
-    async with make_models(model_server, fake_time, environ={KEY_VARIABLE: KEY + "\n"}) as models:
-        got = await models.complete(make_call())
+async def test_a_line_end_after_the_key_does_no_harm(lab: Lab) -> None:
+    got = await lab.ask(Reply("Fine."), opened={"environ": {KEY_VARIABLE: KEY + "\n"}})
 
     assert got.text == "Fine."
 
 
-async def test_only_the_named_key_is_sent(
-    model_server: ModelServer, fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_the_named_key_is_sent(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     # The SDK reads the real environment on its own account.
     monkeypatch.setenv("ANTHROPIC_API_KEY", "another-key")
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "a-token")
-    model_server.replies([Reply("Fine.")])
 
-    async with make_models(model_server, fake_time) as models:
-        await models.complete(make_call())
+    await lab.ask(Reply("Fine."))
 
-    headers = repr(model_server.requests[0].headers)
+    headers = repr(lab.server.requests[0].headers)
     assert KEY in headers
     assert "another-key" not in headers
     assert "a-token" not in headers
 
 
-async def test_without_a_base_url_the_sdks_own_environment_decides(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    environ = {KEY_VARIABLE: KEY, "ANTHROPIC_BASE_URL": model_server.url}
-    model_server.replies([Reply("Fine.")])
+async def test_without_a_base_url_the_sdks_own_environment_decides(lab: Lab) -> None:
+    environ = {KEY_VARIABLE: KEY, "ANTHROPIC_BASE_URL": lab.server.url}
 
-    async with make_models(model_server, fake_time, environ=environ, base_url=None) as models:
-        got = await models.complete(make_call())
+    got = await lab.ask(Reply("Fine."), opened={"environ": environ, "base_url": None})
 
     assert got.text == "Fine."
 
 
-async def test_a_misspelt_provider_is_named_with_its_neighbour(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    async with make_models(model_server, fake_time) as models:
-        with pytest.raises(ConfigurationError) as caught:
-            await models.complete(make_call(provider="antropic"))
+async def test_a_misspelt_provider_is_named_with_its_neighbour(lab: Lab) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        await lab.ask(provider="antropic")
 
     assert str(caught.value) == (
         "There is no provider 'antropic'. Did you mean 'anthropic'? Known: anthropic."
@@ -399,42 +348,38 @@ async def test_a_scripted_provider_has_no_api() -> None:
             await models.complete(make_call(provider="scripted"))
 
 
-async def test_models_must_be_opened_first(model_server: ModelServer, fake_time: FakeTime) -> None:
-    models = make_models(model_server, fake_time)
+async def test_models_must_be_opened_first(lab: Lab) -> None:
+    models = lab.open(MESSAGES)
 
     with pytest.raises(ConfigurationError, match="must be opened first"):
-        await models.complete(make_call())
+        await models.complete(MESSAGES.ask())
 
 
-def test_it_can_be_opened_again_in_another_event_loop(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.answers(lambda _: Reply("Fine."))
-    models = make_models(model_server, fake_time, max_concurrency=1)
+def test_it_can_be_opened_again_in_another_event_loop(lab: Lab) -> None:
+    lab.server.answers(lambda _: Reply("Fine."))
+    models = lab.open(MESSAGES, max_concurrency=1)
 
     async def hold() -> str:
         async with models:
-            return (await models.complete(make_call())).text
+            return (await models.complete(MESSAGES.ask())).text
 
     assert [anyio.run(hold), anyio.run(hold)] == ["Fine.", "Fine."]
 
 
-async def test_two_providers_do_not_share_their_trouble(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    providers = [make_provider(model_server.url), make_provider(model_server.url, slug="other")]
-    model_server.replies([Failure(400), Reply("Fine.")])
+async def test_two_providers_do_not_share_their_trouble(lab: Lab) -> None:
+    providers = [make_provider(lab.server.url), make_provider(lab.server.url, slug="other")]
+    lab.server.replies([Failure(400), Reply("Fine.")])
 
-    setting = Setting(fake_time.sleep, fake_time.clock)
+    setting = Setting(lab.time.sleep, lab.time.clock)
     async with Models(providers, setting=setting, environ={KEY_VARIABLE: KEY}) as models:
         models.apply(places={}, blocks={"other": Block(100, "asked by others")})
         with pytest.raises(BadRequestError):
-            await models.complete(make_call())
+            await models.complete(MESSAGES.ask())
 
-        assert fake_time.slept == []
-        assert (await models.complete(make_call(provider="other"))).text == "Fine."
+        assert lab.time.slept == []
+        assert (await models.complete(MESSAGES.ask(provider="other"))).text == "Fine."
 
-    assert len(fake_time.slept) == 1
+    assert len(lab.time.slept) == 1
 
 
 def test_an_sdk_is_loaded_only_on_demand() -> None:
@@ -453,41 +398,37 @@ for kinds in [], ["scripted"], ["groq", "ollama"], ["anthropic", "scripted"]:
     assert printed.stdout.splitlines() == ["", "", "openai", "anthropic openai"]
 
 
-async def test_the_callers_clock_stands_still_while_a_call_waits(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
+async def test_the_callers_clock_stands_still_while_a_call_waits(lab: Lab) -> None:
     paused: list[float] = []
 
     @contextmanager
     def waiting() -> Iterator[None]:
-        began = fake_time.clock()
+        began = lab.time.clock()
         yield
-        paused.append(fake_time.clock() - began)
+        paused.append(lab.time.clock() - began)
 
-    model_server.replies([Failure(429, headers={"retry-after": "7"}), Reply("hello")])
-    async with make_models(model_server, fake_time) as models:
-        reply = await models.complete(make_call(waiting=waiting))
+    reply = await lab.ask(
+        Failure(429, headers={"retry-after": "7"}), Reply("hello"), waiting=waiting
+    )
 
     assert reply.text == "hello"
     assert sum(paused) >= 7
 
 
-async def test_places_at_once_may_change_while_calls_are_under_way(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.answers(lambda _: Reply("So.", latency_s=0.02))
+async def test_places_at_once_may_change_while_calls_are_under_way(lab: Lab) -> None:
+    lab.server.answers(lambda _: Reply("So.", latency_s=0.02))
 
-    async with make_models(model_server, fake_time, max_concurrency=8) as models:
+    async with lab.open(MESSAGES, max_concurrency=8) as models:
         models.apply(places={"anthropic": 0}, blocks={})
-        calls = [asyncio.create_task(models.complete(make_call())) for _ in range(6)]
+        calls = [asyncio.create_task(models.complete(MESSAGES.ask())) for _ in range(6)]
         await asyncio.sleep(0.05)
-        before = len(model_server.requests)
+        before = len(lab.server.requests)
         models.apply(places={"anthropic": 2}, blocks={})
         await asyncio.gather(*calls)
         standing = models.standing()["anthropic"]
 
     assert before == 0
-    assert model_server.most_at_once == 2
+    assert lab.server.most_at_once == 2
     assert (standing.under_way, standing.wanted) == (0, 6)
 
 
@@ -513,24 +454,20 @@ async def test_those_who_wait_for_a_place_can_be_cancelled_together() -> None:
     assert slots.under_way == 0
 
 
-async def test_calls_keep_to_the_pace(model_server: ModelServer, fake_time: FakeTime) -> None:
-    model_server.answers(lambda _: Reply("So."))
+async def test_calls_keep_to_the_pace(lab: Lab) -> None:
+    lab.server.answers(lambda _: Reply("So."))
 
-    async with make_models(model_server, fake_time, requests_per_minute=30) as models:
+    async with lab.open(MESSAGES, requests_per_minute=30) as models:
         for _ in range(3):
-            await models.complete(make_call())
+            await models.complete(MESSAGES.ask())
 
-    assert fake_time.slept == is_about([2, 2])
+    assert lab.time.slept == is_about([2, 2])
 
 
-async def test_what_a_call_waits_for_is_told_in_words(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Failure(429, headers={"retry-after": "7"}), Reply("So.")])
+async def test_what_a_call_waits_for_is_told_in_words(lab: Lab) -> None:
     told: list[str] = []
 
-    async with make_models(model_server, fake_time) as models:
-        await models.complete(make_call(tell=told.append))
+    await lab.ask(Failure(429, headers={"retry-after": "7"}), Reply("So."), tell=told.append)
 
     assert (
         "waiting for Anthropic until 08:00:07 UTC (answered 429 (rate limited)), then attempt 2 of 6"
@@ -539,13 +476,13 @@ async def test_what_a_call_waits_for_is_told_in_words(
     assert told[-1] == ""
 
 
-async def test_a_process_keeps_to_its_own_pace_whatever_is_booked(fake_time: FakeTime) -> None:
+async def test_a_process_keeps_to_its_own_pace_whatever_is_booked(lab: Lab) -> None:
     async def book(count: int) -> float:
         return 0.0
 
-    pace = Pace(30, book=book, sleep=fake_time.sleep, clock=fake_time.clock)
+    pace = Pace(30, book=book, sleep=lab.time.sleep, clock=lab.time.clock)
 
     for _ in range(3):
         await pace()
 
-    assert fake_time.slept == is_about([2, 2])
+    assert lab.time.slept == is_about([2, 2])

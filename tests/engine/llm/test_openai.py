@@ -22,13 +22,12 @@ from tests.engine.llm.makers import (
     VERDICT,
     Api,
     FakeTime,
+    Lab,
 )
 from tests.messages_api import Json
 from tests.model_server import KEY, Failure, Garbage, ModelServer, Reply, ToolUse
 
 pytestmark = pytest.mark.anyio
-
-ask = CHAT.ask
 
 
 @pytest.mark.parametrize(
@@ -40,96 +39,78 @@ ask = CHAT.ask
     ],
 )
 async def test_the_limit_of_an_answer_is_named_as_the_server_wants_it(
-    model_server: ModelServer, fake_time: FakeTime, changes: dict[str, Any], parameter: str
+    lab: Lab, changes: dict[str, Any], parameter: str
 ) -> None:
-    model_server.replies([Reply("Fine.")])
+    await lab.ask(Reply("Fine."), api=CHAT, opened={**changes}, max_output_tokens=77)
 
-    async with CHAT.open(model_server, fake_time, **changes) as models:
-        await models.complete(ask(max_output_tokens=77))
-
-    assert {name: value for name, value in model_server.bodies[0].items() if "max" in name} == {
+    assert {name: value for name, value in lab.server.bodies[0].items() if "max" in name} == {
         parameter: 77
     }
 
 
-async def test_the_responses_api_takes_over_a_conversation_of_the_chat_api(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Reply("Let me see.", tools=(ToolUse("entity_query"),)), Reply("None.")])
+async def test_the_responses_api_takes_over_a_conversation_of_the_chat_api(lab: Lab) -> None:
+    lab.server.replies([Reply("Let me see.", tools=(ToolUse("entity_query"),)), Reply("None.")])
 
-    async with CHAT.open(model_server, fake_time) as models:
-        first = await models.complete(ask(tools=(QUERY,)))
+    async with lab.open(CHAT) as models:
+        first = await models.complete(CHAT.ask(tools=(QUERY,)))
         assert first.native_turn is not None
         results = ToolResults((ToolResult(first.tool_calls[0].id, "entity.query", "[]"),))
         messages = (UserMessage("Hello?"), first.native_turn, results)
-        second = await models.complete(ask(messages=messages, tools=(QUERY,), model=NOT_CHAT))
+        second = await models.complete(CHAT.ask(messages=messages, tools=(QUERY,), model=NOT_CHAT))
 
     assert second.text == "None."
 
 
-async def test_a_model_that_the_chat_api_does_not_serve_is_remembered(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.answers(lambda _: Reply("Fine."))
+async def test_a_model_that_the_chat_api_does_not_serve_is_remembered(lab: Lab) -> None:
+    lab.server.answers(lambda _: Reply("Fine."))
 
-    async with CHAT.open(model_server, fake_time) as models:
-        first = await models.complete(ask(model=NOT_CHAT, tools=(QUERY,), effort="high", seed=7))
-        await models.complete(ask(model=NOT_CHAT, tools=(QUERY,)))
-        without_tools = await models.complete(ask(model=NOT_CHAT, seed=7))
+    async with lab.open(CHAT) as models:
+        first = await models.complete(
+            CHAT.ask(model=NOT_CHAT, tools=(QUERY,), effort="high", seed=7)
+        )
+        await models.complete(CHAT.ask(model=NOT_CHAT, tools=(QUERY,)))
+        without_tools = await models.complete(CHAT.ask(model=NOT_CHAT, seed=7))
 
-    paths = [each.path.removeprefix("/v1/") for each in model_server.requests]
+    paths = [each.path.removeprefix("/v1/") for each in lab.server.requests]
     assert paths == ["chat/completions", "responses", "responses", "chat/completions"]
-    assert model_server.bodies[1]["reasoning"] == {"effort": "high"}
+    assert lab.server.bodies[1]["reasoning"] == {"effort": "high"}
     assert (first.dropped, without_tools.dropped) == (("seed",), ())
 
 
-async def test_a_conversation_of_the_responses_api_stays_there(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Reply("Hi.", thinking="Hm."), Reply("Fine.")])
-    async with CHAT.open(model_server, fake_time) as models:
-        first = await models.complete(ask(model=NOT_CHAT, tools=(QUERY,)))
+async def test_a_conversation_of_the_responses_api_stays_there(lab: Lab) -> None:
+    lab.server.replies([Reply("Hi.", thinking="Hm."), Reply("Fine.")])
+    async with lab.open(CHAT) as models:
+        first = await models.complete(CHAT.ask(model=NOT_CHAT, tools=(QUERY,)))
     assert first.native_turn is not None
     messages = (UserMessage("Hello?"), first.native_turn, UserMessage("And?"))
 
-    async with CHAT.open(model_server, fake_time) as models:  # which remembers nothing
-        await models.complete(ask(messages=messages, model=NOT_CHAT, tools=(QUERY,)))
+    async with lab.open(CHAT) as models:  # which remembers nothing
+        await models.complete(CHAT.ask(messages=messages, model=NOT_CHAT, tools=(QUERY,)))
 
-    paths = [each.path for each in model_server.requests]
+    paths = [each.path for each in lab.server.requests]
     assert paths.count("/v1/chat/completions") == 1
 
 
-async def test_only_openai_and_azure_have_the_responses_api(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    async with CHAT.open(model_server, fake_time, kind="groq") as models:
-        with pytest.raises(BadRequestError, match="use /v1/responses"):
-            await models.complete(ask(model=NOT_CHAT, tools=(QUERY,)))
+async def test_only_openai_and_azure_have_the_responses_api(lab: Lab) -> None:
+    with pytest.raises(BadRequestError, match="use /v1/responses"):
+        await lab.ask(api=CHAT, opened={"kind": "groq"}, model=NOT_CHAT, tools=(QUERY,))
 
-    assert len(model_server.requests) == 1
+    assert len(lab.server.requests) == 1
 
 
 @BY_BOTH
-async def test_the_first_token_may_be_one_of_a_refusal(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api
-) -> None:
-    model_server.replies([Reply(thinking="Hm, let me see.", thinking_s=0.05, refusal="No.")])
-
-    async with api.open(model_server, fake_time) as models:
-        got = await models.complete(api.ask(stream=True))
+async def test_the_first_token_may_be_one_of_a_refusal(lab: Lab, *, api: Api) -> None:
+    got = await lab.ask(
+        Reply(thinking="Hm, let me see.", thinking_s=0.05, refusal="No."), api=api, stream=True
+    )
 
     assert got.first_token_ms is not None
     assert 50 <= got.first_token_ms <= got.latency_ms
 
 
-async def test_an_error_with_status_200_is_one(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Garbage('{"error": {"code": 402, "message": "No credits."}}')])
-
-    async with CHAT.open(model_server, fake_time) as models:
-        with pytest.raises(QuotaExhaustedError, match=r"\(payment required\): No credits"):
-            await models.complete(ask())
+async def test_an_error_with_status_200_is_one(lab: Lab) -> None:
+    with pytest.raises(QuotaExhaustedError, match=r"\(payment required\): No credits"):
+        await lab.ask(Garbage('{"error": {"code": 402, "message": "No credits."}}'), api=CHAT)
 
 
 @pytest.mark.parametrize(
@@ -148,14 +129,12 @@ async def test_an_error_with_status_200_is_one(
         ),
     ],
 )
-async def test_a_stream_that_ends_oddly_is_tried_again(
-    model_server: ModelServer, fake_time: FakeTime, end: str, what: str
-) -> None:
+async def test_a_stream_that_ends_oddly_is_tried_again(lab: Lab, end: str, what: str) -> None:
     events = f'data: {{"choices": [{end}]}}\n\n'
-    model_server.replies([Garbage(events, content_type="text/event-stream"), Reply("Whole.")])
 
-    async with CHAT.open(model_server, fake_time) as models:
-        got = await models.complete(ask(stream=True))
+    got = await lab.ask(
+        Garbage(events, content_type="text/event-stream"), Reply("Whole."), api=CHAT, stream=True
+    )
 
     assert got.text == "Whole."
     assert [attempt.error.startswith(what) for attempt in got.attempts] == [True]
@@ -178,18 +157,9 @@ async def test_a_stream_that_ends_oddly_is_tried_again(
 @BY_BOTH
 @STREAMED
 async def test_a_reply_that_ends_early_says_why(
-    model_server: ModelServer,
-    fake_time: FakeTime,
-    answer: Reply | Failure,
-    told: tuple[str, str, str | None],
-    *,
-    api: Api,
-    stream: bool,
+    lab: Lab, answer: Reply | Failure, told: tuple[str, str, str | None], *, api: Api, stream: bool
 ) -> None:
-    model_server.replies([answer])
-
-    async with api.open(model_server, fake_time) as models:
-        got = await models.complete(api.ask(stream=stream))
+    got = await lab.ask(answer, api=api, stream=stream)
 
     assert (got.stop, got.text, got.refusal_category) == told
     assert (got.usage == NO_USAGE) is isinstance(answer, Failure)
@@ -197,13 +167,16 @@ async def test_a_reply_that_ends_early_says_why(
 
 @pytest.mark.parametrize("code", ["json_validate_failed", "tool_use_failed"])
 async def test_what_a_model_wrote_badly_is_its_reply_where_a_server_will_not_send_it(
-    model_server: ModelServer, fake_time: FakeTime, code: str
+    lab: Lab, code: str
 ) -> None:
     extra = {"failed_generation": "verdict: pass"}
-    model_server.replies([Failure(400, message="Failed to generate JSON.", code=code, extra=extra)])
 
-    async with CHAT.open(model_server, fake_time, kind="groq") as models:
-        got = await models.complete(ask(schema=VERDICT))
+    got = await lab.ask(
+        Failure(400, message="Failed to generate JSON.", code=code, extra=extra),
+        api=CHAT,
+        opened={"kind": "groq"},
+        schema=VERDICT,
+    )
 
     assert (got.text, got.stop, got.usage) == ("verdict: pass", "ok", Usage())
 
@@ -215,14 +188,10 @@ async def test_what_a_model_wrote_badly_is_its_reply_where_a_server_will_not_sen
         pytest.param({"code": "rate_limit_exceeded"}, "answered 429", id="limited"),
     ],
 )
-async def test_a_response_that_failed_is_tried_again(
-    model_server: ModelServer, fake_time: FakeTime, error: Json, what: str
-) -> None:
+async def test_a_response_that_failed_is_tried_again(lab: Lab, error: Json, what: str) -> None:
     failed = {"id": "resp_1", "status": "failed", "error": error, "output": []}
-    model_server.replies([Garbage(json.dumps(failed)), Reply("Whole.")])
 
-    async with RESPONSES.open(model_server, fake_time) as models:
-        got = await models.complete(RESPONSES.ask())
+    got = await lab.ask(Garbage(json.dumps(failed)), Reply("Whole."), api=RESPONSES)
 
     assert got.text == "Whole."
     assert got.attempts[0].error.startswith(what)
@@ -232,13 +201,11 @@ async def test_a_response_that_failed_is_tried_again(
     ("code", "stop"), [("context_length_exceeded", "context"), ("invalid_prompt", "refusal")]
 )
 async def test_a_response_that_failed_for_its_prompt_is_not_tried_again(
-    model_server: ModelServer, fake_time: FakeTime, code: str, stop: str
+    lab: Lab, code: str, stop: str
 ) -> None:
     failed = {"status": "failed", "error": {"code": code, "message": "No."}, "output": []}
-    model_server.replies([Garbage(json.dumps(failed))])
 
-    async with RESPONSES.open(model_server, fake_time) as models:
-        got = await models.complete(RESPONSES.ask())
+    got = await lab.ask(Garbage(json.dumps(failed)), api=RESPONSES)
 
     assert (got.stop, got.attempts) == (stop, ())
 
@@ -252,45 +219,38 @@ async def test_a_response_that_failed_for_its_prompt_is_not_tried_again(
     ],
 )
 async def test_a_rate_limit_is_waited_out_as_google_asks_for_it(
-    model_server: ModelServer, fake_time: FakeTime, details: list[Json], slept: float
+    lab: Lab, details: list[Json], slept: float
 ) -> None:
-    model_server.replies([Failure(429, extra={"details": details}), Reply("At last.")])
+    await lab.ask(Failure(429, extra={"details": details}), Reply("At last."), api=CHAT)
 
-    async with CHAT.open(model_server, fake_time) as models:
-        await models.complete(ask())
-
-    assert fake_time.slept == pytest.approx([slept], abs=0.5)
+    assert lab.time.slept == pytest.approx([slept], abs=0.5)
 
 
 async def test_what_the_environment_says_of_openai_goes_nowhere(
-    model_server: ModelServer, fake_time: FakeTime, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The SDK reads the real environment on its own account.
     for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         monkeypatch.setenv(name, "leaked")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer leaked\nX-Other: leaked")
     monkeypatch.setenv("OPENAI_BASE_URL", "http://leaked.invalid/v1")
-    model_server.replies([Reply("Fine.")])
 
-    async with CHAT.open(model_server, fake_time, kind="groq") as models:
-        await models.complete(ask())
+    await lab.ask(Reply("Fine."), api=CHAT, opened={"kind": "groq"})
 
-    (request,) = model_server.requests
+    (request,) = lab.server.requests
     assert request.headers["authorization"] == f"Bearer {KEY}"
     assert "leaked" not in repr(request.headers)
 
 
-async def test_azure_gets_its_key_in_its_own_header(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Reply("Fine."), Reply("Fine.")])
-    base_url = f"{model_server.url}/openai/v1/"
+async def test_azure_gets_its_key_in_its_own_header(lab: Lab) -> None:
+    lab.server.replies([Reply("Fine."), Reply("Fine.")])
+    base_url = f"{lab.server.url}/openai/v1/"
 
-    async with CHAT.open(model_server, fake_time, kind="azure_openai", base_url=base_url) as models:
-        await models.complete(ask())
-        await models.complete(ask(stream=True))
+    async with lab.open(CHAT, kind="azure_openai", base_url=base_url) as models:
+        await models.complete(CHAT.ask())
+        await models.complete(CHAT.ask(stream=True))
 
-    for request in model_server.requests:
+    for request in lab.server.requests:
         assert request.path == "/openai/v1/chat/completions"
         assert request.headers["api-key"] == KEY
         assert "authorization" not in request.headers
@@ -302,21 +262,17 @@ async def test_ollama_needs_no_key(fake_time: FakeTime) -> None:
         async with CHAT.open(
             server, fake_time, kind="ollama", api_key_env=None, environ={}
         ) as models:
-            got = await models.complete(ask())
+            got = await models.complete(CHAT.ask())
             with pytest.raises(BadRequestError, match="none of these, ollama pull x"):
-                await models.complete(ask())
+                await models.complete(CHAT.ask())
 
     assert got.text == "Fine."
 
 
-async def test_a_server_that_wants_a_key_where_none_is_named_says_what_to_do(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    async with CHAT.open(
-        model_server, fake_time, kind="ollama", api_key_env=None, environ={}
-    ) as models:
+async def test_a_server_that_wants_a_key_where_none_is_named_says_what_to_do(lab: Lab) -> None:
+    async with lab.open(CHAT, kind="ollama", api_key_env=None, environ={}) as models:
         with pytest.raises(AuthFailedError, match="provider's page"):
-            await models.complete(ask())
+            await models.complete(CHAT.ask())
 
 
 async def test_settings_that_it_names_otherwise_are_dropped_too(fake_time: FakeTime) -> None:
@@ -325,8 +281,8 @@ async def test_settings_that_it_names_otherwise_are_dropped_too(fake_time: FakeT
     with ModelServer(refuses=["temperature", "reasoning_effort", "logprobs"]) as server:
         server.answers(lambda _: Reply("Fine."))
         async with CHAT.open(server, fake_time) as models:
-            first = await models.complete(ask(**settings))
-            second = await models.complete(ask(**settings))
+            first = await models.complete(CHAT.ask(**settings))
+            second = await models.complete(CHAT.ask(**settings))
 
     assert first.dropped == second.dropped == ("effort", "temperature", "top_logprobs")
     assert first.sent == second.sent == {"max_output_tokens": 4096, "seed": 1}
@@ -371,12 +327,12 @@ async def test_settings_that_it_names_otherwise_are_dropped_too(fake_time: FakeT
     ],
 )
 async def test_a_refusal_is_about_the_setting_that_it_names(
-    model_server: ModelServer, fake_time: FakeTime, failure: Failure, dropped: str | None
+    lab: Lab, failure: Failure, dropped: str | None
 ) -> None:
-    model_server.replies([failure, Reply("Fine.")])
-    call = ask(temperature=0.0, top_logprobs=5, effort="max")
+    lab.server.replies([failure, Reply("Fine.")])
+    call = CHAT.ask(temperature=0.0, top_logprobs=5, effort="max")
 
-    async with CHAT.open(model_server, fake_time) as models:
+    async with lab.open(CHAT) as models:
         if dropped is None:
             with pytest.raises(BadRequestError):
                 await models.complete(call)
@@ -386,45 +342,36 @@ async def test_a_refusal_is_about_the_setting_that_it_names(
     assert got.dropped == ((dropped,) if dropped else ())
 
 
-async def test_what_is_refused_beside_tools_is_sent_without_them(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
+async def test_what_is_refused_beside_tools_is_sent_without_them(lab: Lab) -> None:
     def answer(request: Json) -> Reply | Failure:
         if request.get("tools") and "reasoning_effort" in request:
             return Failure(400, param="reasoning_effort", message="Not with function tools.")
         return Reply("Fine.")
 
-    model_server.answers(answer)
+    lab.server.answers(answer)
 
-    async with CHAT.open(model_server, fake_time) as models:
-        with_tools = await models.complete(ask(effort="low", tools=(QUERY,)))
-        alone = await models.complete(ask(effort="low"))
+    async with lab.open(CHAT) as models:
+        with_tools = await models.complete(CHAT.ask(effort="low", tools=(QUERY,)))
+        alone = await models.complete(CHAT.ask(effort="low"))
 
     assert (with_tools.dropped, alone.dropped) == (("effort",), ())
 
 
-async def test_what_no_model_of_a_kind_takes_is_not_even_sent(
-    model_server: ModelServer, fake_time: FakeTime
-) -> None:
-    model_server.replies([Reply("Fine.")])
-
-    async with CHAT.open(model_server, fake_time, kind="groq") as models:
-        got = await models.complete(ask(top_logprobs=5, seed=1))
+async def test_what_no_model_of_a_kind_takes_is_not_even_sent(lab: Lab) -> None:
+    got = await lab.ask(Reply("Fine."), api=CHAT, opened={"kind": "groq"}, top_logprobs=5, seed=1)
 
     assert (got.dropped, got.sent["seed"]) == (("top_logprobs",), 1)
-    assert "logprobs" not in model_server.bodies[0]
+    assert "logprobs" not in lab.server.bodies[0]
 
 
 @BY_BOTH
 @STREAMED
 async def test_the_tokens_of_a_reply_are_found_by_their_place_in_its_text(
-    model_server: ModelServer, fake_time: FakeTime, *, api: Api, stream: bool
+    lab: Lab, *, api: Api, stream: bool
 ) -> None:
     text = '{"critique": "größer €", "score": 4}'
-    model_server.replies([Reply(text)])
 
-    async with api.open(model_server, fake_time) as models:
-        got = await models.complete(api.ask(top_logprobs=3, stream=stream))
+    got = await lab.ask(Reply(text), api=api, top_logprobs=3, stream=stream)
 
     assert "".join(token.token for token in got.logprobs) == text
     for token in got.logprobs:
