@@ -12,17 +12,7 @@ from evals_app.engine.judging import Recipe
 from evals_app.engine.llm.purse import Account
 from evals_app.engine.suite import CaseSpec
 from evals_app.engine.trial import Verdict
-from tests.engine.makers import (
-    ENDLESS_MS,
-    make_agent,
-    make_case,
-    make_suite,
-    make_world,
-)
-
-LATE = {"when": "late", "reply": "At last.", "delay_ms": ENDLESS_MS}
-CRASH = {"when": "crash", "error": "It broke."}
-ECHO = {"reply": "You said: {{input}}"}
+from tests.engine.makers import CRASH, ECHO, LATE, make_agent, make_case, make_suite, make_world
 
 
 def cases_of(*messages: str, contains: str | None = "o") -> list[CaseSpec]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from evals_app.engine.agent_spec import AgentSpec
+from evals_app.engine.conversation import Conversation
 from evals_app.engine.suite import CaseSpec, SuiteSpec
 from evals_app.engine.trial import (
     Cause,
@@ -19,6 +20,10 @@ from fixtures_app.tools import ToolWorld, open_world
 
 CLOCK = "2026-05-01T09:30:00+00:00"
 ENDLESS_MS = 3_600_000  # nobody waits for it: it is cancelled, or cut by a timeout
+
+LATE = {"when": "late", "reply": "At last.", "delay_ms": ENDLESS_MS}
+CRASH = {"when": "crash", "error": "It broke."}
+ECHO = {"reply": "You said: {{input}}"}
 
 SHOP = FixtureSpec.model_validate(
     {
@@ -67,6 +72,23 @@ def make_case(*messages: str, contains: str | None = None, **changes: Any) -> Ca
     checks = [] if contains is None else [{"type": "contains", "value": contains}]
     turns = [{"user": message, "assertions": checks} for message in messages or ["hello"]]
     return CaseSpec.model_validate({"name": "Greeting", "turns": turns} | changes)
+
+
+def make_conversation(*messages: str, agent: Any = None, **changes: Any) -> Conversation:
+    """Prepare a conversation about such a case; by default a scripted one, which asks no model."""
+    options: dict[str, Any] = {"number": 1, "world": make_world(), "complete": no_model}
+    names = {"number", "world", "complete", "now", "callables"}
+    options |= {name: changes.pop(name) for name in names & changes.keys()}
+    case = make_case(*messages, **changes)
+    return Conversation(case, agent=agent or make_agent(LATE, CRASH, ECHO), **options)
+
+
+async def converse(*messages: str, agent: Any = None, **changes: Any) -> Trial:
+    return await make_conversation(*messages, agent=agent, **changes).run()
+
+
+async def no_model(call: object) -> Any:
+    raise AssertionError(f"a model was asked: {call}")
 
 
 def make_suite(*cases: CaseSpec, **changes: Any) -> SuiteSpec:

@@ -2,19 +2,18 @@
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
-from evals_app.engine.conversation import Conversation
 from evals_app.engine.errors import UnavailableError
 from evals_app.engine.llm.call import ModelCall, ModelReply
 from evals_app.engine.trial import Attempt, Cause, Failure, Trial, Usage
 from tests.engine.makers import (
     CLOCK,
-    ENDLESS_MS,
+    ECHO,
+    converse,
     make_agent,
-    make_case,
+    make_conversation,
     make_model_agent,
     make_world,
 )
@@ -22,33 +21,9 @@ from tests.engine.permitting import permitting
 
 pytestmark = pytest.mark.anyio
 
-LATE = {"when": "late", "reply": "At last.", "delay_ms": ENDLESS_MS}
-CRASH = {"when": "crash", "error": "It broke."}
-ECHO = {"reply": "You said: {{input}}"}
-
-
-async def never(call: ModelCall) -> ModelReply:
-    raise AssertionError
-
-
-def make_conversation(*messages: str, agent: Any = None, **changes: Any) -> Conversation:
-    own = {
-        name: changes.pop(name)
-        for name in ("complete", "world", "now", "number")
-        if name in changes
-    }
-    options: dict[str, Any] = {"number": 1, "world": make_world(), "complete": never} | own
-    return Conversation(
-        make_case(*messages, **changes), agent=agent or make_agent(LATE, CRASH, ECHO), **options
-    )
-
-
-async def hold(*messages: str, **changes: Any) -> Trial:
-    return await make_conversation(*messages, **changes).run()
-
 
 async def test_the_agent_speaks_in_every_turn() -> None:
-    trial = await hold("one", "two", number=3)
+    trial = await converse("one", "two", number=3)
 
     assert [(turn.index, turn.user, turn.reply) for turn in trial.turns] == [
         (1, "one", "You said: one"),
@@ -74,7 +49,7 @@ async def test_what_a_judge_should_know_is_noted() -> None:
     }
     agent = make_agent(ECHO, tools=["entity.query", tool])
 
-    trial = await hold("one", agent=agent, clock=CLOCK)
+    trial = await converse("one", agent=agent, clock=CLOCK)
 
     assert trial.clock == CLOCK
     assert [each.name for each in trial.tools] == ["entity.query", "weather"]
@@ -84,7 +59,7 @@ async def test_what_a_judge_should_know_is_noted() -> None:
 
 
 async def test_a_transcript_of_before_has_no_tools_and_no_clock() -> None:
-    stored = (await hold("one")).to_json()
+    stored = (await converse("one")).to_json()
     del stored["tools"], stored["clock"]
 
     trial = Trial.from_json(stored)
@@ -107,7 +82,7 @@ async def test_a_transcript_of_before_has_no_tools_and_no_clock() -> None:
 async def test_two_errors_in_a_row_end_a_conversation(
     messages: list[str], errors: list[str | None]
 ) -> None:
-    trial = await hold(*messages)
+    trial = await converse(*messages)
 
     assert [turn.error for turn in trial.turns] == errors
     assert trial.planned_turns == len(messages)
@@ -115,7 +90,7 @@ async def test_two_errors_in_a_row_end_a_conversation(
 
 
 async def test_a_turn_has_its_time() -> None:
-    trial = await hold("late", "still there?", turn_timeout_s=0.5)
+    trial = await converse("late", "still there?", turn_timeout_s=0.5)
 
     first, second = trial.turns
     assert (first.reply, first.error) == ("", "The agent did not answer within 0.5 s.")
@@ -125,7 +100,7 @@ async def test_a_turn_has_its_time() -> None:
 
 @pytest.mark.parametrize("reply", ["", "   ", "\n\t", " \u200b\ufeff ", "{{result.1.nothing}}"])
 async def test_an_agent_that_says_nothing_has_failed(reply: str) -> None:
-    trial = await hold("hello", agent=make_agent({"reply": reply}))
+    trial = await converse("hello", agent=make_agent({"reply": reply}))
 
     assert trial.turns[0].error == "The agent's reply is empty."
 
@@ -133,7 +108,7 @@ async def test_an_agent_that_says_nothing_has_failed(reply: str) -> None:
 async def test_what_a_turn_cost_is_known_where_the_agent_says_so() -> None:
     frugal = {"when": "a", "reply": "b", "usage": {"input_tokens": 7, "output_tokens": 2}}
 
-    trial = await hold("a", "x", agent=make_agent(frugal, ECHO))
+    trial = await converse("a", "x", agent=make_agent(frugal, ECHO))
 
     assert [turn.usage for turn in trial.turns] == [Usage(7, 2), Usage()]
     assert trial.usage == Usage()
@@ -143,7 +118,7 @@ async def test_the_world_is_changed_and_the_changes_are_kept() -> None:
     call = {"tool": "entity.update", "args": {"id": "order-1", "data": {"total": 0}}}
     world = make_world()
 
-    trial = await hold(
+    trial = await converse(
         "Refund!", agent=make_agent({"calls": [call], "reply": "Done."}), world=world
     )
 
@@ -159,14 +134,14 @@ async def test_each_turn_notes_how_far_the_journal_went() -> None:
         {"when": "[0-9]", "calls": [order, order], "reply": "Done."}, mute, {"reply": "Hello."}
     )
 
-    trial = await hold("5", "hi", "mute", "6", agent=agent)
+    trial = await converse("5", "hi", "mute", "6", agent=agent)
 
     assert [turn.journal_end for turn in trial.turns] == [1, 1, 2, 3]
     assert [turn.error is None for turn in trial.turns] == [True, True, False, True]
 
 
 async def test_a_conversation_that_changes_nothing_says_so() -> None:
-    trial = await hold("hello")
+    trial = await converse("hello")
 
     assert trial.world_journal == ()
     assert trial.world_changes == make_world().changes()
@@ -181,7 +156,7 @@ async def test_the_prompt_is_filled_in_and_kept() -> None:
         " {{threadContext.params.who}}"
     )
 
-    trial = await hold(
+    trial = await converse(
         "hello", agent=agent, channel="widget", clock=CLOCK, context_params={"who": "Mateo"}
     )
 
@@ -193,7 +168,9 @@ async def test_the_prompt_is_filled_in_and_kept() -> None:
 async def test_without_a_frozen_clock_it_is_now() -> None:
     moment = datetime(2026, 2, 3, 4, 5, tzinfo=UTC)
 
-    trial = await hold("hello", agent=make_agent(system_prompt="{{datetime}}"), now=lambda: moment)
+    trial = await converse(
+        "hello", agent=make_agent(system_prompt="{{datetime}}"), now=lambda: moment
+    )
 
     assert trial.system_prompt == trial.started_at == "2026-02-03T04:05:00+00:00"
 
@@ -201,13 +178,15 @@ async def test_without_a_frozen_clock_it_is_now() -> None:
 async def test_a_frozen_clock_does_not_change_when_it_was_held() -> None:
     moment = datetime(2026, 2, 3, 4, 5, tzinfo=UTC)
 
-    trial = await hold("hello", clock=CLOCK, now=lambda: moment)
+    trial = await converse("hello", clock=CLOCK, now=lambda: moment)
 
     assert trial.started_at == "2026-02-03T04:05:00+00:00"
 
 
 async def test_a_parameter_that_is_not_set_is_empty_and_warned_of() -> None:
-    trial = await hold("hello", agent=make_agent(system_prompt="[{{threadContext.params.who}}]"))
+    trial = await converse(
+        "hello", agent=make_agent(system_prompt="[{{threadContext.params.who}}]")
+    )
 
     assert trial.system_prompt == "[]"
     assert trial.warnings == (
@@ -224,7 +203,7 @@ async def test_braces_behind_a_backslash_are_sent_as_they_are() -> None:
         {"role": "assistant", "content": "Yes"},
     ]
 
-    trial = await hold(r"Write {x} and \{{b}}", history=before)
+    trial = await converse(r"Write {x} and \{{b}}", history=before)
 
     assert trial.history[0].text == "I like {{a}}"
     assert (trial.turns[0].user, trial.turns[0].reply) == (
@@ -239,7 +218,7 @@ async def test_trouble_with_the_provider_ends_the_conversation() -> None:
         error.attempts = (Attempt("answered 500", 0.0),)
         raise error
 
-    trial = await hold("one", "two", agent=make_model_agent(), complete=away)
+    trial = await converse("one", "two", agent=make_model_agent(), complete=away)
 
     assert trial.failure == Failure(Cause.PROVIDER, "Anthropic answered 500.")
     (turn,) = trial.turns
@@ -296,7 +275,7 @@ async def test_a_scripted_agent_uses_its_own_tools_with_the_cases_variables() ->
         tools=[{"name": "orders.find", "rules": [rule]}],
     )
 
-    trial = await hold("When?", agent=agent, context_params={"courier": "Ada"})
+    trial = await converse("When?", agent=agent, context_params={"courier": "Ada"})
 
     assert trial.turns[0].reply == "By Ada."
     assert trial.tool_calls[0].result == {"by": "Ada"}
@@ -306,7 +285,7 @@ async def test_a_parameter_of_a_tool_that_the_case_does_not_set_is_a_warning() -
     rule = {"result": "{{threadContext.params.courier}}"}
     agent = make_agent(ECHO, tools=[{"name": "orders.find", "rules": [rule]}])
 
-    trial = await hold("When?", agent=agent)
+    trial = await converse("When?", agent=agent)
 
     assert trial.warnings == (
         "A tool uses {{threadContext.params.courier}}, which this case does not set. It is left empty.",
@@ -316,7 +295,7 @@ async def test_a_parameter_of_a_tool_that_the_case_does_not_set_is_a_warning() -
 async def test_a_server_of_tools_that_is_away_is_no_failure_of_the_agent() -> None:
     with permitting(mcp_servers={"gone": "/nowhere/at-all"}):
         agent = make_agent(ECHO, tools=[{"mcp": "gone", "tools": ["find"]}])
-        trial = await hold("When?", agent=agent)
+        trial = await converse("When?", agent=agent)
 
     assert trial.turns == ()
     assert trial.failure is not None

@@ -1,7 +1,8 @@
 """Agents that are programs."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -10,91 +11,75 @@ import pytest
 
 from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.callables.pool import Callables
-from evals_app.engine.conversation import Conversation
 from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.permits import OUR_COMMAND
 from evals_app.engine.trial import Trial
-from tests.engine.makers import CLOCK, make_case, make_world
+from tests.engine.makers import CLOCK, converse
 from tests.engine.permitting import permitting
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def callables() -> AsyncIterator[Callables]:
-    async with Callables(most=2) as opened:
-        yield opened
+def make_command(*words: str) -> AgentSpec:
+    written = {"agent": "Program", "slug": "program", "driver": "command"}
+    return AgentSpec.model_validate(written | {"command": list(words)})
+
+
+@dataclass(frozen=True)
+class Program:
+    """An agent that is a program, which is permitted; tests write it."""
+
+    path: Path
+    callables: Callables
+
+    def write(self, script: str) -> None:
+        self.path.write_text(f"#!/bin/sh\n{dedent(script)}\n")
+        self.path.chmod(0o755)
+
+    async def converse(
+        self, *messages: str, arguments: Sequence[str] = (), **changes: Any
+    ) -> Trial:
+        agent = make_command(str(self.path), *arguments)
+        return await converse(*messages, agent=agent, callables=self.callables, **changes)
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Iterator[Path]:
-    """A program that is permitted; tests write it."""
-    path = tmp_path / "agent"
-    write(path, "cat")
-    with permitting(commands=(str(path),)):
-        yield path
+async def program(tmp_path: Path) -> AsyncIterator[Program]:
+    async with Callables(most=2) as callables:
+        program = Program(tmp_path / "agent", callables)
+        program.write("cat")
+        with permitting(commands=(str(program.path),)):
+            yield program
 
 
-def write(path: Path, script: str) -> None:
-    path.write_text(f"#!/bin/sh\n{dedent(script)}\n")
-    path.chmod(0o755)
-
-
-async def hold(
-    callables: Callables | None, words: list[str], *messages: str, **changes: Any
-) -> Trial:
-    agent = AgentSpec.model_validate(
-        {"agent": "Program", "slug": "program", "driver": "command", "command": words}
-    )
-    conversation = Conversation(
-        make_case(*messages, **changes),
-        number=1,
-        agent=agent,
-        world=make_world(),
-        complete=no_model,
-        callables=callables,
-    )
-    return await conversation.run()
-
-
-async def no_model(call: object) -> Any:
-    pytest.fail(f"a model was asked: {call}")
-
-
-async def test_it_reads_the_message_and_writes_its_reply(
-    callables: Callables, program: Path
-) -> None:
-    trial = await hold(callables, [str(program)], "Grüße\nan alle")
+async def test_it_reads_the_message_and_writes_its_reply(program: Program) -> None:
+    trial = await program.converse("Grüße\nan alle")
 
     [turn] = trial.turns
     assert (turn.reply, turn.error) == ("Grüße\nan alle", None)
     assert turn.usage.prompt_tokens is None
 
 
-async def test_the_mark_of_utf_8_is_no_part_of_its_reply(
-    callables: Callables, program: Path
-) -> None:
-    write(program, r"""printf '\357\273\277{"output": "4"}'""")
+async def test_the_mark_of_utf_8_is_no_part_of_its_reply(program: Program) -> None:
+    program.write(r"""printf '\357\273\277{"output": "4"}'""")
 
-    trial = await hold(callables, [str(program)], "2 + 2")
+    trial = await program.converse("2 + 2")
 
     assert trial.turns[0].reply == "4"
 
 
-async def test_it_may_write_what_it_did_as_json(callables: Callables) -> None:
-    trial = await hold(
-        callables, OUR_COMMAND.split(), "And in 2007?", "And in 2005?", "What is the change?"
-    )
+async def test_it_may_write_what_it_did_as_json(program: Program) -> None:
+    agent = make_command(*OUR_COMMAND.split())
+    questions = ("And in 2007?", "And in 2005?", "What is the change?")
+
+    trial = await converse(*questions, agent=agent, callables=program.callables)
 
     assert [turn.reply for turn in trial.turns] == ["60.94", "25.14", "35.8"]
     assert [call.name for call in trial.turns[2].tool_calls] == ["subtract"]
 
 
-async def test_it_is_told_what_was_said_and_where_it_is(
-    callables: Callables, program: Path
-) -> None:
-    write(
-        program,
+async def test_it_is_told_what_was_said_and_where_it_is(program: Program) -> None:
+    program.write(
         """
         cat >/dev/null
         echo "$AGENTURA_HISTORY"
@@ -104,10 +89,9 @@ async def test_it_is_told_what_was_said_and_where_it_is(
         """,
     )
 
-    trial = await hold(
-        callables,
-        [str(program), "--quick; echo injected"],
+    trial = await program.converse(
         "Hello",
+        arguments=["--quick; echo injected"],
         history=[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ü"}],
         channel="api",
         context_params={"tier": "gold"},
@@ -144,59 +128,45 @@ async def test_it_is_told_what_was_said_and_where_it_is(
     ],
 )
 async def test_a_turn_that_fails_is_an_agent_error(
-    callables: Callables, program: Path, script: str, message: str
+    program: Program, script: str, message: str
 ) -> None:
-    write(program, script)
+    program.write(script)
 
-    trial = await hold(callables, [str(program)], "hello")
+    trial = await program.converse("hello")
 
     assert message in (trial.turns[0].error or "")
     assert trial.failure is None
 
 
 async def test_a_turn_that_takes_too_long_ends_all_that_was_started(
-    callables: Callables, program: Path, tmp_path: Path
+    program: Program, tmp_path: Path
 ) -> None:
-    write(program, f"(sleep 4; touch {tmp_path / 'survived'}) & wait")
+    program.write(f"(sleep 4; touch {tmp_path / 'survived'}) & wait")
 
-    trial = await hold(callables, [str(program)], "hello", turn_timeout_s=0.3)
+    trial = await program.converse("hello", turn_timeout_s=0.3)
     await asyncio.sleep(4)
 
     assert trial.turns[0].error == "The agent did not answer within 0.3 s."
     assert not (tmp_path / "survived").exists()
 
 
-async def test_what_left_its_group_cannot_hold_up_a_reply(
-    callables: Callables, program: Path
-) -> None:
-    write(program, "echo Hello; setsid sleep 30 &")
+async def test_what_left_its_group_cannot_hold_up_a_reply(program: Program) -> None:
+    program.write("echo Hello; setsid sleep 30 &")
 
-    trial = await hold(callables, [str(program)], "hello", turn_timeout_s=20)
+    trial = await program.converse("hello", turn_timeout_s=20)
 
     assert trial.turns[0].reply == "Hello"
 
 
-async def test_a_program_that_is_not_permitted_any_more_does_not_run(
-    callables: Callables, program: Path
-) -> None:
-    agent = AgentSpec.model_validate(
-        {"agent": "Program", "slug": "program", "driver": "command", "command": [str(program)]}
-    )
-    conversation = Conversation(
-        make_case("hello"),
-        number=1,
-        agent=agent,
-        world=make_world(),
-        complete=no_model,
-        callables=callables,
-    )
+async def test_a_program_that_is_not_permitted_any_more_does_not_run(program: Program) -> None:
+    agent = make_command(str(program.path))
 
     with permitting(commands=()), pytest.raises(ConfigurationError, match="does not permit"):
-        await conversation.run()
+        await converse("hello", agent=agent, callables=program.callables)
 
 
 async def test_a_history_that_no_variable_holds_is_no_failure_of_the_agent(
-    callables: Callables, program: Path
+    program: Program,
 ) -> None:
     history = [
         {"role": "user", "content": "x" * 130_000},
@@ -204,18 +174,18 @@ async def test_a_history_that_no_variable_holds_is_no_failure_of_the_agent(
     ]
 
     with pytest.raises(ConfigurationError, match=r"has 130,\d+ bytes.*AGENTURA_HISTORY can hold"):
-        await hold(callables, [str(program)], "hello", history=history)
+        await program.converse("hello", history=history)
 
 
 async def test_where_no_code_can_run_that_is_said() -> None:
     with pytest.raises(ConfigurationError, match="Agent program has no program"):
-        await hold(None, OUR_COMMAND.split(), "hello")
+        await converse("hello", agent=make_command(*OUR_COMMAND.split()))
 
 
-async def test_what_a_run_that_failed_cost_is_unknown(callables: Callables, program: Path) -> None:
-    write(program, "exit 3")
+async def test_what_a_run_that_failed_cost_is_unknown(program: Program) -> None:
+    program.write("exit 3")
 
-    trial = await hold(callables, [str(program)], "hello")
+    trial = await program.converse("hello")
 
     assert trial.turns[0].error
     assert trial.cost_usd is None

@@ -12,14 +12,12 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.headers import secrets_of
 from evals_app.engine.agents.http import HttpSession, chat_reply
 from evals_app.engine.agents.session import Exchange, Setting
-from evals_app.engine.conversation import Conversation
 from evals_app.engine.errors import AgentError, ConfigurationError
-from evals_app.engine.llm.call import ModelCall, ModelReply
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.trial import Message, ToolCall, Trial, Usage
 from evals_app.engine.web import Web
 from tests.agent_server import Asked, Sent, WebServer
-from tests.engine.makers import make_case, make_world
+from tests.engine.makers import converse
 from tests.engine.permitting import permitting
 
 pytestmark = pytest.mark.anyio
@@ -62,19 +60,9 @@ async def say(session: HttpSession, message: str) -> Exchange:
     return exchange
 
 
-async def never(call: ModelCall) -> ModelReply:
-    raise AssertionError
-
-
 async def hold(server: WebServer, *messages: str, **changes: Any) -> Trial:
     with permitting(hosts=(server.host,)):
-        return await Conversation(
-            make_case(*messages, **changes),
-            number=1,
-            agent=make_agent(server.url),
-            world=make_world(),
-            complete=never,
-        ).run()
+        return await converse(*messages, agent=make_agent(server.url), **changes)
 
 
 def answer_politely(asked: Asked) -> Sent:

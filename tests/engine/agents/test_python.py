@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -12,21 +13,14 @@ from evals_app.engine.agent_spec import AgentSpec
 from evals_app.engine.agents.python import PythonSession
 from evals_app.engine.agents.session import Exchange, Setting
 from evals_app.engine.callables.pool import Callables
-from evals_app.engine.conversation import Conversation
 from evals_app.engine.errors import ConfigurationError
 from evals_app.engine.llm.call import FileContent
 from evals_app.engine.trial import Chunk, Trial, Usage
-from tests.engine.makers import CLOCK, make_case, make_world
+from tests.engine.makers import CLOCK, converse
 from tests.engine.operator_code import OperatorCode
 from tests.engine.permitting import permitting
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def callables() -> AsyncIterator[Callables]:
-    async with Callables(most=2) as opened:
-        yield opened
 
 
 def make_python(reference: str) -> AgentSpec:
@@ -34,32 +28,31 @@ def make_python(reference: str) -> AgentSpec:
     return AgentSpec.model_validate(written)
 
 
-async def hold(
-    callables: Callables | None, reference: str, *messages: str, **changes: Any
-) -> Trial:
-    case = make_case(*messages, **changes)
-    conversation = Conversation(
-        case,
-        number=1,
-        agent=make_python(reference),
-        world=make_world(),
-        complete=no_model,
-        callables=callables,
-    )
-    return await conversation.run()
+@dataclass(frozen=True)
+class Functions:
+    """Agents that are functions, and the processes that call them."""
+
+    callables: Callables
+    code: OperatorCode
+
+    async def converse(self, code: str, *messages: str, **changes: Any) -> Trial:
+        agent = make_python(self.code.function(code))
+        return await converse(*messages, agent=agent, callables=self.callables, **changes)
 
 
-async def no_model(call: object) -> Any:
-    pytest.fail(f"a model was asked: {call}")
+@pytest.fixture
+async def functions(operator_code: OperatorCode) -> AsyncIterator[Functions]:
+    async with Callables(most=2) as callables:
+        yield Functions(callables, operator_code)
 
 
-async def test_it_answers_turn_by_turn_and_reports_what_it_did(callables: Callables) -> None:
-    trial = await hold(
-        callables,
-        "evals_app.engine.examples.agents:analyst",
+async def test_it_answers_turn_by_turn_and_reports_what_it_did(functions: Functions) -> None:
+    trial = await converse(
         "What was the weighted average exercise price per share in 2007?",
         "And in 2005?",
         "What was the change over the years?",
+        agent=make_python("evals_app.engine.examples.agents:analyst"),
+        callables=functions.callables,
     )
 
     assert [turn.reply for turn in trial.turns] == ["60.94", "25.14", "35.8"]
@@ -72,24 +65,19 @@ async def test_it_answers_turn_by_turn_and_reports_what_it_did(callables: Callab
     assert (trial.usage, trial.cost_usd) == (Usage(0, 0), Decimal(0))
 
 
-async def test_it_is_told_everything_that_its_parameters_ask_for(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function(
-        """
+async def test_it_is_told_everything_that_its_parameters_ask_for(functions: Functions) -> None:
+    code = """
         async def it(message, *, history, session_id, channel, context_params, case, **more):
             told = [message, history, len(session_id), channel, context_params, case]
             return [*told, more["trial"], more["clock"]].__repr__()
         """
-    )
     history = [
         {"role": "user", "content": "Hello"},
         {"role": "assistant", "content": "Good morning."},
     ]
 
-    trial = await hold(
-        callables,
-        reference,
+    trial = await functions.converse(
+        code,
         "Who am I?",
         history=history,
         channel="api",
@@ -102,19 +90,23 @@ async def test_it_is_told_everything_that_its_parameters_ask_for(
 
 
 async def test_what_a_module_keeps_about_a_session_is_there_in_the_next_turn(
-    callables: Callables, operator_code: OperatorCode
+    functions: Functions,
 ) -> None:
-    reference = operator_code.function(
-        """
+    trials = await asyncio.gather(
+        *(
+            functions.converse(
+                """
         said = {}
         def it(message, session_id):
             said.setdefault(session_id, []).append(message)
             return " ".join(said[session_id])
-        """
-    )
-
-    trials = await asyncio.gather(
-        *(hold(callables, reference, f"{n}a", f"{n}b", f"{n}c") for n in range(6))
+        """,
+                f"{n}a",
+                f"{n}b",
+                f"{n}c",
+            )
+            for n in range(6)
+        )
     )
 
     assert [trial.turns[-1].reply for trial in trials] == [f"{n}a {n}b {n}c" for n in range(6)]
@@ -134,64 +126,60 @@ async def test_what_a_module_keeps_about_a_session_is_there_in_the_next_turn(
     ],
 )
 async def test_a_turn_that_fails_is_an_agent_error_and_the_conversation_goes_on(
-    callables: Callables, operator_code: OperatorCode, code: str, message: str
+    functions: Functions, code: str, message: str
 ) -> None:
-    reference = operator_code.function(
+    trial = await functions.converse(
         f"""
         def it(message):
             if message == "fail":
                 {code}
             return "fine"
-        """
+        """,
+        "fail",
+        "hello",
     )
-
-    trial = await hold(callables, reference, "fail", "hello")
 
     assert message in (trial.turns[0].error or "")
     assert (trial.turns[1].reply, trial.turns[1].error) == ("fine", None)
     assert trial.failure is None
 
 
-async def test_a_turn_that_takes_too_long_is_broken_off(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function(
+async def test_a_turn_that_takes_too_long_is_broken_off(functions: Functions) -> None:
+    trial = await functions.converse(
         """
         def it(message):
             while message == "hang": pass
             return "fine"
-        """
+        """,
+        "hang",
+        "hello",
+        turn_timeout_s=3,
     )
-
-    trial = await hold(callables, reference, "hang", "hello", turn_timeout_s=3)
 
     assert trial.turns[0].error == "The agent did not answer within 3 s."
     assert trial.turns[1].reply == "fine"
 
 
-async def test_a_copy_of_its_process_answers_nobody(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function(
+async def test_a_copy_of_its_process_answers_nobody(functions: Functions) -> None:
+    trial = await functions.converse(
         """
         import os
         def it(message):
             os.fork()
             return message
-        """
+        """,
+        "one",
+        "two",
+        "three",
     )
-
-    trial = await hold(callables, reference, "one", "two", "three")
 
     assert [turn.reply for turn in trial.turns] == ["one", "two", "three"]
 
 
-async def test_importing_is_not_the_agents_time(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function("import time; time.sleep(2.2)\ndef it(message): return 'ok'")
-
-    trial = await hold(callables, reference, "hello", turn_timeout_s=2)
+async def test_importing_is_not_the_agents_time(functions: Functions) -> None:
+    trial = await functions.converse(
+        "import time; time.sleep(2.2)\ndef it(message): return 'ok'", "hello", turn_timeout_s=2
+    )
 
     [turn] = trial.turns
     assert turn.error is None
@@ -199,34 +187,20 @@ async def test_importing_is_not_the_agents_time(
     assert turn.waited_ms > 2000
 
 
-async def test_a_function_that_is_gone_is_no_failure_of_the_agent(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function("def it(message): return 'ok'")
-    agent = make_python(reference)
+async def test_a_function_that_is_gone_is_no_failure_of_the_agent(functions: Functions) -> None:
+    agent = make_python(functions.code.function("def it(message): return 'ok'"))
 
     with permitting(modules=()), pytest.raises(ConfigurationError, match="does not permit"):
-        await Conversation(
-            make_case("hello"),
-            number=1,
-            agent=agent,
-            world=make_world(),
-            complete=no_model,
-            callables=callables,
-        ).run()
+        await converse("hello", agent=agent, callables=functions.callables)
 
 
 async def test_where_no_code_can_run_that_is_said() -> None:
     with pytest.raises(ConfigurationError, match="Agent python has no function"):
-        await hold(None, "evals_app.engine.examples.agents:analyst", "hello")
+        await converse("hello", agent=make_python("evals_app.engine.examples.agents:analyst"))
 
 
-async def test_what_a_call_that_failed_cost_is_unknown(
-    callables: Callables, operator_code: OperatorCode
-) -> None:
-    reference = operator_code.function("def it(message): raise ValueError('no stock')")
-
-    trial = await hold(callables, reference, "hello")
+async def test_what_a_call_that_failed_cost_is_unknown(functions: Functions) -> None:
+    trial = await functions.converse("def it(message): raise ValueError('no stock')", "hello")
 
     assert trial.turns[0].error
     assert (trial.usage.prompt_tokens, trial.cost_usd) == (None, None)
@@ -241,14 +215,16 @@ async def test_what_a_call_that_failed_cost_is_unknown(
     ],
 )
 async def test_files_are_for_functions_that_take_them(
-    callables: Callables, operator_code: OperatorCode, parameters: str, *, takes: bool
+    functions: Functions, parameters: str, *, takes: bool
 ) -> None:
-    reference = operator_code.function(f"def it({parameters}): return 'Seen.'")
+    reference = functions.code.function(f"def it({parameters}): return 'Seen.'")
     exchange = Exchange(1, "hello", 60, files=(FileContent("a.txt", "text/plain", b"a"),))
 
     async with AsyncExitStack() as processes:
         agent, setting = make_python(reference), Setting("")
-        session = PythonSession(agent, setting=setting, callables=callables, processes=processes)
+        session = PythonSession(
+            agent, setting=setting, callables=functions.callables, processes=processes
+        )
         await session.respond(exchange)
 
     note = "This agent does not accept files. It did not get those of the turn."
@@ -256,10 +232,8 @@ async def test_files_are_for_functions_that_take_them(
 
 
 async def test_a_function_that_takes_files_is_given_none_where_there_are_none(
-    callables: Callables, operator_code: OperatorCode
+    functions: Functions,
 ) -> None:
-    reference = operator_code.function("def it(message, files): return repr(files)")
-
-    trial = await hold(callables, reference, "hello")
+    trial = await functions.converse("def it(message, files): return repr(files)", "hello")
 
     assert trial.turns[0].reply == "[]"
