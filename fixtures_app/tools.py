@@ -1,7 +1,7 @@
 """The tools through which an agent reads and changes a world.
 
-A tool is a row of TOOLS. `open_world` returns what the engine works with: it checks the arguments,
-runs the tool, and answers an invalid call with an error that explains how to call it.
+A tool is a row of TOOLS. A ToolWorld is what the engine works with: it checks the arguments, runs the
+tool, and answers an invalid call with an error that explains how to call it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,6 @@ from fixtures_app.ground.json_data import json_problems, shown
 from fixtures_app.ground.schemas import schema_misfits
 from fixtures_app.ground.strict_json import Json
 from fixtures_app.ground.words import suggestion
-from fixtures_app.spec import FixtureSpec
 from fixtures_app.world import ACTIVE, RefusedError, Row, World
 
 MAX_LIMIT = 200
@@ -29,77 +28,8 @@ class WorldTool:
     name: str
     description: str
     parameters: Mapping[str, Json]
-    retrieval: str | None
     run: Callable[[World, Row], Row]
-
-
-class ToolWorld:
-    """A world as one execution sees it: through its tools only."""
-
-    tools: Mapping[str, WorldTool]
-
-    def __init__(self, world: World) -> None:
-        self.tools = TOOLS
-        self._world = world
-
-    @property
-    def journal(self) -> Sequence[Row]:
-        """Every change in order; see `World.journal`."""
-        return self._world.journal
-
-    @property
-    def change_count(self) -> int:
-        """Number of changes."""
-        return self._world.change_count
-
-    def call(self, name: str, args: Mapping[str, Json]) -> Row:
-        """Call a tool; a refused call returns `{"error": {"code", "message"}}`."""
-        self._world.begin_step(name)
-        try:
-            tool = self.tools.get(name)
-            if tool is None:
-                message = f"There is no tool {shown(name)}.{suggestion(str(name), self.tools)}"
-                raise RefusedError("unknown_tool", message)  # noqa: TRY301 - one shape of error
-            return tool.run(self._world, _checked(tool, args))
-        except RefusedError as refusal:
-            return {"error": {"code": refusal.code, "message": str(refusal)}}
-
-    def changes(self) -> Row:
-        """Return the difference since the start; see `World.changes`."""
-        return self._world.changes()
-
-    def opened(self) -> dict[str, list[Row]]:
-        """Return the entities and relations at the start; see `World.opened`."""
-        return self._world.opened()
-
-
-def open_world(
-    fixtures: Sequence[FixtureSpec],
-    entity_types: Mapping[str, Mapping[str, Json]],
-    *,
-    clock: str,
-) -> ToolWorld:
-    """Open a private world with the contents of the fixtures.
-
-    `entity_types` are JSON Schemas by slug and override the types that fixtures declare. `clock` is
-    the time of the case in ISO 8601.
-
-    Raises:
-        ValueError: a fixture is listed twice, or an entity's type is unknown.
-    """
-    return ToolWorld(World(fixtures, entity_types, clock=clock))
-
-
-def _checked(tool: WorldTool, args: Mapping[str, Json]) -> Row:
-    given: Json = dict(args) if isinstance(args, Mapping) else args
-    faults = [str(problem) for problem in json_problems(given)]
-    # Only JSON can be checked against a schema.
-    faults = faults or schema_misfits(given, tool.parameters, whole="what was passed")
-    if faults:
-        message = f"Wrong arguments for {tool.name}: {' '.join(faults)}"
-        raise RefusedError("invalid_arguments", message)
-    checked: Row = given
-    return checked
+    retrieval: str | None = None
 
 
 def _query(world: World, args: Row) -> Row:
@@ -113,10 +43,6 @@ def _query(world: World, args: Row) -> Row:
     return {"entities": entities, "total": total}
 
 
-def _get(world: World, args: Row) -> Row:
-    return world.entity(args["id"])
-
-
 def _create(world: World, args: Row) -> Row:
     return world.create_entity(args["type"], args["data"], status=args.get("status", ACTIVE))
 
@@ -127,28 +53,14 @@ def _update(world: World, args: Row) -> Row:
     return world.update_entity(args["id"], data=args.get("data"), status=args.get("status"))
 
 
-def _delete(world: World, args: Row) -> Row:
-    return {"deleted": args["id"], "relations_deleted": world.delete_entity(args["id"])}
-
-
 def _list_relations(world: World, args: Row) -> Row:
     relations = world.relations(from_=args.get("from"), to=args.get("to"), kind=args.get("type"))
     return {"relations": relations}
 
 
-def _create_relation(world: World, args: Row) -> Row:
-    return world.create_relation(
-        args["from"], args["to"], args["type"], metadata=args.get("metadata")
-    )
-
-
 def _delete_relation(world: World, args: Row) -> Row:
     world.delete_relation(args["id"])
     return {"deleted": args["id"]}
-
-
-def _search(world: World, args: Row) -> Row:
-    return {"chunks": world.search(args["query"], limit=int(args.get("limit", 5)))}
 
 
 def _parameters(required: Sequence[str] = (), **properties: Row) -> Mapping[str, Json]:
@@ -207,15 +119,13 @@ _ALL = (
                 "description": "How many matches to skip.",
             },
         ),
-        None,
         _query,
     ),
     WorldTool(
         "entity.get",
         "Get one entity (id, type, status, data) by its id.",
         _parameters(["id"], id=_ENTITY_ID),
-        None,
-        _get,
+        lambda world, args: world.entity(args["id"]),
     ),
     WorldTool(
         "entity.create",
@@ -226,7 +136,6 @@ _ALL = (
             data=_object("The data. It must fit the entity type."),
             status=_text("Status of the entity. The default is active."),
         ),
-        None,
         _create,
     ),
     WorldTool(
@@ -241,15 +150,16 @@ _ALL = (
             ),
             status=_text("New status."),
         ),
-        None,
         _update,
     ),
     WorldTool(
         "entity.delete",
         "Delete an entity and every relation from or to it.",
         _parameters(["id"], id=_ENTITY_ID),
-        None,
-        _delete,
+        lambda world, args: {
+            "deleted": args["id"],
+            "relations_deleted": world.delete_entity(args["id"]),
+        },
     ),
     WorldTool(
         "relation.list",
@@ -259,7 +169,6 @@ _ALL = (
             to=_text("Id of the entity that they lead to."),
             type=_text("Type of the relations."),
         ),
-        None,
         _list_relations,
     ),
     WorldTool(
@@ -272,14 +181,14 @@ _ALL = (
             type=_text("Type of the relation."),
             metadata=_object("Notes about the link."),
         ),
-        None,
-        _create_relation,
+        lambda world, args: world.create_relation(
+            args["from"], args["to"], args["type"], metadata=args.get("metadata")
+        ),
     ),
     WorldTool(
         "relation.delete",
         "Delete one relation by its id.",
         _parameters(["id"], id=_text("Id of the relation.")),
-        None,
         _delete_relation,
     ),
     WorldTool(
@@ -287,9 +196,41 @@ _ALL = (
         "Search the knowledge base. Returns the chunks (id, text, source, score) that share words"
         " with the query, best first.",
         _parameters(["query"], query=_text("Words to search for."), limit=_limit(5)),
-        "chunks",
-        _search,
+        lambda world, args: {
+            "chunks": world.search(args["query"], limit=int(args.get("limit", 5)))
+        },
+        retrieval="chunks",
     ),
 )
 
 TOOLS: Mapping[str, WorldTool] = MappingProxyType({tool.name: tool for tool in _ALL})
+
+
+class ToolWorld(World):
+    """A private world as one execution sees it: through its tools."""
+
+    tools: Mapping[str, WorldTool] = TOOLS
+
+    def call(self, name: str, args: Mapping[str, Json]) -> Row:
+        """Call a tool; a refused call returns `{"error": {"code", "message"}}`."""
+        self.begin_step(name)
+        try:
+            tool = self.tools.get(name)
+            if tool is None:
+                message = f"There is no tool {shown(name)}.{suggestion(str(name), self.tools)}"
+                raise RefusedError("unknown_tool", message)  # noqa: TRY301 - one shape of error
+            return tool.run(self, _checked(tool, args))
+        except RefusedError as refusal:
+            return {"error": {"code": refusal.code, "message": str(refusal)}}
+
+
+def _checked(tool: WorldTool, args: Mapping[str, Json]) -> Row:
+    given: Json = dict(args) if isinstance(args, Mapping) else args
+    faults = [str(problem) for problem in json_problems(given)]
+    # Only JSON can be checked against a schema.
+    faults = faults or schema_misfits(given, tool.parameters, whole="what was passed")
+    if faults:
+        message = f"Wrong arguments for {tool.name}: {' '.join(faults)}"
+        raise RefusedError("invalid_arguments", message)
+    checked: Row = given
+    return checked

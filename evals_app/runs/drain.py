@@ -22,7 +22,7 @@ from evals_app.runs.lease import HeldLease
 from evals_app.runs.patience import patiently
 from evals_app.runs.providers import book_calls, know
 from evals_app.runs.record import storable
-from fixtures_app.tools import open_world
+from fixtures_app.tools import ToolWorld
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,7 +36,7 @@ def plan_of(run: Run) -> Plan:
     return Plan(
         suite=frozen.suite,
         agent=frozen.agent,
-        open_world=lambda clock: open_world(frozen.fixtures, types, clock=clock or started_at),
+        open_world=lambda clock: ToolWorld(frozen.fixtures, types, clock=clock or started_at),
         providers=frozen.providers,
         judge=frozen.judge,
         similarity=frozen.similarity,

@@ -16,7 +16,7 @@ from evals_app.engine.trial import (
     Usage,
 )
 from fixtures_app.spec import FixtureSpec
-from fixtures_app.tools import ToolWorld, open_world
+from fixtures_app.tools import ToolWorld
 
 CLOCK = "2026-05-01T09:30:00+00:00"
 ENDLESS_MS = 3_600_000  # nobody waits for it: it is cancelled, or cut by a timeout
@@ -42,7 +42,7 @@ SHOP = FixtureSpec.model_validate(
 
 
 def make_world(clock: str | None = None) -> ToolWorld:
-    return open_world([SHOP], {}, clock=clock or CLOCK)
+    return ToolWorld([SHOP], {}, clock=clock or CLOCK)
 
 
 def make_agent(*rules: dict[str, Any], **changes: Any) -> AgentSpec:

@@ -10,7 +10,7 @@ from evals_app.engine.expecting import Happening, expectation, happenings
 from evals_app.engine.graders.world import WorldChanges
 from evals_app.engine.trial import Trial, View
 from fixtures_app.spec import FixtureSpec
-from fixtures_app.tools import open_world
+from fixtures_app.tools import ToolWorld
 from tests.engine.makers import make_trial, make_turn
 
 SHOP = FixtureSpec.model_validate(
@@ -31,7 +31,7 @@ Calls = list[tuple[str, dict[str, Any]]]
 
 
 def held(calls: Calls) -> Trial:
-    world = open_world([SHOP], {}, clock="2026-05-01T09:30:00+00:00")
+    world = ToolWorld([SHOP], {}, clock="2026-05-01T09:30:00+00:00")
     for name, args in calls:
         world.call(name, args)
     return make_trial(make_turn(), world_journal=tuple(world.journal))

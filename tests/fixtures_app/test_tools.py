@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from fixtures_app.ground.strict_json import Json
 from fixtures_app.spec import FixtureSpec
-from fixtures_app.tools import TOOLS, ToolWorld, open_world
+from fixtures_app.tools import TOOLS, ToolWorld
 
 if TYPE_CHECKING:
     from evals_app.engine.trial import World as EngineWorld
@@ -46,7 +46,7 @@ LINK = {
 
 def make_world() -> ToolWorld:
     types: dict[str, dict[str, Any]] = {"student": STUDENT, "teacher": {}}
-    return open_world([FIXTURE], types, clock="2026-03-01T09:00:00Z")
+    return ToolWorld([FIXTURE], types, clock="2026-03-01T09:00:00Z")
 
 
 def error_of(result: dict[str, Any]) -> SimpleNamespace:

@@ -20,7 +20,7 @@ from evals_app.formats import (
 )
 from evals_app.formats.detect import foreign_dialect
 from evals_app.formats.yaml_source import read_yaml
-from fixtures_app.tools import ToolWorld, open_world
+from fixtures_app.tools import ToolWorld
 from tests.engine.desks import execute_in_memory
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -68,7 +68,7 @@ def outcomes(slug: str) -> list[Outcome]:
 
     def world(clock: str | None) -> ToolWorld:
         seeds = [fixtures[fixture] for fixture in suite.fixtures]
-        return open_world(seeds, schemas, clock=clock or "2026-05-11T09:00:00+00:00")
+        return ToolWorld(seeds, schemas, clock=clock or "2026-05-11T09:00:00+00:00")
 
     assert suite.judge_model is None or isinstance(suite.judge_model, ModelSpec)
     plan = Plan(

@@ -7,14 +7,14 @@ import pytest
 
 from evals_app.engine.desk import Plan
 from evals_app.formats import SourceFile, read_files
-from fixtures_app.tools import ToolWorld, open_world
+from fixtures_app.tools import ToolWorld
 from tests.engine.desks import execute_in_memory
 
 pytestmark = pytest.mark.anyio
 
 
 def _world(clock: str | None) -> ToolWorld:
-    return open_world([], {}, clock=clock or "2026-05-11T09:00:00+00:00")
+    return ToolWorld([], {}, clock=clock or "2026-05-11T09:00:00+00:00")
 
 
 async def decided(reply: str, check: dict[str, Any]) -> tuple[str, str, str]:

@@ -9,7 +9,7 @@ from evals_app.engine.graders.world import MAX_COMPARISONS, WorldChanges
 from evals_app.engine.suite import AssertionSpec
 from evals_app.engine.trial import Cause, Grade, GradeStatus, Trial, View
 from fixtures_app.spec import FixtureSpec
-from fixtures_app.tools import open_world
+from fixtures_app.tools import ToolWorld
 from tests.engine.graders.makers import make_trial, make_turn
 
 SHOP = FixtureSpec.model_validate(
@@ -45,7 +45,7 @@ UNLINKED = ("relation.delete", {"id": "relation-1"})
 
 def ran(*turns: Calls) -> Trial:
     """Return a conversation in whose turns these tools were called."""
-    world = open_world([SHOP], {}, clock="2026-05-01T09:30:00+00:00")
+    world = ToolWorld([SHOP], {}, clock="2026-05-01T09:30:00+00:00")
     ends = []
     for calls in turns:
         for name, args in calls:
