@@ -84,7 +84,11 @@ class _Kept:
             if (kept := self._compiled.get(key)) is not None:
                 self._compiled.move_to_end(key)
                 return kept
-        compiled = _compile(pattern, case_sensitive=case_sensitive)
+        options = re2.Options()
+        options.case_sensitive = case_sensitive
+        options.max_mem = _MAX_MEMORY_BYTES
+        options.log_errors = False
+        compiled = re2.compile(pattern, options)
         with self._lock:
             if key not in self._compiled:
                 self._compiled[key] = compiled
@@ -96,14 +100,6 @@ class _Kept:
 
 
 _KEPT = _Kept(_MAX_KEPT_INSTRUCTIONS)
-
-
-def _compile(pattern: str, *, case_sensitive: bool) -> "re2._Regexp":
-    options = re2.Options()
-    options.case_sensitive = case_sensitive
-    options.max_mem = _MAX_MEMORY_BYTES
-    options.log_errors = False
-    return re2.compile(pattern, options)
 
 
 def pattern_problem(pattern: str) -> str | None:

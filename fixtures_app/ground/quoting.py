@@ -46,11 +46,12 @@ def says(reply: str, *, wanted: str = "") -> str:
 def nearest_passage(wanted: str, text: str) -> str:
     """Return the part of a long text that shares most words with another; empty if none."""
     words = [word.casefold() for word in _WORD.findall(wanted)]
-    known = {*words, *(_stem(word) for word in words)}
+    # By its beginning, refunded is close to refund.
+    known = {*words, *(word[:_STEM_CHARS] for word in words)}
     places: list[tuple[int, int]] = []  # of a shared word, and its weight
     for match in _WORD.finditer(text):
         word = match[0].casefold()
-        if word in known or _stem(word) in known:
+        if word in known or word[:_STEM_CHARS] in known:
             places.append((match.start(), len(word)))
     if not places:
         return ""
@@ -64,11 +65,6 @@ def nearest_passage(wanted: str, text: str) -> str:
         piece = piece[: piece.rindex(" ")]
     piece = " ".join(piece.split())
     return f"{'… ' if first else ''}{piece}{' …' if end < len(text) else ''}"
-
-
-def _stem(word: str) -> str:
-    """Return the beginning of a long word, so that refunded is close to refund."""
-    return word[:_STEM_CHARS] if len(word) >= _STEM_CHARS else word
 
 
 def _densest(places: Sequence[tuple[int, int]], span: int) -> int:

@@ -115,26 +115,23 @@ def _reference_problems(
 ) -> list[Problem]:
     root = Registry().resolver_with_root(DRAFT202012.create_resource(schema))
     known = {id(part) for _, part in parts}
-    problems: list[Problem] = []
-    for place, part in parts:
-        for keyword in ("$ref", "$dynamicRef"):
-            if (ref := part.get(keyword)) is None:
-                continue
-            there = (*place, keyword)
-            if not ref.startswith("#"):
-                message = f"{shortened(ref)!r} is outside this schema. Copy it under $defs."
-                problems.append(Problem(there, message, ref))
-                continue
-            try:
-                target = root.lookup(ref).contents
-            except _NOWHERE:
-                message = f"{shortened(ref)!r} points to nothing in this schema."
-                problems.append(Problem(there, message, ref))
-                continue
-            if not isinstance(target, bool) and id(target) not in known:
-                message = f"{shortened(ref)!r} points to something that is not a schema."
-                problems.append(Problem(there, message, ref))
-    return problems
+
+    def fault(ref: str) -> str:
+        if not ref.startswith("#"):
+            return "is outside this schema. Copy it under $defs."
+        try:
+            target = root.lookup(ref).contents
+        except _NOWHERE:
+            return "points to nothing in this schema."
+        is_schema = isinstance(target, bool) or id(target) in known
+        return "" if is_schema else "points to something that is not a schema."
+
+    return [
+        Problem((*place, keyword), f"{shortened(ref)!r} {wrong}", ref)
+        for place, part in parts
+        for keyword in ("$ref", "$dynamicRef")
+        if (ref := part.get(keyword)) is not None and (wrong := fault(ref))
+    ]
 
 
 def _is_endless(schema: Mapping[str, Json]) -> bool:

@@ -26,7 +26,6 @@ from fixtures_app.ground.json_formats import FORMATS
 from fixtures_app.ground.json_paths import described
 from fixtures_app.ground.json_text import Number, read_json
 from fixtures_app.ground.patterns import search
-from fixtures_app.ground.quoting import quoted
 from fixtures_app.ground.sentences import UnknownKey, sentence
 from fixtures_app.ground.strict_json import Json
 
@@ -140,31 +139,31 @@ def _size(value: Json) -> int:
     return 1 + sum(map(_size, parts))
 
 
-class _Object(dict[str, Json]):
-    """An object that error messages show in a few words."""
-
-    def __repr__(self) -> str:
-        return described(self)
-
-
-class _List(list[Json]):
-    """A list that error messages show in a few words."""
-
-    def __repr__(self) -> str:
-        return described(self)
-
-
-class _Text(str):
-    """A text that error messages show in a few words."""
+class _Short:
+    """Shown in a few words: the library puts values into messages that nobody reads."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return quoted(self)
+        return described(self)
+
+
+class _Object(_Short, dict[str, Json]):
+    """An object."""
+
+
+class _List(_Short, list[Json]):
+    """A list."""
+
+
+class _Text(_Short, str):
+    """A text."""
+
+    __slots__ = ()
 
 
 def _prepared(value: Json) -> Json:
-    """Return a copy whose values messages show short, and whose numbers are exact."""
+    """Return a copy whose values are shown short, and whose numbers are exact."""
     if isinstance(value, str):
         return _Text(value)
     if isinstance(value, dict):
@@ -179,11 +178,13 @@ def _prepared(value: Json) -> Json:
 # Keywords of our own
 
 
-def _pattern(
-    _validator: object, pattern: str, instance: Json, _schema: object
-) -> Iterator[Mismatch]:
-    if isinstance(instance, str) and not _matches(pattern, instance):
-        yield Mismatch("")
+def _test(fits: Callable[[Any, Json], bool]) -> _Keyword:
+    """Make a keyword of a test of its value and the instance."""
+
+    def check(_validator: object, value: Any, instance: Json, _schema: object) -> list[Mismatch]:
+        return [] if fits(value, instance) else [Mismatch("")]
+
+    return check
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -217,16 +218,13 @@ def _additional_properties(
             yield UnknownKey(key, named)
 
 
-def _unique_items(
-    _validator: object, is_asked: Json, instance: Json, _schema: object
-) -> Iterator[Mismatch]:
-    if is_asked and isinstance(instance, list):
-        seen = set()
-        for item in instance:
-            if (frozen := _frozen(item)) in seen:
-                yield Mismatch("")
-                return
-            seen.add(frozen)
+def _has_unique_items(is_asked: Json, instance: Json) -> bool:
+    seen: set[object] = set()
+    for item in instance if is_asked and isinstance(instance, list) else ():
+        if (frozen := _frozen(item)) in seen:
+            return False
+        seen.add(frozen)
+    return True
 
 
 def _frozen(value: Json) -> object:
@@ -239,15 +237,10 @@ def _frozen(value: Json) -> object:
     return type(value), value
 
 
-def _multiple_of(
-    _validator: object, factor: Number, instance: Json, _schema: object
-) -> Iterator[Mismatch]:
-    if isinstance(instance, Decimal) and not _is_multiple(instance, factor):
-        yield Mismatch("")
-
-
-def _is_multiple(number: Decimal, factor: Decimal) -> bool:
+def _is_multiple(factor: Decimal, number: Json) -> bool:
     """Whether a division is exact, also for exponents of many digits."""
+    if not isinstance(number, Decimal):
+        return True
     (whole, exponent), (factor_whole, factor_exponent) = map(_parts, (number, factor))
     shift = exponent - factor_exponent
     if shift >= 0:
@@ -269,10 +262,10 @@ def _is_integer(_: object, value: Json) -> bool:
 
 _OWN: dict[str, _Keyword] = {
     "additionalProperties": _additional_properties,
-    "multipleOf": _multiple_of,
-    "pattern": _pattern,
+    "multipleOf": _test(_is_multiple),
+    "pattern": _test(lambda pattern, text: not isinstance(text, str) or _matches(pattern, text)),
     "patternProperties": _pattern_properties,
-    "uniqueItems": _unique_items,
+    "uniqueItems": _test(_has_unique_items),
 }
 _Validator: type[Draft202012Validator] = extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
