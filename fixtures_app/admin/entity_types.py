@@ -10,7 +10,7 @@ from unfold.decorators import display
 
 from fixtures_app.editing.editor import Editor, VersionedForm
 from fixtures_app.editing.json_field import JsonTextField
-from fixtures_app.editing.spec_errors import problems_in, put_beside
+from fixtures_app.editing.spec_errors import put_all_beside
 from fixtures_app.library import misfits
 from fixtures_app.models import EntityType
 from fixtures_app.spec import EntityTypeSpec
@@ -44,14 +44,10 @@ class EntityTypeForm(VersionedForm):
         if self.errors:
             return cleaned
         try:
-            spec = EntityTypeSpec.model_validate(
-                {"slug": cleaned["slug"], "schema": cleaned["schema"]}
-            )
+            keys = {key: cleaned[key] for key in ("slug", "schema")}
+            self._refuse_misfits(EntityTypeSpec.model_validate(keys))
         except ValidationError as error:
-            for problem in problems_in(error):
-                put_beside(self, {"slug": "slug", "schema": "schema"}, problem.loc, problem.message)
-            return cleaned
-        self._refuse_misfits(spec)
+            put_all_beside(self, error)
         return cleaned
 
     def _refuse_misfits(self, spec: EntityTypeSpec) -> None:
@@ -67,8 +63,21 @@ class EntityTypeForm(VersionedForm):
             )
 
 
+class EntityCountingEditor(Editor):
+    """An editor whose list shows how many entities belong to a row."""
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return rows.annotate(entity_count=Count("entities"))
+
+    @display(description="Entities", ordering="entity_count")
+    def entity_count(self, row: Any) -> int:
+        count: int = row.entity_count
+        return count
+
+
 @admin.register(EntityType)
-class EntityTypeAdmin(Editor):
+class EntityTypeAdmin(EntityCountingEditor):
     """Entity types belong to the whole site."""
 
     form = EntityTypeForm
@@ -77,12 +86,3 @@ class EntityTypeAdmin(Editor):
     ordering = ["slug"]
     when_empty = "An entity type describes one type of data in fixtures, for example orders."
     fieldsets = [(None, {"fields": ["slug", "schema"]})]
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[EntityType]:
-        rows: QuerySet[EntityType] = super().get_queryset(request)
-        return rows.annotate(entity_count=Count("entities"))
-
-    @display(description="Entities", ordering="entity_count")
-    def entity_count(self, row: Any) -> int:
-        count: int = row.entity_count
-        return count

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.db.models import Count, Model, QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
@@ -16,11 +16,12 @@ from pydantic import ValidationError
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from fixtures_app.editing.editor import Editor, VersionedForm
+from fixtures_app.admin.entity_types import EntityCountingEditor
+from fixtures_app.editing.editor import VersionedForm
 from fixtures_app.editing.inputs import Select, TextArea, TextInput
 from fixtures_app.editing.json_field import JsonTextField
 from fixtures_app.editing.rows import OrderedFormSet, RowForm, RowsInline
-from fixtures_app.editing.spec_errors import problems_in, put_beside, put_beside_rows
+from fixtures_app.editing.spec_errors import problems_in, put_all_beside, put_beside_rows
 from fixtures_app.library import known_schemas, save_fixture
 from fixtures_app.models import Entity, EntityType, Fixture, KnowledgeChunk, Relation
 from fixtures_app.spec import FixtureSpec, check_entities
@@ -48,6 +49,8 @@ class FixtureRowForm(RowForm):
         for field in self.fields.values():
             if isinstance(field, forms.CharField):
                 field.strip = False  # spaces are part of names and statuses
+        if "metadata" in self.fields:
+            self.initial["metadata"] = self.instance.metadata or None
 
     @property
     def short_fields(self) -> list[forms.BoundField]:
@@ -120,7 +123,6 @@ class RelationForm(FixtureRowForm):
             self.fields[name].widget.attrs["list"] = "entity-names"
             if self.instance.pk:
                 self.initial[name] = getattr(self.instance, name).ref
-        self.initial["metadata"] = self.instance.metadata or None
 
     def _post_clean(self) -> None:
         # The row is written from the spec; here it would get names instead of entities.
@@ -151,10 +153,6 @@ class ChunkForm(FixtureRowForm):
             "source": TextInput,
             "text": TextArea({"rows": 3}),
         }
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.initial["metadata"] = self.instance.metadata or None
 
 
 _FIELDS = {
@@ -264,8 +262,7 @@ class FixtureForm(VersionedForm):
             try:
                 FixtureSpec.model_validate({**keys, "entities": []})
             except ValidationError as error:
-                for problem in problems_in(error):
-                    put_beside(self, {key: key for key in keys}, problem.loc, problem.message)
+                put_all_beside(self, error)
         return cleaned
 
 
@@ -278,7 +275,7 @@ def users_of(fixture: Fixture) -> Iterator[Model]:
 
 
 @admin.register(Fixture)
-class FixtureAdmin(Editor):
+class FixtureAdmin(EntityCountingEditor):
     """Data sets that executions read and change in private copies."""
 
     form = FixtureForm
@@ -296,15 +293,6 @@ class FixtureAdmin(Editor):
 
     class Media:
         js = ["fixtures_app/fixture_editor.js"]
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Fixture]:
-        rows: QuerySet[Fixture] = super().get_queryset(request)
-        return rows.annotate(entity_count=Count("entities"))
-
-    @display(description="Entities", ordering="entity_count")
-    def entity_count(self, row: Any) -> int:
-        count: int = row.entity_count
-        return count
 
     @display(description="Used by")
     def used_by(self, fixture: Fixture) -> str | SafeString:
@@ -346,16 +334,13 @@ class FixtureAdmin(Editor):
 
 
 def _link(row: Model) -> SafeString:
-    return format_html('<a class="ts-link" href="{}">{}</a>', _change_url(row), row)
+    options = row._meta  # noqa: SLF001 - the documented API of models
+    try:
+        url = reverse(f"admin:{options.app_label}_{options.model_name}_change", args=[row.pk])
+    except NoReverseMatch:
+        url = "#"
+    return format_html('<a class="ts-link" href="{}">{}</a>', url, row)
 
 
 def _named(row: Model) -> SafeString:
     return format_html("{}: {}", capfirst(row._meta.verbose_name), _link(row))  # noqa: SLF001 - documented
-
-
-def _change_url(row: Model) -> str:
-    options = row._meta  # noqa: SLF001 - the documented API of models
-    try:
-        return reverse(f"admin:{options.app_label}_{options.model_name}_change", args=[row.pk])
-    except NoReverseMatch:
-        return "#"

@@ -4,7 +4,7 @@ A page of a hundred checks has about 1,500 inputs, and Django's widgets would ta
 time.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.forms.utils import flatatt
@@ -24,18 +24,23 @@ class _Input:
         return format_html("<input{}>", flatatt(attrs))
 
 
-class NumberInput(_Input, forms.NumberInput):
-    """A number."""
+class _Styled(forms.Widget):
+    """Has attributes of its own unless others are given."""
+
+    own: ClassVar[dict[str, Any]] = {"class": "ts-input"}
 
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        super().__init__({"class": "ts-input", **(attrs or {})})
+        super().__init__({**self.own, **(attrs or {})})
 
 
-class CheckBox(_Input, forms.CheckboxInput):
+class NumberInput(_Styled, _Input, forms.NumberInput):
+    """A number."""
+
+
+class CheckBox(_Styled, _Input, forms.CheckboxInput):
     """A check box."""
 
-    def __init__(self) -> None:
-        super().__init__({"class": "ts-check"})
+    own = {"class": "ts-check"}
 
 
 class HiddenInput(_Input, forms.HiddenInput):
@@ -48,11 +53,8 @@ def _area(widget: dict[str, Any], **attrs: Any) -> SafeString:
     return format_html("<textarea{}>\n{}</textarea>", given, widget["value"] or "")
 
 
-class TextInput(_Input, forms.TextInput):
+class TextInput(_Styled, _Input, forms.TextInput):
     """A line of text. A text of several lines gets a text area, because browsers would join them."""
-
-    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        super().__init__({"class": "ts-input", **(attrs or {})})
 
     def _render(
         self, template_name: str, context: dict[str, Any], renderer: object = None
@@ -63,11 +65,10 @@ class TextInput(_Input, forms.TextInput):
         return super()._render(template_name, context, renderer)
 
 
-class TextArea(forms.Textarea):
+class TextArea(_Styled, forms.Textarea):
     """Several lines of text."""
 
-    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        super().__init__({"class": "ts-input", "rows": 2, **(attrs or {})})
+    own = {"class": "ts-input", "rows": 2}
 
     def _render(
         self, template_name: str, context: dict[str, Any], renderer: object = None
@@ -75,11 +76,8 @@ class TextArea(forms.Textarea):
         return _area(context["widget"])
 
 
-class Select(forms.Select):
+class Select(_Styled, forms.Select):
     """One of several."""
-
-    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        super().__init__({"class": "ts-input", **(attrs or {})})
 
     def render(
         self,

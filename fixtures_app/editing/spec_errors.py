@@ -33,6 +33,12 @@ def put_beside(form: forms.BaseForm, fields: Mapping[str, str], loc: Loc, messag
     form.add_error(field, f"{where}: {message}" if where else message)
 
 
+def put_all_beside(form: forms.BaseForm, error: ValidationError) -> None:
+    """Add the errors of a spec whose keys are the fields of a form."""
+    for problem in problems_in(error):
+        put_beside(form, {name: name for name in form.fields}, problem.loc, problem.message)
+
+
 def put_beside_rows(
     rows: Mapping[str, Sequence[forms.BaseForm]],
     fields: Mapping[str, Mapping[str, str]],
