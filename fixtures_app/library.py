@@ -119,12 +119,7 @@ def _save_head(fixture: Fixture, spec: FixtureSpec) -> bool:
 def _save_entities(fixture: Fixture, spec: FixtureSpec, types: Mapping[str, EntityType]) -> bool:
     wanted = {
         entity.ref: Entity(
-            fixture=fixture,
-            position=position,
-            ref=entity.ref,
-            type=types[entity.type],
-            data=entity.data,
-            status=entity.status,
+            fixture=fixture, position=position, **{**dict(entity), "type": types[entity.type]}
         )
         for position, entity in enumerate(spec.entities)
     }
@@ -138,9 +133,7 @@ def _save_chunks(fixture: Fixture, spec: FixtureSpec) -> bool:
             fixture=fixture,
             position=position,
             chunk_id=chunk.id,
-            text=chunk.text,
-            source=chunk.source,
-            metadata=chunk.metadata,
+            **chunk.model_dump(exclude={"id"}),
         )
         for position, chunk in enumerate(spec.chunks)
     }
@@ -172,11 +165,7 @@ def _save_relations(fixture: Fixture, spec: FixtureSpec) -> bool:
 
 
 def _sync(
-    model: type[R],
-    stored: Mapping[Any, R],
-    wanted: Mapping[Any, R],
-    *,
-    columns: Sequence[str],
+    model: type[R], stored: Mapping[Any, R], wanted: Mapping[Any, R], *, columns: Sequence[str]
 ) -> bool:
     """Make the stored rows equal to the wanted ones by key, and return whether any was written."""
     surplus = [row.pk for key, row in stored.items() if key not in wanted]
@@ -187,8 +176,8 @@ def _sync(
             for column in columns:
                 setattr(row, column, getattr(wanted[key], column))
             changed.append(row)
-    manager = model._default_manager  # noqa: SLF001 - how Django names it
     _delete(model, surplus)
+    manager = model._default_manager  # noqa: SLF001 - how Django names it
     names = [column.removesuffix("_id") for column in columns]
     manager.bulk_update(changed, names, batch_size=BATCH)
     manager.bulk_create(new, batch_size=BATCH)

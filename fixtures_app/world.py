@@ -39,6 +39,8 @@ class World:
 
     The id of a seeded entity is its ref, with the prefix `<fixture>:` if fixtures share it. An
     entity made later is `<type>-<n>`. Relations are `relation-<n>`. Ids are never used twice.
+    `entity_types` are JSON Schemas by slug; they override the types that fixtures declare. `clock` is
+    the time of the case in ISO 8601.
 
     Raises:
         ValueError: a fixture is listed twice, or an entity's type is unknown.
@@ -54,11 +56,9 @@ class World:
         self.clock = clock
         self._types = _known_types(fixtures, entity_types)
         entity_ids = _ids(
-            [(fixture.slug, entity.ref) for fixture in fixtures for entity in fixture.entities]
+            [(seed.slug, entity.ref) for seed in fixtures for entity in seed.entities]
         )
-        chunk_ids = _ids(
-            [(fixture.slug, chunk.id) for fixture in fixtures for chunk in fixture.chunks]
-        )
+        chunk_ids = _ids([(seed.slug, chunk.id) for seed in fixtures for chunk in seed.chunks])
         self._seeded: dict[str, Row] = {}
         self._seeded_relations: dict[str, Row] = {}
         self._chunks: dict[str, tuple[str, str]] = {}
@@ -159,9 +159,7 @@ class World:
         cut = [row["id"] for row in self._relations.values() if id_ in (row["from"], row["to"])]
         for relation_id in cut:
             self.delete_relation(relation_id)
-        del self._entities[id_]
-        self._deleted.add(id_)
-        self._record("delete", entity, None)
+        self._delete("delete", self._entities, entity)
         return cut
 
     def relations(
@@ -173,14 +171,11 @@ class World:
                 self._entity(id_)
         wanted = {"from": from_, "to": to, "type": kind}
         asked = {key: value for key, value in wanted.items() if value is not None}
-        matching: list[Row] = copied(
-            [
-                row
-                for row in self._relations.values()
-                if all(row[key] == value for key, value in asked.items())
-            ]
-        )
-        return matching
+        return [
+            copied(row)
+            for row in self._relations.values()
+            if all(row[key] == value for key, value in asked.items())
+        ]
 
     def create_relation(
         self, from_: str, to: str, kind: str, *, metadata: Row | None = None
@@ -205,29 +200,24 @@ class World:
 
     def delete_relation(self, id_: str) -> None:
         """Remove a relation."""
-        row = self._relations.get(id_)
-        if row is None:
+        if id_ not in self._relations:
             raise RefusedError("unknown_id", self._absent("relation", id_))
-        del self._relations[id_]
-        self._deleted.add(id_)
-        self._record("unlink", row, None)
+        self._delete("unlink", self._relations, self._relations[id_])
+
+    def _delete(self, op: str, rows: dict[str, Row], row: Row) -> None:
+        del rows[row["id"]]
+        self._deleted.add(row["id"])
+        self._record(op, row, None)
 
     def search(self, query: str, *, limit: int = 5) -> list[Row]:
         """Rank the chunks that share a word with the query by BM25, and then by id."""
         index = _indexed(tuple(text for text, _ in self._chunks.values()))
         ids = list(self._chunks)
-        ranked = sorted(
-            ((round(score, 6), ids[position]) for position, score in index(query).items()),
-            key=lambda pair: (-pair[0], pair[1]),
-        )
+        ranked = sorted((-round(score, 6), ids[place]) for place, score in index(query).items())
         return [
-            {
-                "id": id_,
-                "text": self._chunks[id_][0],
-                "source": self._chunks[id_][1],
-                "score": score,
-            }
+            {"id": id_, "text": text, "source": source, "score": -score}
             for score, id_ in ranked[:limit]
+            for text, source in [self._chunks[id_]]
         ]
 
     def changes(self) -> Row:
@@ -259,10 +249,9 @@ class World:
         }
 
     def _entity(self, id_: str) -> Row:
-        row = self._entities.get(id_)
-        if row is None:
+        if id_ not in self._entities:
             raise RefusedError("unknown_id", self._absent("entity", id_))
-        return row
+        return self._entities[id_]
 
     def _absent(self, what: str, id_: str) -> str:
         if id_ in self._deleted:
