@@ -5,23 +5,26 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, ClassVar, Literal
 
+from pydantic import Field
+
 from evals_app.engine.aids import Aids, Judge
 from evals_app.engine.inventory import Named
 from evals_app.engine.spec import ModelSpec, Spec
-from evals_app.engine.trial import (
-    Cause,
-    Evidence,
-    Family,
-    Grade,
-    GradeStatus,
-    TurnRecord,
-    View,
-)
+from evals_app.engine.trial import Cause, Evidence, Family, Grade, GradeStatus, View
 
 # In UTF-8. A longer text is an error: checking half a reply would prove nothing.
 MAX_TEXT_BYTES = 200_000
 
 Need = Literal["expected", "context"]
+
+# Tolerances of numbers.
+ABSOLUTE: Any = Field(ge=0, allow_inf_nan=False, title="Allowed difference")
+RELATIVE: Any = Field(
+    ge=0,
+    allow_inf_nan=False,
+    title="Allowed relative difference",
+    description="0.01 allows 1 % of the expected number.",
+)
 
 
 class Grader(Spec):
@@ -47,6 +50,8 @@ class Grader(Spec):
     usual_threshold: ClassVar[float | None] = None
     # Reads text, so that `scope` says which text.
     reads_text: ClassVar[bool] = False
+    # Has a score but no verdict of its own: only a threshold decides.
+    only_scores: ClassVar[bool] = False
 
     def summary(self) -> str:
         """Summarize what is checked, for a collapsed row: Reply contains “refund”."""
@@ -79,7 +84,7 @@ class Grader(Spec):
 
     def decides(self, threshold: float | None) -> bool:
         """Return whether this check has a verdict, or only informs."""
-        return True
+        return threshold is not None or not self.only_scores
 
     def obeys_threshold(self) -> bool:
         """Return whether a threshold decides if one is set."""
@@ -169,11 +174,7 @@ def seen_in_reply(view: View, quote: str) -> tuple[Evidence, ...]:
     in_sight = view.turns if view.whole_text or view.turn is not None else view.turns[-1:]
     for turn in in_sight:
         if quote in turn.reply:
-            return (Evidence(quote, turn=_position(view, turn), is_verified=True),)
+            # From 1, as people count, wherever the record's own index starts.
+            places = (n for n, other in enumerate(view.trial.turns, 1) if other == turn)
+            return (Evidence(quote, turn=next(places, turn.index), is_verified=True),)
     return ()
-
-
-def _position(view: View, turn: TurnRecord) -> int:
-    """Count from 1, as people do, wherever the record's own index starts."""
-    places = (n for n, other in enumerate(view.trial.turns, 1) if other == turn)
-    return next(places, turn.index)

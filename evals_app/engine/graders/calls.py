@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import BeforeValidator, Field, ValidationInfo
 
 from evals_app.engine.inventory import Named
-from evals_app.engine.matchers import ABSENT, Matcher, matches, mismatches, phrase
+from evals_app.engine.matchers import ABSENT, Matcher, matches, phrase
 from evals_app.engine.permits import is_frozen
 from evals_app.engine.trial import Cause, Grade, ToolCall, View
 from fixtures_app.ground.quoting import json_text, listed, shortened, times
@@ -102,17 +102,12 @@ def unmet_args(args: Mapping[str, Any], call: ToolCall) -> list[str]:
     ]
 
 
-def wrong_args(args: Mapping[str, Any], call: ToolCall, *, exact: bool) -> list[str]:
-    """Return what is wrong with the arguments of a call."""
-    return mismatches(args, call.args, exact=exact)
-
-
 def nearest_call(calls: Sequence[ToolCall], wanted: Wanted) -> str:
     """Return what the call with the fewest faults was like, and what was expected instead."""
-    call, found = min(((call, wanted.faults(call)) for call in calls), key=lambda it: len(it[1]))
+    call = min(calls, key=lambda call: len(wanted.faults(call)))
     expected = wanted.unmet(call)
     instead = f"; expected {listed(expected)}" if expected else ""
-    return f"{listed(found)}{instead}"
+    return f"{listed(wanted.faults(call))}{instead}"
 
 
 def not_as_wanted(tool: str, calls: Sequence[ToolCall], wanted: Wanted) -> str:

@@ -42,9 +42,8 @@ class Latency(PlainGrader):
         reason = (
             f"{_subject(view)} took {math.ceil(taken_ms):,} ms; the limit is {self.max_ms:,} ms."
         )
-        if taken_ms <= self.max_ms:
-            return Grade.hit(reason, actual_ms=taken_ms)
-        return Grade.miss(reason, actual_ms=taken_ms)
+        graded = Grade.hit if taken_ms <= self.max_ms else Grade.miss
+        return graded(reason, actual_ms=taken_ms)
 
     def cannot_fail(self) -> str | None:
         if self.max_ms < _LONGEST_CONVERSATION_MS:
@@ -82,9 +81,8 @@ class Cost(PlainGrader):
         # To the last digit: a cost slightly above must not read like the limit.
         shown, limit = (usd_text(amount, is_exact=True) for amount in (cost_usd, self.max_usd))
         reason = f"{_subject(view)} cost {shown}; the limit is {limit}."
-        if cost_usd <= self.max_usd:
-            return Grade.hit(reason, actual_usd=float(cost_usd))
-        return Grade.miss(reason, actual_usd=float(cost_usd))
+        graded = Grade.hit if cost_usd <= self.max_usd else Grade.miss
+        return graded(reason, actual_usd=float(cost_usd))
 
     def summary(self) -> str:
         return f"Costs at most {usd_text(self.max_usd, is_exact=True)}"

@@ -172,9 +172,7 @@ class ExpectedEntity(Spec):
 class ExpectedLink(Spec):
     """A relation that must be made or removed."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, serialize_by_alias=True, defer_build=True
-    )
+    model_config = ConfigDict(serialize_by_alias=True)
 
     from_: Annotated[_End, Field(alias="from", title="From", description="Id of an entity.")] = None
     type: Annotated[

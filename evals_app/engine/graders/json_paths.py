@@ -80,12 +80,8 @@ def graded_text(grader: Grader, view: View) -> GradedText | Grade:
 
 def _failed(grader: Grader, reason: str, path: str) -> Grade:
     # What only has a score leaves the verdict to the threshold.
-    failed = Grade.miss if grader.decides(None) else _zero
-    return failed(reason, response_path=path)
-
-
-def _zero(reason: str, **details: Any) -> Grade:
-    return Grade.scored(0.0, reason, **details)
+    failed = Grade.miss(reason, response_path=path)
+    return failed if grader.decides(None) else failed.but(passed=None, cause=None)
 
 
 class PathGrader(TextGrader):
@@ -100,10 +96,6 @@ class PathGrader(TextGrader):
         if isinstance(read, Grade):
             return read
         return read.noted(self.grade_reply(read.text, view))
-
-    @property
-    def place(self) -> str:
-        return place_of(self)
 
 
 def place_of(grader: Grader) -> str:

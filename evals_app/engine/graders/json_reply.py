@@ -9,7 +9,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_v
 from pydantic_core import PydanticKnownError
 
 from evals_app.engine.decimals import covers_everything, is_within
-from evals_app.engine.graders.base import PlainGrader, too_long
+from evals_app.engine.graders.base import ABSOLUTE, RELATIVE, PlainGrader, too_long
 from evals_app.engine.graders.json_paths import JsonPathText
 from evals_app.engine.matchers import (
     ABSENT,
@@ -191,22 +191,10 @@ class JsonPath(_JsonGrader):
     ] = _IS_THERE
     absolute_tolerance: Annotated[
         float | None,
-        Field(
-            ge=0,
-            allow_inf_nan=False,
-            title="Allowed difference",
-            description="For numbers: the largest difference that still passes.",
-        ),
+        ABSOLUTE,
+        Field(description="For numbers: the largest difference that still passes."),
     ] = None
-    relative_tolerance: Annotated[
-        float | None,
-        Field(
-            ge=0,
-            allow_inf_nan=False,
-            title="Allowed relative difference",
-            description="0.01 allows 1 % of the expected number.",
-        ),
-    ] = None
+    relative_tolerance: Annotated[float | None, RELATIVE] = None
     minimum: Annotated[
         Bound, Field(title="Minimum", description="The smallest number that passes.")
     ] = None
@@ -281,11 +269,11 @@ class JsonPath(_JsonGrader):
             tolerances.append(f"±{self.relative_tolerance * 100:g} %")
         if tolerances:
             wanted += f" ({' or '.join(tolerances)})"
-        has_bounds = self.minimum is not None or self.maximum is not None
-        parts = [self.path if has_bounds and self.value == _IS_THERE else wanted]
-        parts += [f"at least {self.minimum}"] if self.minimum is not None else []
-        parts += [f"at most {self.maximum}"] if self.maximum is not None else []
-        return " ".join([parts[0], " and ".join(parts[1:])]).rstrip()
+        bounds = [f"at least {self.minimum}"] if self.minimum is not None else []
+        bounds += [f"at most {self.maximum}"] if self.maximum is not None else []
+        if not bounds:
+            return wanted
+        return f"{self.path if self.value == _IS_THERE else wanted} {' and '.join(bounds)}"
 
     def summary(self) -> str:
         return f"In the JSON reply {self._wanted}"

@@ -42,10 +42,6 @@ _MOST_JURORS = 5
 _NAMED = 3  # missed bullets in a reason
 
 
-def _juror(name: str) -> str:
-    return str(read_model(name))
-
-
 class VotingGrader(JudgedGrader):
     """A judged grader that may ask several times, or several models."""
 
@@ -56,7 +52,7 @@ class VotingGrader(JudgedGrader):
             description="How often the judge is asked. The majority decides; on a scale, the median.",
         ),
     ] = 1
-    jury: list[Annotated[str, AfterValidator(_juror)]] = Field(
+    jury: list[Annotated[str, AfterValidator(lambda name: str(read_model(name)))]] = Field(
         default_factory=list,
         title="Jury",
         description="3 or 5 models that are asked instead of the judge, one vote each.",
@@ -215,6 +211,7 @@ class Rubric(VotingGrader):
     label: ClassVar[str] = "A judge finds the rubric met"
     calls: ClassVar[str] = "1 per 40 bullets and vote"
     named_by: ClassVar[tuple[str, ...]] = ("Lobu",)
+    only_scores: ClassVar[bool] = True
     example: ClassVar[dict[str, Any]] = {
         "criteria": "# Refund\n\n- Names the amount\n- Says when the money arrives\n\n"
         "## Tone\n\n- Apologises once\n",
@@ -292,9 +289,6 @@ class Rubric(VotingGrader):
 
     def asks(self) -> int:
         return super().asks() * max(1, -(-len(self.checklist.items) // ITEMS_A_CALL))
-
-    def decides(self, threshold: float | None) -> bool:
-        return threshold is not None
 
     def summary(self) -> str:
         count = len(self.checklist.items)
@@ -394,15 +388,10 @@ def _votes(answer: JudgeAnswer) -> str:
     """Write how far votes agree: 2 of 3 votes agree (4, 5, 1)."""
     if not answer.votes:
         return ""
-    opinions = ", ".join(
-        "no grade" if vote.raw is None else _raw(vote.raw) for vote in answer.votes
-    )
+    grades = ("no grade" if vote.raw is None else vote.raw for vote in answer.votes)
+    opinions = ", ".join(raw if isinstance(raw, str) else _number(raw) for raw in grades)
     agree = "agrees" if _agreeing(answer) == 1 else "agree"
     return f"{_agreeing(answer)} of {len(answer.votes)} votes {agree} ({opinions})."
-
-
-def _raw(raw: float | str) -> str:
-    return raw if isinstance(raw, str) else _number(raw)
 
 
 def _agreeing(answer: JudgeAnswer) -> int:

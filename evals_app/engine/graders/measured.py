@@ -14,6 +14,7 @@ class MeasuredGrader(AidedGrader):
 
     family: ClassVar[Literal["judged"]] = "judged"
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
+    only_scores: ClassVar[bool] = True
 
     @abstractmethod
     def question(self, view: View, *, key: str) -> RagQuestion | StepsQuestion:
@@ -24,9 +25,6 @@ class MeasuredGrader(AidedGrader):
             raise JudgeError(NO_JUDGE)
         found = await aids.measure(self.question(view, key=aids.key))
         return _grade(found).but(evidence=found.evidence, details=found.details, calls=found.calls)
-
-    def decides(self, threshold: float | None) -> bool:
-        return threshold is not None
 
 
 def _grade(found: Measured) -> Grade:

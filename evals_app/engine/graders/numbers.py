@@ -5,7 +5,6 @@ from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, model_validator
-from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evals_app.engine.decimals import (
     DecimalSign,
@@ -16,12 +15,13 @@ from evals_app.engine.decimals import (
     read_number,
 )
 from evals_app.engine.folding import in_plain_digits
-from evals_app.engine.graders.base import seen_in_reply
-from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
+from evals_app.engine.graders.base import ABSOLUTE, RELATIVE, seen_in_reply
+from evals_app.engine.graders.json_paths import PathGrader, ResponsePath, place_of
 from evals_app.engine.graders.prose_numbers import FoundNumber, find_numbers
 from evals_app.engine.permits import is_frozen
 from evals_app.engine.trial import Cause, Grade, View
 from fixtures_app.ground.quoting import listed, quoted, says, shortened
+from fixtures_app.ground.spec_errors import located
 
 _NUMBER_CHARS = 40
 _ROUNDING = 1e-6
@@ -77,23 +77,9 @@ class Numeric(PathGrader):
         Field(title="Expected number", description="Leave blank to take the turn's expected text."),
     ] = None
     absolute_tolerance: Annotated[
-        float,
-        Field(
-            ge=0,
-            allow_inf_nan=False,
-            title="Allowed difference",
-            description="The largest difference that still passes.",
-        ),
+        float, ABSOLUTE, Field(description="The largest difference that still passes.")
     ] = _ROUNDING
-    relative_tolerance: Annotated[
-        float,
-        Field(
-            ge=0,
-            allow_inf_nan=False,
-            title="Allowed relative difference",
-            description="0.01 allows 1 % of the expected number.",
-        ),
-    ] = 0.0
+    relative_tolerance: Annotated[float, RELATIVE] = 0.0
     accept_percent: Annotated[
         bool,
         Field(
@@ -136,10 +122,9 @@ class Numeric(PathGrader):
     @model_validator(mode="after")
     def _value_is_a_number(self, info: ValidationInfo) -> Self:
         if self.value is not None and not is_frozen(info):
-            found = self._expected(self.value, self.decimal)
-            if isinstance(found, str):
-                problem = PydanticCustomError("not_a_number", "{problem}", {"problem": found})
-                detail = InitErrorDetails(type=problem, loc=("value",), input=self.value)
+            number = self._expected(self.value, self.decimal)
+            if isinstance(number, str):
+                detail = located("not_a_number", number, ("value",), self.value)
                 raise ValidationError.from_exception_data("Numeric", [detail])
         return self
 
@@ -252,12 +237,9 @@ class Numeric(PathGrader):
         """Return the numbers to compare, or else the problem."""
         found = self._all(reply, decimal)
         if self.extract == "whole":
-            return (
-                found,
-                ""
-                if found
-                else f"the reply is not just a number; {says(reply)}.{self._grouped(reply)}",
-            )
+            advice = self._grouped(reply)
+            problem = f"the reply is not just a number; {says(reply)}.{advice}"
+            return found, "" if found else problem
         if not found:
             return [], f"the reply has no number; {says(reply)}."
         if self.extract == "only" and len(found) > 1:
@@ -285,10 +267,10 @@ class Numeric(PathGrader):
         return f" ({' or '.join(allowed)})" if allowed else ""
 
     def expected_problem(self, expected: str) -> str | None:
-        found = self._expected(expected, self.decimal)
-        if not isinstance(found, str):
-            return None
-        return f"The expected text must be one number. {found}"
+        number = self._expected(expected, self.decimal)
+        return (
+            f"The expected text must be one number. {number}" if isinstance(number, str) else None
+        )
 
     def cannot_fail(self) -> str | None:
         if not covers_everything(self.absolute_tolerance, self.relative_tolerance):
@@ -297,16 +279,12 @@ class Numeric(PathGrader):
 
     def warnings(self) -> list[str]:
         share = self.relative_tolerance
-        if share < 1:
-            return self._wide()
-        message = (
-            f"A relative tolerance of {share:g} allows {share * 100:g} % of the expected number."
-            f" For {share:g} %, write {share / 100:g}."
-        )
-        return [message]
-
-    def _wide(self) -> list[str]:
-        """Warn of a difference that is many times the number itself."""
+        if share >= 1:
+            message = (
+                f"A relative tolerance of {share:g} allows {share * 100:g} % of the expected number."
+                f" For {share:g} %, write {share / 100:g}."
+            )
+            return [message]
         expected = None if self.value is None else self._expected(self.value, self.decimal)
         if not isinstance(expected, Decimal) or not expected or self.cannot_fail():
             return []
@@ -322,7 +300,7 @@ class Numeric(PathGrader):
         expected = "the expected number"
         if self.value is not None:
             expected = shortened(str(self.value), _NUMBER_CHARS)
-        return f"Reply{self.place} gives {expected}{self._allowed()}"
+        return f"Reply{place_of(self)} gives {expected}{self._allowed()}"
 
 
 def _short(number: Decimal) -> str:

@@ -5,8 +5,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from evals_app.engine.graders.base import MAX_TEXT_BYTES
-from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
+from evals_app.engine.graders.base import too_long
+from evals_app.engine.graders.json_paths import PathGrader, ResponsePath, place_of
 from evals_app.engine.graders.measures import bags, rouge, wordnet
 from evals_app.engine.graders.measures.bags import Overlap
 from evals_app.engine.graders.measures.bleu import bleu
@@ -34,6 +34,7 @@ class OverlapGrader(PathGrader):
 
     family: ClassVar[Literal["overlap"]] = "overlap"
     uses_expected: ClassVar[bool] = True
+    only_scores: ClassVar[bool] = True
     measure: ClassVar[str]
     knows_empty: ClassVar[bool] = False  # an empty reply is similar to an empty text
 
@@ -52,14 +53,9 @@ class OverlapGrader(PathGrader):
     def compare(self, reply: str, expected: str) -> Grade:
         """Score a reply; both texts are of bounded size."""
 
-    def decides(self, threshold: float | None) -> bool:
-        return threshold is not None
-
     def expected_problem(self, expected: str) -> str | None:
-        size = len(expected.encode("utf-8", "surrogatepass"))
-        if size > MAX_TEXT_BYTES:
-            most = f"this check reads texts of up to {MAX_TEXT_BYTES:,} bytes"
-            return f"The expected text has {size:,} bytes; {most}."
+        if refused := too_long(expected, subject="The expected text"):
+            return refused.reason
         if not (self.knows_empty or expected.strip()):
             return "The expected text is empty, so no reply can be similar to it."
         return None
@@ -70,7 +66,7 @@ class OverlapGrader(PathGrader):
 
     def summary(self) -> str:
         expected = quoted(self.value) if self.value else "the expected text"
-        return f"Reply{self.place} is similar to {expected} ({self.measured_by})"
+        return f"Reply{place_of(self)} is similar to {expected} ({self.measured_by})"
 
     @property
     def measured_by(self) -> str:
@@ -159,8 +155,8 @@ class Bleu(OverlapGrader):
         return Grade.scored(
             found.score,
             f"Of the reply, {listed(shares)} are in the expected text{difference}.",
-            brevity_penalty=_rounded(found.brevity_penalty),
-            precisions=[_rounded(runs.precision) for runs in found.shared],
+            brevity_penalty=round(found.brevity_penalty, 4),
+            precisions=[round(runs.precision, 4) for runs in found.shared],
         )
 
 
@@ -174,7 +170,6 @@ class Rouge(OverlapGrader):
 
     label: ClassVar[str] = "Reply is similar to a text (ROUGE)"
     named_by: ClassVar[tuple[str, ...]] = ("HoloDeck",)
-    measure: ClassVar[str] = "ROUGE"
     example: ClassVar[dict[str, Any]] = {
         "value": "The refund is on its way.",
         "variant": "rougeL",
@@ -261,8 +256,8 @@ class Meteor(OverlapGrader):
         return Grade.scored(
             found.score,
             reason,
-            precision=_rounded(found.precision),
-            recall=_rounded(found.recall),
+            precision=round(found.precision, 4),
+            recall=round(found.recall, 4),
             runs=found.runs,
             variant=known.variant if known else "no_synonyms",
         )
@@ -311,8 +306,8 @@ def _how(found: Alignment) -> str:
 def _facts(found: Overlap) -> dict[str, Any]:
     return {
         "shared": found.shared,
-        "precision": _rounded(found.precision),
-        "recall": _rounded(found.recall),
+        "precision": round(found.precision, 4),
+        "recall": round(found.recall, 4),
     }
 
 
@@ -324,7 +319,3 @@ def _counted(count: int, noun: str) -> str:
 
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
-
-
-def _rounded(share: float) -> float:
-    return round(share, 4)

@@ -23,28 +23,16 @@ _RUN = re.compile(
 _PIECE = re.compile(r"[0-9.]+")
 _EXPONENT = re.compile(r"[eE][+-]?[0-9]+(?!\w|\.[0-9])")
 _PERCENT = re.compile(r"[ \u00a0\u202f]?%|[ \u00a0]per ?cent\b|[ \u00a0]Prozent\b")
-_ZEROS = {
-    "k": 3,
-    "K": 3,
-    "M": 6,
-    "B": 9,
-    "bn": 9,
-    "mn": 6,
-    "hundred": 2,
-    "thousand": 3,
-    "million": 6,
-    "billion": 9,
-    "trillion": 12,
-    "tausend": 3,
-    "mio": 6,
-    "millionen": 6,
-    "mrd": 9,
-    "milliarde": 9,
-    "milliarden": 9,
-    "milliard": 9,
-    "lakh": 5,
-    "crore": 7,
+_MAGNITUDES = {
+    2: ("hundred",),
+    3: ("k", "K", "thousand", "tausend"),
+    5: ("lakh",),
+    6: ("M", "mn", "million", "mio", "millionen"),
+    7: ("crore",),
+    9: ("B", "bn", "billion", "mrd", "milliard", "milliarde", "milliarden"),
+    12: ("trillion",),
 }
+_ZEROS = {word: zeros for zeros, words in _MAGNITUDES.items() for word in words}
 _LETTER_MAGNITUDE = re.compile(r"(k|K|M|B|bn|mn)(?!\w)")
 _WORD_MAGNITUDE = re.compile(
     rf"[ \u00a0\u202f\n-]?({'|'.join(sorted((n for n in _ZEROS if len(n) > 2), key=len, reverse=True))})"  # noqa: PLR2004

@@ -4,6 +4,7 @@ The context is the turn's own `retrieval_context`, or else what retrieval tools 
 or else in an earlier one.
 """
 
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -28,24 +29,7 @@ class RagGrader(MeasuredGrader):
     ] = True
 
     def question(self, view: View, *, key: str) -> RagQuestion:
-        return RagQuestion(
-            metric=self.metric,
-            view=view,
-            key=key,
-            is_explained=self.include_reason,
-            forgives_silence=self.forgives_silence,
-            forgives_refusal=self.forgives_refusal,
-        )
-
-    @property
-    def forgives_silence(self) -> bool:
-        """Whether claims that the context does not mention are accepted."""
-        return False
-
-    @property
-    def forgives_refusal(self) -> bool:
-        """Whether an answer that declines is graded like any other."""
-        return False
+        return RagQuestion(metric=self.metric, view=view, key=key, is_explained=self.include_reason)
 
 
 class Faithfulness(RagGrader):
@@ -78,9 +62,9 @@ class Faithfulness(RagGrader):
         ),
     ] = "supported"
 
-    @property
-    def forgives_silence(self) -> bool:
-        return self.mode == "no_contradiction"
+    def question(self, view: View, *, key: str) -> RagQuestion:
+        is_mild = self.mode == "no_contradiction"
+        return replace(super().question(view, key=key), forgives_silence=is_mild)
 
     def asks(self) -> int:
         return 2
@@ -109,9 +93,9 @@ class AnswerRelevancy(RagGrader):
         ),
     ] = "zero"
 
-    @property
-    def forgives_refusal(self) -> bool:
-        return self.noncommittal == "ignore"
+    def question(self, view: View, *, key: str) -> RagQuestion:
+        is_mild = self.noncommittal == "ignore"
+        return replace(super().question(view, key=key), forgives_refusal=is_mild)
 
 
 class ContextualRelevancy(RagGrader):

@@ -13,9 +13,8 @@ from evals_app.engine.trial import Cause, Grade, View
 from fixtures_app.ground.quoting import quoted, says
 
 
-def _model(written: str | None) -> str | None:
-    if written is not None:
-        read_model(written)
+def _model(written: str) -> str:
+    read_model(written)
     return written
 
 
@@ -38,6 +37,7 @@ class SemanticSimilarity(AidedGrader):
     calls: ClassVar[str] = "1 of the embedding model or the judge"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
     uses_expected: ClassVar[bool] = True
+    only_scores: ClassVar[bool] = True
     reads_text: ClassVar[bool] = True
     example: ClassVar[dict[str, Any]] = {"value": "Your refund was approved."}
 
@@ -99,9 +99,6 @@ class SemanticSimilarity(AidedGrader):
     def expected_problem(self, expected: str) -> str | None:
         refused = too_long(expected, subject="The expected text")
         return None if refused is None else refused.reason
-
-    def decides(self, threshold: float | None) -> bool:
-        return threshold is not None
 
     def summary(self) -> str:
         expected = quoted(self.value) if self.value else "the expected text"

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 
 from evals_app.engine.folding import as_written, find_folded, folded, plain, without_emphasis
 from evals_app.engine.graders.base import TextGrader, seen_in_reply
-from evals_app.engine.graders.json_paths import PathGrader, ResponsePath
+from evals_app.engine.graders.json_paths import PathGrader, ResponsePath, place_of
 from evals_app.engine.graders.unlike import hidden_difference
 from evals_app.engine.trial import Cause, Grade, View
 from fixtures_app.ground.patterns import (
@@ -107,28 +107,45 @@ def _is_invisible(text: str) -> bool:
 _INVISIBLE = "This text has no visible characters, so every reply contains it."
 
 
-def _hardly_meant(text: str | None, *, whole_words: bool) -> list[str]:
-    """Warn of a text that is also part of other words and numbers, and of spaces around it."""
-    if text is None or whole_words or _is_invisible(text):
-        return []
-    seen = folded(text)
-    letters = [character for character in seen if character.isalnum()]
-    # Scripts without spaces between words have short words, and no whole ones.
-    has_spaces = not any(unicodedata.category(letter) == "Lo" for letter in letters)
-    is_short = 0 < len(letters) < _LEAST_LETTERS
-    if has_spaces and (is_short or _BARE_NUMBER.fullmatch(seen)):
-        longer = "words" if any(map(str.isalpha, letters)) else "numbers"
-        message = (
-            f"{quoted(text)} is also found inside longer {longer}. Set whole_words to find it only"
-            " as a whole word."
+class _PieceGrader(TextGrader):
+    """A grader that looks for a text in the reply."""
+
+    value: str | None
+    case_sensitive: CaseSensitive = False
+    whole_words: WholeWords = False
+
+    def find(self, needle: str, view: View) -> str | None:
+        """Return the piece of the reply that people read as the needle."""
+        return _found(
+            needle,
+            _replies(view),
+            case_sensitive=self.case_sensitive,
+            whole_words=self.whole_words,
         )
-        return [message]
-    if text.strip(" ") != text:
-        return ["Spaces around the text are ignored. Set whole_words to find whole words only."]
-    return []
+
+    def warnings(self) -> list[str]:
+        """Warn of a text that is also part of other words and numbers, and of spaces around it."""
+        text = self.value
+        if text is None or self.whole_words or _is_invisible(text):
+            return []
+        seen = folded(text)
+        letters = [character for character in seen if character.isalnum()]
+        # Scripts without spaces between words have short words, and no whole ones.
+        has_spaces = not any(unicodedata.category(letter) == "Lo" for letter in letters)
+        is_short = 0 < len(letters) < _LEAST_LETTERS
+        if has_spaces and (is_short or _BARE_NUMBER.fullmatch(seen)):
+            longer = "words" if any(map(str.isalpha, letters)) else "numbers"
+            message = (
+                f"{quoted(text)} is also found inside longer {longer}. Set whole_words to find it"
+                " only as a whole word."
+            )
+            return [message]
+        if text.strip(" ") != text:
+            return ["Spaces around the text are ignored. Set whole_words to find whole words only."]
+        return []
 
 
-class Contains(TextGrader):
+class Contains(_PieceGrader):
     """Pass when the reply contains the text.
 
     Score 1 or 0. Both are compared as people see them. Invisible characters are ignored. All kinds
@@ -151,19 +168,12 @@ class Contains(TextGrader):
             description="Leave blank to take the turn's expected text.",
         ),
     ] = None
-    case_sensitive: CaseSensitive = False
-    whole_words: WholeWords = False
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         needle = view.expected(self.value)
         if problem := self.expected_problem(needle):
             return Grade.ungraded(Cause.CASE, problem)
-        found = _found(
-            needle,
-            _replies(view),
-            case_sensitive=self.case_sensitive,
-            whole_words=self.whole_words,
-        )
+        found = self.find(needle, view)
         if found is None:
             return Grade.miss(
                 f"The reply does not contain {quoted(needle)}{self._near(needle, view)}"
@@ -192,14 +202,11 @@ class Contains(TextGrader):
             return None
         return f"{_INVISIBLE} Write the text to look for."
 
-    def warnings(self) -> list[str]:
-        return _hardly_meant(self.value, whole_words=self.whole_words)
-
     def summary(self) -> str:
         return "Reply contains " + (quoted(self.value) if self.value else "the expected text")
 
 
-class NotContains(TextGrader):
+class NotContains(_PieceGrader):
     """Pass when the reply does not contain the text.
 
     Score 1 or 0. Both are compared as in `contains`.
@@ -209,18 +216,11 @@ class NotContains(TextGrader):
     example: ClassVar[dict[str, Any]] = {"value": "as an AI"}
 
     value: Annotated[str, Field(min_length=1, title="Text that must not occur")]
-    case_sensitive: CaseSensitive = False
-    whole_words: WholeWords = False
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         if problem := self.cannot_fail():
             return Grade.ungraded(Cause.CASE, problem)
-        found = _found(
-            self.value,
-            _replies(view),
-            case_sensitive=self.case_sensitive,
-            whole_words=self.whole_words,
-        )
+        found = self.find(self.value, view)
         if found is None:
             return Grade.hit(f"The reply does not contain {quoted(self.value)}.")
         written = "" if found == self.value else f" as {quoted(found)}"
@@ -232,14 +232,24 @@ class NotContains(TextGrader):
             return None
         return "This text has no visible characters. Write the text that must not occur."
 
-    def warnings(self) -> list[str]:
-        return _hardly_meant(self.value, whole_words=self.whole_words)
-
     def summary(self) -> str:
         return f"Reply does not contain {quoted(self.value)}"
 
 
-class Matches(TextGrader):
+class _PatternGrader(TextGrader):
+    """A grader that searches the reply for a pattern."""
+
+    value: Pattern
+    case_sensitive: CaseSensitive = False
+    means: Means = None
+
+    def search(self, *texts: str) -> str | None:
+        """Return the first match in the first of these texts that has one."""
+        matches = (search(self.value, text, case_sensitive=self.case_sensitive) for text in texts)
+        return next((match for match in matches if match is not None), None)
+
+
+class Matches(_PatternGrader):
     r"""Pass when the pattern matches somewhere in the reply.
 
     Score 1 or 0. Patterns are RE2: they never hang, and support no lookaround, backreferences or
@@ -252,12 +262,8 @@ class Matches(TextGrader):
     named_by: ClassVar[tuple[str, ...]] = ("Struere", "Lobu")
     example: ClassVar[dict[str, Any]] = {"value": r"order #\d{6}"}
 
-    value: Pattern
-    case_sensitive: CaseSensitive = False
-    means: Means = None
-
     def grade_reply(self, reply: str, view: View) -> Grade:
-        found = search(self.value, reply, case_sensitive=self.case_sensitive)
+        found = self.search(reply)
         if found is None:
             reason = f"Nothing in the reply matches the pattern {self.value}; {says(reply)}."
             if self.means:
@@ -269,7 +275,7 @@ class Matches(TextGrader):
         return Grade.hit(reason, found=found).but(evidence=seen_in_reply(view, found))
 
     def _near(self, reply: str) -> str:
-        near = search(self.value, plain(reply), case_sensitive=self.case_sensitive)
+        near = self.search(plain(reply))
         if near is None:
             return ""
         return f" {quoted(near)} would match, but the reply has special spaces or characters in it."
@@ -292,7 +298,7 @@ class Matches(TextGrader):
         return warnings
 
 
-class NotMatches(TextGrader):
+class NotMatches(_PatternGrader):
     """Pass when the pattern matches nowhere in the reply.
 
     Score 1 or 0. Patterns work as in `matches`. The reply is searched as it is written, and again
@@ -303,12 +309,8 @@ class NotMatches(TextGrader):
     label: ClassVar[str] = "Reply does not match a pattern"
     example: ClassVar[dict[str, Any]] = {"value": r"\b\d{16}\b"}
 
-    value: Pattern
-    case_sensitive: CaseSensitive = False
-    means: Means = None
-
     def grade_reply(self, reply: str, view: View) -> Grade:
-        found = self._search(reply)
+        found = self.search(*dict.fromkeys([reply, plain(reply)]))
         if found is None:
             if self.means:
                 return Grade.hit(f"Not in the reply, as expected: {self.means}.")
@@ -319,13 +321,6 @@ class NotMatches(TextGrader):
         if self.means:
             reason = f"The reply has {quoted(found)}, which must not occur: {self.means}."
         return Grade.miss(reason, found=found).but(evidence=seen_in_reply(view, found))
-
-    def _search(self, reply: str) -> str | None:
-        for text in dict.fromkeys([reply, plain(reply)]):
-            found = search(self.value, text, case_sensitive=self.case_sensitive)
-            if found is not None:
-                return found
-        return None
 
     def cannot_fail(self) -> str | None:
         if not matches_nothing(self.value, case_sensitive=self.case_sensitive):
@@ -418,7 +413,7 @@ class ExactMatch(PathGrader):
 
     def summary(self) -> str:
         expected = quoted(self.value) if self.value else "the expected text"
-        return f"Reply{self.place} is exactly {expected}"
+        return f"Reply{place_of(self)} is exactly {expected}"
 
     def warnings(self) -> list[str]:
         if self.value is None:

@@ -16,10 +16,9 @@ from evals_app.engine.graders.calls import (
     not_as_wanted,
     passed_types,
     unmet_args,
-    wrong_args,
 )
 from evals_app.engine.inventory import Named
-from evals_app.engine.matchers import contains, matcher_warnings, with_args
+from evals_app.engine.matchers import contains, matcher_warnings, mismatches, with_args
 from evals_app.engine.trial import Grade, ToolCall, View
 from fixtures_app.ground.quoting import quoted, says
 
@@ -38,6 +37,7 @@ class ToolUse(PlainGrader):
     label: ClassVar[str] = "Tool was used correctly"
     family: ClassVar[Literal["tools"]] = "tools"
     named_by: ClassVar[tuple[str, ...]] = ("Agentura",)
+    only_scores: ClassVar[bool] = True
     example: ClassVar[dict[str, Any]] = {
         "tool": "search_flights",
         "args": {"destination": "Paris"},
@@ -81,7 +81,7 @@ class ToolUse(PlainGrader):
 
     def faults(self, call: ToolCall) -> list[str]:
         """Say which arguments of a call are not as wanted."""
-        return wrong_args(self.args or {}, call, exact=self.args_match == "exact")
+        return mismatches(self.args or {}, call.args, exact=self.args_match == "exact")
 
     def unmet(self, call: ToolCall) -> list[str]:
         """Return what was expected of those arguments that are not as wanted."""
@@ -121,6 +121,3 @@ class ToolUse(PlainGrader):
     def mentions(self) -> Iterator[Named]:
         yield Named("tool", self.tool, ("tool",))
         yield from passed_types(self.tool, self.args or {}, ())
-
-    def decides(self, threshold: float | None) -> bool:
-        return threshold is not None

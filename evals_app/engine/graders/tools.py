@@ -24,11 +24,10 @@ from evals_app.engine.graders.calls import (
     passed_types,
     unmet_args,
     unreported_calls,
-    wrong_args,
 )
 from evals_app.engine.graders.pairing import pair_up
 from evals_app.engine.inventory import Named
-from evals_app.engine.matchers import contains, matcher_warnings, with_args
+from evals_app.engine.matchers import contains, matcher_warnings, mismatches, with_args
 from evals_app.engine.spec import Spec
 from evals_app.engine.trial import Grade, ToolCall, View
 from fixtures_app.ground.quoting import json_text, listed, quoted, shortened, times
@@ -90,7 +89,7 @@ class _OneCall(PlainGrader):
 
     def faults(self, call: ToolCall) -> list[str]:
         """Say why a call with the right name is not the expected one."""
-        faults = wrong_args(self.args, call, exact=self.args_match == "exact")
+        faults = mismatches(self.args, call.args, exact=self.args_match == "exact")
         if self.succeeded and (error := _error_of(call)):
             faults.append(f"it failed: {shortened(error)}")
         if self.output is not None and not contains(self.output, call.result):
@@ -256,7 +255,7 @@ class ExpectedCall(Spec):
 
     def faults(self, call: ToolCall) -> list[str]:
         """Say which arguments of a call are not as wanted."""
-        return wrong_args(self.args, call, exact=self.args_match == "exact")
+        return mismatches(self.args, call.args, exact=self.args_match == "exact")
 
     def unmet(self, call: ToolCall) -> list[str]:
         """Return what was expected of those arguments that are not as wanted."""

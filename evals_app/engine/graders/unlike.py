@@ -74,10 +74,8 @@ def _signs(text: str, other: str, table: dict[int, str]) -> str:
 
 
 def _non_breaking(reply: str, expected: str) -> str:
-    def count(text: str) -> int:
-        return sum(ord(sign) in _SPACES for sign in text)
-
-    return f"{'a' if count(reply) > count(expected) else 'no'} non-breaking space"
+    here, there = (sum(ord(sign) in _SPACES for sign in text) for text in (reply, expected))
+    return f"{'a' if here > there else 'no'} non-breaking space"
 
 
 def _unseen(reply: str, expected: str) -> str:

@@ -36,8 +36,13 @@ MAX_COMPARISONS = 300_000
 _LISTED = 12  # changes in a sentence
 _DETAILED = 50
 
-Entities = Annotated[list[ExpectedEntity], Field(max_length=MAX_LISTED)]
-Links = Annotated[list[ExpectedLink], Field(max_length=MAX_LISTED)]
+Entities = list[ExpectedEntity]
+Links = list[ExpectedLink]
+
+
+def _changes(*, title: str, description: str) -> Any:
+    return Field(default_factory=list, max_length=MAX_LISTED, title=title, description=description)
+
 
 # Words of the summary.
 _DOES: dict[Kind, str] = {
@@ -77,21 +82,11 @@ class WorldChanges(PlainGrader):
         "nothing_else": True,
     }
 
-    created: Annotated[
-        Entities, Field(title="Created", description="Entities that must be created.")
-    ] = Field(default_factory=list)
-    updated: Annotated[
-        Entities, Field(title="Updated", description="Entities that must be changed.")
-    ] = Field(default_factory=list)
-    deleted: Annotated[
-        Entities, Field(title="Deleted", description="Entities that must be removed.")
-    ] = Field(default_factory=list)
-    linked: Annotated[
-        Links, Field(title="Linked", description="Relations that must be created.")
-    ] = Field(default_factory=list)
-    unlinked: Annotated[
-        Links, Field(title="Unlinked", description="Relations that must be removed.")
-    ] = Field(default_factory=list)
+    created: Entities = _changes(title="Created", description="Entities that must be created.")
+    updated: Entities = _changes(title="Updated", description="Entities that must be changed.")
+    deleted: Entities = _changes(title="Deleted", description="Entities that must be removed.")
+    linked: Links = _changes(title="Linked", description="Relations that must be created.")
+    unlinked: Links = _changes(title="Unlinked", description="Relations that must be removed.")
     nothing_else: Annotated[
         bool,
         Field(
@@ -124,13 +119,7 @@ class WorldChanges(PlainGrader):
         return self
 
     def _expected(self) -> dict[Kind, Sequence[Expected]]:
-        return {
-            "created": self.created,
-            "updated": self.updated,
-            "deleted": self.deleted,
-            "linked": self.linked,
-            "unlinked": self.unlinked,
-        }
+        return {kind: getattr(self, kind) for kind in _DOES}
 
     @property
     def _spared(self) -> tuple[str, ...] | None:
