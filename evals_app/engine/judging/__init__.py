@@ -2,7 +2,7 @@
 
 from evals_app.engine.judging.asking import Asker
 from evals_app.engine.judging.claims import ClaimsKept
-from evals_app.engine.judging.family import kinship_warning
+from evals_app.engine.judging.flags import kinship_warning
 from evals_app.engine.judging.judge import ModelJudge
 from evals_app.engine.judging.measure import ModelMeasure
 from evals_app.engine.judging.sharing import Sharing

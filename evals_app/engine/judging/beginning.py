@@ -87,13 +87,9 @@ def _tools(trial: Trial) -> str:
 
 def _today(trial: Trial) -> str:
     """Return what time it was for the agent; without a frozen clock the day is enough."""
-    if trial.clock:
-        return _moment(trial.clock, "%A, %Y-%m-%d %H:%M %Z")
-    return _moment(trial.started_at, "%A, %Y-%m-%d")
-
-
-def _moment(text: str, form: str) -> str:
+    moment = trial.clock or trial.started_at
     try:
-        return datetime.fromisoformat(text).strftime(form).strip()
+        form = "%A, %Y-%m-%d %H:%M %Z" if trial.clock else "%A, %Y-%m-%d"
+        return datetime.fromisoformat(moment).strftime(form).strip()
     except ValueError:
-        return text
+        return moment

@@ -13,19 +13,9 @@ import re
 from evals_app.engine.folding import INVISIBLE
 
 NAMES = (
-    *("CRITERIA", "REFERENCE", "AGENT_SYSTEM_PROMPT", "TOOLS", "TODAY"),
-    *("TRANSCRIPT", "SUBMISSION"),
-    *(
-        "EARLIER",
-        "QUESTION",
-        "ANSWER",
-        "EXPECTED",
-        "CONTEXT",
-        "CHUNKS",
-        "SEGMENTS",
-        "CLAIMS",
-        "STEPS",
-    ),
+    *("CRITERIA", "REFERENCE", "AGENT_SYSTEM_PROMPT", "TOOLS", "TODAY", "TRANSCRIPT", "SUBMISSION"),
+    *("EARLIER", "QUESTION", "ANSWER", "EXPECTED", "CONTEXT", "CHUNKS", "SEGMENTS", "CLAIMS"),
+    "STEPS",
 )
 _NONCE_CHARS = 12
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from typing import get_args
 
 from evals_app.engine.aids import (
     ChecklistAnswer,
@@ -27,11 +28,7 @@ from evals_app.engine.judging.votes import Ballot, all_at_once, calls_of, poll, 
 from evals_app.engine.trial import Evidence, JudgeCall
 
 CHECKLIST = Form(("pass", "fail", "not_applicable", CANNOT_GRADE), is_explained=True, key="items")
-_TICKS: dict[str, Tick] = {
-    "pass": "pass",
-    "fail": "fail",
-    "not_applicable": "not_applicable",
-}
+_TICKS: dict[str, Tick] = {tick: tick for tick in get_args(Tick)}
 
 PromptFor = Callable[[Sequence[ChecklistItem]], JudgePrompt]
 

@@ -8,7 +8,6 @@ from typing import Annotated
 from pydantic import StringConstraints
 
 from evals_app.engine.errors import JudgeError
-from evals_app.engine.judging.asking import Prompt
 from evals_app.engine.judging.dialogue import Dialogue, as_shown
 from evals_app.engine.judging.evidence import Shown, comparable
 from evals_app.engine.judging.inquiry import PROMPT_VERSION, Inquiry
@@ -87,11 +86,10 @@ async def list_claims(dialogue: Dialogue, inquiry: Inquiry) -> Claims:
         JudgeError: the judge lists claims, but none that the answer makes.
     """
     answer = as_shown(dialogue.answer, inquiry)
-    prompt = _prompt(dialogue, answer, inquiry)
+    blocks = dialogue.blocks(inquiry) | {"ANSWER": answer}
+    prompt = inquiry.prompt("claims", rules=_RULES, form=_FORM, blocks=blocks)
     read = _read_scripted if inquiry.is_scripted else _read
-    reply = (
-        await inquiry.ask(prompt, schema=reply_schema(_Reply), read=read, purpose="claims")
-    ).answer
+    reply = await inquiry.ask(prompt, schema=reply_schema(_Reply), read=read, purpose="claims")
     shown = Shown([Piece(None, "", answer)])
     kept: dict[str, str] = {}
     left_out = []
@@ -104,11 +102,6 @@ async def list_claims(dialogue: Dialogue, inquiry: Inquiry) -> Claims:
     if left_out and not kept:
         raise JudgeError("The judge lists claims that the reply does not make.")
     return Claims(tuple(kept.values()), tuple(left_out), reply.injection_suspected)
-
-
-def _prompt(dialogue: Dialogue, answer: str, inquiry: Inquiry) -> Prompt:
-    blocks = dialogue.blocks(inquiry) | {"ANSWER": answer}
-    return inquiry.prompt("claims", rules=_RULES, form=_FORM, blocks=blocks)
 
 
 def _read(text: str) -> _Reply:

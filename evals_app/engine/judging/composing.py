@@ -42,7 +42,7 @@ def measured(
     *,
     question: RagQuestion,
     inquiry: Inquiry,
-    seen: Iterable[str],
+    seen: Iterable[str] = (),
     items: Sequence[dict[str, Any]] = (),
     evidence: tuple[Evidence, ...] = (),
     **details: Any,
@@ -86,16 +86,14 @@ class Wording:
         is_open = [item for item in items if item["verdict"] == UNDECIDED]
         if not faults and not is_open:
             return [self._faultless(len(items))]
-        total = len(items)
-        found = []
-        if faults:
-            verb = "is" if len(faults) == 1 else "are"
-            words = f"{of(len(faults), total, self.noun)}{self.of_what} {verb} {self.bad}"
-            found.append(f"{words}{_named(faults) if is_explained else ''}.")
-        if is_open:
-            words = f"The judge could not decide {of(len(is_open), total, self.noun)}"
-            found.append(f"{words}{_named(is_open) if is_explained else ''}.")
-        return found
+        verb = "is" if len(faults) == 1 else "are"
+        off = f"{of(len(faults), len(items), self.noun)}{self.of_what} {verb} {self.bad}"
+        unclear = f"The judge could not decide {of(len(is_open), len(items), self.noun)}"
+        return [
+            f"{words}{_named(named) if is_explained else ''}."
+            for words, named in ((off, faults), (unclear, is_open))
+            if named
+        ]
 
     def _faultless(self, total: int) -> str:
         if total == 1:

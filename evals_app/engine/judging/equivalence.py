@@ -63,16 +63,13 @@ async def ask_equivalence(
         JudgeError, ProviderError: there is no usable answer; `calls` has what was asked.
     """
     inquiry = Inquiry.about(view, key=key, asker=asker)
-    blocks = {
-        "EXPECTED": as_shown(expected, inquiry),
-        "ANSWER": as_shown(answer, inquiry),
-    }
+    blocks = {"EXPECTED": as_shown(expected, inquiry), "ANSWER": as_shown(answer, inquiry)}
     prompt = inquiry.prompt(PURPOSE, rules=_RULES, form=_FORM, blocks=blocks)
-    asked = await inquiry.ask(prompt, schema=reply_schema(_Answer), read=_read, purpose=PURPOSE)
-    found = asked.answer
-    inquiry.injection_suspected = found.injection_suspected
+    verdict = await inquiry.ask(prompt, schema=reply_schema(_Answer), read=_read, purpose=PURPOSE)
+    inquiry.injection_suspected = verdict.injection_suspected
     flags = tuple(inquiry.flags(view, seen=[answer]))
-    return Equivalence(found.score / 10, cut(found.critique, MAX_CHARS), flags, asked.calls)
+    critique = cut(verdict.critique, MAX_CHARS)
+    return Equivalence(verdict.score / 10, critique, flags, tuple(inquiry.calls))
 
 
 def _read(text: str) -> _Answer:

@@ -16,17 +16,14 @@ from evals_app.engine.folding import folded
 from evals_app.engine.judging.asking import UnreadableError
 from evals_app.engine.judging.languages import ARTICLES
 from evals_app.engine.judging.transcript import Piece
-from evals_app.engine.judging.words import (
-    MARKUP,
-    SMALL,
-    STRICT,
-    Words,
-    is_misspelt,
-)
+from evals_app.engine.judging.words import MARKUP, SMALL, STRICT, Words, is_misspelt
 from evals_app.engine.trial import Evidence
 from fixtures_app.ground.quoting import quoted
 
 _ELISION = re.compile(r"\[\s*(?:\.{2,}|\u2026)\s*\]|\(\s*(?:\.{2,}|\u2026)\s*\)|\.{3,}|\u2026")
+_BETWEEN_SENTENCES = re.compile(
+    r"(?<=[.!?])[\"'\u2019\u201d)\]*_]*\s+|(?<=[\u3002\uff01\uff1f])|\n+" + f"|{_ELISION.pattern}"
+)
 # Who is quoted, as a judge may write it in front: "Assistant: ...", "[turn 2, assistant] ...".
 _LABEL = re.compile(
     r"\s*(?:\[[^\]\n]{0,80}\b(?:assistant|user|tool (?:call|result|error) [\w.-]+)\]"
@@ -106,14 +103,6 @@ class Shown:
         )
 
 
-def check_quotes(
-    quotes: Sequence[tuple[str, str]], pieces: Sequence[Piece]
-) -> tuple[Evidence, ...]:
-    """Look each (quote, what it bears on) up in the pieces."""
-    shown = Shown(pieces)
-    return tuple(shown.look_up(quote, bears_on) for quote, bears_on in quotes)
-
-
 def speaker_of(piece: Piece) -> str:
     """Return whose a piece is: agent, tool, user, knowledge, case, history, system; "" if unknown."""
     if piece.is_history or piece.speaker.endswith(_BEFORE):
@@ -170,17 +159,9 @@ def _readings(quote: str, whole: Words) -> Iterator[list[Words]]:
     elided = [part for part in map(Words, _ELISION.split(quote)) if part.words]
     if len(elided) > 1:
         yield elided
-    sentences = [part for part in map(Words, _sentences(quote)) if part.words]
+    sentences = [part for part in map(Words, _BETWEEN_SENTENCES.split(quote)) if part.words]
     if len(sentences) > 1 and len(sentences) != len(elided):
         yield sentences
-
-
-def _sentences(quote: str) -> list[str]:
-    return re.split(
-        r"(?<=[.!?])[\"'\u2019\u201d)\]*_]*\s+|(?<=[\u3002\uff01\uff1f])|\n+"
-        rf"|{_ELISION.pattern}",
-        quote,
-    )
 
 
 class _Passages:
@@ -221,7 +202,7 @@ class _Passages:
                 return False
             is_whole = not (after or others)
             is_fair = is_whole or (
-                self._shows_something(first, end)
+                (self.words.says_something(first, end) or self.words.is_sentence(first, end))
                 and (not after or self.words.may_skip(after, first))
             )
             if is_fair and self._follow(others, end, room, tries):
@@ -229,10 +210,6 @@ class _Passages:
         if place is None:
             tries[0] = 0  # what is not there from here on is not there further on either
         return False
-
-    def _shows_something(self, first: int, end: int) -> bool:
-        words = self.words
-        return words.says_something(first, end) or words.is_sentence(first, end)
 
     def _places(self, part: Words, begin: int, room: list[int] | None) -> Iterator[tuple[int, int]]:
         yield from self.exactly(part, begin)

@@ -5,13 +5,7 @@ from collections.abc import Sequence
 from evals_app.engine.aids import Measured, RagQuestion
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.claims import ClaimsKept
-from evals_app.engine.judging.composing import (
-    NO_CONTEXT,
-    Wording,
-    item_json,
-    measured,
-    of,
-)
+from evals_app.engine.judging.composing import NO_CONTEXT, Wording, item_json, measured, of
 from evals_app.engine.judging.dialogue import dialogue_of
 from evals_app.engine.judging.inquiry import Inquiry
 from evals_app.engine.judging.items import Task, numbered
@@ -62,7 +56,6 @@ async def faithfulness(
         return _without_claims(inquiry.flags(question.view))
     items = numbered(claims.claims, inquiry)
     if not chunks:
-        nothing = [item_json(item, "not_mentioned") for item in items]
         are = "is" if len(items) == 1 else "are"
         count = of(len(items), len(items), "claim")
         return measured(
@@ -70,8 +63,7 @@ async def faithfulness(
             [f"{count} {are} not in the context: the search found nothing."],
             question=question,
             inquiry=inquiry,
-            seen=[],
-            items=nothing,
+            items=[item_json(item, "not_mentioned") for item in items],
             left_out=list(claims.left_out),
         )
     found = await find_sources(_TASK, items, chunks, inquiry, sourced=_SOURCED, strength=_STRENGTH)

@@ -1,11 +1,46 @@
 """What a person should know of a judged grade before trusting it; the score stays as it is."""
 
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
 
+import re2
+
+from evals_app.engine.folding import INVISIBLE
 from evals_app.engine.judging.asking import Asker
-from evals_app.engine.judging.family import shared_family
-from evals_app.engine.judging.injection import talks_to_grader
 from evals_app.engine.trial import Evidence, View
+
+# A model that is judged by its kin is judged too well. Names are as providers and resellers write
+# them: anthropic.claude-..., meta-llama/Llama-...
+_FAMILIES = {
+    "Claude": r"claude",
+    "GPT": r"gpt|codex|(^|/)o[1-9](-|$)",
+    "Gemini": r"gemini|gemma",
+    "Llama": r"llama",
+    "Mistral": r"mistral|mixtral|ministral|magistral|codestral|devstral",
+    "Qwen": r"qwen|qwq",
+    "DeepSeek": r"deepseek",
+    "Grok": r"grok",
+    "Command": r"command-[ar]",
+    "Nova": r"(^|[./])nova-",
+    "Kimi": r"kimi",
+    "GLM": r"(^|/)glm-",
+    "Phi": r"(^|/)phi-",
+}
+# RE2: the agent's text is searched, which must not hang. Words of English only; the judge itself
+# reads all languages.
+_TALK = [
+    r"(ignore|disregard|forget)\s+(\w+\s+){0,4}(instructions?|criteria|rubric|rules|prompt)\b",
+    r"\b(note|message|instructions?|attention)\s+(to|for)\s+(the\s+|any\s+)?(\w+\s+)?(judge|grader|evaluator|reviewer)\b",
+    r"\bas\s+(the|a|an)\s+(grader|evaluator)\b",
+    r"\b(dear|hey|hello)\s+(judge|grader|evaluator)\b",
+    r"\b(give|award|assign|grant)\s+(\w+\s+){0,4}(full|maximum|highest|top|perfect)\s+(score|marks?|points|rating|grade)\b",
+    r"\b(score|grade|mark)\s+(this|it|me|my\s+\w+|the\s+\w+)\s+(\w+\s+){0,3}([1-5]|10|pass|passed|highly)\b",
+    r"\bthis\s+(response|answer|reply|submission)\s+(\w+\s+)?(meets|satisfies)\s+(all\s+)?(of\s+)?(the\s+)?(criteria|rubric)\b",
+    r"[\"'](verdict|injection_suspected)[\"']\s*:",
+    r"\bverdict\s*[:=]\s*(pass|fail|graded|cannot_grade)\b",
+    r"</?\s*(criteria|submission|transcript|agent_system_prompt)\b",
+]
 
 
 def flags_of(
@@ -31,3 +66,36 @@ def flags_of(
         "scripted": any(asker.is_scripted for asker in askers),
     }
     return tuple(name for name, is_raised in flags.items() if is_raised)
+
+
+def family_of(model: str) -> str | None:
+    """Return the family of a model by its name; None if it is unknown."""
+    known = ((name, re.search(pattern, model.lower())) for name, pattern in _FAMILIES.items())
+    return next((name for name, found in known if found), None)
+
+
+def shared_family(judges: Iterable[str], agents: Iterable[str]) -> str | None:
+    """Name a family that has models on both sides."""
+    families = {family_of(agent) for agent in agents} - {None}
+    return next((family for judge in judges if (family := family_of(judge)) in families), None)
+
+
+def kinship_warning(judges: Iterable[str], agents: Iterable[str]) -> str:
+    """Warn of a judge of the agent's family; empty if none is."""
+    family = shared_family(judges, agents)
+    if family is None:
+        return ""
+    return (
+        f"Judge and agent are both {family} models. A model tends to prefer answers of its own "
+        "kind: compare its verdicts with those of a judge from another family."
+    )
+
+
+def talks_to_grader(text: str) -> bool:
+    """Whether a text seems to address the one who grades it."""
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    # As a model reads it: wide letters are letters, any space is one, nothing hides between them.
+    plain = INVISIBLE.sub("", " ".join(unicodedata.normalize("NFKC", text).split()))
+    return re2.search("|".join(f"(?:{pattern})" for pattern in _TALK), plain, options) is not None

@@ -146,16 +146,11 @@ class _Grading:
             purpose="G-Eval",
             top_logprobs=None if self.scale == "pass_fail" else TOP_LOGPROBS,
         )
+        # Those asked side by side later change nothing.
         if self.scale != "pass_fail" and self.probabilities is None:
-            probabilities = grade_probabilities(
-                asked.reply.text,
-                asked.reply.logprobs,
-                written=asked.answer.raw,
-                grades=_GRADES[self.scale],
-            )
-            self.probabilities = (
-                probabilities or {}
-            )  # those asked side by side later change nothing
+            text, logprobs, grades = asked.reply.text, asked.reply.logprobs, _GRADES[self.scale]
+            known = grade_probabilities(text, logprobs, written=asked.answer.raw, grades=grades)
+            self.probabilities = known or {}
         return asked.answer, asked.calls
 
     def outcome(

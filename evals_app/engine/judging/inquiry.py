@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from evals_app.engine.errors import JudgeError, ProviderError
-from evals_app.engine.judging.asking import Asked, Asker, Prompt
+from evals_app.engine.judging.asking import Asker, Prompt
 from evals_app.engine.judging.blocks import block, escaped, make_nonce
-from evals_app.engine.judging.flags import flags_of
-from evals_app.engine.judging.injection import talks_to_grader
+from evals_app.engine.judging.flags import flags_of, talks_to_grader
 from evals_app.engine.trial import Evidence, JudgeCall, View
 
 T = TypeVar("T")
@@ -90,7 +89,7 @@ class Inquiry:
         read: Callable[[str], T],
         purpose: str,
         **settings: Any,
-    ) -> Asked[T]:
+    ) -> T:
         """Ask as an Asker does, and keep the calls, also those that came to nothing."""
         try:
             asked = await self.asker.ask(
@@ -100,7 +99,7 @@ class Inquiry:
             self.calls += exc.calls
             raise
         self.calls += asked.calls
-        return asked
+        return asked.answer
 
     def flags(
         self, view: View, *, seen: Iterable[str] = (), evidence: Sequence[Evidence] | None = None

@@ -151,10 +151,7 @@ class _Question(Generic[N]):
                 prompt = _again(self.prompt_for(is_open), opinions)
                 again = await self._reply(is_open, prompt, inquiry)
                 opinions |= self._weighed(is_open, again)
-        return Judged(
-            {item.id: _final(opinions.get(item.id)) for item in items},
-            reply.about_all,
-        )
+        return Judged({item.id: _final(opinions.get(item.id)) for item in items}, reply.about_all)
 
     def _weighed(self, items: Sequence[N], reply: Reply) -> dict[int, Opinion]:
         by_id = {item.id: item for item in items}
@@ -166,15 +163,15 @@ class _Question(Generic[N]):
 
     async def _reply(self, items: Sequence[N], prompt: Prompt, inquiry: Inquiry) -> Reply:
         scripted = partial(read_scripted_reply, form=self.form, ids=[item.id for item in items])
-        asked = await inquiry.ask(
+        reply = await inquiry.ask(
             prompt,
             schema=self.form.schema,
             read=scripted if inquiry.is_scripted else partial(read_reply, form=self.form),
             purpose=self.purpose,
             max_output_tokens=max(MAX_OUTPUT_TOKENS, self.form.tokens_an_item * len(items)),
         )
-        inquiry.injection_suspected |= asked.answer.injection_suspected
-        return asked.answer
+        inquiry.injection_suspected |= reply.injection_suspected
+        return reply
 
 
 def _final(opinion: Opinion | None) -> Opinion:

@@ -142,16 +142,12 @@ def task_text(scale: Scale | Literal["checklist"], anchors: Mapping[int, str] | 
     """Write how to go about it and how to answer; it comes last."""
     if scale == "checklist":
         return f"{_SCALES[scale]}\n\n{_CHECKLIST_FORM}"
-    form = FORM.format(order="CRITERIA", language="CRITERIA")
-    form += "" if scale == "pass_fail" else SCORE_KEY
-    return "\n\n".join([f"{_STEPS}\n{_scale(scale, anchors or _ANCHORS)}", form])
-
-
-def _scale(scale: Scale, anchors: Mapping[int, str]) -> str:
+    anchors = anchors or _ANCHORS
     lines = [f"{grade}: {words}" for grade, words in anchors.items()]
-    if len(anchors) < len(_ANCHORS):
-        lines.append(_BETWEEN)
-    return _SCALES[scale].replace("{anchors}", "\n".join(lines))
+    lines += [_BETWEEN] if len(anchors) < len(_ANCHORS) else []
+    grades = _SCALES[scale].replace("{anchors}", "\n".join(lines))
+    form = FORM.format(order="CRITERIA", language="CRITERIA")
+    return f"{_STEPS}\n{grades}\n\n{form}{'' if scale == 'pass_fail' else SCORE_KEY}"
 
 
 def build_prompt(
@@ -162,37 +158,26 @@ def build_prompt(
     judge_context: str = "",
     items: Sequence[ChecklistItem] = (),
 ) -> JudgePrompt:
-    """Write the question; equal inputs lead to equal text. `items` are those of a checklist."""
+    """Write the question; equal inputs lead to equal text. `items` are those of a checklist.
+
+    Blank blocks are left out. The rules of a scripted judge see what is checked before what is
+    shown, and the task not at all: its words are ours.
+    """
     begun = beginning(question.view, secret=secret)
     if isinstance(question, ChecklistQuestion):
         criteria, task = _checklist(items, question.remarks), task_text("checklist")
     else:
         criteria, task = question.criteria, task_text(question.scale, _anchors(question, begun))
-    reference = escaped(_reference(question, judge_context), begun.nonce)
-    return put_together(
-        begun,
-        {"REFERENCE": reference, "CRITERIA": escaped(criteria, begun.nonce)},
-        task=task,
-        system=system_text(judge_prompt),
-    )
-
-
-def put_together(
-    begun: Beginning, blocks: Mapping[str, str], *, task: str, system: str
-) -> JudgePrompt:
-    """Write a question about a View: its beginning, escaped blocks of the check's own, the task.
-
-    Blank blocks are left out. The rules of a scripted judge see what is checked before what is
-    shown, and the task not at all: its words are ours.
-    """
-    own = {name: block(name, text, begun.nonce) for name, text in blocks.items() if text.strip()}
+    blocks = {"REFERENCE": _reference(question, judge_context), "CRITERIA": criteria}
+    shown = {name: escaped(text, begun.nonce) for name, text in blocks.items()}
+    own = [block(name, text, begun.nonce) for name, text in shown.items() if text.strip()]
     return JudgePrompt(
-        system=system,
-        user="\n\n".join([begun.text, *own.values(), task, _CLOSING]),
+        system=system_text(judge_prompt),
+        user="\n\n".join([begun.text, *own, task, _CLOSING]),
         nonce=begun.nonce,
         version=PROMPT_VERSION,
         shared=len(begun.text),
-        script="\n\n".join([*reversed(own.values()), begun.script]),
+        script="\n\n".join([*reversed(own), begun.script]),
         pieces=begun.pieces,
     )
 

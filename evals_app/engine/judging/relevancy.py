@@ -74,7 +74,6 @@ async def answer_relevancy(question: RagQuestion, inquiry: Inquiry) -> Measured:
         ],
         question=question,
         inquiry=inquiry,
-        seen=[],
         items=shown,
         answers_question=answers,
     )

@@ -142,14 +142,18 @@ def read_scripted_reply(text: str, form: Form, ids: Sequence[int]) -> Reply:
     """
     data = last_object(text) or {form.key: text}
     if all(re.fullmatch(r"[0-9]{1,4}", key) for key in data):
-        data = {form.key: [_numbered(key, value) for key, value in data.items()]}
+        entries = [
+            {"id": int(key)} | (value if isinstance(value, dict) else {"verdict": value})
+            for key, value in data.items()
+        ]
+        data = {form.key: entries}
     answers = data.get(form.key, form.verdicts[0] if form.about_all else "")
-    if isinstance(answers, str):
+    is_text = isinstance(answers, str)
+    if is_text:
         answers = [word for word in re.split(r"[\s,;]+", answers.strip("\"'`. \n").lower()) if word]
-        answers = _for_each(answers, form, ids, text)
     if not isinstance(answers, list):
         raise UnreadableError(_advice(text, form, ids))
-    if answers and all(isinstance(entry, str) for entry in answers):
+    if is_text or (answers and all(isinstance(entry, str) for entry in answers)):
         answers = _for_each(answers, form, ids, text)
     entries = [_completed(entry, form) if isinstance(entry, dict) else entry for entry in answers]
     defaults = {key: words[0] for key, words in form.about_all.items()}
@@ -158,10 +162,6 @@ def read_scripted_reply(text: str, form: Form, ids: Sequence[int]) -> Reply:
         return read_reply(json.dumps(whole), form)
     except UnreadableError as exc:
         raise UnreadableError(f"{exc} {_advice(text, form, ids)}") from None
-
-
-def _numbered(key: str, value: Any) -> dict[str, Any]:
-    return {"id": int(key)} | (value if isinstance(value, dict) else {"verdict": value})
 
 
 def _for_each(

@@ -121,11 +121,8 @@ async def write_steps(recipe: Recipe, inquiry: Inquiry) -> tuple[str, ...]:
         takes_advice=False,
     )
     read = _read_scripted if inquiry.is_scripted else _read
-    return (
-        await inquiry.ask(
-            prompt, schema=reply_schema(_Reply), read=read, purpose="evaluation steps"
-        )
-    ).answer
+    schema = reply_schema(_Reply)
+    return await inquiry.ask(prompt, schema=schema, read=read, purpose="evaluation steps")
 
 
 def _read(text: str) -> tuple[str, ...]:

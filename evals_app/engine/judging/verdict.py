@@ -39,6 +39,12 @@ _SCRIPTED: dict[str, Any] = {
     "injection_suspected": False,
 }
 _SCRIPTED_REQUIREMENT = {"absent": False, "quote": "", "where": "", "met": "yes"}
+_EXPECTED: dict[Scale, str] = {
+    "pass_fail": "pass or fail",
+    "1-5": "1 to 5",
+    "0-1": "tenths from 0 to 10",
+    "0-10": "0 to 10",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +84,7 @@ class Verdict:
         )
 
 
-def _in_lower_case(word: Any) -> Any:
-    return word.strip().lower() if isinstance(word, str) else word
-
-
-_Spoken = BeforeValidator(_in_lower_case)
+_Spoken = BeforeValidator(lambda word: word.strip().lower() if isinstance(word, str) else word)
 
 
 class _Requirement(StrictReply):
@@ -270,15 +272,9 @@ def _with_requirements(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_scripted(text: str, scale: Scale) -> NoReturn:
-    names: dict[Scale, str] = {
-        "pass_fail": "pass or fail",
-        "1-5": "1 to 5",
-        "0-1": "tenths from 0 to 10",
-        "0-10": "0 to 10",
-    }
     raise UnreadableError(
         f"The scripted judge answered {text.strip()[:80]!r}; on the scale {scale}, expected"
-        f" {names[scale]}, or cannot_grade."
+        f" {_EXPECTED[scale]}, or cannot_grade."
     )
 
 

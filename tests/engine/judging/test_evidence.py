@@ -6,7 +6,6 @@ import pytest
 from evals_app.engine.judging.evidence import (
     MadeUpError,
     Shown,
-    check_quotes,
     objection,
     refuse_made_up,
     speaker_of,
@@ -67,7 +66,7 @@ PIECES = (
 def test_a_quote_is_looked_up_where_it_was_shown(
     quote: str, turn: int | None, *, is_verified: bool
 ) -> None:
-    (evidence,) = check_quotes([(quote, "date")], PIECES)
+    evidence = Shown(PIECES).look_up(quote, "date")
 
     assert (evidence.turn, evidence.is_verified) == (turn, is_verified)
     assert (evidence.quote, evidence.bears_on) == (quote, "date")
@@ -76,15 +75,7 @@ def test_a_quote_is_looked_up_where_it_was_shown(
 def test_the_first_piece_counts() -> None:
     pieces = [Piece(3, "assistant", "same"), Piece(1, "user", "same")]
 
-    (evidence,) = check_quotes([("same", "")], pieces)
-
-    assert evidence.turn == 3
-
-
-def test_each_quote_is_checked_by_itself() -> None:
-    checked = check_quotes([("blue paper", ""), ("red paper", "")], PIECES)
-
-    assert [each.is_verified for each in checked] == [True, False]
+    assert Shown(pieces).look_up("same").turn == 3
 
 
 def test_quotes_are_true_word_for_word_or_nearly() -> None:
@@ -214,7 +205,9 @@ def test_a_long_hostile_text_is_checked_in_bounded_time(kind: str) -> None:
     text, quotes = hostile(kind)
     begun = time.process_time()
 
-    check_quotes([(quote, "") for quote in quotes], [Piece(1, "assistant", text)])
+    shown = Shown([Piece(1, "assistant", text)])
+    for quote in quotes:
+        shown.look_up(quote)
 
     assert time.process_time() - begun < 10  # a second or so; a quadratic search takes minutes
 
@@ -228,20 +221,19 @@ def test_a_hundred_quotes_are_looked_up_in_a_long_conversation_at_once() -> None
     near = [" ".join([*text.split()[50:60], "the", *text.split()[60:70]]) for text in texts]
     begun = time.process_time()
 
-    checked = check_quotes([(quote, "") for quote in quotes + near], pieces)
+    shown = Shown(pieces)
+    turns = [shown.look_up(quote).turn for quote in quotes + near]
 
     assert time.process_time() - begun < 5  # about half a second
     assert sum(map(len, texts)) > 200_000
-    assert [each.turn for each in checked] == [*range(50), *range(50)]
+    assert turns == [*range(50), *range(50)]
 
 
 def test_however_many_quotes_are_made_up_those_that_stand_there_are_found() -> None:
-    pieces = [Piece(1, "assistant", "It comes on Friday. Nothing else is known.")]
-    made_up = [(f"They sent {n} parcels at once.", "") for n in range(300)]
+    shown = Shown([Piece(1, "assistant", "It comes on Friday. Nothing else is known.")])
+    quotes = [*(f"They sent {n} parcels at once." for n in range(300)), "nothing else"]
 
-    checked = check_quotes([*made_up, ("nothing else", "")], pieces)
-
-    assert [each.is_verified for each in checked] == [False] * 300 + [True]
+    assert [shown.look_up(quote).is_verified for quote in quotes] == [False] * 300 + [True]
 
 
 def test_an_answer_that_rests_on_made_up_quotes_is_refused_with_all_of_them() -> None:

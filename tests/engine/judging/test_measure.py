@@ -1,15 +1,16 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from evals_app.engine.aids import RagQuestion, StepsQuestion
+from evals_app.engine.aids import RagMetric, RagQuestion, StepsQuestion
 from evals_app.engine.errors import JudgeError, UnavailableError
 from evals_app.engine.judging.claims import ClaimsKept
 from evals_app.engine.judging.measure import ModelMeasure
 from evals_app.engine.judging.steps import Recipe, Steps
+from evals_app.engine.trial import Cause
 from tests.engine.judging.makers import FakeModel, make_asker, required
-from tests.engine.judging.measuring import claims, rag_view, sourced
+from tests.engine.judging.measuring import claims, rag_view, sourced, verdicts
 
 pytestmark = pytest.mark.anyio
 VIEW = rag_view()
@@ -23,6 +24,7 @@ GRADED = {
     "verdict": "graded",
     "score": 5,
 }
+WITH_CONTEXT = sorted(set(get_args(RagMetric)) - {"answer_relevancy"})
 STEPS = {"steps": ["One.", "Two.", "Three."], "injection_suspected": False}
 
 
@@ -72,3 +74,60 @@ async def test_so_is_every_call_of_a_measure_that_came_to_nothing(
         await make_measure(FakeModel(*replies))(question)
 
     assert len(failed.value.calls) == calls  # type: ignore[attr-defined]  # both errors have them
+
+
+@pytest.mark.parametrize("metric", WITH_CONTEXT)
+async def test_no_context_at_all_is_the_fault_of_the_case(metric: RagMetric) -> None:
+    model = FakeModel()
+    question = RagQuestion(metric=metric, view=rag_view(chunks=None, expected="Thirty days."))
+
+    found = await make_measure(model)(question)
+
+    assert (found.score, found.cause) == (None, Cause.CASE)
+    assert model.asked == []
+
+
+@pytest.mark.parametrize("metric", [metric for metric in WITH_CONTEXT if metric != "faithfulness"])
+async def test_a_search_that_found_nothing_is_0_without_a_call(metric: RagMetric) -> None:
+    model = FakeModel()
+    question = RagQuestion(metric=metric, view=rag_view(chunks=(), expected="Thirty days."))
+
+    found = await make_measure(model)(question)
+
+    assert (found.score, found.reason) == (0.0, "The search found nothing.")
+    assert model.asked == []
+
+
+@pytest.mark.parametrize(
+    ("metric", "replies", "score"),
+    [
+        pytest.param(
+            "faithfulness",
+            [claims("Books can be returned within 30 days."), sourced("supported 1: 30 days")],
+            1.0,
+            id="faithfulness",
+        ),
+        pytest.param(
+            "answer_relevancy",
+            [verdicts("direct", answers_question="fully")],
+            1.0,
+            id="answer relevancy",
+        ),
+        pytest.param(
+            "contextual_relevancy", [verdicts("relevant", "irrelevant")], 0.5, id="relevancy"
+        ),
+        pytest.param("contextual_precision", [verdicts("not", "not")], 0.0, id="precision"),
+        pytest.param("contextual_recall", [sourced("attributable 1: 30 days")], 1.0, id="recall"),
+    ],
+)
+async def test_each_metric_takes_as_many_calls_as_it_says(
+    metric: RagMetric, replies: list[dict[str, object]], score: float
+) -> None:
+    model = FakeModel(*replies)
+    question = RagQuestion(metric=metric, view=rag_view(expected="Thirty days."))
+
+    found = await make_measure(model)(question)
+
+    assert found.score == score
+    assert len(model.asked) == len(replies)
+    assert {"items", "flags", "counts"} <= found.details.keys()
