@@ -17,6 +17,7 @@ MAX_TEXT_BYTES = 200_000
 
 Need = Literal["expected", "context"]
 
+FROM_TURN: Any = Field(min_length=1, description="Leave blank to take the turn's expected text.")
 # Tolerances of numbers.
 ABSOLUTE: Any = Field(ge=0, allow_inf_nan=False, title="Allowed difference")
 RELATIVE: Any = Field(

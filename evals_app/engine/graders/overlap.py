@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from evals_app.engine.graders.base import too_long
+from evals_app.engine.graders.base import FROM_TURN, too_long
 from evals_app.engine.graders.json_paths import PathGrader, ResponsePath, place_of
 from evals_app.engine.graders.measures import bags, rouge, wordnet
 from evals_app.engine.graders.measures.bags import Overlap
@@ -18,16 +18,6 @@ from fixtures_app.ground.quoting import listed, quoted, shortened
 _WORD_CHARS = 40
 _RUNS = ("word", "pair of neighbours", "run of three", "run of four")
 
-Expected = Annotated[
-    str | None,
-    Field(
-        min_length=1,
-        title="Expected text",
-        description="Leave blank to take the turn's expected text.",
-        json_schema_extra={"rows": 3},
-    ),
-]
-
 
 class OverlapGrader(PathGrader):
     """A grader that compares the reply with an expected text and only scores."""
@@ -38,7 +28,9 @@ class OverlapGrader(PathGrader):
     measure: ClassVar[str]
     knows_empty: ClassVar[bool] = False  # an empty reply is similar to an empty text
 
-    value: Expected = None
+    value: Annotated[
+        str | None, FROM_TURN, Field(title="Expected text", json_schema_extra={"rows": 3})
+    ] = None
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         expected = view.expected(self.value)

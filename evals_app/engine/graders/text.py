@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from evals_app.engine.folding import as_written, find_folded, folded, plain, without_emphasis
-from evals_app.engine.graders.base import TextGrader, seen_in_reply
+from evals_app.engine.graders.base import FROM_TURN, TextGrader, seen_in_reply
 from evals_app.engine.graders.json_paths import PathGrader, ResponsePath, place_of
 from evals_app.engine.graders.unlike import hidden_difference
 from evals_app.engine.trial import Cause, Grade, View
@@ -160,14 +160,7 @@ class Contains(_PieceGrader):
     example: ClassVar[dict[str, Any]] = {"value": "refund"}
     uses_expected: ClassVar[bool] = True
 
-    value: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            title="Text to look for",
-            description="Leave blank to take the turn's expected text.",
-        ),
-    ] = None
+    value: Annotated[str | None, FROM_TURN, Field(title="Text to look for")] = None
 
     def grade_reply(self, reply: str, view: View) -> Grade:
         needle = view.expected(self.value)
@@ -357,14 +350,7 @@ class ExactMatch(PathGrader):
     }
     uses_expected: ClassVar[bool] = True
 
-    value: Annotated[
-        str | None,
-        Field(
-            min_length=1,
-            title="Exact text",
-            description="Leave blank to take the turn's expected text.",
-        ),
-    ] = None
+    value: Annotated[str | None, FROM_TURN, Field(title="Exact text")] = None
     case_insensitive: Annotated[bool, Field(title="Ignore upper and lower case")] = False
     strip_whitespace: Annotated[
         bool,

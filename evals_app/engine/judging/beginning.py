@@ -14,7 +14,6 @@ from evals_app.engine.judging.transcript import (
     conversation,
     cut,
     shown,
-    submission,
     written,
 )
 from evals_app.engine.trial import Trial, View
@@ -69,9 +68,9 @@ def _conversation(view: View, nonce: str) -> tuple[list[Piece], str, list[Piece]
         context = [piece for piece in transcript if piece.is_history]
         pieces = [piece for piece in transcript if not piece.is_history]
         return context, written(pieces, nonce), [*pieces, *context]
-    answer = submission(view)
-    text = cut(escaped(answer.text, nonce), MAX_SUBMISSION_CHARS)
-    graded = Piece(answer.turn, answer.speaker, text)
+    text = cut(escaped(view.reply, nonce), MAX_SUBMISSION_CHARS)
+    numbers = (n for n, turn in enumerate(view.trial.turns, 1) if turn == view.turn)
+    graded = Piece(next(numbers, view.turn.index), "assistant", text)
     return transcript, text, [graded, *reversed(transcript)]
 
 

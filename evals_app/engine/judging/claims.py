@@ -15,8 +15,6 @@ from evals_app.engine.judging.objects import StrictReply, checked, read_object, 
 from evals_app.engine.judging.once import Once
 from evals_app.engine.judging.transcript import Piece
 
-MOST_KEPT = 1000
-
 _RULES = """\
 You list the factual claims that an answer makes.
 
@@ -57,9 +55,6 @@ class _Reply(StrictReply):
 
 class ClaimsKept(Once[Claims]):
     """Claims by answer: several checks of an answer, and trials that answer the same, share them."""
-
-    def __init__(self) -> None:
-        super().__init__(most=MOST_KEPT)
 
     async def of(self, dialogue: Dialogue, inquiry: Inquiry) -> Claims:
         """Return the claims of an answer; it costs a call at most once.

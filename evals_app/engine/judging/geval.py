@@ -80,8 +80,7 @@ async def measure_by_steps(question: StepsQuestion, inquiry: Inquiry, *, steps: 
     inquiry.injection_suspected |= any(
         ballot.answer.injection_suspected for ballot in ballots if ballot.answer
     )
-    evidence = tuple(shown.look_up(*quote) for quote in verdict.quotes)
-    requirements = verdict.with_evidence(evidence)
+    requirements, evidence = verdict.looked_up(shown)
     # Users and cases may well mention judges.
     seen = [piece.text for piece in pieces if piece.speaker == "CHUNKS"]
     details = {
@@ -136,7 +135,7 @@ class _Grading:
         def read(text: str) -> Verdict:
             verdict = read_words(text, scale=self.scale)
             # Steps may compare the answer with any block, so whose words they are does not matter.
-            refuse_made_up((), (self.shown.look_up(*quote) for quote in verdict.quotes))
+            refuse_made_up((), verdict.looked_up(self.shown)[1])
             return verdict
 
         asked = await asker.ask(

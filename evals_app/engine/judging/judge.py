@@ -63,7 +63,7 @@ class ModelJudge:
         except JudgeError as exc:
             exc.details |= {"votes": [asdict(vote) for vote in votes]} if votes else {}
             raise
-        evidence = tuple(shown.look_up(*quote) for quote in verdict.quotes)
+        requirements, evidence = verdict.looked_up(shown)
         flags = flags_of(
             self.askers,
             question.view,
@@ -80,7 +80,7 @@ class ModelJudge:
             flags=flags,
             calls=calls_of(ballots),
             votes=votes,
-            requirements=verdict.with_evidence(evidence),
+            requirements=requirements,
         )
 
     async def tick_off(self, question: ChecklistQuestion) -> ChecklistAnswer:
@@ -112,8 +112,7 @@ async def _verdict(
 
     def read(text: str) -> Verdict:
         verdict = read_words(text, scale=scale)
-        requirements = verdict.with_evidence([shown.look_up(*quote) for quote in verdict.quotes])
-        quotes = [(required.is_met, required.evidence) for required in requirements]
+        quotes = [(required.is_met, required.evidence) for required in verdict.looked_up(shown)[0]]
         refuse_made_up(
             [quote for is_met, quote in quotes if quote and is_met],
             [quote for is_met, quote in quotes if quote and is_met is False],

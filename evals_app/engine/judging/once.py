@@ -15,7 +15,7 @@ class Once(Generic[T]):
     A failure is not shared: those who waited try again.
     """
 
-    def __init__(self, *, most: int) -> None:
+    def __init__(self, *, most: int = 1000) -> None:
         self._most = most
         self._found: OrderedDict[str, T] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()

@@ -1,7 +1,6 @@
 """Relevancy: does the answer bear on the question, and does what was retrieved?"""
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from evals_app.engine.aids import Measured, RagQuestion
 from evals_app.engine.judging.composing import Wording, measured, of, plain_items
@@ -115,7 +114,14 @@ async def contextual_relevancy(
     for item in items:
         by_chunk[ranks[item.id]].append(judged.opinions[item.id].verdict)
     per_chunk = [
-        _chunk_json(rank, chunk.id, by_chunk[rank]) for rank, chunk in enumerate(chunks, 1)
+        {
+            "rank": rank,
+            "id": chunk.id,
+            "relevant": (relevant := by_chunk[rank].count("relevant")),
+            "segments": (total := len(by_chunk[rank])),
+            "ratio": relevant / total if total else None,
+        }
+        for rank, chunk in enumerate(chunks, 1)
     ]
     shown = plain_items(items, judged.opinions)
     sentences = _PASSAGES.sentences(shown, {"irrelevant"}, is_explained=False)
@@ -145,14 +151,3 @@ def _segments_of(chunks: Sequence[Chunk], inquiry: Inquiry) -> tuple[list[Item],
             items.append(Item(len(items) + 1, shown, heading=f"chunk {rank}"))
             ranks[len(items)] = rank
     return items, ranks
-
-
-def _chunk_json(rank: int, chunk_id: str, verdicts: Sequence[str]) -> dict[str, Any]:
-    relevant = verdicts.count("relevant")
-    return {
-        "rank": rank,
-        "id": chunk_id,
-        "relevant": relevant,
-        "segments": len(verdicts),
-        "ratio": relevant / len(verdicts) if verdicts else None,
-    }

@@ -84,7 +84,7 @@ class Steps:
     def __init__(self, frozen: Mapping[str, Sequence[str]], keep: KeepSteps) -> None:
         self._frozen = frozen
         self._keep = keep
-        self._once: Once[tuple[str, ...]] = Once(most=1000)
+        self._once: Once[tuple[str, ...]] = Once()
 
     async def of(self, recipe: Recipe, inquiry: Inquiry) -> tuple[str, ...]:
         """Return the steps of a recipe; if there are none yet, it costs a call.

@@ -37,10 +37,7 @@ def cut(text: str, limit: int) -> str:
 
 
 def conversation(view: View) -> list[Piece]:
-    """Return what happened up to the turn in sight (at the end: all of it), uncut, unescaped.
-
-    The reply of the turn in sight itself is left to `submission`.
-    """
+    """Return what happened before the reply of the turn in sight (at the end: all), uncut, unescaped."""
     pieces = list(_history(view.trial.history))
     for number, turn in enumerate(view.trial.turns, 1):
         is_graded = turn == view.turn
@@ -48,15 +45,6 @@ def conversation(view: View) -> list[Piece]:
         if is_graded:
             break
     return pieces
-
-
-def submission(view: View) -> Piece:
-    """Return the answer of the turn in sight."""
-    if view.turn is None:
-        msg = "At the end of a conversation the whole of it is graded."
-        raise ValueError(msg)
-    numbers = (n for n, turn in enumerate(view.trial.turns, 1) if turn == view.turn)
-    return Piece(next(numbers, view.turn.index), "assistant", view.reply)
 
 
 def _history(messages: Iterable[Message]) -> Iterator[Piece]:

@@ -7,7 +7,7 @@ from the requirements; a judge that answers something else has contradicted itse
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from evals_app.engine.aids import Requirement, Scale
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import ContradictionError, UnreadableError
+from evals_app.engine.judging.evidence import Shown
 from evals_app.engine.judging.objects import (
     StrictReply,
     checked,
@@ -61,27 +62,20 @@ class Verdict:
     injection_suspected: bool = False
 
     @property
-    def quotes(self) -> tuple[tuple[str, str], ...]:
-        """Return each quote with what it bears on."""
-        return tuple(
-            (requirement.evidence.quote, requirement.text)
-            for requirement in self.requirements
-            if requirement.evidence
-        )
-
-    @property
     def wants_quotes(self) -> bool:
         """Whether there is anything that could be quoted."""
         is_absent = [requirement.is_absent for requirement in self.requirements]
         return not is_absent or not all(is_absent)
 
-    def with_evidence(self, evidence: Sequence[Evidence]) -> tuple[Requirement, ...]:
-        """Return the requirements with their quotes as they were looked up, in the order of `quotes`."""
-        left = iter(evidence)
-        return tuple(
-            replace(requirement, evidence=next(left)) if requirement.evidence else requirement
-            for requirement in self.requirements
+    def looked_up(self, shown: Shown) -> tuple[tuple[Requirement, ...], tuple[Evidence, ...]]:
+        """Return the requirements with their quotes looked up, and these quotes."""
+        requirements = tuple(
+            replace(one, evidence=shown.look_up(one.evidence.quote, one.text))
+            if one.evidence
+            else one
+            for one in self.requirements
         )
+        return requirements, tuple(one.evidence for one in requirements if one.evidence)
 
 
 _Spoken = BeforeValidator(lambda word: word.strip().lower() if isinstance(word, str) else word)

@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 from evals_app.engine.aids import Scale
 from evals_app.engine.errors import JudgeError
 from evals_app.engine.judging.asking import ContradictionError, UnreadableError
-from evals_app.engine.judging.verdict import (
-    read_scripted,
-    read_verdict,
-    verdict_schema,
-)
+from evals_app.engine.judging.verdict import Verdict, read_scripted, read_verdict, verdict_schema
 
 
 def required(met: str = "yes", quote: str = "It is here.") -> dict[str, Any]:
@@ -42,6 +38,10 @@ def pass_fail(verdict: str, *met: str) -> dict[str, Any]:
     data = answer(*(met or (usual,)), verdict=verdict)
     del data["score"]
     return data
+
+
+def quotes_of(verdict: Verdict) -> list[tuple[str, str]]:
+    return [(one.evidence.quote, one.text) for one in verdict.requirements if one.evidence]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_an_answer_is_read_on_its_scale(
     verdict = read_verdict(json.dumps(data), scale)
 
     assert (verdict.raw, verdict.score, verdict.critique) == (raw, score, "Names the place.")
-    assert verdict.quotes[0] == ("It is here.", "Names the place")
+    assert quotes_of(verdict)[0] == ("It is here.", "Names the place")
     assert verdict.requirements[0].where == "turn 1, assistant"
 
 
@@ -101,8 +101,9 @@ def test_an_endless_critique_is_cut_and_so_are_quotes() -> None:
     verdict = read_verdict(json.dumps(data), "1-5")
 
     assert len(verdict.critique) < 2_100
-    assert len(verdict.quotes) == 20
-    assert all(len(part) == 2_000 and part in endless for quote in verdict.quotes for part in quote)
+    quotes = quotes_of(verdict)
+    assert len(quotes) == 20
+    assert all(len(part) == 2_000 and part in endless for quote in quotes for part in quote)
 
 
 def test_a_suspicion_is_read() -> None:
@@ -276,13 +277,13 @@ def test_a_script_may_quote_in_short() -> None:
         "pass_fail",
     )
 
-    assert verdict.quotes == (("Hi", "Greets"),)
+    assert quotes_of(verdict) == [("Hi", "Greets")]
 
 
 def test_a_script_of_before_quotes_without_requirements() -> None:
     verdict = read_scripted('{"verdict": "fail", "evidence": [{"quote": "Hi"}]}', "pass_fail")
 
-    assert (verdict.raw, verdict.quotes) == ("fail", (("Hi", "The criteria"),))
+    assert (verdict.raw, quotes_of(verdict)) == ("fail", [("Hi", "The criteria")])
 
 
 @pytest.mark.parametrize(
