@@ -32,15 +32,29 @@ SHOP = FixtureSpec.model_validate(
 
 Calls = list[tuple[str, dict[str, Any]]]
 
+
+def update(of: str = "order-1", **data: Any) -> tuple[str, dict[str, Any]]:
+    return "entity.update", {"id": of, "data": data}
+
+
 REFUND = ("entity.create", {"type": "refund", "data": {"order": "order-1", "amount": 24.5}})
-REFUNDED = ("entity.update", {"id": "order-1", "data": {"state": "refunded"}})
-CHEAPER = ("entity.update", {"id": "order-1", "data": {"total": 1}})
+REFUNDED = update(state="refunded")
+CHEAPER = update(total=1)
+MOVED = update(address={"city": "Basel"})
+STAMPED = update(updated_at="2026-05-01T09:30:00Z")
 CLOSED = ("entity.update", {"id": "order-1", "status": "closed"})
-MOVED = ("entity.update", {"id": "order-1", "data": {"address": {"city": "Basel"}}})
-STAMPED = ("entity.update", {"id": "order-1", "data": {"updated_at": "2026-05-01T09:30:00Z"}})
 GONE = ("entity.delete", {"id": "order-1"})
 LINKED = ("relation.create", {"from": "order-2", "to": "ada", "type": "placed_by"})
 UNLINKED = ("relation.delete", {"id": "relation-1"})
+
+# What is expected.
+NOTHING: dict[str, Any] = {"nothing_else": True}
+A_REFUND: dict[str, Any] = {"created": [{"type": "refund"}]}
+TWO_REFUNDS: dict[str, Any] = {"created": [{"type": "refund", "count": 2}]}
+
+
+def updated(**data: Any) -> dict[str, Any]:
+    return {"updated": [{"id": "order-1", "data": data}]}
 
 
 def ran(*turns: Calls) -> Trial:
@@ -64,34 +78,14 @@ def grade(calls: Calls, **options: Any) -> Grade:
 @pytest.mark.parametrize(
     ("calls", "options"),
     [
-        pytest.param([REFUND], {"created": [{"type": "refund"}]}, id="created"),
+        pytest.param([REFUND], A_REFUND, id="created"),
         pytest.param([REFUND], {"created": [{"id": "refund-1"}]}, id="created by its id"),
-        pytest.param(
-            [REFUND, REFUND], {"created": [{"type": "refund", "count": 2}]}, id="two of a type"
-        ),
-        pytest.param(
-            [REFUND, REFUND], {"created": [{"type": "refund"}]}, id="more than was asked for"
-        ),
-        pytest.param(
-            [REFUNDED],
-            {"updated": [{"id": "order-1", "data": {"state": "refunded"}}]},
-            id="updated",
-        ),
-        pytest.param(
-            [REFUNDED, CHEAPER],
-            {"updated": [{"id": "order-1", "data": {"state": "refunded"}}]},
-            id="another field may change",
-        ),
-        pytest.param(
-            [MOVED],
-            {"updated": [{"id": "order-1", "data": {"address.city": {"contains": "asel"}}}]},
-            id="inside a field",
-        ),
-        pytest.param(
-            [("entity.update", {"id": "order-1", "data": {"total": None}})],
-            {"updated": [{"id": "order-1", "data": {"total": {"present": False}}}]},
-            id="a field is gone",
-        ),
+        pytest.param([REFUND] * 2, TWO_REFUNDS, id="two of a type"),
+        pytest.param([REFUND] * 2, A_REFUND, id="more than was asked for"),
+        pytest.param([REFUNDED], updated(state="refunded"), id="updated"),
+        pytest.param([REFUNDED, CHEAPER], updated(state="refunded"), id="another field may change"),
+        pytest.param([MOVED], updated(**{"address.city": {"contains": "asel"}}), id="in a field"),
+        pytest.param([update(total=None)], updated(total={"present": False}), id="a field is gone"),
         pytest.param([CLOSED], {"updated": [{"id": "order-1", "status": "closed"}]}, id="status"),
         pytest.param([GONE], {"deleted": [{"id": "order-1"}]}, id="deleted"),
         pytest.param(
@@ -99,54 +93,23 @@ def grade(calls: Calls, **options: Any) -> Grade:
             {"deleted": [{"type": "order", "data": {"total": 24.5}, "status": "active"}]},
             id="deleted as it was",
         ),
-        pytest.param(
-            [LINKED],
-            {"linked": [{"from": "order-2", "type": "placed_by", "to": "ada"}]},
-            id="linked",
-        ),
+        pytest.param([LINKED], {"linked": [LINKED[1]]}, id="linked"),
         pytest.param([LINKED], {"linked": [{"to": "ada"}]}, id="linked to anything"),
         pytest.param([UNLINKED], {"unlinked": [{"from": "order-1"}]}, id="unlinked"),
         pytest.param([GONE], {"unlinked": [{"from": "order-1"}]}, id="unlinked by a deletion"),
-        pytest.param([], {"nothing_else": True}, id="nothing at all"),
+        pytest.param([], NOTHING, id="nothing at all"),
+        pytest.param([REFUND, ("entity.delete", {"id": "refund-1"})], NOTHING, id="undone"),
+        pytest.param([STAMPED], NOTHING, id="when it was written is no change"),
+        pytest.param([CHEAPER], NOTHING | {"ignore": ["total"]}, id="a field that may change"),
+        pytest.param([MOVED], NOTHING | {"ignore": ["address"]}, id="within a field that may"),
         pytest.param(
-            [
-                ("entity.create", {"type": "refund", "data": {}}),
-                ("entity.delete", {"id": "refund-1"}),
-            ],
-            {"nothing_else": True},
-            id="made and undone",
+            [REFUND, REFUNDED, STAMPED],
+            A_REFUND | updated(state="refunded") | NOTHING,
+            id="this and nothing else but when it was written",
         ),
-        pytest.param([STAMPED], {"nothing_else": True}, id="when it was written is no change"),
+        pytest.param([GONE], {"deleted": [{"id": "order-1"}]} | NOTHING, id="with its relations"),
         pytest.param(
-            [CHEAPER], {"nothing_else": True, "ignore": ["total"]}, id="a field that may change"
-        ),
-        pytest.param(
-            [MOVED], {"nothing_else": True, "ignore": ["address"]}, id="within a field that may"
-        ),
-        pytest.param(
-            [REFUND, REFUNDED],
-            {
-                "created": [{"type": "refund"}],
-                "updated": [{"id": "order-1", "data": {"state": "refunded"}}],
-                "nothing_else": True,
-            },
-            id="this and nothing else",
-        ),
-        pytest.param(
-            [REFUNDED, STAMPED],
-            {"updated": [{"id": "order-1", "data": {"state": "refunded"}}], "nothing_else": True},
-            id="nothing else but when it was written",
-        ),
-        pytest.param(
-            [GONE],
-            {"deleted": [{"id": "order-1"}], "nothing_else": True},
-            id="relations go with an entity",
-        ),
-        pytest.param(
-            [
-                REFUNDED,
-                ("entity.update", {"id": "order-2", "data": {"state": "refunded", "total": 0}}),
-            ],
+            [REFUNDED, update("order-2", state="refunded", total=0)],
             {
                 "updated": [
                     {"type": "order", "data": {"state": "refunded"}},
@@ -159,21 +122,15 @@ def grade(calls: Calls, **options: Any) -> Grade:
     ],
 )
 def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
-    found = grade(calls, **options)
+    result = grade(calls, **options)
 
-    assert (found.passed, found.score, found.cause) == (True, 1.0, None), found.reason
+    assert (result.passed, result.score, result.cause) == (True, 1.0, None), result.reason
 
 
 @pytest.mark.parametrize(
     ("calls", "options", "score", "says"),
     [
-        pytest.param(
-            [],
-            {"created": [{"type": "refund"}]},
-            0,
-            "nothing was created",
-            id="not created",
-        ),
+        pytest.param([], A_REFUND, 0, "nothing was created", id="not created"),
         pytest.param(
             [REFUND],
             {"created": [{"type": "refund", "data": {"amount": 25, "reason": "late"}}]},
@@ -182,18 +139,10 @@ def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
             id="created otherwise",
         ),
         pytest.param(
-            [REFUND],
-            {"created": [{"type": "order"}]},
-            0,
-            "created instead: refund refund-1",
-            id="another type",
+            [REFUND], {"created": [{"type": "order"}]}, 0, "instead: refund refund-1", id="type"
         ),
         pytest.param(
-            [REFUND],
-            {"created": [{"type": "refund", "count": 2}]},
-            0.5,
-            "created 2 of type refund, found 1 of 2; nothing else was created.",
-            id="too few of a type",
+            [REFUND], TWO_REFUNDS, 0.5, "found 1 of 2; nothing else was created.", id="too few"
         ),
         pytest.param(
             [REFUND],
@@ -204,18 +153,12 @@ def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
         ),
         pytest.param(
             [CHEAPER],
-            {"updated": [{"id": "order-1", "data": {"state": "refunded"}}]},
+            updated(state="refunded"),
             0,
             "order-1 (total: 24.5 → 1), where state is paid.",
             id="updated otherwise",
         ),
-        pytest.param(
-            [GONE],
-            {"updated": [{"id": "order-1"}]},
-            0,
-            "but it was deleted",
-            id="deleted instead",
-        ),
+        pytest.param([GONE], updated(), 0, "but it was deleted", id="deleted instead"),
         pytest.param(
             [REFUNDED],
             {"updated": [{"id": "order-1", "status": "closed"}]},
@@ -224,11 +167,7 @@ def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
             id="status",
         ),
         pytest.param(
-            [REFUNDED, ("entity.update", {"id": "order-1", "data": {"state": "paid"}})],
-            {"updated": [{"id": "order-1"}]},
-            0,
-            "it did not change",
-            id="changed and changed back",
+            [REFUNDED, update(state="paid")], updated(), 0, "it did not change", id="changed back"
         ),
         pytest.param(
             [LINKED],
@@ -237,98 +176,70 @@ def test_expected_changes_pass(calls: Calls, options: dict[str, Any]) -> None:
             "order-2 → placed_by → ada, where type is placed_by.",
             id="linked otherwise",
         ),
+        pytest.param([REFUND], NOTHING, 0, "expected: created refund refund-1", id="no creation"),
         pytest.param(
-            [REFUND],
-            {"nothing_else": True},
-            0,
-            "Not expected: created refund refund-1",
-            id="something where nothing may",
-        ),
-        pytest.param(
-            [REFUND, REFUND],
-            {"created": [{"type": "refund"}], "nothing_else": True},
-            0.5,
-            "Not expected: created refund refund-2",
-            id="one more than expected",
+            [REFUND] * 2, A_REFUND | NOTHING, 0.5, "created refund refund-2", id="one too many"
         ),
         pytest.param(
             [REFUNDED, CHEAPER],
-            {"updated": [{"id": "order-1", "data": {"state": "refunded"}}], "nothing_else": True},
+            updated(state="refunded") | NOTHING,
             0,
             "where total: 24.5 → 1 was not expected.",
             id="another field of the entity",
         ),
         pytest.param(
-            [CLOSED],
-            {"nothing_else": True, "ignore": ["status"]},
-            0,
-            "Not expected",
-            id="a field is no status",
+            [CLOSED], NOTHING | {"ignore": ["status"]}, 0, "Not expected", id="status is no field"
         ),
         pytest.param(
             [MOVED, CHEAPER],
-            {"nothing_else": True, "ignore": ["address"]},
+            NOTHING | {"ignore": ["address"]},
             0,
             "Not expected: updated order-1",
             id="more than what may change",
         ),
-        pytest.param(
-            [GONE], {"nothing_else": True}, 0, "Not expected: deleted order order-1.", id="deleted"
-        ),
-        pytest.param(
-            [UNLINKED],
-            {"nothing_else": True},
-            0,
-            "unlinked order-1 → placed_by → ada",
-            id="unlinked",
-        ),
+        pytest.param([GONE], NOTHING, 0, "Not expected: deleted order order-1.", id="deleted"),
+        pytest.param([UNLINKED], NOTHING, 0, "unlinked order-1 → placed_by → ada", id="unlinked"),
     ],
 )
 def test_other_changes_fail_with_what_there_is_instead(
     calls: Calls, options: dict[str, Any], score: float, says: str
 ) -> None:
-    found = grade(calls, **options)
+    result = grade(calls, **options)
 
-    assert (found.passed, found.score, found.cause) == (False, score, Cause.ASSERTION)
-    assert says in found.reason
-
-
-def test_what_happened_is_told_when_it_was_expected() -> None:
-    found = grade(
-        [REFUND, REFUNDED],
-        created=[{"type": "refund"}],
-        updated=[{"id": "order-1"}],
-        nothing_else=True,
-    )
-
-    assert found.reason == (
-        'As expected: created refund refund-1 {"order": "order-1", "amount": 24.5}; updated order-1'
-        ' (state: "paid" → "refunded"). Nothing else changed.'
-    )
+    assert (result.passed, result.score, result.cause) == (False, score, Cause.ASSERTION)
+    assert says in result.reason
 
 
 @pytest.mark.parametrize(
-    ("calls", "says"),
+    ("calls", "options", "says"),
     [
-        pytest.param([], "Nothing in the world changed.", id="nothing"),
         pytest.param(
-            [STAMPED], "Nothing in the world changed except what may change.", id="what may"
+            [REFUND, REFUNDED],
+            A_REFUND | updated(),
+            ["created refund refund-1", '(state: "paid" → "refunded"). Nothing else'],
+            id="as expected",
         ),
+        pytest.param([], {}, ["Nothing in the world changed."], id="nothing"),
+        pytest.param([STAMPED], {}, ["changed except what may change."], id="what may"),
     ],
 )
-def test_nothing_is_told_too(calls: Calls, says: str) -> None:
-    assert grade(calls, nothing_else=True).reason == says
+def test_what_happened_is_told_when_it_was_expected(
+    calls: Calls, options: dict[str, Any], says: list[str]
+) -> None:
+    reason = grade(calls, **options, **NOTHING).reason
+
+    assert [part for part in says if part not in reason] == []
 
 
 def test_details_hold_expected_beside_actual() -> None:
-    found = grade(
+    result = grade(
         [REFUND, REFUNDED],
         created=[{"type": "refund", "data": {"amount": 24.5}}],
         updated=[{"id": "order-1", "data": {"state": "closed"}}],
         nothing_else=True,
     )
 
-    assert found.details == {
+    assert result.details == {
         "expected": [
             {
                 "expected": "created refund with amount = 24.5",
@@ -354,11 +265,11 @@ def test_details_hold_expected_beside_actual() -> None:
 @pytest.mark.parametrize(
     ("turn", "options", "passed"),
     [
-        pytest.param(1, {"created": [{"type": "refund"}], "nothing_else": True}, True, id="first"),
+        pytest.param(1, A_REFUND | NOTHING, True, id="first"),
         pytest.param(2, {"updated": [{"id": "refund-1"}], "nothing_else": True}, True, id="second"),
-        pytest.param(2, {"created": [{"type": "refund"}]}, False, id="of an earlier turn"),
+        pytest.param(2, A_REFUND, False, id="of an earlier turn"),
         pytest.param(1, {"updated": [{"id": "refund-1"}]}, False, id="of a later turn"),
-        pytest.param(3, {"nothing_else": True}, True, id="nothing in a turn"),
+        pytest.param(3, NOTHING, True, id="nothing in a turn"),
         pytest.param(
             None,
             {"created": [{"type": "refund", "data": {"amount": 1}}], "nothing_else": True},
@@ -369,16 +280,14 @@ def test_details_hold_expected_beside_actual() -> None:
     ],
 )
 def test_a_turn_is_checked_by_what_changed_in_it(
-    turn: int | None,
-    options: dict[str, Any],
-    passed: bool,  # noqa: FBT001 - a column of the table
+    turn: int | None, options: dict[str, Any], *, passed: bool
 ) -> None:
-    trial = ran([REFUND], [("entity.update", {"id": "refund-1", "data": {"amount": 1}})], [])
+    trial = ran([REFUND], [update("refund-1", amount=1)], [])
     view = View(trial, None if turn is None else trial.turns[turn - 1])
 
-    found = WorldChanges.model_validate(options).grade(view)
+    result = WorldChanges.model_validate(options).grade(view)
 
-    assert found.passed is passed, found.reason
+    assert result.passed is passed, result.reason
 
 
 # Writing
@@ -484,21 +393,21 @@ def many(count: int, *, op: str = "create") -> Trial:
 
 @pytest.mark.parametrize("op", ["create", "update"])
 def test_tens_of_thousands_of_changes_are_told_in_short(op: str) -> None:
-    found = WorldChanges(nothing_else=True).grade(View(many(30_000, op=op)))
+    result = WorldChanges(nothing_else=True).grade(View(many(30_000, op=op)))
 
-    assert found.passed is False
-    assert found.reason.endswith("; and 29988 more.")
-    assert len(found.details["unexpected"]) == 50
+    assert result.passed is False
+    assert result.reason.endswith("; and 29988 more.")
+    assert len(result.details["unexpected"]) == 50
 
 
 def test_more_than_can_be_compared_is_an_error_and_no_verdict() -> None:
     count = MAX_COMPARISONS // 100 + 1
     grader = WorldChanges.model_validate({"created": [{"type": "a"}] * 100})
 
-    found = grader.grade(View(many(count)))
+    result = grader.grade(View(many(count)))
 
-    assert (found.passed, found.status) == (None, GradeStatus.ERROR)
-    assert f"{count:,} changes" in found.reason
+    assert (result.passed, result.status) == (None, GradeStatus.ERROR)
+    assert f"{count:,} changes" in result.reason
 
 
 def test_one_entity_is_found_among_tens_of_thousands() -> None:
@@ -518,24 +427,16 @@ def test_huge_numbers_and_deep_data_are_compared_exactly() -> None:
         {"updated": [{"id": "a-1", "data": {"n": 10**5000 + 1}}], "nothing_else": True}
     )
 
-    found = grader.grade(View(make_trial(world_journal=journal)))
+    result = grader.grade(View(make_trial(world_journal=journal)))
 
-    assert found.passed
+    assert result.passed
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param({"nothing_else": True}, id="nothing may change"),
-        pytest.param({"created": [{"type": "refund"}]}, id="a change"),
-    ],
-)
-def test_an_agent_that_works_outside_the_world_is_not_graded(
-    options: dict[str, Any],
-) -> None:
+@pytest.mark.parametrize("options", [NOTHING, A_REFUND], ids=["nothing may change", "a change"])
+def test_an_agent_that_works_outside_the_world_is_not_graded(options: dict[str, Any]) -> None:
     trial = ran([]).but(is_outside=True)
 
-    found = WorldChanges.model_validate(options).grade(View(trial))
+    result = WorldChanges.model_validate(options).grade(View(trial))
 
-    assert (found.status, found.cause, found.passed) == (GradeStatus.UNGRADED, Cause.CASE, None)
-    assert "outside the world" in found.reason
+    assert (result.status, result.cause, result.passed) == (GradeStatus.UNGRADED, Cause.CASE, None)
+    assert "outside the world" in result.reason
