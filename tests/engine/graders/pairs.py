@@ -71,8 +71,6 @@ REFERENCES = (
         *(0.1597, 0.2500, 0, 0.2500, 0.7361, 0, 0.1429),
     ),
 )
-# The score of the last one where nobody looks synonyms up.
-WITHOUT_SYNONYMS = 0.1250
 
 _WORDS = """
     the a an The cat cats dog begin began beginning start started commence job jobs task quick

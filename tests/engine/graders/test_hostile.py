@@ -15,6 +15,7 @@ from evals_app.engine.suite import AssertionSpec
 from evals_app.engine.trial import Grade, GradeStatus, ToolCall, View
 from tests.engine.graders.makers import make_call, view_of
 
+LATE = {"value": "order 4711 is on its way"}
 # What a person could have written, of every type; each fails on a reply that is beside the point.
 WRITTEN: dict[str, list[dict[str, Any]]] = {
     "contains": [{"value": "order 4711"}],
@@ -30,14 +31,11 @@ WRITTEN: dict[str, list[dict[str, Any]]] = {
         {"value": 4711},
         {"value": 4711, "response_path": "$['id']", "extract": "last"},
     ],
-    "fuzzy_match": [{"value": "order 4711 is on its way"}],
-    "token_f1": [{"value": "order 4711 is on its way"}],
-    "bleu": [{"value": "order 4711 is on its way"}],
-    "rouge": [
-        {"value": "order 4711 is on its way", "variant": variant}
-        for variant in ("rouge1", "rouge2", "rougeL")
-    ],
-    "meteor": [{"value": "order 4711 is on its way"}],
+    "fuzzy_match": [LATE],
+    "token_f1": [LATE],
+    "bleu": [LATE],
+    "rouge": [LATE | {"variant": variant} for variant in ("rouge1", "rouge2", "rougeL")],
+    "meteor": [LATE],
     "json_valid": [{}],
     "json_schema": [
         {
@@ -206,25 +204,7 @@ def test_a_reply_beyond_all_limits_is_an_error_where_it_is_read(
     assert (grade.status is GradeStatus.ERROR) is reads_text
 
 
-pieces = st.sampled_from(
-    [
-        "order",
-        "4711",
-        " ",
-        "{",
-        "}",
-        "[",
-        "]",
-        '"',
-        ":",
-        ",",
-        "null",
-        "1e9",
-        "\u202e",
-        "```json\n",
-        "a",
-    ]
-)
+pieces = st.sampled_from([*' {}[]":,a\u202e', "order", "4711", "null", "1e9", "```json\n"])
 replies = st.text(max_size=60) | st.lists(pieces, max_size=20).map("".join)
 
 

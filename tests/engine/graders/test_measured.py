@@ -36,8 +36,3 @@ async def test_what_was_measured_becomes_a_grade_without_a_verdict(
 async def test_without_a_model_there_is_nobody_to_ask() -> None:
     with pytest.raises(JudgeError, match="no judge model"):
         await AnswerRelevancy().grade_with(view_of("Hi"), Aids())
-
-
-@pytest.mark.parametrize(("threshold", "decides"), [(None, False), (0.0, True)], ids=str)
-def test_without_a_threshold_it_only_informs(*, threshold: float | None, decides: bool) -> None:
-    assert AnswerRelevancy().decides(threshold) is decides

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from evals_app.engine.graders import ALIASES, GRADERS, Grader
+from evals_app.engine.graders import ALIASES, GRADERS, GROUPS, Grader
 from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
 
 every_grader = pytest.mark.parametrize(
@@ -30,18 +30,20 @@ def test_an_example_is_read_again_with_its_defaults_written_out(
 
 
 @every_grader
-def test_an_example_warns_of_nothing(kind: str, grader: type[Grader]) -> None:
+def test_options_have_titles_and_hide_no_common_key(kind: str, grader: type[Grader]) -> None:
     assert grader.model_validate(grader.example).warnings() == []
-
-
-@every_grader
-def test_an_option_never_hides_a_common_key(kind: str, grader: type[Grader]) -> None:
     assert not set(grader.model_fields) & set(COMMON_KEYS)
-
-
-@every_grader
-def test_every_option_has_a_title(kind: str, grader: type[Grader]) -> None:
     assert [name for name, field in grader.model_fields.items() if not field.title] == []
+
+
+def test_some_only_score_until_there_is_a_threshold() -> None:
+    examples = {kind: grader.model_validate(grader.example) for kind, grader in GRADERS.items()}
+
+    assert {kind for kind, check in examples.items() if not check.decides(None)} == {
+        *("fuzzy_match", "token_f1", "bleu", "rouge", "meteor", "semantic_similarity"),
+        *("tool_use", "rubric", "geval", *GROUPS["rag"][1]),
+    }
+    assert all(check.decides(0.0) for check in examples.values())
 
 
 @every_grader

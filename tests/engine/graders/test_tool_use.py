@@ -15,8 +15,13 @@ TO_PARIS_SOON = make_call("search_flights", destination="Paris", day="today")
 TO_ROME = make_call("search_flights", destination="Rome")
 WEATHER = make_call("get_weather", city="Paris")
 
-FULL = {"tool": "search_flights", "args": {"destination": "Paris"}, "expected_output": "AF 1"}
-WITHOUT_OUTPUT = {"tool": "search_flights", "args": {"destination": "Paris"}}
+BARE = make_call("search_flights")
+
+SEARCH: dict[str, Any] = {"tool": "search_flights"}
+WITHOUT_OUTPUT = SEARCH | {"args": {"destination": "Paris"}}
+FULL = WITHOUT_OUTPUT | {"expected_output": "AF 1"}
+TO_PARIS_AT_LEAST = WITHOUT_OUTPUT | {"args_match": "subset"}
+LOUD = {"destination": {"fuzzy": "PARIS"}}
 
 
 @pytest.mark.parametrize(
@@ -28,29 +33,17 @@ WITHOUT_OUTPUT = {"tool": "search_flights", "args": {"destination": "Paris"}}
         pytest.param(WITHOUT_OUTPUT, [], "", 0.0, id="no tool"),
         pytest.param(WITHOUT_OUTPUT, [TO_ROME, WEATHER, TO_PARIS], "", 1.0, id="the best call"),
         pytest.param(WITHOUT_OUTPUT, [TO_PARIS_SOON], "", 0.625, id="one argument too many"),
-        pytest.param(
-            WITHOUT_OUTPUT | {"args_match": "subset"}, [TO_PARIS_SOON], "", 1.0, id="subset"
-        ),
+        pytest.param(TO_PARIS_AT_LEAST, [TO_PARIS_SOON], "", 1.0, id="subset"),
         pytest.param(FULL, [TO_PARIS], "Take af 1.", 1.0, id="everything"),
         pytest.param(FULL, [TO_PARIS], "Take BA 1.", 0.8, id="without the output"),
         pytest.param(FULL, [TO_ROME], "Take AF 1.", 0.7, id="without the arguments"),
         pytest.param(FULL, [TO_ROME], "", 0.5, id="tool, with an output expected"),
         pytest.param(FULL, [WEATHER], "Take AF 1.", 0.2, id="output alone"),
-        pytest.param({"tool": "search_flights"}, [TO_ROME], "", 1.0, id="only a tool is asked for"),
-        pytest.param({"tool": "search_flights"}, [WEATHER], "", 0.0, id="and was not called"),
-        pytest.param(
-            {"tool": "search_flights", "args": {}}, [TO_ROME], "", 0.625, id="no arguments allowed"
-        ),
-        pytest.param(
-            {"tool": "now", "args": {}}, [make_call("now")], "", 1.0, id="no arguments as wanted"
-        ),
-        pytest.param(
-            {"tool": "search_flights", "args": {"destination": {"fuzzy": "PARIS"}}},
-            [TO_PARIS],
-            "",
-            1.0,
-            id="matcher",
-        ),
+        pytest.param(SEARCH, [TO_ROME], "", 1.0, id="only a tool is asked for"),
+        pytest.param(SEARCH, [WEATHER], "", 0.0, id="and was not called"),
+        pytest.param(SEARCH | {"args": {}}, [TO_ROME], "", 0.625, id="no arguments allowed"),
+        pytest.param(SEARCH | {"args": {}}, [BARE], "", 1.0, id="no arguments as wanted"),
+        pytest.param(SEARCH | {"args": LOUD}, [TO_PARIS], "", 1.0, id="matcher"),
         pytest.param({"tool": "search"}, [TO_PARIS], "", 0.0, id="part of a name"),
     ],
 )
@@ -59,13 +52,8 @@ def test_each_part_that_is_right_gives_its_share(
 ) -> None:
     grade = ToolUse.model_validate(options).grade(view_of(reply, calls=calls))
 
-    assert grade.score == pytest.approx(score, abs=1e-9)
+    assert grade.score == (score if score == 1 else pytest.approx(score, abs=1e-9))
     assert grade.passed is None
-
-
-def test_all_parts_together_are_exactly_one() -> None:
-    assert ToolUse.model_validate(FULL).grade(view_of("AF 1", calls=[TO_PARIS])).score == 1.0
-    assert ToolUse.model_validate(WITHOUT_OUTPUT).grade(view_of(calls=[TO_PARIS])).score == 1.0
 
 
 @pytest.mark.parametrize(
@@ -74,22 +62,17 @@ def test_all_parts_together_are_exactly_one() -> None:
         pytest.param(
             [TO_PARIS],
             "Take AF 1.",
-            "search_flights with destination = Paris and no other arguments was called, as expected:"
+            "and no other arguments was called, as expected:"
             ' search_flights({"destination": "Paris"}). The reply contains “AF 1”.',
             id="met",
         ),
         pytest.param(
             [make_call("search_flights", destinations="Paris")],
             "No flights.",
-            "destinations was not expected; expected destination = Paris. The reply does not contain",
+            "not expected; expected destination = Paris. The reply does not contain",
             id="nearest call",
         ),
-        pytest.param(
-            [make_call("search_flight")],
-            "",
-            "the agent called search_flight. Did you mean 'search_flight'?",
-            id="nearest name",
-        ),
+        pytest.param([make_call("search_flight")], "", "Did you mean 'search_flight'?", id="near"),
     ],
 )
 def test_expected_and_actual_stand_side_by_side(
@@ -108,12 +91,6 @@ def test_the_details_say_which_part_gave_what() -> None:
     }
 
 
-def test_only_a_threshold_gives_a_verdict() -> None:
-    grader = ToolUse.model_validate(FULL)
-
-    assert (grader.decides(None), grader.decides(0.9)) == (False, True)
-
-
 def test_a_reply_that_is_too_long_is_an_error_where_it_is_read() -> None:
     view = view_of("x" * (MAX_TEXT_BYTES + 1), calls=[TO_PARIS])
 
@@ -124,7 +101,6 @@ def test_a_reply_that_is_too_long_is_an_error_where_it_is_read() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({}, id="no tool"),
         pytest.param({"tool": ""}, id="empty tool"),
         pytest.param({"tool": "a", "expected_output": ""}, id="empty output"),
         pytest.param({"tool": "a", "args": {"x": {"regex": "("}}}, id="bad matcher"),
@@ -139,14 +115,10 @@ def test_what_cannot_be_meant_is_refused(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        pytest.param({"tool": "a"}, "Uses a", id="tool"),
-        pytest.param({"tool": "a", "args": {}}, "Uses a without arguments", id="no arguments"),
-        pytest.param(
-            FULL,
-            "Uses search_flights with destination = Paris and no other arguments, and the reply"
-            " contains “AF 1”",
-            id="all",
-        ),
+        ({"tool": "a"}, "Uses a"),
+        ({"tool": "a", "args": {}}, "Uses a without arguments"),
+        ({"tool": "a", "expected_output": "b"}, "Uses a, and the reply contains “b”"),
+        (WITHOUT_OUTPUT, "Uses search_flights with destination = Paris and no other arguments"),
     ],
 )
 def test_a_closed_row_reads_as_a_sentence(options: dict[str, Any], sentence: str) -> None:

@@ -89,15 +89,10 @@ def test_a_difference_counts_repeats(words: str, others: str, rest: str) -> None
     assert difference(words, others) == list(rest)
 
 
-def test_nothing_shared_scores_nothing_and_divides_by_nothing() -> None:
-    nothing = Overlap(0, 0, 0)
+def test_f1_is_the_harmonic_mean_and_nothing_is_divided_by_nothing() -> None:
+    nothing, shared = Overlap(0, 0, 0), Overlap(3, 4, 6)
 
     assert (nothing.precision, nothing.recall, nothing.f1) == (0, 0, 0)
-
-
-def test_f1_is_the_harmonic_mean() -> None:
-    shared = Overlap(3, 4, 6)
-
     mean = 2 * shared.precision * shared.recall / (shared.precision + shared.recall)
     assert shared.f1 == pytest.approx(mean)
 

@@ -8,17 +8,12 @@ import sacrebleu
 from sacrebleu.metrics.bleu import BLEU
 
 from evals_app.engine.graders.measures.bleu import bleu, words
-from tests.engine.graders.pairs import REFERENCES, TOLERANCE, Reference, generated_pairs
+from tests.engine.graders.pairs import generated_pairs
 
 
 @pytest.fixture(autouse=True)
 def _quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, logger="sacrebleu")
-
-
-@pytest.mark.parametrize("pair", REFERENCES, ids=lambda pair: pair.reply[:12] or "empty")
-def test_the_reference_pairs_have_their_scores(pair: Reference) -> None:
-    assert bleu(pair.reply, pair.expected).score == pytest.approx(pair.bleu, abs=TOLERANCE)
 
 
 def test_thousands_of_pairs_score_as_sacrebleu_scores_them() -> None:
@@ -51,10 +46,6 @@ def test_equal_texts_score_1_and_no_text_scores_above() -> None:
         assert 0 <= bleu(reply, expected).score <= 1 + 1e-9
         if words(reply):
             assert bleu(reply, reply).score == pytest.approx(1)
-
-
-def test_the_order_of_words_matters() -> None:
-    assert bleu("mat the on sat cat the", "the cat sat on the mat").score < 0.5
 
 
 def test_a_long_text_is_scored_soon() -> None:

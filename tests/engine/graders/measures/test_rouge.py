@@ -12,18 +12,9 @@ from evals_app.engine.graders.measures.rouge import (
     rouge,
     words,
 )
-from tests.engine.graders.pairs import REFERENCES, TOLERANCE, Reference, generated_pairs
+from tests.engine.graders.pairs import generated_pairs
 
 VARIANTS: tuple[Variant, ...] = ("rouge1", "rouge2", "rougeL")
-
-
-@pytest.mark.parametrize("pair", REFERENCES, ids=lambda pair: pair.reply[:12] or "empty")
-def test_the_reference_pairs_have_their_scores(pair: Reference) -> None:
-    reply, expected = words(pair.reply, "ascii"), words(pair.expected, "ascii")
-
-    found = [rouge(reply, expected, variant).f1 for variant in VARIANTS]
-
-    assert found == pytest.approx([pair.rouge1, pair.rouge2, pair.rouge_l], abs=TOLERANCE)
 
 
 def test_thousands_of_pairs_score_as_rouge_score_scores_them() -> None:
@@ -37,12 +28,8 @@ def test_thousands_of_pairs_score_as_rouge_score_scores_them() -> None:
 
 
 def test_other_scripts_are_seen_if_that_is_asked_for() -> None:
-    assert words("Привет, мир 東京 5", "ascii") == ["5"]
-    assert words("Привет, мир 東京 5", "unicode") == ["привет", "мир", "東京", "5"]
-
-
-def test_accented_letters_divide_ascii_words() -> None:
-    assert words("Déjà vu", "ascii") == ["d", "j", "vu"]
+    assert words("Déjà, мир 東京 5", "ascii") == ["d", "j", "5"]
+    assert words("Déjà, мир 東京 5", "unicode") == ["déjà", "мир", "東京", "5"]
 
 
 def slow_subsequence(one: str, other: str) -> int:
@@ -50,8 +37,8 @@ def slow_subsequence(one: str, other: str) -> int:
     for letter in one:
         before = row
         row = [0]
-        for place, each in enumerate(other, 1):
-            longer = before[place - 1] + 1 if letter == each else 0
+        for place, other_letter in enumerate(other, 1):
+            longer = before[place - 1] + 1 if letter == other_letter else 0
             row.append(max(longer, before[place], row[place - 1]))
     return row[-1]
 
