@@ -53,31 +53,24 @@ async def grade(code: FakeCode, **options: Any) -> Grade:
     return await grader.grade_with(View(make_trial(turn), turn), Aids(run_code=code))
 
 
-async def test_the_function_is_called_with_the_context_within_its_time() -> None:
-    code = FakeCode()
+async def test_the_function_gets_the_context_within_its_time_and_gives_the_grade() -> None:
+    code = FakeCode(score=0.4, passed=True, reason="Near enough.", details={"off_by": 0.6})
 
-    await grade(code, timeout_s=3)
+    result = await grade(code, timeout_s=3)
 
     [(reference, context, timeout_s)] = code.asked
     assert (reference, timeout_s) == (EXAMPLE, 3)
     assert context["agent_response"] == "60.94"
-
-
-async def test_what_it_gives_becomes_the_grade() -> None:
-    found = await grade(
-        FakeCode(score=0.4, passed=True, reason="Near enough.", details={"off_by": 0.6})
-    )
-
-    assert (found.score, found.passed, found.reason) == (0.4, True, "Near enough.")
-    assert found.details == {"grader": EXAMPLE, "off_by": 0.6}
+    assert (result.score, result.passed, result.reason) == (0.4, True, "Near enough.")
+    assert result.details == {"grader": EXAMPLE, "off_by": 0.6}
 
 
 async def test_a_failure_is_one_of_the_assertion_and_without_a_reason_the_score_is_told() -> None:
-    found = await grade(FakeCode(score=0.25, passed=False))
+    result = await grade(FakeCode(score=0.25, passed=False))
 
-    assert found.cause is Cause.ASSERTION
-    assert EXAMPLE in found.reason
-    assert "0.25" in found.reason
+    assert result.cause is Cause.ASSERTION
+    assert EXAMPLE in result.reason
+    assert "0.25" in result.reason
 
 
 async def test_where_no_code_can_run_that_is_said() -> None:
@@ -148,19 +141,9 @@ def test_a_context_at_the_end_tells_of_the_whole_conversation() -> None:
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        pytest.param("turn_program", "Write module.path:function", id="no module"),
-        pytest.param("os:system", "The operator does not permit the module os.", id="os.system"),
-        pytest.param(
-            "evals_app.engine.examples.graders:turn_progam",
-            "Did you mean 'turn_program'?",
-            id="misspelt",
-        ),
-        pytest.param(
-            "evals_app.engine.examples.grader:turn_program",
-            "There is no module evals_app.engine.examples.grader. Did you mean 'graders'?",
-            id="no such module",
-        ),
-        pytest.param("evals_app.engine.examples.agents:analyst", "must accept one argument"),
+        pytest.param("os:system", "does not permit the module os", id="not permitted"),
+        pytest.param(EXAMPLE.replace("gram", "gam"), "mean 'turn_program'?", id="misspelt"),
+        pytest.param("evals_app.engine.examples.agents:analyst", "accept one argument", id="agent"),
     ],
 )
 def test_a_function_that_cannot_be_called_is_refused_when_it_is_written(
@@ -191,9 +174,7 @@ def make_case_with(assertion: dict[str, Any], *, context: Any) -> Any:
     return type(make_case()).model_validate(case, context=context)
 
 
-@pytest.mark.parametrize(
-    "timeout_s", [pytest.param(0, id="none"), pytest.param(301, id="too much")]
-)
+@pytest.mark.parametrize("timeout_s", [0, 301])
 def test_its_time_is_bounded(timeout_s: float) -> None:
     with pytest.raises(ValidationError):
         Code.model_validate({"grader": EXAMPLE, "timeout_s": timeout_s})
@@ -220,6 +201,8 @@ async def graded_by(reference: str, trial: Trial, **common: Any) -> GradedAssert
 
 
 TRIAL = make_trial(make_turn("Hi."), make_turn("Bye.", index=2))
+PASS = (1.0, True)
+WHOLE = {"scope": "conversation"}
 
 
 @pytest.mark.parametrize(
@@ -233,28 +216,18 @@ TRIAL = make_trial(make_turn("Hi."), make_turn("Bye.", index=2))
         pytest.param("return 0.2", {"threshold": 0.2}, (0.2, True), id="at the threshold"),
         pytest.param("return True", {"threshold": 1.0}, (1.0, True), id="its own verdict counts"),
         pytest.param("return 5", {}, (1.0, True), id="above the scale"),
-        pytest.param(
-            "return context.turn_config['word'] in context.agent_response",
-            {},
-            (1.0, True),
-            id="by the turn's config",
-        ),
-        pytest.param("return context.turn_index", {"threshold": 1}, (1.0, True), id="from 0"),
-        pytest.param(
-            "return 'Hi.' in context.agent_response",
-            {"scope": "conversation"},
-            (1.0, True),
-            id="of the whole conversation",
-        ),
+        pytest.param("return it.turn_config['word'] in it.agent_response", {}, PASS, id="config"),
+        pytest.param("return it.turn_index", {"threshold": 1}, PASS, id="from 0"),
+        pytest.param("return 'Hi.' in it.agent_response", WHOLE, PASS, id="whole conversation"),
     ],
 )
 async def test_scores_and_verdicts(
     operator_code: OperatorCode, code: str, common: dict[str, Any], expected: tuple[float, bool]
 ) -> None:
-    found = await graded_by(operator_code.function(f"def it(context): {code}"), TRIAL, **common)
+    result = await graded_by(operator_code.function(f"def it(it): {code}"), TRIAL, **common)
 
-    assert (found.grade.score, found.grade.passed) == expected
-    assert (found.decides, found.family) == (True, "code")
+    assert (result.grade.score, result.grade.passed) == expected
+    assert (result.decides, result.family) == (True, "code")
 
 
 async def test_what_it_raises_is_an_error_of_the_check(operator_code: OperatorCode) -> None:

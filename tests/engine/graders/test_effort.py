@@ -17,8 +17,8 @@ def turns(*costs: str | None, each_ms: float = 400.0) -> list[TurnRecord]:
     ]
 
 
-def view_of(*held: TurnRecord, turn: int | None = None) -> View:
-    return View(make_trial(*held), None if turn is None else held[turn - 1])
+def view_of(*records: TurnRecord, turn: int | None = None) -> View:
+    return View(make_trial(*records), None if turn is None else records[turn - 1])
 
 
 @pytest.mark.parametrize(
@@ -53,9 +53,9 @@ def test_a_little_above_the_limit_does_not_read_like_it() -> None:
 
 
 def test_waiting_for_a_provider_is_not_the_agents_time() -> None:
-    held = make_turn(latency_ms=90.0, waited_ms=60_000.0)
+    record = make_turn(latency_ms=90.0, waited_ms=60_000.0)
 
-    assert Latency(max_ms=100).grade(view_of(held, turn=1)).passed is True
+    assert Latency(max_ms=100).grade(view_of(record, turn=1)).passed is True
 
 
 @pytest.mark.parametrize(
@@ -80,21 +80,17 @@ def test_a_turn_or_the_whole_conversation_costs_no_more(
 
 
 @pytest.mark.parametrize(
-    ("held", "says"),
+    ("record", "says"),
     [
-        pytest.param(
-            make_turn(model="claude-x"),
-            "claude-x",
-            id="no price",
-        ),
+        pytest.param(make_turn(model="claude-x"), "claude-x", id="no price"),
         pytest.param(make_turn(usage=Usage()), "estimated_cost_usd", id="no usage"),
     ],
 )
 @pytest.mark.parametrize("turn", [1, None])
 def test_a_cost_that_nobody_knows_is_not_graded(
-    held: TurnRecord, says: str, turn: int | None
+    record: TurnRecord, says: str, turn: int | None
 ) -> None:
-    grade = Cost.model_validate({"max_usd": 1}).grade(view_of(held, turn=turn))
+    grade = Cost.model_validate({"max_usd": 1}).grade(view_of(record, turn=turn))
 
     assert (grade.status, grade.cause) == (GradeStatus.UNGRADED, Cause.CASE)
     assert (grade.score, grade.passed) == (None, None)
@@ -120,10 +116,7 @@ def test_a_turn_that_failed_costs_what_nobody_reports_and_the_agent_is_to_blame(
 @pytest.mark.parametrize(
     ("grader", "options"),
     [
-        pytest.param(Latency, {}, id="no time"),
         pytest.param(Latency, {"max_ms": 0}, id="no time at all"),
-        pytest.param(Latency, {"max_ms": "5"}, id="a text"),
-        pytest.param(Cost, {}, id="no cost"),
         pytest.param(Cost, {"max_usd": -1}, id="less than nothing"),
         pytest.param(Cost, {"max_usd": "1"}, id="cost as text"),
     ],

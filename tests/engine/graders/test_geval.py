@@ -10,6 +10,7 @@ from evals_app.engine.trial import Cause, GradeStatus
 from tests.engine.graders.makers import view_of
 
 pytestmark = pytest.mark.anyio
+GOOD: dict[str, Any] = {"criteria": "Is good"}
 
 
 def test_the_judge_is_asked_as_the_options_say() -> None:
@@ -37,26 +38,17 @@ def test_the_judge_is_asked_as_the_options_say() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "scale"),
-    [
-        pytest.param({}, "1-5", id="the usual one"),
-        pytest.param({"scale": "0-10"}, "0-10", id="that of DeepEval"),
-        pytest.param({"scale": "0-10", "strict_mode": True}, "pass_fail", id="strict"),
-    ],
+    ("options", "scale"), [({}, "1-5"), ({"scale": "0-10"}, "0-10")], ids=["usual", "of DeepEval"]
 )
-def test_the_scale_is_chosen(options: dict[str, Any], scale: str) -> None:
-    grader = GEval.model_validate({"criteria": "Is kind", **options})
+def test_the_scale_is_chosen_and_only_the_answer_shown(options: dict[str, Any], scale: str) -> None:
+    question = GEval.model_validate({"criteria": "x", **options}).question(view_of("Hi"), key="k")
 
-    assert grader.question(view_of("Hi"), key="k").scale == scale
+    assert (question.scale, question.shown) == (scale, ("actual_output",))
 
 
 def test_steps_of_nothing_but_spaces_cannot_fail() -> None:
     assert GEval(evaluation_steps=[" "]).cannot_fail()
     assert GEval(evaluation_steps=["Look."]).cannot_fail() is None
-
-
-def test_only_the_answer_is_shown_unless_more_is_chosen() -> None:
-    assert GEval(criteria="Is kind").question(view_of("Hi"), key="k").shown == ("actual_output",)
 
 
 @pytest.mark.parametrize(
@@ -65,20 +57,10 @@ def test_only_the_answer_is_shown_unless_more_is_chosen() -> None:
         pytest.param({}, "Write criteria", id="neither"),
         pytest.param({"criteria": " "}, "Write criteria", id="blank"),
         pytest.param({"evaluation_steps": [""]}, "at least 1 character", id="a blank step"),
-        pytest.param(
-            {"criteria": "x", "evaluation_params": ["input"]},
-            "must include actual_output",
-            id="no answer",
-        ),
-        pytest.param(
-            {"criteria": "x", "evaluation_params": ["actual_output"] * 2}, "twice", id="twice"
-        ),
-        pytest.param(
-            {"criteria": "x", "evaluation_params": ["output"]},
-            "Input should be",
-            id="unknown field",
-        ),
-        pytest.param({"criteria": "x", "votes": 2}, "Input should be 1, 3 or 5", id="votes"),
+        pytest.param(GOOD | {"evaluation_params": ["input"]}, "must include", id="no answer"),
+        pytest.param(GOOD | {"evaluation_params": ["actual_output"] * 2}, "twice", id="twice"),
+        pytest.param(GOOD | {"evaluation_params": ["output"]}, "Input should be", id="unknown"),
+        pytest.param(GOOD | {"votes": 2}, "Input should be 1, 3 or 5", id="votes"),
     ],
 )
 def test_a_question_that_cannot_be_asked_is_refused(options: dict[str, Any], says: str) -> None:
@@ -143,25 +125,10 @@ async def test_strict_has_a_verdict_of_its_own(
     assert await graded(score, strict_mode=strict) == (passed, cause)
 
 
-@pytest.mark.parametrize(
-    ("strict", "threshold", "decides"),
-    [(False, None, False), (False, 0.5, True), (True, None, True)],
-    ids=str,
-)
-def test_it_decides_where_it_has_a_verdict(
-    *, strict: bool, threshold: float | None, decides: bool
-) -> None:
-    assert GEval(criteria="x", strict_mode=strict).decides(threshold) is decides
+def test_strict_decides_without_a_threshold() -> None:
+    assert GEval(criteria="x", strict_mode=True).decides(None)
 
 
-@pytest.mark.parametrize(
-    ("options", "summary"),
-    [
-        pytest.param({"criteria": "Is\n kind"}, "By steps: Is kind", id="criteria"),
-        pytest.param(
-            {"evaluation_steps": ["Look.", "Grade."]}, "By steps: Look. Grade.", id="steps"
-        ),
-    ],
-)
-def test_a_closed_row_reads_as_a_sentence(options: dict[str, Any], summary: str) -> None:
-    assert GEval.model_validate(options).summary() == summary
+def test_a_closed_row_reads_as_a_sentence() -> None:
+    assert GEval(criteria="Is\n kind").summary() == "By steps: Is kind"
+    assert GEval(evaluation_steps=["Look.", "Grade."]).summary() == "By steps: Look. Grade."

@@ -28,35 +28,20 @@ SCHEMA = {
 
 
 @pytest.mark.parametrize(
-    ("reply", "passes", "reason"),
+    ("reply", "passes", "shown"),
     [
-        pytest.param(
-            '{"a": 1, "b": 2}',
-            True,
-            "The reply is JSON: an object with the keys “a”, “b”.",
-            id="object",
-        ),
-        pytest.param("[]", True, "The reply is JSON: an empty list.", id="list"),
-        pytest.param("null", True, "The reply is JSON: null.", id="null"),
-        pytest.param(
-            "```json\n[1]\n```",
-            True,
-            "The reply is JSON: a list of 1. The JSON is in a code block.",
-            id="fenced",
-        ),
-        pytest.param(
-            "Yes, certainly!",
-            False,
-            "The reply is text, “Yes, certainly!”, where JSON was expected.",
-            id="prose",
-        ),
-        pytest.param("", False, "The reply is empty.", id="empty"),
+        pytest.param('{"a": 1, "b": 2}', True, "object with the keys “a”, “b”", id="object"),
+        pytest.param("[]", True, "an empty list", id="list"),
+        pytest.param("null", True, "null", id="null"),
+        pytest.param("Yes, certainly!", False, "“Yes, certainly!”", id="prose"),
+        pytest.param("", False, "empty", id="empty"),
     ],
 )
-def test_a_reply_is_json_or_not(*, reply: str, passes: bool, reason: str) -> None:
+def test_a_reply_is_json_or_not(*, reply: str, passes: bool, shown: str) -> None:
     grade = JsonValid().grade(view_of(reply))
 
-    assert (grade.passed, grade.score, grade.reason) == (passes, float(passes), reason)
+    assert (grade.passed, grade.score) == (passes, float(passes))
+    assert shown in grade.reason
 
 
 @pytest.mark.parametrize(
@@ -67,23 +52,14 @@ def test_a_reply_is_json_or_not(*, reply: str, passes: bool, reason: str) -> Non
         pytest.param(JsonPath(path="$"), id="json_path"),
     ],
 )
-def test_a_fenced_block_is_accepted_and_noted(grader: PlainGrader) -> None:
+def test_a_reply_may_be_fenced_and_a_megabyte_long(grader: PlainGrader) -> None:
     fenced = grader.grade(view_of('Here:\n```json\n{"a": 1}\n```\n'))
     bare = grader.grade(view_of('{"a": 1}'))
 
     assert (fenced.passed, fenced.details["is_fenced"]) == (True, True)
+    assert "code block" in fenced.reason
     assert (bare.passed, "is_fenced" in bare.details) == (True, False)
 
-
-@pytest.mark.parametrize(
-    "grader",
-    [
-        pytest.param(JsonValid(), id="json_valid"),
-        pytest.param(JsonSchema.model_validate({"schema": {}}), id="json_schema"),
-        pytest.param(JsonPath(path="$"), id="json_path"),
-    ],
-)
-def test_a_reply_of_a_megabyte_is_read_and_a_longer_one_is_an_error(grader: PlainGrader) -> None:
     at_the_limit = grader.grade(view_of('"' + "x" * (MAX_JSON_BYTES - 2) + '"'))
     above_it = grader.grade(view_of('"' + "x" * (MAX_JSON_BYTES - 1) + '"'))
 
@@ -96,17 +72,9 @@ def test_a_reply_of_a_megabyte_is_read_and_a_longer_one_is_an_error(grader: Plai
     [
         pytest.param(ORDER, True, "schema: an object", id="fits"),
         pytest.param(
-            '{"status": "shiped", "total": "5"}',
-            False,
-            "(is “shipped” meant?), and “total” should be a number but is the text “5”.",
-            id="two mismatches",
+            '{"status": "shiped", "total": "5"}', False, "meant?), and “total” should", id="two"
         ),
-        pytest.param(
-            '{"stauts": "open"}',
-            False,
-            "“status” is missing (the reply has “stauts”)",
-            id="nearest key",
-        ),
+        pytest.param('{"stauts": "open"}', False, "(the reply has “stauts”)", id="nearest key"),
         pytest.param("open", False, "The reply is text, “open”", id="no JSON"),
     ],
 )
@@ -193,9 +161,7 @@ def test_a_misspelt_key_of_a_schema_check_names_the_right_one() -> None:
         pytest.param({"path": "total", "value": 61, "absolute_tolerance": 0.06}, True, id="at"),
         pytest.param({"path": "total", "value": 61, "absolute_tolerance": 0.05}, False, id="off"),
         pytest.param({"path": "total", "value": 60, "relative_tolerance": 0.02}, True, id="%"),
-        pytest.param(
-            {"path": "status", "value": 5, "absolute_tolerance": 9}, False, id="no number"
-        ),
+        pytest.param({"path": "status", "value": 5, "absolute_tolerance": 9}, False, id="text"),
         pytest.param({"path": "total", "minimum": 60.94}, True, id="at least, included"),
         pytest.param({"path": "total", "minimum": 60.95}, False, id="at least, less"),
         pytest.param({"path": "total", "minimum": 1, "maximum": 60.94}, True, id="between"),
@@ -213,43 +179,34 @@ def test_a_part_is_compared(*, options: dict[str, Any], passes: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
+    ("options", "expected", "actual"),
     [
-        pytest.param(
-            {"path": "status", "value": "open"},
-            'Expected status = open; it is "shipped".',
-            id="another value",
-        ),
-        pytest.param(
+        ({"path": "status", "value": "open"}, "status = open", '"shipped"'),
+        (
             {"path": "total", "value": 61, "absolute_tolerance": 0.05, "relative_tolerance": 0},
-            "Expected total = 61 (±0.05 or ±0 %); it is 60.940.",
-            id="tolerance",
+            "total = 61 (±0.05 or ±0 %)",
+            "60.940",
         ),
-        pytest.param(
-            {"path": "total", "minimum": 70, "maximum": 80},
-            "Expected total at least 70 and at most 80; it is 60.940.",
-            id="bounds",
-        ),
-        pytest.param(
-            {"path": "stauts", "value": "open"},
-            "Expected stauts = open; the reply has no stauts: it is an object with the keys"
-            " “status”, “total”, “id”, “note”, “paid”, “items”, “gift”. Did you mean “status”?",
-            id="nearest key",
-        ),
-        pytest.param(
+        ({"path": "total", "minimum": 7, "maximum": 8}, "total at least 7 and at most 8", "60.940"),
+        ({"path": "stauts", "value": "open"}, "stauts = open", "Did you mean “status”?"),
+        (
             {"path": "items[0]", "value": {}},
-            'Expected items[0] = {}; it is {"unit price": 1.50, "tags": ["book", "used"]}.',
-            id="object",
+            "items[0] = {}",
+            '{"unit price": 1.50, "tags": ["book"',
         ),
-        pytest.param(
-            {"path": "status", "value": {"present": False}},
-            'Expected status absent; it is "shipped".',
-            id="should be absent",
-        ),
+        ({"path": "status", "value": {"present": False}}, "status absent", '"shipped"'),
     ],
 )
-def test_a_miss_shows_expected_beside_actual(options: dict[str, Any], reason: str) -> None:
-    assert JsonPath.model_validate(options).grade(view_of(ORDER)).reason == reason
+def test_a_miss_shows_expected_beside_actual(
+    options: dict[str, Any], expected: str, actual: str
+) -> None:
+    reason = JsonPath.model_validate(options).grade(view_of(ORDER)).reason
+
+    assert reason.startswith(f"Expected {expected}; ")
+    assert actual in reason
+
+
+GONE = {"present": False}
 
 
 @pytest.mark.parametrize(
@@ -257,33 +214,21 @@ def test_a_miss_shows_expected_beside_actual(options: dict[str, Any], reason: st
     [
         pytest.param({"path": "a..b"}, "path", "wildcards", id="path"),
         pytest.param({"path": ""}, "path", "at least 1", id="empty path"),
-        pytest.param({"path": "a", "value": {"regex": "("}}, "value", "not closed", id="pattern"),
+        pytest.param({"value": {"regex": "("}}, "value", "not closed", id="pattern"),
         pytest.param(
-            {"path": "a", "value": "5", "absolute_tolerance": 1},
-            "absolute_tolerance",
-            "needs a number",
-            id="tolerance of a text",
+            {"value": "5", "absolute_tolerance": 1}, "absolute_tolerance", "number", id="a text"
         ),
-        pytest.param(
-            {"path": "a", "relative_tolerance": 1}, "relative_tolerance", "needs", id="none"
-        ),
-        pytest.param(
-            {"path": "a", "value": {"present": False}, "minimum": 1},
-            "value",
-            "cannot have limits",
-            id="bounds of nothing",
-        ),
-        pytest.param(
-            {"path": "a", "minimum": 2, "maximum": 1}, "maximum", "less than minimum", id="range"
-        ),
-        pytest.param({"path": "a", "minimum": math.inf}, "minimum", "finite", id="no end"),
+        pytest.param({"relative_tolerance": 1}, "relative_tolerance", "needs a number", id="none"),
+        pytest.param({"value": GONE, "minimum": 1}, "value", "limits", id="bounds of nothing"),
+        pytest.param({"minimum": 2, "maximum": 1}, "maximum", "less than minimum", id="range"),
+        pytest.param({"minimum": math.inf}, "minimum", "finite", id="no end"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(
     options: dict[str, Any], place: str, says: str
 ) -> None:
     with pytest.raises(ValidationError) as refused:
-        JsonPath.model_validate(options)
+        JsonPath.model_validate({"path": "a", **options})
 
     (error,) = refused.value.errors()
     assert error["loc"] == (place,)
@@ -299,16 +244,9 @@ def test_a_check_written_out_with_its_defaults_means_the_same() -> None:
         assert again.grader.summary() == spec.grader.summary()
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        pytest.param({"path": "a"}, "In the JSON reply a present", id="present"),
-        pytest.param({"path": "a", "value": 5}, "In the JSON reply a = 5", id="value"),
-        pytest.param({"path": "a", "maximum": 5}, "In the JSON reply a at most 5", id="bound"),
-    ],
-)
-def test_a_closed_row_reads_as_a_sentence(options: dict[str, Any], sentence: str) -> None:
-    assert JsonPath.model_validate(options).summary() == sentence
+def test_a_closed_row_reads_as_a_sentence() -> None:
+    assert JsonPath(path="a").summary() == "In the JSON reply a present"
+    assert JsonPath(path="a", maximum=5).summary() == "In the JSON reply a at most 5"
 
 
 def test_what_is_hardly_meant_warns() -> None:
@@ -334,17 +272,13 @@ def test_any_reply_gets_a_grade(reply: str) -> None:
     ("schema", "named"),
     [
         pytest.param({}, "Any JSON", id="nothing"),
-        pytest.param(
-            {"title": "Order", "$defs": {"a": {"type": "null"}}}, "Any JSON", id="remarks"
-        ),
+        pytest.param({"title": "A", "$defs": {"a": {"type": "null"}}}, "Any JSON", id="remarks"),
         pytest.param({"properties": {"a": {}, "b": True}}, "Any JSON", id="keys of any kind"),
         pytest.param({"required": [], "items": {"minLength": 0}}, "Any JSON", id="empty bounds"),
         pytest.param({"anyOf": [{"type": "null"}, {}]}, "Any JSON", id="an alternative"),
         pytest.param({"type": "object", "requird": ["a"]}, "'required'", id="misspelt"),
         pytest.param({"type": "object", "nullable": True}, "'null'", id="of another standard"),
-        pytest.param(
-            {"required": ["a"], "properties": {"a": {"minimun": 1}}}, "minimun", id="inside"
-        ),
+        pytest.param({"required": ["a"], "items": {"minimun": 1}}, "minimun", id="inside"),
         pytest.param({"type": "object", "x-unit": "EUR", "title": "a"}, None, id="remark beside"),
         pytest.param({"properties": {"requird": {"type": "null"}}}, None, id="a key of that name"),
         pytest.param({"enum": [{"requird": 1}]}, None, id="a value of that name"),
@@ -360,22 +294,6 @@ def test_a_schema_that_checks_nothing_or_not_what_it_says(
 
     assert (problem is None) is (named is None)
     assert named is None or named in (problem or "")
-
-
-@pytest.mark.parametrize(
-    ("schema", "warns"),
-    [
-        pytest.param({"properties": {"a": {"type": "null"}}}, True, id="nothing required"),
-        pytest.param({"properties": {"a": {}}, "required": ["a"]}, True, id="no type"),
-        pytest.param(
-            {"type": "object", "properties": {"a": {}}, "required": ["a"]}, False, id="both"
-        ),
-    ],
-)
-def test_a_schema_that_a_reply_without_keys_fits_warns(
-    schema: dict[str, Any], *, warns: bool
-) -> None:
-    assert bool(JsonSchema.model_validate({"schema": schema}).warnings()) is warns
 
 
 def test_a_path_to_a_number_that_may_be_another_is_not_graded() -> None:

@@ -28,19 +28,15 @@ def test_each_asks_for_the_metric_of_its_name(metric: str) -> None:
 
     assert isinstance(question, RagQuestion)
     assert (question.metric, question.view, question.key) == (metric, view, "k")
-    assert (question.is_explained, question.forgives_silence, question.forgives_refusal) == (
-        *(True, False),
-        False,
-    )
+    assert question.is_explained
+    assert {question.forgives_silence, question.forgives_refusal} == {False}
 
 
 @pytest.mark.parametrize(
     ("metric", "options", "changed"),
     [
-        pytest.param("faithfulness", {"mode": "no_contradiction"}, "forgives_silence", id="mode"),
-        pytest.param(
-            "answer_relevancy", {"noncommittal": "ignore"}, "forgives_refusal", id="noncommittal"
-        ),
+        ("faithfulness", {"mode": "no_contradiction"}, "forgives_silence"),
+        ("answer_relevancy", {"noncommittal": "ignore"}, "forgives_refusal"),
     ],
 )
 def test_options_say_what_is_forgiven(metric: str, options: dict[str, Any], changed: str) -> None:
@@ -49,19 +45,6 @@ def test_options_say_what_is_forgiven(metric: str, options: dict[str, Any], chan
     assert isinstance(question, RagQuestion)
     assert getattr(question, changed) is True
     assert not question.is_explained
-
-
-@pytest.mark.parametrize(
-    ("metric", "options"),
-    [
-        pytest.param("faithfulness", {"mode": "lenient"}, id="unknown mode"),
-        pytest.param("answer_relevancy", {"mode": "supported"}, id="an option of another metric"),
-        pytest.param("contextual_recall", {"include_reason": "no"}, id="a word for false"),
-    ],
-)
-def test_what_a_metric_does_not_know_is_refused(metric: str, options: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        make_grader(metric, **options)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -106,15 +89,11 @@ def test_calls_are_told_in_advance(metric: str, calls: int) -> None:
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_metric_may_be_named_by_its_type(metric: str) -> None:
-    written = {"type": "rag", "metric_type": metric, "include_reason": False, "threshold": 0.8}
+    common = {"include_reason": False, "threshold": 0.8}
 
-    spec = AssertionSpec.model_validate(written)
+    spec = AssertionSpec.model_validate({"type": "rag", "metric_type": metric, **common})
 
-    assert spec.model_dump(exclude_unset=True) == {
-        "type": metric,
-        "include_reason": False,
-        "threshold": 0.8,
-    }
+    assert spec.model_dump(exclude_unset=True) == {"type": metric, **common}
 
 
 @pytest.mark.parametrize(
