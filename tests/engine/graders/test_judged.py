@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -17,7 +18,6 @@ from evals_app.engine.aids import (
     TickedItem,
     Vote,
 )
-from evals_app.engine.errors import JudgeError
 from evals_app.engine.graders.judged import LlmJudge, Rubric
 from evals_app.engine.grading import grade_trial
 from evals_app.engine.suite import AssertionSpec
@@ -120,15 +120,6 @@ async def test_what_the_judge_found_is_kept() -> None:
     assert grade.calls == (CALL,)
 
 
-async def test_a_judge_without_a_verdict_is_left_to_the_caller() -> None:
-    class Refusing(FakeJudge):
-        async def __call__(self, question: JudgeQuestion) -> JudgeAnswer:
-            raise JudgeError("refused", calls=(CALL,))
-
-    with pytest.raises(JudgeError):
-        await LlmJudge(criteria="x").judge(view_of(), Refusing(), key="k", threshold=None)
-
-
 async def test_votes_are_asked_for_and_told() -> None:
     votes = (
         Vote("a/b", 4, "Fine.", 0.75),
@@ -142,7 +133,7 @@ async def test_votes_are_asked_for_and_told() -> None:
 
     assert judge.asked[0].votes == 3
     assert grade.reason == "4.5 of 5, needs 3. 2 of 3 votes agree (4, no grade, 5). Because."
-    assert [each["raw"] for each in grade.details["votes"]] == [4, None, 5]
+    assert [vote["raw"] for vote in grade.details["votes"]] == [4, None, 5]
     assert grade.details["agreement"] == pytest.approx(2 / 3)
     assert "scattered" not in grade.details["flags"]
 
@@ -158,7 +149,7 @@ async def test_votes_are_asked_for_and_told() -> None:
 async def test_votes_that_lie_far_apart_are_flagged(
     raw: float | str, score: float, scores: tuple[float, ...], flags: list[str]
 ) -> None:
-    votes = tuple(Vote("a/b", each, "So.", each) for each in scores)
+    votes = tuple(Vote("a/b", vote, "So.", vote) for vote in scores)
     check = LlmJudge(criteria="x", scale="0-1", votes=3)
 
     grade = await check.judge(
@@ -171,14 +162,12 @@ async def test_votes_that_lie_far_apart_are_flagged(
 @pytest.mark.parametrize(
     ("scale", "raw", "score", "threshold", "begin"),
     [
-        pytest.param("1-5", 3, 0.5, 0.75, "3 of 5, needs 4. Because.", id="by its threshold"),
-        pytest.param(
-            "1-5", 3, 0.5, 0.6, "3 of 5, needs 4. Because.", id="of whole grades the next"
-        ),
-        pytest.param("1-5", 2, 0.25, None, "2 of 5, needs 3. Because.", id="by the scale"),
-        pytest.param("0-1", 0.7, 0.7, 0.8, "0.70, needs 0.80: Because.", id="tenths"),
-        pytest.param("0-1", 0.7, 0.7, None, "0.70: Because.", id="nothing is needed"),
-        pytest.param("pass_fail", "fail", 0.0, None, "Because.", id="pass or fail"),
+        pytest.param("1-5", 3, 0.5, 0.75, "3 of 5, needs 4. ", id="by its threshold"),
+        pytest.param("1-5", 3, 0.5, 0.6, "3 of 5, needs 4. ", id="of whole grades the next"),
+        pytest.param("1-5", 2, 0.25, None, "2 of 5, needs 3. ", id="by the scale"),
+        pytest.param("0-1", 0.7, 0.7, 0.8, "0.70, needs 0.80: ", id="tenths"),
+        pytest.param("0-1", 0.7, 0.7, None, "0.70: ", id="nothing is needed"),
+        pytest.param("pass_fail", "fail", 0.0, None, "", id="pass or fail"),
     ],
 )
 async def test_a_reason_says_what_was_given_and_what_is_needed(
@@ -186,7 +175,7 @@ async def test_a_reason_says_what_was_given_and_what_is_needed(
 ) -> None:
     grade = await graded(FakeJudge(raw, score), {"scale": scale, "threshold": threshold})
 
-    assert grade.reason == begin
+    assert grade.reason == f"{begin}Because."
 
 
 def test_what_is_long_is_not_put_before_every_reason() -> None:
@@ -197,9 +186,9 @@ def test_what_is_long_is_not_put_before_every_reason() -> None:
 
 
 async def test_what_is_required_is_kept_for_the_review_page() -> None:
-    found = Requirement("Names the day", is_met=False, is_absent=True)
+    missed = Requirement("Names the day", is_met=False, is_absent=True)
 
-    grade = await graded(FakeJudge("fail", 0.0, requirements=(found,)), {})
+    grade = await graded(FakeJudge("fail", 0.0, requirements=(missed,)), {})
 
     (item,) = grade.details["items"]
     assert (item["text"], item["verdict"]) == ("Names the day", "fail")
@@ -236,15 +225,16 @@ def test_grades_without_a_meaning_are_advised_against(
     ("options", "says"),
     [
         pytest.param({"anchors": {"5": "kind"}}, "1-5", id="another scale"),
-        pytest.param(
-            {"scale": "1-5", "anchors": {"6": "too kind"}}, "anchors.6", id="no such grade"
-        ),
+        pytest.param({"scale": "1-5", "anchors": {"6": "kind"}}, "anchors.6", id="no such grade"),
         pytest.param({"scale": "1-5", "anchors": {"5": ""}}, "anchors.5", id="no words"),
         pytest.param({"scale": "1-5", "anchors": ["kind"]}, "anchors", id="a list"),
         pytest.param({"scale": "0-10"}, "scale", id="a scale of others"),
+        pytest.param({"criteria": ""}, "criteria", id="empty criteria"),
+        pytest.param({"votes": 2}, "votes", id="an even number of votes"),
+        pytest.param({"votes": "3"}, "votes", id="votes as text"),
     ],
 )
-def test_anchors_fit_their_scale(options: dict[str, Any], says: str) -> None:
+def test_a_question_that_cannot_be_asked_is_refused(options: dict[str, Any], says: str) -> None:
     with pytest.raises(ValidationError, match=says):
         LlmJudge.model_validate({"criteria": "x", **options})
 
@@ -265,41 +255,19 @@ def test_the_alias_brings_its_scale(kind: str, options: dict[str, str], scale: s
     assert (spec.type, spec.grader.scale) == ("llm_judge", scale)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param({}, id="no criteria"),
-        pytest.param({"criteria": ""}, id="empty criteria"),
-        pytest.param({"criteria": "x", "scale": "1-10"}, id="unknown scale"),
-        pytest.param({"criteria": "x", "votes": 2}, id="an even number of votes"),
-        pytest.param({"criteria": "x", "votes": 7}, id="too many votes"),
-        pytest.param({"criteria": "x", "votes": "3"}, id="votes as text"),
-    ],
-)
-def test_a_question_that_cannot_be_asked_is_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        LlmJudge.model_validate(options)
-
-
 def test_a_closed_row_reads_as_a_sentence() -> None:
     assert LlmJudge(criteria="Is\n polite").summary() == "Judge: Is polite"
 
 
 @pytest.mark.parametrize(
-    ("scale", "threshold", "decides"),
-    [
-        pytest.param("1-5", None, True, id="3 of 5 passes by itself"),
-        pytest.param("pass_fail", None, True, id="a verdict by itself"),
-        pytest.param("0-1", None, False, id="a score alone"),
-        pytest.param("0-1", 0.0, True, id="a score with a threshold"),
-    ],
+    ("scale", "alone", "with_threshold"), [("1-5", True, True), ("0-1", False, True)]
 )
 def test_a_score_without_a_threshold_decides_nothing(
-    scale: str, threshold: float | None, *, decides: bool
+    scale: str, *, alone: bool, with_threshold: bool
 ) -> None:
     grader = LlmJudge.model_validate({"criteria": "Is polite", "scale": scale})
 
-    assert grader.decides(threshold) is decides
+    assert (grader.decides(None), grader.decides(0.0)) == (alone, with_threshold)
 
 
 # Juries.
@@ -321,7 +289,7 @@ def test_who_is_asked_how_often_is_known(
 ) -> None:
     grader = LlmJudge.model_validate({"criteria": "x"} | options)
 
-    assert [str(each) for each in grader.jurors()] == jurors
+    assert list(map(str, grader.jurors())) == jurors
     assert grader.asks() == asks
 
 
@@ -451,9 +419,7 @@ async def test_where_no_bullet_applies_it_is_not_applicable() -> None:
         pytest.param(["pass"] + [NA] * 4, ["Only 1 of 5 bullets applied", "met"], id="one applies"),
         pytest.param(["fail"] + [NA] * 4, ["Only 1 of 5", "not met"], id="one applies, missed"),
         pytest.param(
-            ["fail"] * 4 + [None],
-            ["0 of 5", "“Is polite” (It is fail.) and 1 more", "could not decide “Ends”"],
-            id="most",
+            ["fail"] * 4 + [None], ["0 of 5", "and 1 more", "not decide “Ends”"], id="most"
         ),
     ],
 )
@@ -474,30 +440,18 @@ async def test_what_was_found_of_each_bullet_is_kept() -> None:
     )
 
     assert grade.evidence == (Evidence("Hi", turn=1, bears_on="Polite", is_verified=True),)
+    polite = {"id": 1, "text": "Polite", "verdict": "pass", "critique": "Yes."}
     assert grade.details == {
         "scale": "rubric",
         "met": 1,
         "applicable": 2,
         "undecided": 0,
         "items": [
-            {
-                "id": 1,
-                "text": "Polite",
-                "verdict": "pass",
-                "critique": "Yes.",
-                "evidence": {
-                    "quote": "Hi",
-                    "turn": 1,
-                    "bears_on": "1",
-                    "is_verified": True,
-                    "speaker": "",
-                },
-                "votes": ["pass", None, "pass"],
-            },
+            polite | {"evidence": asdict(evidence), "votes": ["pass", None, "pass"]},
             {"id": 2, "text": "Brief", "verdict": "fail", "critique": ""},
         ],
         "flags": ["injection"],
-        "voters": ["a/b", "c/d", "e/f"],
+        "voters": list(voters),
     }
 
 
@@ -520,29 +474,19 @@ def test_the_calls_of_a_rubric_are_known(bullets: int, options: dict[str, Any], 
 @pytest.mark.parametrize(
     ("markdown", "summary"),
     [
-        pytest.param(RUBRIC, "Rubric of 5 bullets", id="bullets"),
-        pytest.param("- Polite", "Rubric of 1 bullet", id="one"),
-        pytest.param("Is\n polite.", "Rubric: Is polite.", id="none"),
+        (RUBRIC, "Rubric of 5 bullets"),
+        ("- Polite", "Rubric of 1 bullet"),
+        ("Is\n polite.", "Rubric: Is polite."),
     ],
 )
 def test_the_closed_row_of_a_rubric_says_what_it_holds(markdown: str, summary: str) -> None:
     assert Rubric(criteria=markdown).summary() == summary
 
 
-def test_a_rubric_of_nothing_but_comments_is_refused() -> None:
-    with pytest.raises(ValidationError, match="outside its comments"):
-        Rubric(criteria="<!-- agents/my-agent/evals/x.rubric.md -->\n")
-
-
-def test_a_rubric_without_a_threshold_decides_nothing() -> None:
-    assert Rubric(criteria="- a").decides(0.0)
-    assert not Rubric(criteria="- a").decides(None)
-
-
 @pytest.mark.parametrize(
     ("markdown", "says"),
     [
-        pytest.param("", "at least 1", id="empty"),
+        pytest.param("<!-- x.rubric.md -->\n", "outside its comments", id="comments"),
         pytest.param("- x\n" * 401, "at most 400 bullets", id="too many bullets"),
         pytest.param("x" * 50_001, "at most 50000 characters", id="too long"),
     ],
