@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from evals_app.api.endpoint import Endpoint, responses
 from evals_app.api.parsers import BytesParser
 from evals_app.api.permissions import Need, Scope
-from evals_app.api.problems import RefusedError, error_at
+from evals_app.api.problems import refused_at
 from evals_app.engine.files import FileSpec, content_problem, media_type, sha256_of
 from evals_app.formats.problems import shortened
 from evals_app.models import Attachment
@@ -52,12 +52,11 @@ class Attachments(Endpoint):
     )
     def post(self, request: Request) -> Response:
         if (request.content_type or "").startswith("multipart/"):
-            message = "Send the file itself as the body, not a form that contains it."
-            raise RefusedError(message, errors=[error_at("", message)])
+            raise refused_at("", "Send the file itself as the body, not a form that contains it.")
         path = _path(request)
         content: Any = request.data
         if problem := content_problem(path, content or b""):
-            raise RefusedError(problem, errors=[error_at("", problem)])
+            raise refused_at("", problem)
         Attachment.objects.store([content])
         stored = StoredFile.of(
             path=path,
@@ -81,7 +80,7 @@ def _path(request: Request) -> str:
         message = "Send the file name as ?name=, for example receipt.png."
         if name:
             message = messages_of(exc)[0]
-        raise RefusedError(message, errors=[error_at("name", message, shortened(name))]) from exc
+        raise refused_at("name", message, shortened(name)) from exc
 
 
 class AttachmentContent(Endpoint):

@@ -1,11 +1,10 @@
 """The bodies of requests: their keys, and their errors."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
-from evals_app.api.problems import RefusedError, error_at, refused_data
+from evals_app.api.problems import RefusedError, error_at, refused_at, refused_data
 from evals_app.engine.spec import Name, Slug, Spec, Usd
 from evals_app.formats import Problem
 from evals_app.formats.explain import explain
@@ -46,14 +45,7 @@ class StartRun(Spec):
 
     def choices(self) -> dict[str, Any]:
         """Return the choices apart from suite and agent, as operations on runs take them."""
-        return {
-            "model": self.model or "",
-            "cases": self.cases,
-            "tags": self.tags,
-            "trials": self.trials,
-            "concurrency": self.concurrency,
-            "max_cost_usd": self.max_cost_usd,
-        }
+        return self.model_dump(exclude={"suite", "agent"}) | {"model": self.model or ""}
 
 
 class RerunCases(Spec):
@@ -116,27 +108,14 @@ def read_body(model: type[B], data: Any) -> B:
         RefusedError: with all its errors.
     """
     if not isinstance(data, dict):
-        raise RefusedError("Send a JSON object.", errors=[error_at("", "Send a JSON object.")])
+        raise refused_at("", "Send a JSON object.")
     # A form would have lists as values; no form gets here, but an empty body looks like one.
     given = dict(data)
     if given and not model.model_fields:
-        message = "This address takes no body: send none, or {}."
-        raise RefusedError(message, errors=[error_at("", message)])
-    try:
-        return model.model_validate(given)
-    except ValidationError as exc:
-        problems = explain(exc, model=model, data=given, place=_Place(given))
-        raise refused_data(problems) from exc
+        raise refused_at("", "This address takes no body: send none, or {}.")
 
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Describes the value at a place of a body."""
-
-    data: Any
-
-    def __call__(self, loc: Loc, message: str, *, at_key: bool = False) -> Problem:
-        value = self.data
+    def place(loc: Loc, message: str, *, at_key: bool = False) -> Problem:  # noqa: ARG001 - Place
+        value: Any = given
         for step in loc:
             value = value[step] if holds(value, step) else None
         # Only a message that repeats a very long key is longer.
@@ -144,6 +123,11 @@ class _Place:
         return Problem(
             "", 0, 0, keys_text(loc), shown(value, loc) if value is not None else "", message
         )
+
+    try:
+        return model.model_validate(given)
+    except ValidationError as exc:
+        raise refused_data(explain(exc, model=model, data=given, place=place)) from exc
 
 
 def suite_and_agent(body: StartRun, user: Any) -> tuple[Suite, Agent | None]:
@@ -166,12 +150,7 @@ def suite_and_agent(body: StartRun, user: Any) -> tuple[Suite, Agent | None]:
     return suite, agent
 
 
-def _unknown(
-    what: str,
-    slug: str,
-    model: type[Suite] | type[Agent],
-    user: Any,
-) -> dict[str, Any]:
+def _unknown(what: str, slug: str, model: type[Suite | Agent], user: Any) -> dict[str, Any]:
     may_see = user.has_perm(f"evals_app.view_{what}")
     known = model.objects.values_list("slug", flat=True) if may_see else ()
     return error_at(what, f"There is no {what} {slug!r}.{near(slug, known)}", slug)

@@ -4,7 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
+from django.http import Http404, HttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from pydantic import BaseModel
 from rest_framework.generics import GenericAPIView
 from rest_framework.mixins import ListModelMixin
 from rest_framework.parsers import BaseParser
@@ -13,12 +15,12 @@ from rest_framework.response import Response
 
 from evals_app.api.parsers import JsonParser
 from evals_app.api.permissions import MeetsNeeds, Need
-from evals_app.api.problems import MEDIA_TYPE, Problem, RefusedError, error_at, unknown
+from evals_app.api.problems import MEDIA_TYPE, Problem, refused_at, unknown
 from evals_app.api.throttles import Counted
 from evals_app.reports.answers import Answer
 
 W = TypeVar("W", bound=str)
-L = TypeVar("L", bound="type[ListEndpoint]")
+V = TypeVar("V", bound="type[ListEndpoint | OneEndpoint]")
 
 FIELDS = OpenApiParameter("fields", str, description="Return only these top-level keys: a,b.")
 
@@ -46,8 +48,7 @@ class Endpoint(Counted):
         known = [*self.parameters, "format"]
         for name in request.query_params:
             if name not in known:
-                message = unknown(name, known, what="query parameter")
-                raise RefusedError(message, errors=[error_at(name, message)])
+                raise unknown(name, known, what="query parameter", keys=name)
 
 
 class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
@@ -55,13 +56,11 @@ class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
 
     answer: ClassVar[type[Answer]]
 
-    def list_parameters(self) -> Sequence[str]:
-        filters = getattr(self, "filterset_class", None)
-        return ["cursor", "page_size", "fields", *(filters.base_filters if filters else ())]
-
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         if request.method in {"GET", "HEAD"}:
-            self.parameters = self.list_parameters()  # type: ignore[misc]
+            filters = getattr(self, "filterset_class", None)
+            known = ["cursor", "page_size", "fields", *(filters.base_filters if filters else ())]
+            self.parameters = known  # type: ignore[misc]
         super().initial(request, *args, **kwargs)
 
     @abstractmethod
@@ -75,10 +74,28 @@ class ListEndpoint(ABC, Endpoint, ListModelMixin, GenericAPIView[Any]):
         return self.get_paginated_response([chosen(self.row_json(row), wanted) for row in page])
 
 
-def describe_list(operation_id: str, summary: str, *refused: int) -> Callable[[L], L]:
-    """Describe a list for the schema."""
+class OneEndpoint(ABC, Endpoint):
+    """One thing with all its keys, unless `fields=` names some of them."""
 
-    def describe(view: L) -> L:
+    answer: ClassVar[type[BaseModel]]
+    parameters = ("fields",)
+
+    @abstractmethod
+    def read(self, key: Any) -> dict[str, Any] | None:
+        """Return it as JSON; None if it does not exist."""
+
+    def get(self, request: Request, **named: Any) -> HttpResponse:
+        (key,) = named.values()
+        data = self.read(key)
+        if data is None:
+            raise Http404
+        return Response(chosen(data, wanted_fields(request, data)))
+
+
+def describe_get(operation_id: str, summary: str, *refused: int) -> Callable[[V], V]:
+    """Describe a view of `answer` for the schema."""
+
+    def describe(view: V) -> V:
         schema = extend_schema(
             operation_id=operation_id,
             summary=summary,
@@ -102,8 +119,7 @@ def wanted_fields(request: Request, known: Collection[str]) -> list[str] | None:
     names = [name.strip() for name in given.split(",")]
     for name in names:
         if name not in known:
-            message = unknown(name, known, what="field")
-            raise RefusedError(message, errors=[error_at("fields", message)])
+            raise unknown(name, known, what="field", keys="fields")
     return names
 
 
@@ -126,8 +142,7 @@ def one_of(request: Request, name: str, words: Sequence[W]) -> W | None:
     for word in words:
         if given == word:
             return word
-    message = unknown(given, words, what=name)
-    raise RefusedError(message, errors=[error_at(name, message)])
+    raise unknown(given, words, what=name, keys=name)
 
 
 def flag(request: Request, name: str) -> bool:
@@ -138,6 +153,5 @@ def flag(request: Request, name: str) -> bool:
     """
     given = request.query_params.get(name, "false")
     if given not in {"true", "false"}:
-        message = f"{name} must be true or false."
-        raise RefusedError(message, errors=[error_at(name, message)])
+        raise refused_at(name, f"{name} must be true or false.")
     return given == "true"

@@ -15,7 +15,7 @@ from evals_app.api.bodies import ImportFiles, read_body
 from evals_app.api.endpoint import Endpoint, flag, one_of, responses
 from evals_app.api.parsers import YAML_PARSERS, JsonParser, UploadParser
 from evals_app.api.permissions import Need, Scope
-from evals_app.api.problems import FileError, RefusedError, error_at, file_error
+from evals_app.api.problems import FileError, RefusedError, error_at, file_error, refused_at
 from evals_app.formats import DIALECTS, SourceFile
 from evals_app.library import ImportReport, Rights, import_files
 from evals_app.library.changes import Kind
@@ -157,19 +157,20 @@ def _files(request: Request) -> list[SourceFile]:
     path = request.query_params.get("path")
     if isinstance(request.data, bytes):
         if not path:
-            message = "Send the file name, for example ?path=refunds.suite.yaml"
-            raise RefusedError(message, errors=[error_at("path", message)])
+            raise refused_at("path", "Send the file name, for example ?path=refunds.suite.yaml")
         return [SourceFile(path, request.data)]
     if path is not None:
         message = "Send path only with a body that is one YAML file; here every file has its own."
-        raise RefusedError(message, errors=[error_at("path", message)])
+        raise refused_at("path", message)
     if isinstance(request.data, QueryDict):
         _refuse_fields(request)
         uploads = [(name, part) for name, parts in request.FILES.lists() for part in parts]
         if not uploads:
-            message = "This upload contains no file."
-            raise RefusedError(message, errors=[error_at("files", message)])
-        return [SourceFile(_path(name, upload.name), upload.read()) for name, upload in uploads]
+            raise refused_at("files", "This upload contains no file.")
+        return [
+            SourceFile(upload.name if name in _UNNAMED else name, upload.read())
+            for name, upload in uploads
+        ]
     body = read_body(ImportFiles, request.data)
     return [SourceFile(file.path, file.content.encode()) for file in body.files]
 
@@ -185,7 +186,3 @@ def _refuse_fields(request: Request) -> None:
     ]
     if errors:
         raise RefusedError(f"{errors[0]['keys']}: {errors[0]['message']}", errors=errors)
-
-
-def _path(name: str, file_name: str) -> str:
-    return file_name if name in _UNNAMED else name

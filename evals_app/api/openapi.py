@@ -1,12 +1,18 @@
-"""The schema of the API, its pages, and how it describes tokens."""
+"""The schema of the API, its pages, and how it describes tokens and pydantic models."""
 
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpResponseBase
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.drainage import set_override
+from drf_spectacular.extensions import (
+    OpenApiAuthenticationExtension,
+    OpenApiSerializerExtension,
+)
+from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from pydantic import BaseModel
 from rest_framework.exceptions import NotAuthenticated
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -15,10 +21,13 @@ from rest_framework.views import APIView
 
 from evals_app.api.auth import KEYWORD
 from evals_app.api.problems import problem
-from evals_app.api.spec_schema import ModelSchemas
 from evals_app.api.throttles import Counted
+from evals_app.engine.graders import GRADERS
+from evals_app.engine.spec import ModelSpec
+from evals_app.engine.suite import COMMON_KEYS, AssertionSpec
+from evals_app.reports.answers import Json
 
-__all__ = ["Docs", "ModelSchemas", "NotFound", "Schema", "TokenScheme"]
+_COMPONENT = "#/components/schemas/{model}"
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -29,6 +38,66 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
         return {"type": "http", "scheme": KEYWORD.lower()}
+
+
+class ModelSchemas(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Lets `extend_schema` take a model: it and its parts become components."""
+
+    target_class = "pydantic.BaseModel"
+    match_subclasses = True
+    priority = 1  # before the one of drf-spectacular, which describes a spec after its validation
+
+    def get_name(self, auto_schema: Any, direction: Any) -> str:
+        set_override(self.target, "suppress_collision_warning", value=True)
+        return str(self.target.__name__)
+
+    def map_serializer(self, auto_schema: Any, direction: Any) -> Json:
+        whole, parts = model_schema(self.target)
+        for name, schema in parts.items():
+            component = ResolvedComponent(  # type: ignore[no-untyped-call]
+                name=name, type=ResolvedComponent.SCHEMA, object=name, schema=schema
+            )
+            auto_schema.registry.register_on_missing(component)
+        return whole
+
+
+def model_schema(model: type[BaseModel]) -> tuple[Json, Json]:
+    """Return the schema of a model as JSON has it, and those of its parts by name."""
+    whole = _schema(model)
+    parts = whole.pop("$defs", {})
+    # What people write differs from these classes.
+    if AssertionSpec.__name__ in parts:
+        parts |= {AssertionSpec.__name__: _assertion(parts)}
+        parts.pop("Grader", None)
+    if ModelSpec.__name__ in parts:
+        name = {"type": "string", "description": "provider/model"}
+        parts[ModelSpec.__name__] = {"anyOf": [name, parts[ModelSpec.__name__]]}
+    return whole, parts
+
+
+def _schema(model: type[BaseModel]) -> Json:
+    return model.model_json_schema(mode="validation", ref_template=_COMPONENT)
+
+
+def _assertion(parts: Json) -> Json:
+    """Describe an assertion: the common keys, and with them the options of its type."""
+    written = parts[AssertionSpec.__name__]["properties"]
+    common = {key: written[key] for key in COMMON_KEYS if key != "type"}
+    kinds = []
+    for name, grader in GRADERS.items():
+        own = _schema(grader)
+        parts |= own.get("$defs", {})
+        kinds.append(
+            {
+                "type": "object",
+                "title": name,
+                "description": own.get("description", ""),
+                "properties": {"type": {"const": name}} | own.get("properties", {}) | common,
+                "required": ["type", *own.get("required", ())],
+                "additionalProperties": False,
+            }
+        )
+    return {"oneOf": kinds}
 
 
 class MaySeeDocs(BasePermission):

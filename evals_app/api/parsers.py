@@ -1,14 +1,13 @@
 """Parsers of bodies: JSON as safe as the YAML of files, raw YAML, uploads."""
 
 import io
-from collections.abc import Mapping
 from typing import Any
 
 from django.utils.http import parse_header_parameters
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser, MultiPartParser
 
-from evals_app.api.problems import RefusedError, error_at
+from evals_app.api.problems import RefusedError, error_at, refused_at
 from evals_app.formats.problems import keys_text
 from fixtures_app.ground.json_data import json_problems
 from fixtures_app.ground.strict_json import read_strictly
@@ -23,18 +22,32 @@ class TooLargeError(APIException):
     default_detail = f"The body is larger than {MAX_BODY // 1024 // 1024} MB."
 
 
-class JsonParser(BaseParser):
+class BytesParser(BaseParser):
+    """Any body, as bytes, unless it is too large."""
+
+    media_type = "*/*"
+
+    def parse(self, stream: Any, *_args: Any, **_kwargs: Any) -> Any:
+        raw: bytes = stream.read(MAX_BODY + 1)
+        if len(raw) > MAX_BODY:
+            raise TooLargeError
+        return raw
+
+
+# The readers of files know the lines. Only the first of these names is registered.
+YAML_PARSERS = tuple(
+    type("YamlParser", (BytesParser,), {"media_type": media_type})
+    for media_type in ("application/yaml", "application/x-yaml", "text/yaml")
+)
+
+
+class JsonParser(BytesParser):
     """JSON; repeated keys, NaN, NUL characters and endless nesting are refused."""
 
     media_type = "application/json"
 
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        raw = read_bounded(stream)
+    def parse(self, stream: Any, *_args: Any, **_kwargs: Any) -> Any:
+        raw = super().parse(stream)
         try:
             data = read_strictly(raw.decode("utf-8-sig"))
         except RecursionError:
@@ -51,72 +64,24 @@ class JsonParser(BaseParser):
         return data
 
 
-class BytesParser(BaseParser):
-    """Any body, as bytes."""
-
-    media_type = "*/*"
-
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        return read_bounded(stream)
-
-
-class YamlParser(BytesParser):
-    """YAML, passed on as bytes: the readers of files know the lines."""
-
-    media_type = "application/yaml"
-
-
-class XYamlParser(YamlParser):
-    """An unregistered name of YAML."""
-
-    media_type = "application/x-yaml"
-
-
-class TextYamlParser(YamlParser):
-    """Another name of YAML."""
-
-    media_type = "text/yaml"
-
-
 class UploadParser(MultiPartParser):
     """An upload of at most `MAX_BODY`; an unreadable part is refused.
 
     Django skips such a part, so an import would silently lack a file.
     """
 
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        raw = read_bounded(stream)
-        upload = super().parse(io.BytesIO(raw), media_type, dict(parser_context or {}))
-        _, parameters = parse_header_parameters(media_type or "")
+    def parse(self, stream: Any, media_type: Any = "", parser_context: Any = None) -> Any:
+        raw = BytesParser().parse(stream)
+        upload = super().parse(io.BytesIO(raw), media_type, parser_context)
+        _, parameters = parse_header_parameters(media_type)
         between = b"--" + parameters["boundary"].encode()
         sent = raw.count(between) - raw.count(between + b"--")
         if sent > sum(
             len(parts) for fields in (upload.data, upload.files) for _, parts in fields.lists()
         ):
-            message = (
+            raise refused_at(
+                "",
                 "A part of the upload cannot be read. Give every part a name and a file name,"
-                " both in UTF-8."
+                " both in UTF-8.",
             )
-            raise RefusedError(message, errors=[error_at("", message)])
         return upload
-
-
-YAML_PARSERS = (YamlParser, XYamlParser, TextYamlParser)
-
-
-def read_bounded(stream: Any) -> bytes:
-    """Read a body, unless it is too large."""
-    raw: bytes = stream.read(MAX_BODY + 1)
-    if len(raw) > MAX_BODY:
-        raise TooLargeError
-    return raw

@@ -133,7 +133,7 @@ def problem_response(exc: Exception, context: dict[str, Any]) -> Response | None
         errors = list(_leaves(exc.detail))
         answer = problem(plain.status_code, _first(errors), kind=INVALID_REQUEST, errors=errors)
     else:
-        detail = str(plain.data.get("detail", "")) or _phrase(plain)
+        detail = str(plain.data.get("detail", "")) or HTTPStatus(plain.status_code).phrase
         answer = problem(plain.status_code, detail + _hint(exc, context))
     for name in ("WWW-Authenticate", "Retry-After"):
         if name in plain.headers:
@@ -175,6 +175,11 @@ def file_error(problem: FileProblem) -> Json:
     )
 
 
+def refused_at(keys: str, message: str, value: Any = None) -> RefusedError:
+    """Return the refusal of one part of a request; an empty path means the whole body."""
+    return RefusedError(message, errors=[error_at(keys, message, value)])
+
+
 def refused_data(problems: Iterable[FileProblem], *, kind: str = INVALID_REQUEST) -> RefusedError:
     """Return the refusal of a JSON body with errors."""
     errors = [
@@ -195,10 +200,11 @@ def stale(exc: SpecError) -> RefusedError:
     return RefusedError(detail, status=409, kind=STALE_ROW, errors=errors)
 
 
-def unknown(word: str, known: Iterable[str], *, what: str) -> str:
-    """Return the message for an unknown name, with the nearest name and all known ones."""
+def unknown(word: str, known: Iterable[str], *, what: str, keys: str) -> RefusedError:
+    """Return the refusal of an unknown name, with the nearest name and all known ones."""
     names, word = list(known), shortened(word)
-    return f"Unknown {what} {word!r}.{near(word, names)} Known: {', '.join(names)}."
+    message = f"Unknown {what} {word!r}.{near(word, names)} Known: {', '.join(names)}."
+    return refused_at(keys, message)
 
 
 def _leaves(detail: Any, keys: str = "") -> Iterator[Json]:
@@ -227,7 +233,3 @@ def _hint(exc: Exception, context: Mapping[str, Any]) -> str:
     if isinstance(exc, NotAuthenticated):
         return " Send the header Authorization: Bearer TOKEN."
     return ""
-
-
-def _phrase(response: Response) -> str:
-    return HTTPStatus(response.status_code).phrase

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from evals_app.api.bodies import NewCeiling, Nothing, Pin, RerunCases, read_body
 from evals_app.api.endpoint import Endpoint, responses
-from evals_app.api.runs import RUN, created, find_run, user_of
+from evals_app.api.runs import RUN, created, find_run
 from evals_app.documents import run_details
 from evals_app.engine.spec import Spec
 from evals_app.models import Run
@@ -118,6 +118,5 @@ class RerunRun(Endpoint):
     )
     def post(self, request: Request, pk: int) -> Response:
         body = read_body(RerunCases, request.data)
-        run = find_run(pk)
-        by = user_of(request)
-        return created(rerun(run, only=body.only, cases=body.cases, version=body.version, by=by))
+        user: Any = request.user
+        return created(rerun(find_run(pk), by=user, **body.model_dump()))

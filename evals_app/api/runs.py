@@ -1,4 +1,4 @@
-"""Runs: start, list, read."""
+"""Runs and their executions: forecast, start, list, read."""
 
 import hashlib
 from typing import Any, ClassVar
@@ -12,23 +12,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.bodies import StartRun, read_body, suite_and_agent
-from evals_app.api.endpoint import (
-    FIELDS,
-    Endpoint,
-    ListEndpoint,
-    chosen,
-    describe_list,
-    responses,
-    wanted_fields,
-)
+from evals_app.api.endpoint import Endpoint, ListEndpoint, OneEndpoint, describe_get, responses
 from evals_app.api.filters import ExecutionFilters, RunFilters
 from evals_app.api.pagination import ByPosition
 from evals_app.api.permissions import Need, Scope
-from evals_app.api.problems import KEY_REUSED, RefusedError, error_at
-from evals_app.documents import execution_rows, run_details, run_rows
+from evals_app.api.problems import KEY_REUSED, RefusedError, refused_at
+from evals_app.documents import execution_details, execution_rows, run_details, run_rows
 from evals_app.models import Execution, Run
-from evals_app.reports.answers import ExecutionRow, RunDetails, RunRow
+from evals_app.reports.answers import ExecutionDetails, ExecutionRow, RunDetails, RunRow
+from evals_app.reports.forecasts import ForecastAnswer, forecast_json
 from evals_app.reports.run_json import execution_row_json, run_json
+from evals_app.runs.forecast import forecast
 from evals_app.runs.rights import RUNNING
 from evals_app.runs.start import start_run
 
@@ -43,7 +37,7 @@ _KEY = OpenApiParameter(
 )
 
 
-@describe_list("runs_list", "List runs")
+@describe_get("runs_list", "List runs")
 class Runs(ListEndpoint):
     """All runs, newest first."""
 
@@ -63,40 +57,23 @@ class Runs(ListEndpoint):
         summary="Start a run",
         parameters=[_KEY],
         request=StartRun,
-        responses={
-            (201, "application/json"): RunDetails,
-            **responses(RunDetails, 409, 422),
-        },
+        responses={(201, "application/json"): RunDetails, **responses(RunDetails, 409, 422)},
     )
     def post(self, request: Request) -> Response:
         body = read_body(StartRun, request.data)
         key = _idempotency_key(request, body)
         if key is not None and (known := _started_before(key)) is not None:
             return Response(run_details(known.pk))
+        user: Any = request.user
+        suite, agent = suite_and_agent(body, user)
         try:
-            run = _start(request, body, key)
+            run = start_run(suite, by=user, agent=agent, idempotency_key=key, **body.choices())
         except IntegrityError:
             # Two equal requests came at the same moment, and the other one was first.
             if key is None or (known := _started_before(key)) is None:
                 raise
             return Response(run_details(known.pk))
         return created(run)
-
-
-def _start(request: Request, body: StartRun, key: str | None) -> Run:
-    suite, agent = suite_and_agent(body, user_of(request))
-    return start_run(
-        suite,
-        by=user_of(request),
-        agent=agent,
-        idempotency_key=key,
-        **body.choices(),
-    )
-
-
-def user_of(request: Request) -> Any:
-    """Return the user."""
-    return request.user
 
 
 def created(run: Run) -> Response:
@@ -115,9 +92,8 @@ def _idempotency_key(request: Request, body: StartRun) -> str | None:
     if given is None:
         return None
     if not 0 < len(given) <= 200:  # noqa: PLR2004 - plenty
-        message = "An Idempotency-Key must have 1 to 200 characters."
-        raise RefusedError(message, errors=[error_at("Idempotency-Key", message)])
-    name = f"{user_of(request).pk}:{_sha256(given)}"
+        raise refused_at("Idempotency-Key", "An Idempotency-Key must have 1 to 200 characters.")
+    name = f"{request.user.pk}:{_sha256(given)}"
     return f"{name}:{_sha256(body.model_dump_json(exclude_defaults=True))}"
 
 
@@ -143,27 +119,36 @@ def _started_before(key: str) -> Run | None:
     return run
 
 
-class OneRun(Endpoint):
+class ForecastRun(Endpoint):
+    """A forecast of a run."""
+
+    needs: ClassVar = {"POST": VIEW}
+
+    @extend_schema(
+        operation_id="runs_forecast",
+        summary="Forecast a run",
+        description="Takes the same body as starting the run, but starts nothing.",
+        request=StartRun,
+        responses=responses(ForecastAnswer, 422),
+    )
+    def post(self, request: Request) -> Response:
+        body = read_body(StartRun, request.data)
+        suite, agent = suite_and_agent(body, request.user)
+        return Response(forecast_json(forecast(suite, agent=agent, **body.choices())))
+
+
+@describe_get("runs_get", "Read a run", 404)
+class OneRun(OneEndpoint):
     """One run: verdict, counters, cases and gates."""
 
     needs: ClassVar = {"GET": VIEW}
-    parameters = ("fields",)
+    answer = RunDetails
 
-    @extend_schema(
-        operation_id="runs_get",
-        summary="Read a run",
-        parameters=[FIELDS],
-        responses=responses(RunDetails, 404),
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        wanted = wanted_fields(request, RunDetails.KEYS)
-        answer = run_details(pk)
-        if answer is None:
-            raise Http404
-        return Response(chosen(answer, wanted))
+    def read(self, key: int) -> dict[str, Any] | None:
+        return run_details(key)
 
 
-@describe_list("runs_executions", "List the executions of a run", 404)
+@describe_get("runs_executions", "List the executions of a run", 404)
 class RunExecutions(ListEndpoint):
     """The executions of a run, in the order of its cases."""
 
@@ -178,6 +163,19 @@ class RunExecutions(ListEndpoint):
 
     def row_json(self, row: Any) -> dict[str, Any]:
         return execution_row_json(row)
+
+
+@describe_get(
+    "executions_get", "Read an execution: messages, tool calls, grades, limits and changes", 404
+)
+class OneExecution(OneEndpoint):
+    """One execution with all its details."""
+
+    needs: ClassVar = {"GET": Need(Scope.READ, "evals_app.view_execution")}
+    answer = ExecutionDetails
+
+    def read(self, key: int) -> dict[str, Any] | None:
+        return execution_details(key)
 
 
 def find_run(pk: int) -> Run:

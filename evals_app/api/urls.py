@@ -3,13 +3,11 @@
 from django.urls import URLPattern, URLResolver, path, re_path
 
 from evals_app.api.attachments import AttachmentContent, Attachments
-from evals_app.api.executions import OneExecution
 from evals_app.api.exports import Export, SuiteExport
-from evals_app.api.forecasts import ForecastRun
 from evals_app.api.imports import Import
 from evals_app.api.openapi import Docs, NotFound, Schema
 from evals_app.api.run_actions import CancelRun, PinRun, RequeueRun, RerunRun, ResumeRun
-from evals_app.api.runs import OneRun, RunExecutions, Runs
+from evals_app.api.runs import ForecastRun, OneExecution, OneRun, RunExecutions, Runs
 from evals_app.api.written import (
     Agents,
     Fixtures,

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any, ClassVar, TypeVar
 
 from django.db.models import Prefetch
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from drf_spectacular.types import OpenApiTypes
@@ -16,15 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from evals_app.api.conditions import Condition
-from evals_app.api.endpoint import (
-    FIELDS,
-    Endpoint,
-    ListEndpoint,
-    chosen,
-    describe_list,
-    responses,
-    wanted_fields,
-)
+from evals_app.api.endpoint import FIELDS, ListEndpoint, OneEndpoint, describe_get, responses
 from evals_app.api.filters import SuiteFilters
 from evals_app.api.imports import ImportAnswer, import_json
 from evals_app.api.parsers import YAML_PARSERS, JsonParser
@@ -33,7 +25,7 @@ from evals_app.api.problems import (
     BLANK,
     INVALID_FILES,
     RefusedError,
-    error_at,
+    refused_at,
     refused_data,
     stale,
 )
@@ -57,12 +49,9 @@ from fixtures_app.spec import FixtureSpec
 
 S = TypeVar("S")
 
-
 _SUITES = Need(Scope.READ, "evals_app.view_suite")
 _AGENTS = Need(Scope.READ, "evals_app.view_agent")
 _FIXTURES = Need(Scope.READ, "fixtures_app.view_fixture")
-_PROVIDERS = Need(Scope.READ, "evals_app.view_provider")
-
 
 _EDIT = "Written over REST."
 _ETAG = OpenApiParameter(
@@ -152,7 +141,7 @@ class ProviderRow(Answer):
     prices: list[Price]
 
 
-@describe_list("suites_list", "List suites")
+@describe_get("suites_list", "List suites")
 class Suites(ListEndpoint):
     """Current suites, or archived ones."""
 
@@ -167,16 +156,6 @@ class Suites(ListEndpoint):
         return SuiteRow.of_object(row, agent=row.agent.slug)
 
 
-class SpecEndpoint(Endpoint):
-    """One object that people write, as its spec."""
-
-    parameters = ("fields",)
-
-    def answer_spec(self, request: Request, spec: BaseModel) -> Response:
-        data = spec.model_dump(mode="json", by_alias=True)
-        return Response(chosen(data, wanted_fields(request, data)))
-
-
 def sound(read: Callable[[], S]) -> S:
     """Read a spec from rows; rows of an older version may no longer be valid."""
     try:
@@ -186,11 +165,16 @@ def sound(read: Callable[[], S]) -> S:
         raise stale(exc) from exc
 
 
-class OneSuite(SpecEndpoint):
+def _spec_json(spec: BaseModel | None) -> Json | None:
+    return None if spec is None else spec.model_dump(mode="json", by_alias=True)
+
+
+class OneSuite(OneEndpoint):
     """One suite with its cases."""
 
     needs: ClassVar = {"GET": _SUITES, "PUT": Need(Scope.AUTHOR)}
     parser_classes = [JsonParser, *YAML_PARSERS]
+    etag: str  # of what was read
 
     @extend_schema(
         operation_id="suites_get",
@@ -200,12 +184,18 @@ class OneSuite(SpecEndpoint):
         parameters=[FIELDS, _ETAG],
         responses={**responses(SuiteSpec, 404, 409), (304, None): None},
     )
-    def get(self, request: Request, slug: str) -> HttpResponse:
-        row, spec = sound(lambda: _read_suite(slug))
-        etag = quote_etag(version_of_suite(row, spec))
-        answer = self.answer_spec(request, spec)
-        answer.headers["ETag"] = etag
-        return get_conditional_response(request, etag=etag, response=answer) or answer
+    def get(self, request: Request, **named: Any) -> HttpResponse:
+        answer = super().get(request, **named)
+        answer.headers["ETag"] = self.etag
+        return get_conditional_response(request, etag=self.etag, response=answer) or answer
+
+    def read(self, key: str) -> Json | None:
+        suites = Suite.objects.with_everything().filter(slug=key)
+        read = sound(lambda: next(((row, row.to_spec()) for row in suites), None))
+        if read is None:
+            return None
+        self.etag = quote_etag(version_of_suite(*read))
+        return _spec_json(read[1])
 
     @extend_schema(
         operation_id="suites_put",
@@ -215,14 +205,8 @@ class OneSuite(SpecEndpoint):
         "changed the suite; a token can require this header (428). `If-None-Match: *` writes only "
         "a suite that does not exist yet.",
         parameters=[_IF_MATCH, _IF_NONE_MATCH, _ETAG],
-        request={
-            "application/json": SuiteSpec,
-            "application/yaml": OpenApiTypes.STR,
-        },
-        responses={
-            (201, "application/json"): ImportAnswer,
-            **responses(ImportAnswer, 412, 428),
-        },
+        request={"application/json": SuiteSpec, "application/yaml": OpenApiTypes.STR},
+        responses={(201, "application/json"): ImportAnswer, **responses(ImportAnswer, 412, 428)},
     )
     def put(self, request: Request, slug: str) -> Response:
         rights = Rights.of(request.user)
@@ -237,7 +221,7 @@ class OneSuite(SpecEndpoint):
             written = report.changes[0]
             if written.slug != slug:
                 message = f"The slug in the address is {slug!r}, but in the body {written.slug!r}."
-                raise RefusedError(message, errors=[error_at("slug", message, written.slug)])
+                raise refused_at("slug", message, written.slug)
             condition.require(is_new=written.what == "created")
 
         try:
@@ -262,14 +246,7 @@ class OneSuite(SpecEndpoint):
         return answer
 
 
-def _read_suite(slug: str) -> tuple[Suite, SuiteSpec]:
-    row = Suite.objects.with_everything().filter(slug=slug).first()
-    if row is None:
-        raise Http404
-    return row, row.to_spec()
-
-
-@describe_list("agents_list", "List agents")
+@describe_get("agents_list", "List agents")
 class Agents(ListEndpoint):
     """All agents."""
 
@@ -283,25 +260,19 @@ class Agents(ListEndpoint):
         return AgentRow.of_object(row, model=row.model or None)
 
 
-class OneAgent(SpecEndpoint):
+@describe_get("agents_get", "Read an agent", 404, 409)
+class OneAgent(OneEndpoint):
     """One agent."""
 
     needs: ClassVar = {"GET": _AGENTS}
+    answer = AgentSpec
 
-    @extend_schema(
-        operation_id="agents_get",
-        summary="Read an agent",
-        parameters=[FIELDS],
-        responses=responses(AgentSpec, 404, 409),
-    )
-    def get(self, request: Request, slug: str) -> Response:
-        row = Agent.objects.filter(slug=slug).first()
-        if row is None:
-            raise Http404
-        return self.answer_spec(request, sound(row.to_spec))
+    def read(self, key: str) -> Json | None:
+        row = Agent.objects.filter(slug=key).first()
+        return None if row is None else _spec_json(sound(row.to_spec))
 
 
-@describe_list("fixtures_list", "List fixtures")
+@describe_get("fixtures_list", "List fixtures")
 class Fixtures(ListEndpoint):
     """All fixtures."""
 
@@ -313,28 +284,22 @@ class Fixtures(ListEndpoint):
         return FixtureRow.of_object(row)
 
 
-class OneFixture(SpecEndpoint):
+@describe_get("fixtures_get", "Read a fixture", 404, 409)
+class OneFixture(OneEndpoint):
     """One fixture, with the entity types of the site."""
 
     needs: ClassVar = {"GET": _FIXTURES}
+    answer = FixtureSpec
 
-    @extend_schema(
-        operation_id="fixtures_get",
-        summary="Read a fixture",
-        parameters=[FIELDS],
-        responses=responses(FixtureSpec, 404, 409),
-    )
-    def get(self, request: Request, slug: str) -> Response:
-        if not Fixture.objects.filter(slug=slug).exists():
-            raise Http404
-        return self.answer_spec(request, sound(lambda: fixture_specs([slug])[0]))
+    def read(self, key: str) -> Json | None:
+        return _spec_json(sound(lambda: next(iter(fixture_specs([key])), None)))
 
 
-@describe_list("providers_list", "List providers, and whether their keys are set")
+@describe_get("providers_list", "List providers, and whether their keys are set")
 class Providers(ListEndpoint):
     """All providers."""
 
-    needs: ClassVar = {"GET": _PROVIDERS}
+    needs: ClassVar = {"GET": Need(Scope.READ, "evals_app.view_provider")}
     queryset = Provider.objects.prefetch_related(Prefetch("prices", _PRICES))
     answer = ProviderRow
 
