@@ -5,8 +5,8 @@ Every part is a fixed number of queries, however many suites and runs there are.
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db.models import F, Window
@@ -18,7 +18,8 @@ from pydantic import ValidationError
 from evals_app.admin.examples import may_load_examples
 from evals_app.admin.presentation import badge, run_badges, scripted_badge
 from evals_app.admin.standing import standing_text
-from evals_app.engine.spec import ModelSpec, read_model
+from evals_app.engine.spec import read_model
+from evals_app.library import Rights
 from evals_app.models import Agent, Execution, Provider, Run, Suite
 from evals_app.reports.coverage import COVERAGE_COLUMNS
 from evals_app.reports.figures import percent
@@ -46,12 +47,16 @@ _LINES: tuple[tuple[str, list[int]], ...] = (
 class Point:
     """The result of a suite in one of its runs."""
 
-    run_id: int
-    rate: float | None
-    shown: str
-    similarity: str
-    compared_by: str
-    ended_at: datetime
+    run: Any
+
+    @property
+    def rate(self) -> float | None:
+        rate: float | None = self.run.pass_rate
+        return rate
+
+    @property
+    def shown(self) -> str:
+        return percent(self.rate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ class SuiteLine:
 
     def differs(self, point: Point) -> bool:
         """Whether that run compared texts in another way than the last one."""
-        return is_measured_differently(point.similarity, self.points[-1].similarity)
+        return is_measured_differently(point.run.similarity, self.points[-1].run.similarity)
 
     def padded(self, places: int) -> tuple[Point | None, ...]:
         """Return a place for each run of the trend, the oldest first."""
@@ -126,6 +131,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         "trend_options": json.dumps(_OPTIONS),
         "may_write": user.has_perm("evals_app.add_suite"),
         "may_load_examples": may_load_examples(request),
+        "may_import": Rights.of(user).may_import(),
     }
 
 
@@ -142,7 +148,7 @@ def _suites() -> list[SuiteLine]:
     points: dict[int | None, list[Point]] = {}
     for pk, run in runs.items():
         if pk in of_trends:
-            points.setdefault(run.suite_id, []).append(_point(run))
+            points.setdefault(run.suite_id, []).append(Point(run))
     return [
         SuiteLine(
             suite.pk,
@@ -153,17 +159,6 @@ def _suites() -> list[SuiteLine]:
         )
         for suite in suites
     ]
-
-
-def _point(run: Any) -> Point:
-    return Point(
-        run_id=run.pk,
-        rate=run.pass_rate,
-        shown=percent(run.pass_rate),
-        similarity=run.similarity,
-        compared_by=run.compared_by,
-        ended_at=run.finished_at,
-    )
 
 
 def _open_runs() -> list[dict[str, Any]]:
@@ -184,13 +179,7 @@ def _failures() -> list[dict[str, Any]]:
     for verdict in ("failed", "errored"):
         rows = Execution.objects.filter(verdict=verdict, run__is_tryout=False)
         rows = rows.select_related("run").only(
-            "pk",
-            "case",
-            "trial",
-            "verdict",
-            "reason",
-            "finished_at",
-            "is_scripted",
+            *("pk", "case", "trial", "verdict", "reason", "finished_at", "is_scripted"),
             *(f"run__{column}" for column in ("suite_name", "is_scripted", "judge")),
             *(f"run__{column}" for column in COVERAGE_COLUMNS),
         )
@@ -208,20 +197,15 @@ def _failures() -> list[dict[str, Any]]:
 
 def _keyless() -> list[dict[str, str]]:
     """Return providers that an agent uses but whose key is not set in this process."""
-    names = Agent.objects.exclude(model="").values_list("model", flat=True).distinct()
-    used = {model.provider for name in names if (model := _model(name))}
+    used = set()
+    for name in Agent.objects.exclude(model="").values_list("model", flat=True).distinct():
+        with suppress(ValidationError):  # the agent's own page reports it
+            used.add(read_model(name).provider)
     return [
         {"provider": provider.name, "variable": provider.key_variable}
         for provider in Provider.objects.filter(slug__in=used).order_by("name")
         if provider.has_key is False
     ]
-
-
-def _model(name: str) -> ModelSpec | None:
-    try:
-        return read_model(name)
-    except ValidationError:
-        return None  # the agent's own page reports it
 
 
 # The trend: lines, and the same numbers as a table
@@ -230,16 +214,12 @@ def _model(name: str) -> ModelSpec | None:
 def _trend(suites: Sequence[SuiteLine]) -> list[SuiteLine]:
     """Return the suites that ran most recently and more than once."""
     several = [line for line in suites if len(line.points) > 1]
-    several.sort(key=lambda line: -line.points[-1].run_id)
+    several.sort(key=lambda line: -line.points[-1].run.pk)
     return several[:TREND_SUITES]
 
 
-def _ago(back: int) -> str:
-    return "last" if back == 0 else f"{back} before"
-
-
 def _heads(places: int) -> list[str]:
-    return [_ago(back) for back in range(places - 1, -1, -1)]
+    return [f"{back} before" if back else "last" for back in range(places - 1, -1, -1)]
 
 
 def _chart(trend: Sequence[SuiteLine], *, places: int) -> str:

@@ -1,7 +1,7 @@
 """Answers to requests that failed: JSON below /api/, a page elsewhere."""
 
 import sys
-from http import HTTPStatus
+from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
@@ -15,6 +15,8 @@ API = "/api/"
 
 _BUSY = "Someone else is saving a lot of data right now."
 _SILENT = "The database does not answer."
+
+Handler = Callable[[HttpRequest, Exception], HttpResponse]
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
@@ -38,25 +40,22 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 400: the Host is not one of this site, or the request is malformed."""
-    if _is_api(request):
-        return _problem(400, "The request cannot be read, or its Host is not a name of this site.")
-    return defaults.bad_request(request, exception)
+def _refusing(status: int, detail: str, page: Callable[..., HttpResponse]) -> Handler:
+    def refuse(request: HttpRequest, exception: Exception) -> HttpResponse:
+        if _is_api(request):
+            return _problem(status, detail.format(path=request.path))
+        return page(request, exception)
+
+    return refuse
 
 
-def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 403."""
-    if _is_api(request):
-        return _problem(403, "You do not have permission for this.")
-    return defaults.permission_denied(request, exception)
-
-
-def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer 404."""
-    if _is_api(request):
-        return _problem(404, f"There is nothing at {request.path}.")
-    return defaults.page_not_found(request, exception)
+bad_request = _refusing(
+    400, "The request cannot be read, or its Host is not a name of this site.", defaults.bad_request
+)
+permission_denied = _refusing(
+    403, "You do not have permission for this.", defaults.permission_denied
+)
+page_not_found = _refusing(404, "There is nothing at {path}.", defaults.page_not_found)
 
 
 def _is_api(request: HttpRequest) -> bool:
@@ -64,6 +63,4 @@ def _is_api(request: HttpRequest) -> bool:
 
 
 def _problem(status: int, detail: str) -> HttpResponse:
-    return JsonResponse(
-        problem_body(HTTPStatus(status), detail), status=status, content_type=MEDIA_TYPE
-    )
+    return JsonResponse(problem_body(status, detail), status=status, content_type=MEDIA_TYPE)

@@ -5,7 +5,7 @@ prometheus_client: where that is installed django-q2 imports it, and every comma
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,7 @@ def _refuse(status: int, reason: str, **headers: str) -> HttpResponse:
 
 
 Labels = tuple[tuple[str, str], ...]
+_ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 @dataclass
@@ -80,18 +81,11 @@ class Metric:
         return self
 
     def text(self) -> str:
-        lines = [f"# HELP {self.name} {self.help}", f"# TYPE {self.name} {self.kind}"]
-        lines += [f"{self.name}{_labels(labels)} {value}" for labels, value in self.samples.items()]
-        return "\n".join(lines) + "\n"
-
-
-def _labels(labels: Iterable[tuple[str, str]]) -> str:
-    written = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels)
-    return f"{{{written}}}" if written else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        text = f"# HELP {self.name} {self.help}\n# TYPE {self.name} {self.kind}\n"
+        for labels, value in self.samples.items():
+            written = ",".join(f'{name}="{label.translate(_ESCAPED)}"' for name, label in labels)
+            text += f"{self.name}{{{written}}} {value}\n" if labels else f"{self.name} {value}\n"
+        return text
 
 
 def _metrics() -> list[Metric]:
@@ -115,8 +109,8 @@ def _metrics() -> list[Metric]:
 
 _COUNTERS = ("passed", "failed", "errored", "cancelled")
 _COLUMNS = (
-    *("pk", "suite_slug", "status", "stop_reason", "not_run", *_COUNTERS),
-    *("spent_usd", "max_cost_usd"),
+    *("pk", "suite_slug", "status", "stop_reason", "not_run", "spent_usd", "max_cost_usd"),
+    *_COUNTERS,
 )
 Row = Mapping[str, Any]
 

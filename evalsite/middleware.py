@@ -1,10 +1,16 @@
-"""Headers of every response, and probes that anyone may call."""
+"""Headers of every response, and the probes of load balancers and supervisors."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from django.http import HttpRequest, HttpResponse
+from django.db import Error, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 
-from evalsite.health import healthz, readyz
+from evals_app.runs.workers import live_workers
+
+NO_WORKER = "No worker is alive, so runs wait. Start one: python manage.py worker"
 
 # Alpine, which Unfold is built on, compiles the expressions in its attributes and so needs
 # 'unsafe-eval'; a template must never put text of an agent or a user into one.
@@ -31,6 +37,38 @@ class ContentSecurityPolicy:
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)
         return response
+
+
+@require_safe
+def healthz(_request: HttpRequest) -> HttpResponse:
+    """Answer that this process is alive, without using the database."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@require_safe
+@never_cache
+def readyz(_request: HttpRequest) -> JsonResponse:
+    """Answer whether this process can serve people; missing workers are only a warning."""
+    try:
+        problems = list(_missing_migrations())
+        warnings = [] if problems or live_workers().exists() else [NO_WORKER]
+    except Error:
+        # Without the reason, which may contain the server and its user.
+        problems, warnings = ["The database does not answer."], []
+    body = {"ready": not problems, "problems": problems, "warnings": warnings}
+    return JsonResponse(body, status=503 if problems else 200)
+
+
+def _missing_migrations() -> Iterator[str]:
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan:
+        first = plan[0][0]
+        number = "1 migration is" if len(plan) == 1 else f"{len(plan)} migrations are"
+        yield (
+            f"{number} not applied, first {first.app_label}.{first.name}."
+            " Apply them: python manage.py migrate"
+        )
 
 
 class Probes:

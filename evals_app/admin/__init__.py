@@ -1,6 +1,6 @@
 """The screens of people who write and review evals."""
 
-from evals_app.admin import (
+from evals_app.admin import (  # noqa: F401 - each one registers its pages
     agents,
     cases,
     evaluation_steps,
@@ -11,15 +11,3 @@ from evals_app.admin import (
     tokens,
     users,
 )
-
-__all__ = [
-    "agents",
-    "cases",
-    "evaluation_steps",
-    "executions",
-    "providers",
-    "runs",
-    "suites",
-    "tokens",
-    "users",
-]

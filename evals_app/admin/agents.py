@@ -1,6 +1,5 @@
 """The page of an agent: a model with tools, an external agent, or rules."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -21,8 +20,7 @@ from evals_app.admin.agent_fields import (
 )
 from evals_app.admin.choices import Choices
 from evals_app.admin.lines import TextLines
-from evals_app.admin.spec_form import SpecForm
-from evals_app.admin.words import field_of
+from evals_app.admin.spec_form import SpecForm, field_of
 from evals_app.engine.agent_spec import AgentSettings, AgentSpec, misplaced
 from evals_app.engine.spec import PREFIXES, ModelSpec
 from evals_app.engine.template import without_foreign
@@ -53,6 +51,7 @@ class AgentForm(SpecForm, VersionedForm):
     """Read by AgentSpec; errors in rules and tools name their line."""
 
     mapping = AGENT
+    texts: dict[str, Written]  # rules and own tools, with the lines that they were typed in
 
     headers = HeaderLines()
     command = TextLines(label=AGENT.labels["command"], placeholder="my-agent")
@@ -103,14 +102,13 @@ class AgentForm(SpecForm, VersionedForm):
                 self.fields[name].help_text = text
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
-        texts: dict[str, Written] = {
-            name: cleaned[name] for name in ("rules", "own_tools") if name in cleaned
-        }
+        given = self.cleaned_data
+        self.texts = {name: given[name] for name in ("rules", "own_tools") if name in given}
         # From here on, the values of the row.
-        cleaned.update({name: text.items for name, text in texts.items()})
-        if any(name in self.errors for name in self.fields):
-            return cleaned
+        given |= {name: text.items for name, text in self.texts.items()}
+        return super().clean()
+
+    def clean_whole(self, cleaned: dict[str, Any]) -> None:
         cleaned["system_prompt"], self.kept_as_text = without_foreign(cleaned["system_prompt"])
         written = self._written(cleaned)
         for key, drivers in misplaced(written).items():
@@ -118,8 +116,7 @@ class AgentForm(SpecForm, VersionedForm):
             message = f"Only {labels} uses this. Remove it, or choose that kind of agent above."
             self.add_error(self._field_of((key,)), message)
             del written[key]
-        self._read(written, texts)
-        return cleaned
+        self._read(written)
 
     def _written(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         """Return what a file would state; own tools come first, as in the text they were typed in."""
@@ -143,11 +140,11 @@ class AgentForm(SpecForm, VersionedForm):
             return (f"{provider}/{name}", sampling) if provider else (name, {})
         return name, sampling if name else {}
 
-    def _read(self, written: dict[str, Any], texts: Mapping[str, Written]) -> None:
+    def _read(self, written: dict[str, Any]) -> None:
         try:
             spec = AgentSpec.model_validate(written)
         except ValidationError as error:
-            self._explain(error, written, texts)
+            self._explain(error, written)
             return
         columns = AGENT.values(spec)
         columns["tools"] = _in_order(columns["tools"], before=self.instance.tools)
@@ -162,9 +159,8 @@ class AgentForm(SpecForm, VersionedForm):
         fields |= {f"model.{name}": name for name in _SAMPLING}
         return field_of(loc, fields)
 
-    def _explain(
-        self, error: ValidationError, written: dict[str, Any], texts: Mapping[str, Written]
-    ) -> None:
+    def _explain(self, error: ValidationError, written: dict[str, Any]) -> None:
+        texts = self.texts
         own = len(texts["own_tools"].items)
 
         def put(loc: Loc, message: str, *, at_key: bool = False) -> Problem:
@@ -186,12 +182,9 @@ def _in_order(tools: list[Any], *, before: list[Any]) -> list[Any]:
     """Keep the order of tools: own ones as in their text, new ones at the end."""
     own = iter([tool for tool in tools if not isinstance(tool, str)])
     chosen = [tool for tool in tools if isinstance(tool, str)]
-    kept = [
-        next(own, None) if not isinstance(tool, str) else tool if tool in chosen else None
-        for tool in before
-    ]
-    known = [tool for tool in kept if tool is not None]
-    return [*known, *own, *(tool for tool in chosen if tool not in before)]
+    kept = [tool if isinstance(tool, str) else next(own, "") for tool in before]
+    kept = [tool for tool in kept if not isinstance(tool, str) or tool in chosen]
+    return [*kept, *own, *(tool for tool in chosen if tool not in before)]
 
 
 @admin.register(Agent)
@@ -212,15 +205,9 @@ class AgentAdmin(Editor):
     fieldsets = [
         (None, {"fields": ["name", "slug", "driver", "description"]}),
         ("Model", {"fields": ["model", *_SAMPLING], "classes": ["only-model"]}),
-        (
-            "Over HTTP",
-            {"fields": ["url", "headers", "protocol"], "classes": ["only-http"]},
-        ),
+        ("Over HTTP", {"fields": ["url", "headers", "protocol"], "classes": ["only-http"]}),
         ("Chat completions", {"fields": ["remote_model"], "classes": ["only-chat"]}),
-        (
-            "Prompt",
-            {"fields": ["system_prompt"], "classes": ["only-model", "only-chat"]},
-        ),
+        ("Prompt", {"fields": ["system_prompt"], "classes": ["only-model", "only-chat"]}),
         ("Python", {"fields": ["callable"], "classes": ["only-python"]}),
         ("Program", {"fields": ["command"], "classes": ["only-command"]}),
         ("Rules", {"fields": ["rules"], "classes": ["only-scripted"]}),

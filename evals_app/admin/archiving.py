@@ -49,13 +49,8 @@ class ArchivedSuiteFilter(ArchivedFilter):
 def _confirmed(what: str, icon: str, text: str) -> Any:
     """Make a button with a dialog that asks first."""
     dialog = {"title": f"{what} this suite?", "description": text, "form_submit_text": what}
-    return action(
-        description=what,
-        icon=icon,
-        url_path=what.lower(),
-        permissions=["archive"],
-        dialog=dialog,
-    )
+    named = {"description": what, "icon": icon, "url_path": what.lower()}
+    return action(**named, permissions=["archive"], dialog=dialog)
 
 
 class Archiving(ModelAdmin):
@@ -79,19 +74,17 @@ class Archiving(ModelAdmin):
 
     @admin.action(description="Archive", permissions=["archive"])
     def archive(self, request: HttpRequest, queryset: SuiteQuerySet) -> None:
-        self._note(request, queryset.current(), "archived")
+        for suite in queryset.current():
+            self.log_change(request, suite, "Archived.")
         count = Suite.objects.filter(pk__in=queryset.values("pk")).archive()
         messages.success(request, f"{plural(count, 'suite')} archived.")
 
     @admin.action(description="Restore", permissions=["archive"])
     def restore(self, request: HttpRequest, queryset: SuiteQuerySet) -> None:
-        self._note(request, queryset.exclude(archived_at=None), "restored")
+        for suite in queryset.exclude(archived_at=None):
+            self.log_change(request, suite, "Restored.")
         count = Suite.objects.filter(pk__in=queryset.values("pk")).restore()
         messages.success(request, f"{plural(count, 'suite')} restored.")
-
-    def _note(self, request: HttpRequest, suites: QuerySet[Suite], what: str) -> None:
-        for suite in suites:
-            self.log_change(request, suite, f"{what.capitalize()}.")
 
     @_confirmed(
         "Archive",

@@ -33,8 +33,7 @@ from evals_app.admin.checks import (
     note_choices,
     title_of,
 )
-from evals_app.admin.copies import copy_case, next_position
-from evals_app.admin.duplicating import Duplicating
+from evals_app.admin.copies import Duplicating, copy_case, next_position
 from evals_app.admin.lines import (
     VALUE_HELP,
     Column,
@@ -45,11 +44,10 @@ from evals_app.admin.lines import (
 )
 from evals_app.admin.money import UsdInput
 from evals_app.admin.options_form import OwnText, Prose
-from evals_app.admin.permissions import requires
+from evals_app.admin.permissions import refused_upload, requires
 from evals_app.admin.shown_files import FilesField
 from evals_app.admin.spec_form import SpecForm
 from evals_app.admin.starting import leave_dialog, result_url, try_start
-from evals_app.admin.upload_rate import refused_upload
 from evals_app.engine.agent_spec import OUTSIDE
 from evals_app.engine.permits import FROZEN
 from evals_app.engine.rehearsal import missed_by_expected
@@ -70,6 +68,7 @@ class TurnForm(SpecForm, RowForm):
     """One user message and what is expected of the answer."""
 
     mapping = TURN
+    whole = _MORE
 
     user = Prose(widget=TextArea)
     expected = OwnText(required=False, widget=TextArea)
@@ -115,12 +114,8 @@ class TurnForm(SpecForm, RowForm):
     def clean_config(self) -> dict[str, Any]:
         return self.cleaned_data["config"] or {}
 
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or self.cleaned_data
-        if any(name in self.errors for name in _MORE):
-            return cleaned
+    def clean_whole(self, cleaned: dict[str, Any]) -> None:
         self.read({"user": "Validated by the form.", **{name: cleaned[name] for name in _MORE}})
-        return cleaned
 
     def clean_expected(self) -> str | None:
         expected: str = self.cleaned_data["expected"]
@@ -243,10 +238,7 @@ class CaseForm(SpecForm, VersionedForm):
     history = RecordLines(
         [
             Column(
-                "role",
-                "Who",
-                kind="select",
-                choices=(("user", "User"), ("assistant", "Agent")),
+                "role", "Who", kind="select", choices=(("user", "User"), ("assistant", "Agent"))
             ),
             Column("content", "Message", kind="area", placeholder="Text of the message"),
         ],
@@ -276,12 +268,11 @@ class CaseForm(SpecForm, VersionedForm):
             field.label_from_instance = _label_of_suite
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
         note_choices(self.instance, changed=self.changed_data)
-        if any(name in self.errors for name in self.fields):
-            return cleaned
+        return super().clean()
+
+    def clean_whole(self, cleaned: dict[str, Any]) -> None:
         self.read(CASE.written(cleaned) | {"turns": [{"user": "Rows are validated separately."}]})
-        return cleaned
 
 
 @admin.register(Case)
@@ -313,12 +304,7 @@ class CaseAdmin(Duplicating, ChecksEditor):
         (
             "Limits and trials",
             {
-                "fields": [
-                    *LimitsSpec.model_fields,
-                    "turn_timeout_s",
-                    "trials",
-                    "streaming",
-                ],
+                "fields": [*LimitsSpec.model_fields, "turn_timeout_s", "trials", "streaming"],
                 "classes": ["collapse"],
             },
         ),
@@ -392,9 +378,7 @@ class CaseAdmin(Duplicating, ChecksEditor):
             return None
         if not self.has_run_permission(request, case):
             raise PermissionDenied
-        run = try_start(request, case.suite, names=[case.name], is_tryout=True)
-        case_url = reverse("admin:evals_app_case_change", args=[case.pk])
-        return redirect(result_url(run, request) if run else case_url)
+        return redirect(_try_out(case, request))
 
     def response_change(self, request: HttpRequest, obj: Case) -> HttpResponse:
         return self._saved(request, obj) or super().response_change(request, obj)
@@ -418,9 +402,7 @@ class CaseAdmin(Duplicating, ChecksEditor):
     )
     def run_now(self, request: HttpRequest, form: BaseDialogForm, object_id: str) -> HttpResponse:
         case = get_object_or_404(Case.objects.select_related("suite"), pk=object_id)
-        run = try_start(request, case.suite, names=[case.name], is_tryout=True)
-        case_url = reverse("admin:evals_app_case_change", args=[case.pk])
-        return leave_dialog(result_url(run, request) if run else case_url)
+        return leave_dialog(_try_out(case, request))
 
     # Its suite
 
@@ -435,6 +417,13 @@ class CaseAdmin(Duplicating, ChecksEditor):
 
     has_copy_permission = requires("evals_app.add_case", "evals_app.view_case")
     copied = staticmethod(copy_case)
+
+
+def _try_out(case: Case, request: HttpRequest) -> str:
+    """Run a case; return the URL of its result, or of the case if the run did not start."""
+    if run := try_start(request, case.suite, names=[case.name], is_tryout=True):
+        return result_url(run, request)
+    return reverse("admin:evals_app_case_change", args=[case.pk])
 
 
 def _results(case: Case) -> dict[str, Any]:

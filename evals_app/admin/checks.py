@@ -20,8 +20,7 @@ from evals_app.admin.options_form import (
     kind_choices,
     options_form_class,
 )
-from evals_app.admin.spec_form import SpecForm
-from evals_app.admin.words import explained
+from evals_app.admin.spec_form import SpecForm, explained
 from evals_app.engine.graders import GRADERS
 from evals_app.engine.graders.base import Need
 from evals_app.engine.inventory import NOTHING_KNOWN, Inventory
@@ -164,16 +163,18 @@ class CheckForm(SpecForm, RowForm):
         return super().is_valid() and not (self.options_form and self.options_form.errors)
 
     def clean(self) -> dict[str, Any]:
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned = self.cleaned_data
         if cleaned.get("weight") is None and not self.has_error("weight"):
             cleaned["weight"] = 1.0
         if not self.is_judged:
             cleaned["model"] = ""
         if not self.reads_text:
             cleaned["scope"] = ""
-        if self.options_form is not None and not self.errors and self.options_form.is_valid():
+        return super().clean()
+
+    def clean_whole(self, cleaned: dict[str, Any]) -> None:
+        if self.options_form is not None and self.options_form.is_valid():
             self._read(self._written(cleaned, self.options_form))
-        return cleaned
 
     def _written(self, cleaned: dict[str, Any], options: OptionsForm) -> dict[str, Any]:
         stored = self.initial.get("model") or ""

@@ -33,7 +33,7 @@ from evals_app.admin.runs import SuiteFilter, run_name
 from evals_app.admin.starting import may_run
 from evals_app.admin.transcripts import (
     final_lines,
-    judge_call_cost,
+    judge_call,
     limit_lines,
     readable_trial,
     turn_lines,
@@ -50,34 +50,30 @@ _SHOW_A_CASE = ("view", "change")
 MOST_NAMES = 1000
 
 
-class RunFilter(admin.SimpleListFilter):
-    """Executions of one run; shown only to people who come from that run's page."""
-
-    title = "run"
-    parameter_name = "run"
-
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Iterable[tuple[str, str]]:
-        chosen = request.GET.get(self.parameter_name, "")
-        return [(chosen, f"Run {chosen}")] if chosen.isdecimal() else []
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Execution]) -> QuerySet[Execution]:
-        chosen = self.value()
-        # By its own key: a number too large for a key finds nothing, but breaks a foreign key.
-        return queryset.filter(run__id=chosen) if chosen else queryset
-
-
 class CaseFilter(admin.SimpleListFilter):
     """Executions of one case; shown only to people who come from that case's page."""
 
-    title = "case"
-    parameter_name = "case"
+    title = parameter_name = column = "case"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Iterable[tuple[str, str]]:
         chosen = request.GET.get(self.parameter_name)
         return [(chosen, chosen)] if chosen else []
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Execution]) -> QuerySet[Execution]:
-        return queryset.filter(case=self.value()) if self.value() else queryset
+        return queryset.filter(**{self.column: self.value()}) if self.value() else queryset
+
+
+class RunFilter(CaseFilter):
+    """Executions of one run; shown only to people who come from that run's page."""
+
+    title = parameter_name = "run"
+    # By its own key: a number too large for a key finds nothing, but breaks a foreign key.
+    column = "run__id"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> Iterable[tuple[str, str]]:
+        return [
+            (pk, f"Run {pk}") for pk, _ in super().lookups(request, model_admin) if pk.isdecimal()
+        ]
 
 
 class RunSuiteFilter(SuiteFilter):
@@ -91,13 +87,7 @@ class ExecutionAdmin(ExpectAction):
     """Executions: written by workers, read here."""
 
     list_display = (
-        "name",
-        "verdict_badge",
-        "why",
-        "score_shown",
-        "took",
-        "run_shown",
-        "finished_at",
+        *("name", "verdict_badge", "why", "score_shown", "took", "run_shown", "finished_at"),
     )
     list_filter = (RunFilter, CaseFilter, "verdict", "cause", "status", RunSuiteFilter)
     search_fields = ("case",)
@@ -203,16 +193,8 @@ class ExecutionAdmin(ExpectAction):
             raise PermissionDenied
         rows = GradeResult.objects.only("calls")
         row = get_object_or_404(rows, pk=grade, execution__id=pk)
-        calls = [
-            call
-            | {
-                "took": duration(call.get("latency_ms")),
-                "tokens": _call_tokens(call),
-                "cost": judge_call_cost(call),
-            }
-            for call in row.calls
-        ]
-        return render(request, "admin/evals_app/execution/judge.html", {"calls": calls})
+        context = {"calls": list(map(judge_call, row.calls))}
+        return render(request, "admin/evals_app/execution/judge.html", context)
 
     def _live_context(
         self, request: HttpRequest, execution: Execution, case_id: int | None
@@ -331,11 +313,6 @@ def _known(total: int | None, parts: Sequence[int | None]) -> str:
     """Write a sum, or at least the known part of it."""
     least = sum(part or 0 for part in parts)
     return f"at least {count(least)}" if total is None and least else count(total)
-
-
-def _call_tokens(call: dict[str, Any]) -> str:
-    usage = call.get("usage") or {}
-    return tokens(usage.get("input_uncached"), usage.get("output")) + " tokens"
 
 
 # Links to other executions

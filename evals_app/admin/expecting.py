@@ -14,7 +14,7 @@ from evals_app.admin.checks import title_of
 from evals_app.admin.permissions import ReadOnly, requires
 from evals_app.admin.starting import leave_dialog
 from evals_app.admin.transcripts import readable_trial
-from evals_app.engine.expecting import Happening, Part, happenings
+from evals_app.engine.expecting import Happening, happenings
 from evals_app.engine.trial import Trial
 from evals_app.library.expecting import CannotExpectError, expect_changes, is_edited, live_case
 from evals_app.models import Case, Execution, Transcript
@@ -61,7 +61,7 @@ class ExpectAction(ReadOnly):
         try:
             return self._add(request, execution, case, trial)
         except CannotExpectError as error:
-            return self._ask(request, execution, case, trial, problem=str(error))
+            return self._ask(request, execution, case, trial, str(error))
 
     def _add(
         self, request: HttpRequest, execution: Execution, case: Case, trial: Trial
@@ -83,7 +83,6 @@ class ExpectAction(ReadOnly):
         execution: Execution,
         case: Case,
         trial: Trial,
-        *,
         problem: str = "",
     ) -> HttpResponse:
         changes = happenings(trial)
@@ -109,12 +108,10 @@ def _render(request: HttpRequest, **context: Any) -> HttpResponse:
 
 def _box(change: Happening, kept: set[str] | None) -> Box:
     """Return the boxes of a change, ticked as they were or as by default."""
-
-    def box(part: Part) -> Box:
-        is_ticked = not part.is_time if kept is None else part.key in kept
-        return Box(part.key, str(part), is_ticked)
-
-    parts = tuple(map(box, change.parts))
+    parts = tuple(
+        Box(part.key, str(part), not part.is_time if kept is None else part.key in kept)
+        for part in change.parts
+    )
     fixed = change.fixed.get("status")
     text = f"{change.kind.capitalize()} {change.what}"
     text += "" if fixed is None else f", status {fixed}"

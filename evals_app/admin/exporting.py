@@ -52,5 +52,10 @@ def send(request: HttpRequest, write: Callable[[], Download], *, otherwise: str)
     except ValidationError:
         messages.error(request, _UNREADABLE)
         return redirect(otherwise)
+    return attachment(file)
+
+
+def attachment(file: Download) -> HttpResponse:
+    """Return a file that browsers save."""
     headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
     return HttpResponse(file.content, content_type=file.media_type, headers=headers)

@@ -21,13 +21,14 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from evals_app.admin.exporting import may_export_everything
+from evals_app.admin.exporting import attachment, may_export_everything
 from evals_app.admin.import_changes import counted
-from evals_app.admin.import_samples import sample_workbook
 from evals_app.admin.import_shown import AGENT_FIELD, Preview, preview
 from evals_app.admin.presentation import agent_label
 from evals_app.engine.files import media_type
 from evals_app.formats import DIALECTS, FormatError, Problem, SourceFile
+from evals_app.formats.tables import DIALECT as TABLES
+from evals_app.formats.tables.separated import read_csv
 from evals_app.library import (
     PASTED,
     ChangedSinceError,
@@ -36,6 +37,7 @@ from evals_app.library import (
     Rights,
     import_files,
 )
+from evals_app.library.downloads import Download
 from evals_app.library.uploads import MAX_UNPACKED_BYTES, Upload, unpack
 from evals_app.models import Agent, Suite
 
@@ -77,18 +79,19 @@ class _AgentsForm(forms.Form):
             field.queryset = Agent.objects.none()
 
 
+def _choice_of_agent(**options: Any) -> forms.Field:
+    agents = Agent.objects.order_by("name")
+    return forms.ModelChoiceField(
+        agents, to_field_name="slug", widget=UnfoldAdminSelectWidget, **options
+    )
+
+
 class AgentForm(_AgentsForm):
     """The agent for files that do not name one."""
 
     prefix = "asked"  # the page has another field for it
 
-    agent = forms.ModelChoiceField(
-        queryset=Agent.objects.order_by("name"),
-        to_field_name="slug",
-        empty_label="Choose an agent",
-        label="Agent",
-        widget=UnfoldAdminSelectWidget,
-    )
+    agent = _choice_of_agent(empty_label="Choose an agent", label="Agent")
 
     def __init__(self, rights: Rights, *args: Any, **kwargs: Any) -> None:
         super().__init__(rights, *args, **kwargs)
@@ -99,14 +102,11 @@ class AgentForm(_AgentsForm):
 class ImportForm(_AgentsForm):
     """What is sent along with files."""
 
-    agent = forms.ModelChoiceField(
-        queryset=Agent.objects.order_by("name"),
-        to_field_name="slug",
+    agent = _choice_of_agent(
         required=False,
         empty_label="None",
         label=AGENT_FIELD,
         help_text="Most spreadsheets do not name an agent. You will be asked if one is needed.",
-        widget=UnfoldAdminSelectWidget,
     )
     pasted = forms.CharField(
         required=False,
@@ -140,28 +140,8 @@ class Checked:
     agent: str | None
     before: str = ""
 
-    def try_out(self, rights: Rights) -> ImportReport:
-        """Return what the import would do.
-
-        Raises:
-            PermissionDenied: the person lacks a right.
-            FormatError: with every problem of every file.
-        """
-        return self._import(rights=rights, dry_run=True)
-
-    def carry_out(self, rights: Rights, *, replace_edited: bool) -> ImportReport:
-        """Import everything as checked.
-
-        Raises:
-            PermissionDenied: the person lacks a right.
-            FormatError: with every problem of every file.
-            ChangedSinceError: it would replace something else than at the check.
-            EditedError: it would replace what was edited or imported from another file, without
-                confirmation.
-        """
-        return self._import(rights=rights, before={self.before} - {""}, replace=replace_edited)
-
-    def _import(self, **options: Any) -> ImportReport:
+    def carry_out(self, **options: Any) -> ImportReport:
+        """Import everything as checked, with the options of `import_files`."""
         report = import_files(
             self.upload.files,
             find=self.upload.find,
@@ -178,30 +158,32 @@ class Checked:
 
 def import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """Show the form, check uploads, and import what was checked."""
-    Rights.of(request.user).require_some()
-    for key, act in {"import": _import, "kept": _assign}.items():
+    page = _Page(request, context, Rights.of(request.user))
+    page.rights.require_some()
+    for key, act in {"import": page.import_kept, "kept": page.assign}.items():
         if key in request.POST:
             checked = _kept(request, request.POST[key])
-            if checked is None:
-                return _page(request, context, _again(request), note=_GONE)
-            return act(request, context, checked)
-    form = ImportForm(Rights.of(request.user), request.POST if request.method == "POST" else None)
+            return act(checked) if checked else page.show(page.form(), note=_GONE)
+    form = ImportForm(page.rights, request.POST if request.method == "POST" else None)
     if not form.is_bound or not form.is_valid():
-        return _page(request, context, form)
+        return page.show(form)
     agent = form.cleaned_data["agent"]
     try:
         upload = unpack(_sent(request, form))
     except FormatError as error:
-        return _page(request, context, form, looked=preview(error, {}))
-    return _look(request, context, form, Checked(upload, agent.slug if agent else None))
+        return page.show(form, looked=preview(error, {}))
+    return page.look(form, Checked(upload, agent.slug if agent else None))
 
 
 def sample_to_fill_in(request: HttpRequest) -> HttpResponse:
     """Download the sample of a spreadsheet as a workbook."""
+    from evals_app.formats.tables.workbook import write_workbook  # noqa: PLC0415 - loads openpyxl
+
     Rights.of(request.user).require_some()
-    name = "questions.xlsx"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return HttpResponse(sample_workbook(), content_type=media_type(name), headers=headers)
+    ((path, text),) = TABLES.sample
+    sheets = read_csv(path, text.encode()).data.values()
+    workbook = write_workbook([("Cases", rows) for rows in sheets])
+    return attachment(Download("questions.xlsx", media_type("questions.xlsx"), workbook))
 
 
 def _sent(request: HttpRequest, form: ImportForm) -> list[SourceFile]:
@@ -216,85 +198,87 @@ def _sent(request: HttpRequest, form: ImportForm) -> list[SourceFile]:
     return sent
 
 
-def _look(
-    request: HttpRequest,
-    context: dict[str, Any],
-    form: ImportForm,
-    checked: Checked,
-    *,
-    note: str = "",
-) -> HttpResponse:
-    """Show what an import would do, and keep the files for it."""
-    outcome: ImportReport | FormatError
-    try:
-        outcome = checked.try_out(Rights.of(request.user))
-        checked = replace(checked, before=outcome.before)
-    except FormatError as error:
-        outcome = error
-    except PermissionDenied as error:
-        return _page(request, context, form, note=str(error))
-    looked = preview(outcome, checked.contents)
-    token = _keep(request, checked) if looked.objects or looked.asks else ""
-    return _page(request, context, form, looked=looked, note=note, token=token)
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The page for one request."""
 
+    request: HttpRequest
+    context: dict[str, Any]
+    rights: Rights
 
-def _assign(request: HttpRequest, context: dict[str, Any], checked: Checked) -> HttpResponse:
-    """Check the kept files again, with the chosen agent."""
-    answer = AgentForm(Rights.of(request.user), request.POST)
-    agent = answer.cleaned_data["agent"].slug if answer.is_valid() else None
-    return _look(request, context, _again(request, agent), replace(checked, agent=agent))
+    def form(self, agent: str | None = None) -> ImportForm:
+        return ImportForm(self.rights, initial={"agent": agent})
 
+    def look(self, form: ImportForm, checked: Checked, *, note: str = "") -> HttpResponse:
+        """Show what an import would do, and keep the files for it."""
+        outcome: ImportReport | FormatError
+        try:
+            outcome = checked.carry_out(rights=self.rights, dry_run=True)
+            checked = replace(checked, before=outcome.before)
+        except FormatError as error:
+            outcome = error
+        except PermissionDenied as error:
+            return self.show(form, note=str(error))
+        looked = preview(outcome, checked.contents)
+        token = _keep(self.request, checked) if looked.objects or looked.asks else ""
+        return self.show(form, looked=looked, note=note, token=token)
 
-def _again(request: HttpRequest, agent: str | None = None) -> ImportForm:
-    return ImportForm(Rights.of(request.user), initial={"agent": agent})
+    def assign(self, checked: Checked) -> HttpResponse:
+        """Check the kept files again, with the chosen agent."""
+        answer = AgentForm(self.rights, self.request.POST)
+        agent = answer.cleaned_data["agent"].slug if answer.is_valid() else None
+        return self.look(self.form(agent), replace(checked, agent=agent))
 
+    def import_kept(self, checked: Checked) -> HttpResponse:
+        """Import the kept files, unless that would do something else by now."""
+        form = self.form(checked.agent)
+        try:
+            report = checked.carry_out(
+                rights=self.rights,
+                before={checked.before} - {""},
+                replace="replace" in self.request.POST,
+            )
+        except PermissionDenied as error:
+            return self.show(form, note=str(error))
+        except EditedError:
+            return self.look(form, checked, note=_EDITED)
+        except (ChangedSinceError, FormatError):
+            return self.look(form, checked, note=_CHANGED)
+        cache.delete(_cache_key(self.request))
+        written = [change for change in report.changes if change.what != "unchanged"]
+        messages.success(self.request, f"Imported: {counted(written)}.")
+        return self._leave(report)
 
-def _import(request: HttpRequest, context: dict[str, Any], checked: Checked) -> HttpResponse:
-    """Import the kept files, unless that would do something else by now."""
-    try:
-        report = checked.carry_out(
-            Rights.of(request.user), replace_edited="replace" in request.POST
-        )
-    except PermissionDenied as error:
-        return _page(request, context, _again(request, checked.agent), note=str(error))
-    except EditedError:
-        return _look(request, context, _again(request, checked.agent), checked, note=_EDITED)
-    except (ChangedSinceError, FormatError):
-        return _look(request, context, _again(request, checked.agent), checked, note=_CHANGED)
-    cache.delete(_cache_key(request))
-    written = [change for change in report.changes if change.what != "unchanged"]
-    messages.success(request, f"Imported: {counted(written)}.")
-    rights = Rights.of(request.user)
-    if not all(rights.may_see(change.kind) for change in report.changes):
-        return redirect("admin:index")
-    slugs = [change.slug for change in report.changes if change.kind == "suite"]
-    suites = list(Suite.objects.filter(slug__in=slugs[:2]))  # it may have been deleted meanwhile
-    if len(slugs) == len(suites) == 1:
-        return redirect("admin:evals_app_suite_change", suites[0].pk)
-    kinds = {_LISTS[change.kind] for change in report.changes}
-    return redirect(f"admin:{kinds.pop() if len(kinds) == 1 else _LISTS['suite']}_changelist")
+    def _leave(self, report: ImportReport) -> HttpResponse:
+        """Lead to what was imported, as far as the person may see it."""
+        if not all(self.rights.may_see(change.kind) for change in report.changes):
+            return redirect("admin:index")
+        slugs = [change.slug for change in report.changes if change.kind == "suite"]
+        suites = list(Suite.objects.filter(slug__in=slugs[:2]))  # it may have been deleted by now
+        if len(slugs) == len(suites) == 1:
+            return redirect("admin:evals_app_suite_change", suites[0].pk)
+        kinds = {_LISTS[change.kind] for change in report.changes}
+        return redirect(f"admin:{kinds.pop() if len(kinds) == 1 else _LISTS['suite']}_changelist")
 
-
-def _page(
-    request: HttpRequest,
-    context: dict[str, Any],
-    form: ImportForm,
-    *,
-    looked: Preview | None = None,
-    note: str = "",
-    token: str = "",
-) -> HttpResponse:
-    context |= {
-        "title": "Import files",
-        "form": form,
-        "looked": looked,
-        "asked": AgentForm(Rights.of(request.user)) if looked and looked.asks else None,
-        "note": note,
-        "token": token,
-        "samples": DIALECTS.values(),
-        "may_export": may_export_everything(request),
-    }
-    return render(request, "admin/evals_app/import.html", context)
+    def show(
+        self,
+        form: ImportForm,
+        *,
+        looked: Preview | None = None,
+        note: str = "",
+        token: str = "",
+    ) -> HttpResponse:
+        context = self.context | {
+            "title": "Import files",
+            "form": form,
+            "looked": looked,
+            "asked": AgentForm(self.rights) if looked and looked.asks else None,
+            "note": note,
+            "token": token,
+            "samples": DIALECTS.values(),
+            "may_export": may_export_everything(self.request),
+        }
+        return render(self.request, "admin/evals_app/import.html", context)
 
 
 # One entry per person; the token identifies it.

@@ -93,9 +93,9 @@ class Judgement:
 
 def judgement(grade: GradeResult) -> Judgement:
     """Read the details of a judged grade, leaving out what has an unknown shape."""
-    details = grade.details
     if grade.family != "judged":
         return Judgement()
+    details = grade.details
     flags = flags_shown(details)
     facts = [_FACTS[flag] for flag in flags if flag in _FACTS]
     if dropped := _texts(details.get("dropped")):
@@ -132,9 +132,10 @@ def _item(item: Mapping[str, Any]) -> ItemLine:
     cast = Counter(
         _word(_verdict(verdict)).lower() for verdict in (votes if isinstance(votes, list) else ())
     )
+    state = next((state for state, words in _STATES.items() if verdict in words), "informational")
     return ItemLine(
         id=item["id"] if isinstance(item.get("id"), int) else 0,
-        badge=badge(_state(verdict), word=_word(verdict)),
+        badge=badge(state, word=_word(verdict)),
         text=str(item.get("text") or ""),
         note=str(item.get("critique") or item.get("note") or ""),
         quote=quote_line(evidence)
@@ -161,10 +162,6 @@ def _items_title(details: Mapping[str, Any]) -> str:
 
 def _verdict(value: object) -> str:
     return first_words(value, most=40) if isinstance(value, str) else "undecided"
-
-
-def _state(verdict: str) -> str:
-    return next((state for state, words in _STATES.items() if verdict in words), "informational")
 
 
 def _word(verdict: str) -> str:

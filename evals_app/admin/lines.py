@@ -241,13 +241,11 @@ class ValueLines(LinesField):
     """A mapping from names to plain values."""
 
     def __init__(self, *, key_label: str, value_label: str, **kwargs: Any) -> None:
-        columns = [Column("key", key_label), Column("value", value_label)]
-        super().__init__(columns, **kwargs)
+        super().__init__([Column("key", key_label), Column("value", value_label)], **kwargs)
         self.key_label = key_label
 
     def written(self, value: Any) -> Iterable[Line]:
-        pairs = value.items() if value else ()
-        return ({"key": key, "value": write_value(item)} for key, item in pairs)
+        return ({"key": key, "value": write_value(item)} for key, item in dict(value).items())
 
     def read(self, lines: Typed) -> dict[str, Any]:
         return {
@@ -268,8 +266,7 @@ class ChosenTexts(LinesField):
         super().__init__(columns, **kwargs)
 
     def written(self, value: Any) -> Iterable[Line]:
-        pairs = value.items() if value else ()
-        return ({"key": str(key), "text": str(text)} for key, text in pairs)
+        return ({"key": str(key), "text": str(text)} for key, text in dict(value).items())
 
     def read(self, lines: Typed) -> dict[str, str]:
         texts: dict[str, str] = {}
@@ -306,7 +303,7 @@ class MatcherLines(LinesField):
         self.noun = noun
 
     def written(self, value: Any) -> Iterable[Line]:
-        for key, matcher in value.items() if value else ():
+        for key, matcher in dict(value).items():
             must, operand = _split(matcher)
             yield {"key": key, "must": must, "value": _operand_text(must, operand)}
 
@@ -352,10 +349,8 @@ def _matcher(number: int, must: str, text: str) -> Any:
             return {"any_of": _typed_value(number, value)}
         return {"any_of": [_typed_value(number, part) for part in value.split(",") if part.strip()]}
     if not text.strip():
-        names = dict(MUSTS)
-        message = (
-            f'Line {number}: "{names.get(must, must)}" needs a value. For an empty text, enter "".'
-        )
+        name = dict(MUSTS).get(must, must)
+        message = f'Line {number}: "{name}" needs a value. For an empty text, enter "".'
         raise ValidationError(message)
     value = _typed_value(number, text)
     return value if must == "equals" else {must: value}

@@ -1,13 +1,11 @@
-"""Inputs for money and days."""
+"""Inputs for money."""
 
-from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from django import forms
 
 from evals_app.models.money import DIGITS, PLACES
-from fixtures_app.editing.inputs import TextInput
 
 
 class UsdInput(forms.DecimalField):
@@ -18,14 +16,3 @@ class UsdInput(forms.DecimalField):
 
     def prepare_value(self, value: Any) -> Any:
         return f"{value.normalize():f}" if isinstance(value, Decimal) else value
-
-
-class DayInput(TextInput):
-    """A day, with the date picker of the browser."""
-
-    input_type = "date"
-
-    def format_value(self, value: Any) -> str | None:
-        if isinstance(value, date):
-            return value.isoformat()
-        return None if value in {None, ""} else str(value)

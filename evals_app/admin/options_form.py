@@ -62,18 +62,21 @@ class _AsTyped(str):
     __slots__ = ()
 
 
-class NumberOrText(forms.CharField):
-    """A number if it reads as one, else a text; digits in quotes are a text."""
+class _TypedField(forms.CharField):
+    """Tells what was typed from what is stored."""
 
     def bound_data(self, data: Any, initial: Any) -> Any:
         return _AsTyped(data) if isinstance(data, str) else data
 
+
+class NumberOrText(_TypedField):
+    """A number if it reads as one, else a text; digits in quotes are a text."""
+
     def prepare_value(self, value: Any) -> Any:
-        if isinstance(value, str) and (
-            isinstance(value, _AsTyped) or self.to_python(value) == value
-        ):
+        if value is None or isinstance(value, _AsTyped):
             return value
-        return value if value is None else json.dumps(value, ensure_ascii=False)
+        is_plain = isinstance(value, str) and self.to_python(value) == value
+        return value if is_plain else json.dumps(value, ensure_ascii=False)
 
     def to_python(self, value: Any) -> Any:
         text = str(super().to_python(value))
@@ -97,18 +100,11 @@ class NumberOrText(forms.CharField):
             super().run_validators(value)
 
 
-class _Unsaid:
-    """The value of a blank input where null, "", [] and {} are values."""
+_UNSAID = object()  # the value of a blank input where null, "", [] and {} are values
 
 
-_UNSAID = _Unsaid()
-
-
-class ValueText(forms.CharField):
+class ValueText(_TypedField):
     """A value, or a matcher such as {"fuzzy": 5}, as `read_value` reads it; blank: `_UNSAID`."""
-
-    def bound_data(self, data: Any, initial: Any) -> Any:
-        return _AsTyped(data) if isinstance(data, str) else data
 
     def prepare_value(self, value: Any) -> Any:
         if value is _UNSAID:
@@ -147,10 +143,8 @@ class OptionsForm(forms.Form):
     @classmethod
     def name_of(cls, key: object) -> str | None:
         """Return the field of an option, by its key in files."""
-        for name, info in cls.grader_class.model_fields.items():
-            if key == (info.alias or name):
-                return name
-        return None
+        fields = cls.grader_class.model_fields.items()
+        return next((name for name, info in fields if key == (info.alias or name)), None)
 
     def written(self) -> dict[str, Any]:
         """Return the options as in a file; blank ones are left out and take their defaults."""
@@ -184,9 +178,8 @@ def options_form_class(kind: str) -> type[OptionsForm]:
 
 def initial_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the stored options by field name."""
-    fields = GRADERS[kind].model_fields.items()
-    keys = {name: info.alias or name for name, info in fields}
-    return {name: options[key] for name, key in keys.items() if key in options}
+    form = options_form_class(kind)
+    return {name: value for key, value in options.items() if (name := form.name_of(key))}
 
 
 def kind_choices() -> list[tuple[str, Any]]:
@@ -287,13 +280,7 @@ def _choice(values: list[Any], common: dict[str, Any]) -> forms.Field:
     )
 
 
-def _lines(
-    annotation: Any,
-    common: dict[str, Any],
-    example: Any,
-    *,
-    offers: str,
-) -> forms.Field:
+def _lines(annotation: Any, common: dict[str, Any], example: Any, *, offers: str) -> forms.Field:
     (item,) = get_args(annotation)
     if get_origin(item) is typing.Annotated:
         item = get_args(item)[0]
@@ -382,23 +369,23 @@ def _mapping(annotation: Any, common: dict[str, Any]) -> forms.Field:
 
 
 def _number(kind: type, info: FieldInfo, common: dict[str, Any]) -> forms.Field:
-    least = next((mark.ge for mark in info.metadata if isinstance(mark, annotated_types.Ge)), None)
-    most = next((mark.le for mark in info.metadata if isinstance(mark, annotated_types.Le)), None)
     field_class: Any = forms.IntegerField if kind is int else forms.FloatField
     return field_class(
-        min_value=least, max_value=most, widget=_PlainNumberInput(), **_with_default(common)
+        min_value=_bound(info, annotated_types.Ge, "ge"),
+        max_value=_bound(info, annotated_types.Le, "le"),
+        widget=_PlainNumberInput(),
+        **_with_default(common),
     )
 
 
+def _bound(info: FieldInfo, mark: type, name: str) -> Any:
+    """Return a bound of an option; None if it has none of this kind."""
+    return next((getattr(bound, name) for bound in info.metadata if isinstance(bound, mark)), None)
+
+
 def _text(
-    info: FieldInfo,
-    common: dict[str, Any],
-    extra: Mapping[str, Any],
-    example: Any,
+    info: FieldInfo, common: dict[str, Any], extra: Mapping[str, Any], example: Any
 ) -> forms.Field:
-    lengths = [
-        mark.max_length for mark in info.metadata if isinstance(mark, annotated_types.MaxLen)
-    ]
     mono = " ts-mono" if extra.get("mono") else ""
     rows = extra.get("rows") or (2 if isinstance(example, str) and len(example) > _LONG else None)
     widget: forms.Widget = _input(example)
@@ -409,7 +396,9 @@ def _text(
         widget.attrs["list"] = f"ts-{offers}"
     text_class = Prose if rows and common["required"] else OwnText
     return text_class(
-        max_length=lengths[0] if lengths else None, widget=widget, **_with_default(common)
+        max_length=_bound(info, annotated_types.MaxLen, "max_length"),
+        widget=widget,
+        **_with_default(common),
     )
 
 

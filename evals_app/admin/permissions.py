@@ -1,11 +1,14 @@
-"""Who may do what on pages: rights that buttons ask for, and rows that only runs write."""
+"""Who may do what on pages, and how often: rights of buttons, rows that only runs write, uploads."""
 
 from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from unfold.admin import ModelAdmin
+
+from evals_app.throttles import Uploads, in_minutes
 
 
 def requires(*permissions: str) -> Callable[..., bool]:
@@ -21,14 +24,15 @@ def requires(*permissions: str) -> Callable[..., bool]:
     return has_permission
 
 
+def nobody(self: Any, request: HttpRequest, obj: Any = None) -> bool:  # noqa: ARG001 - Django's signature
+    """Refuse: a method `has_X_permission`."""
+    return False
+
+
 class WrittenByRuns(ModelAdmin):
     """Rows that nobody adds or deletes."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    has_add_permission = has_delete_permission = nobody
 
 
 class ReadOnly(WrittenByRuns):
@@ -41,11 +45,10 @@ class ReadOnly(WrittenByRuns):
     show_facets = admin.ShowFacets.NEVER  # each would count the table
     list_per_page = 50
 
+    has_change_permission = nobody
+
     class Media:
         css = {"all": ["evals_app/review.css"]}
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def refused_refresh(self, request: HttpRequest) -> HttpResponse | None:
         """Return the answer to a page part that may not be read; the page then reloads."""
@@ -53,3 +56,14 @@ class ReadOnly(WrittenByRuns):
         if self.admin_site.has_permission(request) and self.has_view_permission(request):
             return None
         return HttpResponse(status=403, headers={"HX-Refresh": "true"})
+
+
+def refused_upload(request: HttpRequest, context: dict[str, Any]) -> HttpResponse | None:
+    """Count an upload; if there were too many, return a page with the time to try again."""
+    rate = Uploads()
+    if rate.allow_request(request, None):
+        return None
+    context |= {"title": "Too many uploads", "again": in_minutes(rate.wait() or 1)}
+    page = render(request, "admin/evals_app/too_many_uploads.html", context, status=429)
+    page.headers["Retry-After"] = rate.retry_after
+    return page

@@ -1,6 +1,5 @@
 """The page of a provider: how to reach models, and their prices. Keys stay in the environment."""
 
-from datetime import date
 from typing import Any
 
 from django import forms
@@ -15,11 +14,10 @@ from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminURLInputWidget
 
 from evals_app.admin.connection import ConnectionForm
-from evals_app.admin.money import DayInput, UsdInput
+from evals_app.admin.money import UsdInput
 from evals_app.admin.permissions import requires
-from evals_app.admin.spec_form import SpecForm
+from evals_app.admin.spec_form import SpecForm, explained
 from evals_app.admin.starting import leave_dialog
-from evals_app.admin.words import explained
 from evals_app.engine.kinds import KINDS
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.permits import permits
@@ -63,19 +61,9 @@ class ProviderForm(SpecForm, VersionedForm):
             if name in self.fields:  # read-only pages have none
                 self.fields[name].help_text = text
         if "api_key_env" in self.fields:
-            self.fields["api_key_env"].help_text += f" Permitted here: {_permitted()}."
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
-        if any(name in self.errors for name in self.fields):
-            return cleaned
-        self.read(PROVIDER.written(cleaned))
-        return cleaned
-
-
-def _permitted() -> str:
-    """Return the variables that the operator permits as keys."""
-    return ", ".join(dict.fromkeys(entry.partition("@")[0] for entry in permits().keys)) or "none"
+            variables = dict.fromkeys(entry.partition("@")[0] for entry in permits().keys)
+            permitted = ", ".join(variables) or "none"
+            self.fields["api_key_env"].help_text += f" Permitted here: {permitted}."
 
 
 def _help_of(kind: str) -> dict[str, str]:
@@ -105,17 +93,15 @@ class Unmoved(PositionField):
         return False
 
 
-def _today() -> date:
-    return timezone.now().date()
-
-
 class PriceForm(SpecForm, RowForm):
     """The price of a model from a day on."""
 
     mapping = PRICE
 
     position = Unmoved()
-    valid_from = forms.DateField(widget=DayInput, initial=_today)
+    valid_from = forms.DateField(
+        widget=TextInput({"type": "date"}), initial=lambda: timezone.now().date()
+    )
     above_prompt_tokens = forms.IntegerField(required=False, min_value=0, widget=NumberInput)
     input_usd = UsdInput(widget=NumberInput)
     output_usd = UsdInput(widget=NumberInput)
@@ -198,9 +184,8 @@ class PriceInline(RowsInline):
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows: QuerySet[Any] = ModelPrice.objects.order_by(
-            "model", "is_batch", "-valid_from", "above_prompt_tokens"
-        )
+        order = ("model", "is_batch", "-valid_from", "above_prompt_tokens")
+        rows: QuerySet[Any] = ModelPrice.objects.order_by(*order)
         return rows
 
 

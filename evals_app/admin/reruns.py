@@ -22,17 +22,11 @@ class RerunForm(forms.Form):
     version = forms.ChoiceField(label="Version", required=False, widget=forms.RadioSelect)
     cases = forms.MultipleChoiceField(label="Cases", required=False, widget=Choices())
 
-    def __init__(
-        self,
-        run: Run,
-        *,
-        only: Only,
-        case: str = "",
-        data: Any = None,
-    ) -> None:
+    def __init__(self, run: Run, *, only: Only, case: str = "", data: Any = None) -> None:
         super().__init__(data, auto_id="rerun_%s")
         self.run, self.only, self.case = run, only, case
-        self.names = [case] if case else _names(run, only)
+        rows = cases_to_rerun(run, only=only).order_by("position").values_list("case", flat=True)
+        self.names = [case] if case else list(dict.fromkeys(rows))
         self.edits, self.why_not_current = self._edits()
         self._offer_versions()
         self._offer_cases()
@@ -106,8 +100,3 @@ def rerun_label(only: str, number: int) -> str:
     if only == "failed":
         return f"Re-run {plural(number, 'failed case')}"
     return f"Re-run {plural(number, 'case')} that errored or did not run"
-
-
-def _names(run: Run, only: Only) -> list[str]:
-    rows = cases_to_rerun(run, only=only).order_by("position")
-    return list(dict.fromkeys(rows.values_list("case", flat=True)))

@@ -1,6 +1,5 @@
 """What people do with a run: cancel, resume, requeue, keep its transcripts, re-run its cases."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from django.contrib import messages
@@ -42,23 +41,20 @@ class RunActions(ReadOnly):
     def cancel(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Ask, then stop the run."""
         run = self._run_to_act_on(request, pk)
-
-        def act() -> str:
-            if cancel_run(run):
-                messages.success(request, f"Run {run.pk} is being cancelled.")
-            else:
-                messages.info(request, f"Run {run.pk} has already ended or is stopping.")
-            return run_url(run)
-
-        return self._ask(
-            request,
-            act,
-            title="Cancel this run?",
-            text=f"{plural(run.not_run, 'conversation')} of {run.total:,} will not run or will"
-            " be cut short. Results so far are kept.",
-            submit="Cancel run",
-            dismiss="Keep running",
-        )
+        if request.method != "POST":
+            return _dialog(
+                request,
+                title="Cancel this run?",
+                text=f"{plural(run.not_run, 'conversation')} of {run.total:,} will not run or will"
+                " be cut short. Results so far are kept.",
+                submit="Cancel run",
+                dismiss="Keep running",
+            )
+        if cancel_run(run):
+            messages.success(request, f"Run {run.pk} is being cancelled.")
+        else:
+            messages.info(request, f"Run {run.pk} has already ended or is stopping.")
+        return leave_dialog(run_url(run))
 
     def resume(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Ask for a ceiling, then resume a run that was stopped."""
@@ -78,22 +74,19 @@ class RunActions(ReadOnly):
     def requeue(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Ask, then queue stuck conversations again."""
         run = self._run_to_act_on(request, pk)
-
-        def act() -> str:
-            moved = requeue(run)
-            back = f"{plural(moved, 'conversation')} requeued. " if moved else ""
-            messages.success(request, f"{back}Workers were asked to pick up run {run.pk}.")
-            return run_url(run)
-
-        return self._ask(
-            request,
-            act,
-            title="Requeue stuck conversations?",
-            text="The next worker runs them again from the beginning. Conversations that a worker"
-            " is running now are not affected, and no result changes.",
-            submit="Requeue",
-            dismiss="Cancel",
-        )
+        if request.method != "POST":
+            return _dialog(
+                request,
+                title="Requeue stuck conversations?",
+                text="The next worker runs them again from the beginning. Conversations that a worker"
+                " is running now are not affected, and no result changes.",
+                submit="Requeue",
+                dismiss="Cancel",
+            )
+        moved = requeue(run)
+        back = f"{plural(moved, 'conversation')} requeued. " if moved else ""
+        messages.success(request, f"{back}Workers were asked to pick up run {run.pk}.")
+        return leave_dialog(run_url(run))
 
     def pin(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Keep the transcripts of a run indefinitely, or stop doing so."""
@@ -147,11 +140,9 @@ class RunActions(ReadOnly):
             raise PermissionDenied
         return get_object_or_404(Run.objects.select_related("suite", "snapshot"), pk=pk)
 
-    def _ask(self, request: HttpRequest, act: Callable[[], str], **dialog: str) -> HttpResponse:
-        """Show a dialog; once confirmed, act and redirect."""
-        if request.method == "POST":
-            return leave_dialog(act())
-        return render(request, "admin/evals_app/dialog.html", {"dialog": dialog})
+
+def _dialog(request: HttpRequest, **dialog: str) -> HttpResponse:
+    return render(request, "admin/evals_app/dialog.html", {"dialog": dialog})
 
 
 def _case_of(run: Run, execution: str) -> str:

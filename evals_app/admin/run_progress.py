@@ -58,15 +58,9 @@ class Waiting:
 
 def counters(run: Run) -> list[tuple[SafeString, int]]:
     """Return the five counters that add up to the total."""
-    numbers = {
-        "passed": run.passed,
-        "failed": run.failed,
-        "errored": run.errored,
-        "cancelled": run.cancelled,
-        "not_run": run.not_run,
-    }
     words = {"not_run": "Remaining"} if run.is_open else {}
-    return [(badge(kind, word=words.get(kind, "")), number) for kind, number in numbers.items()]
+    kinds = ("passed", "failed", "errored", "cancelled", "not_run")
+    return [(badge(kind, word=words.get(kind, "")), getattr(run, kind)) for kind in kinds]
 
 
 def status_line(run: Run) -> str:
@@ -93,7 +87,8 @@ def progress(run: Run) -> dict[str, Any]:
     problems = stuck_while_running(leased).get(run.pk, [])
     waiting = None
     if not alive and not run.stop_reason:
-        since = run.created_at if run.started_at is None else _idle_since(run, leases)
+        ends = [lease.until for lease in leases.values()] or [run.waiting_since]
+        since = run.created_at if run.started_at is None else max(ends)
         waiting = Waiting(since, between(since, now), workers or 0)
         if workers:
             problems += stuck_in_queue(this).values()
@@ -111,11 +106,6 @@ def progress(run: Run) -> dict[str, Any]:
         "stuck": stuck_lines(problems, has_workers=workers != 0),
         **_running(run, leases, now=now, has_workers=workers != 0),
     }
-
-
-def _idle_since(run: Run, leases: Mapping[UUID, Lease]) -> datetime:
-    ends = [lease.until for lease in leases.values()]
-    return max(ends) if ends else run.waiting_since
 
 
 def _retried(leased: Iterable[LeasedRows], *, now: datetime) -> str:

@@ -105,7 +105,7 @@ def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
     return [
         ("Score", score_text(run.score, scale=scale)),
         ("Cases passed", percent(summary.get("pass_rate"))),
-        *_each_k_of_all(summary),
+        *((label, shown) for label, name in _K_RATES if (shown := _each_k(summary.get(name, ())))),
         ("Turn latency, median", duration(summary.get("median_ms"))),
         ("Turn latency, p95", duration(summary.get("p95_ms"))),
         *sums({name: getattr(run, name) for name in totals}, summary.get(AT_LEAST, {})),
@@ -114,15 +114,10 @@ def _numbers(run: Run, *, scale: str) -> list[tuple[str, str]]:
     ]
 
 
-def _each_k_of_all(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = {
-        "At least one of k trials passes (pass@k)": "pass_at_k",
-        "All k trials pass (pass^k)": "pass_hat_k",
-    }
-    values = {label: _each_k(summary.get(name, ())) for label, name in rows.items()}
-    return [(label, value) for label, value in values.items() if value]
-
-
+_K_RATES = (
+    ("At least one of k trials passes (pass@k)", "pass_at_k"),
+    ("All k trials pass (pass^k)", "pass_hat_k"),
+)
 GATES = {
     "min_score": "The mean score must be at least {}",
     "min_pass_rate": "At least {} of the cases must pass",
@@ -187,10 +182,10 @@ def causes(run: Run) -> list[CauseGroup]:
 
 def _by_reason(rows: Iterable[Execution]) -> tuple[tuple[str, tuple[Execution, ...]], ...]:
     """Group executions by reason, in order of the first case."""
-    found: dict[str, list[Execution]] = {}
+    by_reason: dict[str, list[Execution]] = {}
     for row in rows:
-        found.setdefault(row.reason, []).append(row)
-    return tuple((reason, tuple(rows)) for reason, rows in found.items())
+        by_reason.setdefault(row.reason, []).append(row)
+    return tuple((reason, tuple(same)) for reason, same in by_reason.items())
 
 
 def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[CaseLine]:
@@ -208,7 +203,9 @@ def _case_lines(run: Run, cases: Iterable[CaseResult], *, scale: str) -> list[Ca
             badge=badge(case.verdict or "not_run"),
             trials=tuple(trials.get(case.name, ())),
             pass_rate=_pass_rate(case),
-            interval=_interval(case),
+            interval=""
+            if case.interval_low is None
+            else f"{percent(case.interval_low)} to {percent(case.interval_high)}",
             score=score_text(case.score, scale=scale),
             deviation=_deviation(case.deviation, scale=scale),
             pass_at_k=_each_k(case.pass_at_k),
@@ -230,12 +227,6 @@ def _deviation(value: float | None, *, scale: str) -> str:
     if value is None:
         return ""
     return f"± {4 * value:.1f}" if scale == "1-5" else f"± {value:.2f}"
-
-
-def _interval(case: CaseResult) -> str:
-    if case.interval_low is None:
-        return ""
-    return f"{percent(case.interval_low)} to {percent(case.interval_high)}"
 
 
 def _each_k(values: Sequence[float]) -> str:

@@ -34,9 +34,8 @@ def cost_line(run: Run) -> str:
     if run.max_cost_usd is None and not (run.spent_usd or run.reserved_usd or run.unsettled_usd):
         return ""
     ceiling = "" if run.max_cost_usd is None else f" of at most {usd_text(run.max_cost_usd)}"
-    under_way = ""
-    if run.reserved_usd:
-        under_way = f" Calls in progress may cost up to {usd_text(run.reserved_usd)}."
+    most = usd_text(run.reserved_usd)
+    under_way = f" Calls in progress may cost up to {most}." if run.reserved_usd else ""
     return f"Spent so far: {usd_text(run.spent_usd)}{ceiling}.{under_way}{_unsettled(run)}"
 
 
@@ -52,17 +51,14 @@ def stopped_line(run: Run) -> str:
         return ""
     if run.stop_reason == Run.StopReason.CANCELLED:
         return "This run was cancelled. Finished conversations count. The rest did not run."
+    left = f"{plural(run.not_run, 'conversation')} did not run."
     if run.stop_reason == Run.StopReason.DEADLINE:
-        return f"This run ran out of time. {_left(run)}"
+        return f"This run ran out of time. {left}"
     return (
         f"Stopped at its cost ceiling: spent {usd_text(run.spent_usd)} of"
         f" {usd_text(run.max_cost_usd)}, and the next call could have exceeded it."
-        f"{_unsettled(run)} {_left(run)}"
+        f"{_unsettled(run)} {left}"
     )
-
-
-def _left(run: Run) -> str:
-    return f"{plural(run.not_run, 'conversation')} did not run."
 
 
 def was_cut_short(run: Run) -> bool:

@@ -1,6 +1,6 @@
 """Runs in the admin: the list, and the page of one run."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -19,12 +19,8 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
-from evals_app.admin.presentation import (
-    between,
-    has_scripted_judge,
-    plural,
-    run_badges,
-)
+from evals_app.admin.exporting import attachment
+from evals_app.admin.presentation import between, has_scripted_judge, plural, run_badges
 from evals_app.admin.reruns import rerun_buttons
 from evals_app.admin.run_actions import RunActions
 from evals_app.admin.run_progress import counters, progress, status_line
@@ -34,6 +30,7 @@ from evals_app.admin.starting import may_run
 from evals_app.documents import case_results
 from evals_app.engine.llm.pricing import usd_text
 from evals_app.engine.trial import total_cost
+from evals_app.library.downloads import Download
 from evals_app.models import Run, Suite
 from evals_app.reports import run_json as as_json
 from evals_app.reports.figures import UNKNOWN, count, score_text
@@ -59,15 +56,8 @@ class RunAdmin(RunActions):
     """Runs: started elsewhere, watched and read here."""
 
     list_display = (
-        "name",
-        "verdict_badge",
-        "counts",
-        "score_shown",
-        "cost",
-        "tokens_shown",
-        "agent_shown",
-        "took",
-        "started",
+        *("name", "verdict_badge", "counts", "score_shown", "cost", "tokens_shown", "agent_shown"),
+        *("took", "started"),
     )
     list_filter = (SuiteFilter, "verdict", "status")
     list_select_related = ("suite",)
@@ -208,15 +198,15 @@ class RunAdmin(RunActions):
         if not self.has_view_permission(request):
             raise PermissionDenied
         run = get_object_or_404(Run.objects.select_related("suite"), pk=pk)
-        text = run_markdown(
-            _document(run, request), [_execution(row, request) for row in _rows(run)]
-        )
-        filename = f"run-{run.pk}-{run.suite_slug}.md"
-        return HttpResponse(
-            text,
-            content_type="text/markdown; charset=utf-8",
-            headers={"Content-Disposition": f'attachment; filename="{filename}"'},
-        )
+        executions = [
+            as_json.execution_row_json(row) | {"url": _link(request, "execution", row["id"])}
+            for row in run.executions.order_by("position", "trial")
+            .values(*as_json.EXECUTION_COLUMNS)
+            .iterator(chunk_size=2000)
+        ]
+        text = run_markdown(_document(run, request), executions)
+        name = f"run-{run.pk}-{run.suite_slug}.md"
+        return attachment(Download(name, "text/markdown; charset=utf-8", text.encode()))
 
 
 def _both(prompt: int | None, response: int | None) -> str:
@@ -245,15 +235,6 @@ def _document(run: Run, request: HttpRequest) -> dict[str, Any]:
         "snapshot": run.snapshot_id,
         "url": _link(request, "run", run.pk),
     }
-
-
-def _rows(run: Run) -> Iterator[dict[str, Any]]:
-    rows = run.executions.order_by("position", "trial").values(*as_json.EXECUTION_COLUMNS)
-    return rows.iterator(chunk_size=2000)
-
-
-def _execution(row: dict[str, Any], request: HttpRequest) -> dict[str, Any]:
-    return as_json.execution_row_json(row) | {"url": _link(request, "execution", row["id"])}
 
 
 def _link(request: HttpRequest, model: str, pk: int) -> str:

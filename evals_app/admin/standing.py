@@ -20,8 +20,7 @@ def standing_text(standing: Standing, *, has_links: bool = True) -> SafeString:
 
 
 def _verdict(standing: Standing, *, has_links: bool) -> SafeString:
-    run = standing.verdict_run
-    if run is not None:
+    if run := standing.verdict_run:
         return _linked(run, run_badges(run), has_links=has_links, style="bare")
     words = "Never run as a whole" if standing.has_parts_only else "Never run"
     return format_html('<p class="quiet">{}</p>', words)

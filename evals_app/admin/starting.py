@@ -1,6 +1,5 @@
 """Starting runs from a page."""
 
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -108,29 +107,11 @@ def size_sentence(suite: Suite, data: Any) -> str:
     return in_words(estimate, max_cost_usd=form.cleaned_data["max_cost_usd"])
 
 
-def try_start(
-    request: HttpRequest,
-    suite: Suite,
-    *,
-    cases: Sequence[str] = (),
-    tags: Sequence[str] = (),
-    names: Sequence[str] = (),
-    trials: int | None = None,
-    max_cost_usd: Decimal | None = None,
-    is_tryout: bool = False,
-) -> Run | None:
-    """Start a run, or show the person why it cannot start."""
+def try_start(request: HttpRequest, suite: Suite, **choices: Any) -> Run | None:
+    """Start a run with the choices of `start_run`, or show the person why it cannot start."""
+    by = request.user if request.user.is_authenticated else None
     try:
-        return start_run(
-            suite,
-            by=request.user if request.user.is_authenticated else None,
-            cases=cases,
-            tags=tags,
-            names=names,
-            trials=trials,
-            max_cost_usd=max_cost_usd,
-            is_tryout=is_tryout,
-        )
+        return start_run(suite, by=by, **choices)
     except CannotStartError as error:
         for problem in error.problems:
             messages.error(request, f"The run did not start. {problem}")

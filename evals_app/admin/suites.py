@@ -26,31 +26,18 @@ from unfold.widgets import (
 from evals_app.admin.archiving import ArchivedFilter, Archiving
 from evals_app.admin.checks import ChecksEditor, DefaultCheckInline, note_choices
 from evals_app.admin.choices import Choices
-from evals_app.admin.copies import copy_case, copy_suite
-from evals_app.admin.duplicating import Duplicating
+from evals_app.admin.copies import Duplicating, copy_case, copy_suite
 from evals_app.admin.examples import load_examples
-from evals_app.admin.exporting import (
-    VIEWING_EVERYTHING,
-    export_everything,
-    export_fixture,
-    send,
-)
+from evals_app.admin.exporting import VIEWING_EVERYTHING, export_everything, export_fixture, send
 from evals_app.admin.importing import import_page, sample_to_fill_in
 from evals_app.admin.lines import TagsField
 from evals_app.admin.money import UsdInput
-from evals_app.admin.permissions import requires
+from evals_app.admin.permissions import refused_upload, requires
 from evals_app.admin.presentation import agent_label
 from evals_app.admin.reference import check_reference
 from evals_app.admin.spec_form import SpecForm
 from evals_app.admin.standing import standing_text
-from evals_app.admin.starting import (
-    RunForm,
-    leave_dialog,
-    run_url,
-    size_sentence,
-    try_start,
-)
-from evals_app.admin.upload_rate import refused_upload
+from evals_app.admin.starting import RunForm, leave_dialog, run_url, size_sentence, try_start
 from evals_app.engine.judging import kinship_warning
 from evals_app.engine.suite import SuiteSpec
 from evals_app.library import Rights
@@ -109,16 +96,16 @@ class SuiteForm(SpecForm, VersionedForm):
         }
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
-        fixtures = cleaned.get("fixtures") or ()
+        fixtures = self.cleaned_data.get("fixtures") or ()
         note_choices(self.instance, changed=self.changed_data, fixtures=fixtures)
-        if any(name in self.errors for name in self.fields):
-            return cleaned
+        return super().clean()
+
+    def clean_whole(self, cleaned: dict[str, Any]) -> None:
         if cleaned["run_rule"] == Suite.RunRule.GATES and all(
             cleaned[name] is None for name in _GATES
         ):
             self.add_error("gate_pass_rate", _NO_GATE)
-            return cleaned
+            return
         same_judge = cleaned["judge_model"] == self.initial.get("judge_model")
         # The settings of a judge came from a file and belong to that judge.
         settings = self.instance.judge_settings if same_judge else {}
@@ -129,14 +116,13 @@ class SuiteForm(SpecForm, VersionedForm):
         }
         spec = self.read(written)
         if spec is None:
-            return cleaned
+            return
         for loc, message in spec.hollow():
             self.add_error(SUITE.names[".".join(map(str, loc))], message)
         self.kinship = _kinship(spec, cleaned["agent"])
         columns = SUITE.values(spec)
         cleaned["judge_model"] = columns["judge_model"]
         self.instance.judge_settings = columns["judge_settings"]
-        return cleaned
 
 
 def _kinship(spec: SuiteSpec, agent: Agent) -> str:
@@ -209,15 +195,8 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
         {
             "title": "More",
             "items": [
-                *(
-                    "history_of_runs",
-                    "export_suite",
-                    "export_bundle",
-                    "export_struere",
-                    "export_table",
-                    "duplicate",
-                ),
-                *("archive_one", "restore_one"),
+                *("history_of_runs", "export_suite", "export_bundle", "export_struere"),
+                *("export_table", "duplicate", "archive_one", "restore_one"),
             ],
         },
     ]
@@ -231,10 +210,7 @@ class SuiteAdmin(Archiving, Duplicating, ChecksEditor):
                 "classes": ["collapse"],
             },
         ),
-        (
-            "Gates",
-            {"fields": ["run_rule", *_GATES]},
-        ),
+        ("Gates", {"fields": ["run_rule", *_GATES]}),
         (
             "Judge",
             {"fields": ["judge_model", "judge_prompt", "judge_context"], "classes": ["collapse"]},

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -16,12 +16,13 @@ from evals_app.admin.presentation import (
     first_words,
     json_text,
     plural,
+    tokens,
     verdict_state,
 )
 from evals_app.engine.grading import SUSPICION
 from evals_app.engine.limits import LIMITS
 from evals_app.engine.llm.pricing import usd_text
-from evals_app.engine.trial import ShownFile, ToolCall, Trial, TurnRecord
+from evals_app.engine.trial import ToolCall, Trial, TurnRecord
 from evals_app.models import Execution, GradeResult, Transcript
 from evals_app.reports.figures import UNKNOWN, count, duration, percent, score_text
 
@@ -36,14 +37,12 @@ _COMPARED = re.compile(r"(\d\.\d+)(?:, needs \d+\.\d+)?: ")
 class GradeLine:
     """A grade to show."""
 
-    id: int
+    grade: GradeResult
     badge: SafeString
-    label: str
     reason: str
     facts: tuple[str, ...]
     evidence: tuple[dict[str, Any], ...]
     details: str
-    is_judged: bool
     needs_attention: bool
     judgement: Judgement
 
@@ -52,13 +51,11 @@ class GradeLine:
 class CallLine:
     """A tool call to show, folded."""
 
-    name: str
+    call: ToolCall
     args: str
     args_short: str
     result: str
-    error: str
     duration: str
-    chunks: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +73,15 @@ class TurnLine:
     number: int
     grades: tuple[GradeLine, ...]
     is_open: bool
-    did_run: bool = False
-    user: str = ""
-    files: tuple[ShownFile, ...] = ()
+    record: TurnRecord | None = None
     opening: str = "This turn did not run."
     messages: tuple[MessageLine, ...] = ()
-    expected: str | None = None
-    error: str = ""
     facts: tuple[str, ...] = ()
     retries: tuple[str, ...] = ()
 
     @property
     def is_expected_long(self) -> bool:
-        return len(self.expected or "") > LONG_EXPECTED
+        return self.record is not None and len(self.record.expected or "") > LONG_EXPECTED
 
     @property
     def missed(self) -> int:
@@ -148,16 +141,12 @@ def _turn_line(
         number,
         grades,
         is_open,
-        did_run=True,
-        user=record.user,
-        files=record.files,
+        record=record,
         opening=first_words(record.user),
         messages=tuple(
             MessageLine(message.text, tuple(_call_line(call) for call in message.tool_calls))
             for message in record.messages
         ),
-        expected=record.expected,
-        error=record.error or "",
         facts=_turn_facts(record),
         retries=tuple(
             f"{attempt.error} Waited {duration(attempt.waited_ms)}." for attempt in record.attempts
@@ -173,9 +162,7 @@ def _turn_facts(record: TurnRecord) -> tuple[str, ...]:
     if usage.prompt_tokens is None and usage.response_tokens is None:
         facts.append("tokens not reported")
     else:
-        facts.append(
-            f"{count(usage.prompt_tokens)} prompt + {count(usage.response_tokens)} response tokens"
-        )
+        facts.append(f"{tokens(usage.prompt_tokens, usage.response_tokens)} tokens")
     if usage.cache_read:
         facts.append(f"{count(usage.cache_read)} of them read from the cache")
     facts.append(f"cost {usd_text(record.cost_usd)}")
@@ -186,22 +173,24 @@ def _turn_facts(record: TurnRecord) -> tuple[str, ...]:
     return (*facts, *record.notes)
 
 
-def judge_call_cost(call: Mapping[str, Any]) -> str:
-    """Write the cost of a judge call; results of older versions lack it."""
-    usd = call.get("cost_usd")
-    return usd_text(None if usd is None else Decimal(usd))
+def judge_call(call: dict[str, Any]) -> dict[str, Any]:
+    """Return a judge call with its numbers in words; results of older versions lack some."""
+    usage, usd = call.get("usage") or {}, call.get("cost_usd")
+    return call | {
+        "took": duration(call.get("latency_ms")),
+        "tokens": f"{tokens(usage.get('input_uncached'), usage.get('output'))} tokens",
+        "cost": usd_text(None if usd is None else Decimal(usd)),
+    }
 
 
 def _call_line(call: ToolCall) -> CallLine:
     args = ", ".join(f"{name}={json_text(value)}" for name, value in call.args.items())
     return CallLine(
-        name=call.name,
+        call=call,
         args=json_text(call.args),
         args_short=first_words(args, most=60) if args else "",
         result="" if call.result is None else json_text(call.result),
-        error=call.error or "",
         duration=duration(call.duration_ms),
-        chunks=tuple((chunk.id, chunk.text) for chunk in call.chunks),
     )
 
 
@@ -218,9 +207,8 @@ def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
     judged = judgement(grade)
     details = other_details(grade)
     return GradeLine(
-        id=grade.pk,
+        grade=grade,
         badge=badge(state),
-        label=grade.label,
         # A warning below explains what is suspicious.
         reason=reason.removesuffix(f" {SUSPICION}") if judged.warnings else reason,
         facts=(*facts, *judged.facts),
@@ -229,7 +217,6 @@ def grade_line(grade: GradeResult, *, scale: str) -> GradeLine:
         if any(item.quote for item in judged.items)
         else tuple(map(quote_line, grade.evidence)),
         details=json_text(details) if details else "",
-        is_judged=grade.family == "judged",
         needs_attention=state in {"failed", "ungraded", "error"},
         judgement=judged,
     )

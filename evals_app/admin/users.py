@@ -86,11 +86,7 @@ class UserAdmin(RightsAsBoxes, DjangoUserAdmin, ModelAdmin):
 class GroupAdmin(RightsAsBoxes, DjangoGroupAdmin, ModelAdmin):
     """Django's, in Unfold's look; only superusers change groups, because they are rights."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.is_superuser
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return request.user.is_superuser
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return request.user.is_superuser
+    has_change_permission = has_delete_permission = has_add_permission

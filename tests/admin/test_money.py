@@ -1,9 +1,8 @@
-from datetime import date
 from decimal import Decimal
 
 import pytest
 
-from evals_app.admin.money import DayInput, UsdInput
+from evals_app.admin.money import UsdInput
 
 
 @pytest.mark.parametrize(
@@ -29,21 +28,3 @@ def test_an_amount_that_stays_the_same_is_no_change() -> None:
     assert not field.has_changed(Decimal("0.100000000"), "0.1")
     assert not field.has_changed(None, "")
     assert field.has_changed(Decimal("0.1"), "0.11")
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        pytest.param(date(2026, 5, 1), 'value="2026-05-01"', id="a day"),
-        pytest.param("1st of May", 'value="1st of May"', id="as typed"),
-    ],
-)
-def test_a_day_is_written_as_browsers_read_it(value: date | str, written: str) -> None:
-    html = DayInput().render("day", value)
-
-    assert written in html
-    assert 'type="date"' in html
-
-
-def test_no_day_has_no_value() -> None:
-    assert "value" not in DayInput().render("day", None)

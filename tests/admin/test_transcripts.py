@@ -8,7 +8,7 @@ from evals_app.admin.transcripts import (
     final_lines,
     grade_line,
     grade_state,
-    judge_call_cost,
+    judge_call,
     limit_lines,
     turn_lines,
     world_lines,
@@ -124,7 +124,7 @@ def test_each_grade_stands_under_the_turn_that_it_judges() -> None:
 
     turns = turn_lines(make_trial(turns=2), grades, scale="0-1")
 
-    assert [[grade.label for grade in turn.grades] for turn in turns] == [["first"], ["second"]]
+    assert [[line.grade.label for line in turn.grades] for turn in turns] == [["first"], ["second"]]
     assert len(final_lines(grades, scale="0-1")) == 1
 
 
@@ -133,14 +133,14 @@ def test_turns_that_were_not_held_are_shown_with_their_grades() -> None:
 
     turns = turn_lines(trial, [make_grade(3, passed=False)], scale="0-1")
 
-    assert [turn.did_run for turn in turns] == [True, False, False]
+    assert [turn.record is not None for turn in turns] == [True, False, False]
     assert turns[2].missed == 1
 
 
 def test_without_a_transcript_the_grades_remain() -> None:
     turns = turn_lines(None, [make_grade(1)], scale="0-1")
 
-    assert [(turn.number, turn.did_run, len(turn.grades)) for turn in turns] == [(1, False, 1)]
+    assert [(turn.number, turn.record, len(turn.grades)) for turn in turns] == [(1, None, 1)]
 
 
 def test_a_short_conversation_is_open() -> None:
@@ -199,14 +199,11 @@ def test_a_tool_call_shows_what_was_asked_and_what_came_back() -> None:
     refused = ToolCall("order.cancel", {}, None, "Too late.")
 
     (turn,) = turn_lines(make_trial(calls=[call, refused]), [], scale="0-1")
-    found, error = turn.messages[0].calls
 
-    assert (found.name, found.args_short, found.result) == (
-        "order.get",
-        "id=A-1",
-        '{\n  "state": "sent"\n}',
-    )
-    assert (error.args_short, error.result, error.error) == ("", "", "Too late.")
+    assert [(line.call, line.args_short, line.result) for line in turn.messages[0].calls] == [
+        (call, "id=A-1", '{\n  "state": "sent"\n}'),
+        (refused, "", ""),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -219,7 +216,7 @@ def test_a_tool_call_shows_what_was_asked_and_what_came_back() -> None:
     ],
 )
 def test_a_call_of_a_judge_tells_its_cost(call: dict[str, Any], written: str) -> None:
-    assert judge_call_cost(call) == written
+    assert judge_call(call)["cost"] == written
 
 
 def test_every_limit_has_a_row_whether_or_not_it_is_set() -> None:

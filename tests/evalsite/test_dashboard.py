@@ -8,6 +8,7 @@ from django.test import Client
 
 from evals_app.models import Agent, Provider, Suite, Worker
 from evals_app.reports.similarity import STAND_IN
+from tests.authored import client_who_may
 from tests.makers import make_run, make_suite
 
 pytestmark = pytest.mark.django_db
@@ -29,6 +30,14 @@ def test_an_empty_site_shows_three_ways_to_start(admin_client: Client) -> None:
     for way in ("Load examples", "Choose files", "Add an agent", "Write a suite"):
         assert way in text
     assert "No worker is running" not in text
+
+
+def test_who_may_import_suites_alone_is_led_there_but_not_to_the_examples() -> None:
+    text = read(client_who_may("add_suite"))
+
+    assert "Choose files" in text
+    assert "Ask your administrator to load them." in text
+    assert "right to import" not in text
 
 
 def test_a_site_with_a_suite_is_not_empty(admin_client: Client) -> None:
@@ -58,7 +67,7 @@ def test_a_suite_shows_its_last_run_and_the_change(
 
     line = lines(admin_client)["Refunds"]
 
-    assert line.last.run_id == run.pk
+    assert line.last.run.pk == run.pk
     assert line.change == change
 
 
@@ -78,7 +87,7 @@ def test_runs_tried_by_hand_and_open_ones_are_kept_out_of_trends(admin_client: C
 
     line = lines(admin_client)["Refunds"]
 
-    assert [point.run_id for point in line.points] == [run.pk]
+    assert [point.run.pk for point in line.points] == [run.pk]
 
 
 def test_a_part_that_passes_leaves_the_verdict_and_is_named(admin_client: Client) -> None:
