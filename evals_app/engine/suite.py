@@ -144,7 +144,7 @@ class SuiteSpec(Spec):
     pass_threshold: float = Field(
         default=0.8,
         title="Score to reach",
-        description="Where the score decides, and for the rubric.",
+        description="From 0 to 1. A conversation needs it if the score decides; the rubric always does.",
         ge=0,
         le=1,
     )
@@ -166,8 +166,8 @@ class SuiteSpec(Spec):
     judge_model: JudgeRef | None = Field(
         default=None,
         title="Judge model",
-        description="provider/model, `agent` for the agent's own model, or scripted/AGENT. By"
-        " default, the site's judge.",
+        description="provider/model, the word agent for the agent's own model, or scripted/AGENT."
+        " By default, the site's judge.",
     )
     judge_prompt: str = Field(
         default="",
@@ -183,8 +183,8 @@ class SuiteSpec(Spec):
     rubric: str = Field(
         default="",
         title="Rubric",
-        description="Markdown. Each conversation is graded by it once, at its end: one goal per"
-        " bullet. It passes at the score to reach (`pass_threshold`).",
+        description="Goals in Markdown, one per bullet. A judge grades each conversation by them"
+        " once, at its end. The rubric passes at the score to reach.",
     )
     rubric_weight: float = Field(
         default=0.5,

@@ -8,7 +8,6 @@ from django.core.management.base import BaseCommand
 from pydantic import TypeAdapter, ValidationError
 
 from evals_app.engine.spec import Slug
-from evals_app.formats.draft import Kind
 from evals_app.formats.foreign import slug_of
 from evals_app.formats.yaml_text import write_yaml
 from evals_app.management import UsageError

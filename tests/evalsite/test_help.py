@@ -77,6 +77,28 @@ def test_markup_in_a_page_is_shown_as_text(tmp_path: Path, monkeypatch: pytest.M
     assert 'href="javascript' not in html
 
 
+@pytest.mark.parametrize(
+    ("model", "guides"),
+    [
+        ("evals_app_suite", ["first-suite/#2-add-a-suite", "verdicts/"]),
+        ("evals_app_case", ["good-evals/", "assertions/"]),
+        ("evals_app_agent", ["first-suite/#1-choose-an-agent", "own-agents/"]),
+        ("evals_app_provider", ["operations/#models", "costs/#prices"]),
+        ("fixtures_app_fixture", ["concepts/#test-data"]),
+        ("evals_app_apitoken", []),
+    ],
+)
+def test_a_form_leads_to_the_pages_that_explain_it(
+    admin_client: Client, model: str, guides: list[str]
+) -> None:
+    form = admin_client.get(reverse(f"admin:{model}_add")).content.decode()
+    links = re.findall(r'href="/admin/help/([\w-]+)/(#?[\w-]*)"', form)
+
+    assert [f"{slug}/{anchor}" for slug, anchor in links] == guides
+    for slug, anchor in links:
+        assert f'id="{anchor[1:]}"' in content(slug)[0] or not anchor
+
+
 def test_a_visitor_has_to_sign_in(client: Client) -> None:
     answer = client.get(reverse("help"))
 
