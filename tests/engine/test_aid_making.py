@@ -11,10 +11,11 @@ from evals_app.engine.spec import ModelSpec
 from evals_app.engine.suite import CaseSpec
 from evals_app.engine.trial import Cause, GradeStatus, Verdict
 from tests.chat_api import Vectors
-from tests.engine.desks import ECHO, cases_of, execute_in_memory, make_plan
+from tests.engine.desks import cases_of, execute_in_memory, make_plan
 from tests.engine.judging.makers import required, verdict
 from tests.engine.llm.makers import KEY_VARIABLE, make_provider
 from tests.engine.makers import (
+    ECHO,
     make_agent,
     make_case,
     make_model_agent,

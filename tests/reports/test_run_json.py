@@ -187,7 +187,13 @@ def test_cases_and_gates_come_with_the_summary() -> None:
 
 
 def test_an_open_execution_has_neither_verdict_nor_summary() -> None:
-    unknown = {"verdict": "", "cause": "", "reason": "", "summary": {}, "finished_at": None}
+    unknown: dict[str, Any] = {
+        "verdict": "",
+        "cause": "",
+        "reason": "",
+        "summary": {},
+        "finished_at": None,
+    }
 
     answer = execution_row_json(make_execution(status="queued", judge_prompt_tokens=7, **unknown))
 

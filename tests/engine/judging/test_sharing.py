@@ -13,10 +13,10 @@ from evals_app.engine.judging.sharing import LEAST_BYTES, Sharing
 from evals_app.engine.llm.call import ModelCall, ModelReply, UserMessage
 from evals_app.engine.spec import ModelSpec
 from evals_app.engine.trial import Usage
-from tests.engine.desks import ECHO, execute_in_memory, make_plan
+from tests.engine.desks import execute_in_memory, make_plan
 from tests.engine.judging.makers import required, verdict
 from tests.engine.llm.makers import KEY_VARIABLE, OPENAI, make_provider
-from tests.engine.makers import make_agent, make_case
+from tests.engine.makers import ECHO, make_agent, make_case
 from tests.messages_api import Json
 from tests.model_server import KEY, ModelServer, Reply
 
